@@ -52,14 +52,14 @@ kills: install ## pipelines over databases in which everything is killed, cluste
 	@sh tools/java.sh maven
 	@$(IN) -m pytest interop --long -m long $(ARGS)
 
-histories: install ## ten thousand histories of a partition's copies, of a quorum and of a controller, under every fault (HISTORIES=… for another number)
-	@OTTLA_HISTORIES=$(or $(HISTORIES),10000) $(IN) -m pytest tests/simulation/test_replicas.py tests/simulation/test_stored_replicas.py tests/simulation/test_quorum.py tests/simulation/test_controller.py -k befalls --numprocesses auto $(ARGS)
+histories: install ## ten thousand histories of replicas, a quorum, a controller and a share group, under every fault (HISTORIES=… for another number)
+	@OTTLA_HISTORIES=$(or $(HISTORIES),10000) $(IN) -m pytest tests/simulation/test_replicas.py tests/simulation/test_stored_replicas.py tests/simulation/test_quorum.py tests/simulation/test_controller.py tests/simulation/test_share.py -k under_any_faults --numprocesses auto $(ARGS)
 
 damages: install ## clusters of three in which one file of one node is damaged: is anything lost without a word? (ARGS="--seed 100 --count 50")
-	@$(IN) -m tests.broker.drawn_clusters $(ARGS)
+	@$(IN) -m tests.broker.random_damage $(ARGS)
 
 cleanings: install ## clusters whose nodes are killed while a topic is compacted: does the last of each key stay? (ARGS="--seed 100 --count 20")
-	@$(IN) -m tests.broker.drawn_cleanings $(ARGS)
+	@$(IN) -m tests.broker.random_compactions $(ARGS)
 
 wheels: install ## what PyPI would get, in dist/, for each Python found, each tried in an environment of its own
 	@$(IN) tools/wheels.py

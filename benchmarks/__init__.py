@@ -1,4 +1,5 @@
-"""How fast it is here, next to others: `make bench` runs every script, each prints one table or two.
+"""Benchmarks of Ottla next to other brokers and clients: `make bench` runs every script, and each prints one or two
+tables.
 
-Every figure is taken in turns with the rival's in one run (`race.py`); the tables are kept in `out/`.
+Each figure is measured in turns with the rival's in one run (`race.py`). The tables are written to `out/`.
 """

@@ -1,4 +1,4 @@
-"""Runs the benchmarks, or those that are named, and keeps what they print: `python -m benchmarks [clients …]`."""
+"""Run all benchmarks, or the named ones, and save their output: `python -m benchmarks [clients …]`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ OUT = Path("out")
 
 
 def scripts() -> list[str]:
-    """Every module here that can be run by itself."""
+    """Return the modules of this folder that can be run."""
     runnable = (file for file in sorted(HERE.glob("*.py")) if not file.name.startswith("_"))
     return [file.stem for file in runnable if 'if __name__ == "__main__":' in file.read_text(encoding="utf-8")]
 
 
 def run(name: str) -> int:
-    """Run one script and copy what it prints to `out/bench-<name>.txt`."""
+    """Run one script and copy its output to `out/bench-<name>.txt`."""
     command = [sys.executable, "-m", f"benchmarks.{name}"]
     with (
         (OUT / f"bench-{name}.txt").open("w", encoding="utf-8") as kept,

@@ -1,6 +1,6 @@
-"""One consumer in a process of its own, for `consuming.py`: what it can do, by name, over and over.
+"""One consumer in a process of its own, for `consuming.py`. It runs tasks of the named kind until its input ends.
 
-Each line on stdin is a task: bootstrap address, topic, partitions, records. The answer is a line of JSON.
+Each line on stdin is a task: bootstrap address, topic, partitions, records. The response is a line of JSON.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ IDLE_POLL_SECONDS = 1.0
 
 
 class Task(NamedTuple):
-    """What is to be read."""
+    """The topic and the number of records to read."""
 
     bootstrap: str
     topic: str
     partitions: int
     records: int
-    """Of no meaning to those who are idle at the end of the topic, for `IDLE_SECONDS`."""
+    """The number of records. Ignored by idle consumers, which wait at the end of the topic for `IDLE_SECONDS`."""
 
 
 def ours(task: Task, kind: Any = None, reset: Literal["earliest", "latest"] = "earliest") -> Any:
-    """A consumer of ours that has all partitions."""
+    """Return a consumer of ours that is assigned all partitions."""
     import ottla
 
     consumer = (kind or ottla.Consumer)(
@@ -41,7 +41,7 @@ def ours(task: Task, kind: Any = None, reset: Literal["earliest", "latest"] = "e
 
 
 def ottla_records(task: Task) -> int:
-    """Ours, record by record, each value read."""
+    """Ours, record by record, with each value read."""
     got = seen = 0
     with ours(task) as consumer:
         while got < task.records:
@@ -80,17 +80,17 @@ def ottla_aio(task: Task) -> int:
 
 
 def ottla_value(task: Task) -> int:
-    """Ours, the values as an Arrow column."""
+    """Ours, with the values as an Arrow column."""
     return arrow_bytes(task, columns=["value"])
 
 
 def ottla_arrow(task: Task) -> int:
-    """Ours, all columns to Arrow."""
+    """Ours, with all columns as Arrow."""
     return arrow_bytes(task)
 
 
 def arrow_bytes(task: Task, **options: Any) -> int:
-    """Bytes of all values, by Arrow."""
+    """Return the size in bytes of all values, computed with Arrow."""
     import pyarrow.compute as pc
 
     got = seen = 0
@@ -103,7 +103,7 @@ def arrow_bytes(task: Task, **options: Any) -> int:
 
 
 def confluent(task: Task, offset: int = 0) -> Any:
-    """A consumer of confluent-kafka at its quickest that has all partitions."""
+    """Return a consumer of confluent-kafka with its fastest settings that is assigned all partitions."""
     import confluent_kafka as ck
 
     from benchmarks.confluent import CONSUMER
@@ -114,7 +114,7 @@ def confluent(task: Task, offset: int = 0) -> Any:
 
 
 def confluent_records(task: Task) -> int:
-    """confluent-kafka by `consume()`, each value read."""
+    """confluent-kafka with `consume()`, with each value read."""
     consumer = confluent(task)
     got = seen = 0
     while got < task.records:
@@ -175,7 +175,7 @@ def confluent_arrow_bytes(task: Task, convert: Callable[[Any], Any]) -> int:
 
 
 def kafka_python(task: Task) -> int:
-    """kafka-python by `poll()`, each value read."""
+    """kafka-python with `poll()`, with each value read."""
     import kafka
 
     settings: dict[str, Any] = {"auto_offset_reset": "earliest", "enable_auto_commit": False, "group_id": None}
@@ -192,13 +192,13 @@ def kafka_python(task: Task) -> int:
 
 
 def ottla_idle(task: Task) -> int:
-    """Ours, with nothing to read."""
+    """Ours, without records to read."""
     with ours(task, reset="latest") as consumer:
         return idle(lambda: consumer.poll(IDLE_POLL_SECONDS))
 
 
 def confluent_idle(task: Task) -> int:
-    """confluent-kafka, with nothing to read."""
+    """confluent-kafka, without records to read."""
     import confluent_kafka as ck
 
     consumer = confluent(task, ck.OFFSET_END)
@@ -208,7 +208,7 @@ def confluent_idle(task: Task) -> int:
 
 
 def idle(poll: Callable[[], Any]) -> int:
-    """Poll for a while; what connecting costs is not counted."""
+    """Poll for a fixed time. The cost of connecting is not counted."""
     poll()
     begun, used = time.perf_counter(), time.process_time()
     while time.perf_counter() - begun < IDLE_SECONDS:
@@ -218,13 +218,13 @@ def idle(poll: Callable[[], Any]) -> int:
 
 
 class Meter:
-    """Processor seconds of a part of the task, where that is what counts."""
+    """Measures processor seconds of a part of a task, for tasks in which only that part counts."""
 
     cpu: float | None = None
 
 
 def measured(work: Callable[[Task], int], task: Task) -> dict[str, float]:
-    """Do the task: seconds by the clock and of the processor, and bytes of values that were seen."""
+    """Run the task, and return elapsed seconds, processor seconds, and the size of the values in bytes."""
     Meter.cpu = None
     begun, used = time.perf_counter(), time.process_time()
     seen = work(task)

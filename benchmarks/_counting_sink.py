@@ -1,6 +1,6 @@
-"""A sink in Python that does nothing with its rows: what is left for one after all that Spark does.
+"""A sink in Python that ignores its rows: the upper bound for any sink in Python, after the work of Spark.
 
-In a module of its own, which Spark's workers import.
+It is a separate module, because Spark's workers import it.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 @dataclass(frozen=True)
 class Counted(WriterCommitMessage):
-    """What a task reports."""
+    """The message that a task commits."""
 
     rows: int
 
 
 class CountingSink(DataSourceArrowWriter):
-    """Counts."""
+    """Counts the rows of a task."""
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Counted:  # type: ignore[override]  # so in pyspark's own
         return Counted(sum(batch.num_rows for batch in iterator))

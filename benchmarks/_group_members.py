@@ -1,6 +1,7 @@
-"""A member of a group, of any client, that writes down what was delivered to it before it polls again.
+"""A member of a group, of any client, that writes each delivered record to a file before the next poll.
 
-A process of its own, so that it can be killed: `python -m benchmarks._group_members CLIENT SERVERS GROUP TOPIC FILE SESSION_MS COMMIT_MS`.
+It is a separate process, so that it can be killed: `python -m benchmarks._group_members CLIENT SERVERS GROUP TOPIC FILE
+SESSION_MS COMMIT_MS`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ MOST, WAIT_MS, HEARTBEAT_MS = 500, 100, 500
 
 
 class Member(NamedTuple):
-    """What a member is to read, and where it writes that down."""
+    """The topic that a member reads, and the file for its results."""
 
     servers: str
     group: str
@@ -26,12 +27,12 @@ class Member(NamedTuple):
     commit_ms: int
 
     def note(self, values: Sequence[bytes | None]) -> None:
-        """Write down what came."""
+        """Write the delivered values to the file."""
         if values:
             os.write(self.file, b"".join(b"%s\n" % value for value in values))
 
     def settings(self) -> dict[str, Any]:
-        """As kafka-python and aiokafka call them."""
+        """Return the settings under the names that kafka-python and aiokafka use."""
         return {
             "bootstrap_servers": self.servers,
             "group_id": self.group,
@@ -57,8 +58,9 @@ def kafka_python(member: Member, over: list[int]) -> None:
     import kafka
 
     consumer = kafka.KafkaConsumer(member.topic, **member.settings())
-    # A leader of kafka-python 3.0.12 that hears of its topic after the first rebalance joins again, and where that outlasts
-    # a poll it is lost: it has nothing and sends no heartbeat. `interop.group_member.learn` tells more.
+    # A leader of kafka-python 3.0.12 that discovers its topic after the first rebalance joins again. If the rejoin
+    # takes longer than one poll, it is lost: the member owns nothing and sends no heartbeat. See
+    # `interop.group_member.learn`.
     consumer.partitions_for_topic(member.topic)
     while not over:
         fetched = consumer.poll(WAIT_MS, max_records=MOST)

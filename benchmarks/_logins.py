@@ -1,7 +1,7 @@
-"""Many clients that log in at once, in a process of their own: prints how many seconds it takes until all are in.
+"""Many clients that log in at once, in a separate process. Prints the seconds until all of them are logged in.
 
-`python -m benchmarks._logins ADDRESS AUTHORITY COUNT`; all are connected when it says that it is ready, and
-begin with a line that it is sent.
+`python -m benchmarks._logins ADDRESS AUTHORITY COUNT`. All are connected when it prints that it is ready, and they
+start when it receives a line.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SECONDS = 60.0
 
 
 def log_in(wire: Wire, context: ssl.SSLContext, nonce: str) -> None:
-    """TLS, and SCRAM to its end."""
+    """Log in with TLS and SCRAM."""
     wire.socket.settimeout(SECONDS)
     wire.socket = context.wrap_socket(wire.socket, server_hostname="127.0.0.1")
     wire.ask(SaslHandshakeRequest(MECHANISM), 1)
@@ -37,7 +37,7 @@ def log_in(wire: Wire, context: ssl.SSLContext, nonce: str) -> None:
 
 
 def all_in(address: str, authority: str, count: int) -> float:
-    """Seconds until the last is in."""
+    """Return the seconds until the last client is logged in."""
     hashlib.pbkdf2_hmac = cache(hashlib.pbkdf2_hmac)  # type: ignore[assignment]  # the clients' work is not what is measured
     context = ssl.create_default_context(cafile=authority)
     wires = [Wire(address) for _ in range(count)]

@@ -29,9 +29,9 @@ from ottla.spark.workers.worker_python import loaded_too
 
 PARTITIONS = 2
 WARM = 3
-"""Rounds that nobody counts: until then what is done by hand, which is all Java, becomes quicker from one to the next."""
+"""Warm-up rounds. During these the hand-written query, which runs in Java only, becomes faster with each round."""
 LOADED_TOO = ("psycopg", "ottla.pipelines.feeds.feed_source", "ottla.pipelines.sources.database.model")
-"""What `ottla pipeline run` has the Python load from which workers are forked, where a file names such a database."""
+"""The modules that `ottla pipeline run` preloads before it forks workers if a file contains a database of this kind."""
 SEED = 15
 SCHEMA = "id bigint, card string, at timestamp, amount double"
 QUERY = "select id, at, amount * 1.1 as amount, concat('shop-', id % 10) as shop from input where id % 4 != 0"
@@ -42,17 +42,17 @@ COLUMNS = (
 )
 LATEST = -1
 KEPT = 0.75
-"""The share of the rows that the query keeps."""
+"""The share of the rows that pass the query's filter."""
 DELTA = {
     "spark__sql__extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark__sql__catalog__spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
-"""As Delta's guide has it."""
+"""The settings from Delta's guide."""
 COPY = "select id, card, at, amount from input"
 
 
 class Race:
-    """The cases, each as ours and by hand; all read what `prepare` has made."""
+    """The cases, each as a pipeline of ours and as a hand-written query. All read the data of `prepare`."""
 
     def __init__(self, spark: SparkSession, servers: str, database: str, rows: int, folder: Path) -> None:
         self.spark, self.servers, self.database, self.rows, self.folder = spark, servers, database, rows, folder
@@ -65,7 +65,7 @@ class Race:
         return self.spark.range(0, self.rows, 1, PARTITIONS).selectExpr("id", *COLUMNS)
 
     def topic(self) -> str:
-        """A new one."""
+        """Create a topic and return its name."""
         name = f"rows-{uuid4()}"
         self.admin.create_topics([NewTopic(name, PARTITIONS, 1)])
         return name
@@ -80,7 +80,7 @@ class Race:
         return str(self.folder / str(uuid4()))
 
     def count(self, topic: str) -> int:
-        """Records of a topic, marks of transactions with them."""
+        """Return the number of records in a topic, including transaction markers."""
         parts = [TopicPartition(topic, number) for number in range(PARTITIONS)]
         return sum(self.admin.list_offsets(dict.fromkeys(parts, LATEST))[part].offset for part in parts)
 
@@ -90,7 +90,10 @@ class Race:
         text = json.dumps({"settings": {"bootstrap.servers": self.servers}, "pipelines": pipelines})
         folder = Path(self.place())
         folder.mkdir()
-        for name, value in CHECKPOINTS.items():  # as `ottla pipeline run` has it; by hand there is what Spark has
+        for (
+            name,
+            value,
+        ) in CHECKPOINTS.items():  # as `ottla pipeline run` sets it; the hand-written query uses Spark's default
             self.spark.conf.set(name, value)
         assert Manager(read_text(text.encode(), "race", folder, {}), self.spark, once=True).run()
         for name in CHECKPOINTS:

@@ -1,4 +1,4 @@
-"""The same loop in both libraries: copies a topic, exactly once.
+"""The same loop in both libraries: copy a topic exactly once.
 
 python -m benchmarks._processor records|batches|arrow|confluent ADDRESS SOURCE TARGET COMMIT_MS
 """
@@ -21,7 +21,7 @@ FORMS = {"records": "record by record", "batches": "lists", "arrow": "tables"}
 
 
 def counted(form: str, records: int, stop: Callable[[], None]) -> Callable[[Any], Any]:
-    """A function that hands on what it is given, and stops its processor when that was enough."""
+    """Return a function that forwards its input, and stops the processor after `records` records."""
     left = records
 
     def count(done: int) -> None:
@@ -50,7 +50,7 @@ def counted(form: str, records: int, stop: Callable[[], None]) -> Callable[[Any]
 
 
 def copy_by_ottla(form: str, address: str, source: str, target: str, commit_ms: float, records: int) -> None:
-    """Ours."""
+    """Copy with Ottla's processor."""
     running: list[ottla.Processor] = []
     function = counted(form, records, lambda: running[0].stop())
     how: dict[str, Any] = {} if form == "records" else {form: True}
@@ -71,7 +71,7 @@ def copy_by_ottla(form: str, address: str, source: str, target: str, commit_ms: 
 
 
 def copy_by_confluent(address: str, source: str, target: str, commit_ms: float, records: int) -> None:
-    """confluent-kafka's, as its users write it, with its queues as large as they need be."""
+    """Copy with confluent-kafka, written as its users write it, with queues that are large enough."""
     place = {"bootstrap.servers": address, "log_level": 3}
     consumer = ck.Consumer(
         place
@@ -90,7 +90,7 @@ def copy_by_confluent(address: str, source: str, target: str, commit_ms: float, 
 
     due: float | None = None
     while left > 0:
-        # It waits so long for all of them: what is there already waits too.
+        # It waits this long for all of them, so messages that have already arrived wait too.
         wait = commit_ms / 1000 if due is None else max(0.0, due - time.monotonic())
         messages = consumer.consume(CHUNK, wait)
         if messages and due is None:
@@ -110,7 +110,7 @@ def copy_by_confluent(address: str, source: str, target: str, commit_ms: float, 
 
 
 def main(way: str, address: str, source: str, target: str, commit_ms: str) -> None:
-    """Until it is killed."""
+    """Copy until the process is killed."""
     if way == "confluent":
         copy_by_confluent(address, source, target, float(commit_ms), WITHOUT_END)
     else:

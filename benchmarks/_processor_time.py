@@ -1,4 +1,4 @@
-"""Processor time of this process and of all it started, children's children too: the clock lies on a busy machine."""
+"""Processor time of this process and all its descendants. Elapsed time is unreliable on a busy machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Meter:
-    """Seconds of processor time from its making on."""
+    """Measures seconds of processor time since its creation."""
 
     def __init__(self) -> None:
         self.before = used_by_tree(os.getpid())
@@ -19,7 +19,7 @@ class Meter:
 
 
 def used_by_tree(root: int) -> float:
-    """Of a process, its children that are over, and everything that descends from it."""
+    """Return the processor time in seconds of a process, its ended children and all its descendants."""
     parents: dict[int, list[int]] = {}
     times: dict[int, float] = {}
     for entry in Path("/proc").iterdir():

@@ -1,4 +1,4 @@
-"""Those who send in `benchmarks.produce`, each as its users would write it; and the processes that do so alone."""
+"""The producers of `benchmarks.produce`, written as users would write them, and a process for each."""
 
 from __future__ import annotations
 
@@ -16,19 +16,22 @@ from typing import Any
 from ottla import Producer
 
 Send = Callable[[str, str, int, int], None]
-"""(bootstrap, topic, records, bytes of a value)."""
+"""(bootstrap, topic, records, value size in bytes)."""
 LINGER_MS = 5
 BATCH_BYTES = 500_000
 CHUNK = 100_000
 TABLE_ROWS = 40_000
 BATCH_RECORDS = 10_000
 POLL_EVERY = 1_000
-"""confluent-kafka's users have to call `poll` for their callbacks; this is often enough, and costs next to nothing."""
+"""Users of confluent-kafka have to call `poll` for their callbacks.
+
+This interval is short enough, and costs almost nothing.
+"""
 WAIT = 120
 
 
 class Count:
-    """A callback that counts what arrived."""
+    """A callback that counts delivered records."""
 
     def __init__(self) -> None:
         self.arrived = 0
@@ -45,17 +48,17 @@ class Count:
 
 
 def settings(server: str, **more: Any) -> dict[str, Any]:
-    """Ours."""
+    """Return the settings of our producer."""
     return {"bootstrap_servers": server, "linger_ms": LINGER_MS, "batch_size": BATCH_BYTES, **more}
 
 
 def ottla_records(mode: str, **more: Any) -> Send:
-    """Ours, record by record: with callbacks, with futures that are kept and looked at, or neither."""
+    """Ours, record by record: with callbacks, with futures that are kept and checked, or without either."""
     return {"callbacks": with_callbacks, "futures": with_futures, "": unwatched}[mode](more)
 
 
 def with_callbacks(more: dict[str, Any]) -> Send:
-    """Each record has one."""
+    """Each record has a callback."""
 
     def run(server: str, topic: str, records: int, size: int) -> None:
         value, count = bytes(size), Count()
@@ -70,7 +73,7 @@ def with_callbacks(more: dict[str, Any]) -> Send:
 
 
 def with_futures(more: dict[str, Any]) -> Send:
-    """Kept until the records have arrived, some thousands at a time, as a program would that must know."""
+    """Futures are kept until the records are acknowledged, some thousands at a time."""
 
     def run(server: str, topic: str, records: int, size: int) -> None:
         value = bytes(size)
@@ -88,7 +91,7 @@ def with_futures(more: dict[str, Any]) -> Send:
 
 
 def unwatched(more: dict[str, Any]) -> Send:
-    """Nobody looks at the futures."""
+    """Send without a check of the futures."""
 
     def run(server: str, topic: str, records: int, size: int) -> None:
         value = bytes(size)
@@ -102,14 +105,14 @@ def unwatched(more: dict[str, Any]) -> Send:
 
 @cache
 def table_of(size: int) -> Any:
-    """A table of values of `size` bytes, made before the clock runs: the first round does not count."""
+    """Return a table of values of `size` bytes. It is created in the first round, which is not counted."""
     import pyarrow as pa
 
     return pa.table({"value": [bytes(size)] * (TABLE_ROWS)})
 
 
 def ottla_table(**more: Any) -> Send:
-    """Ours, a table at a time."""
+    """Ours, one table at a time."""
 
     def run(server: str, topic: str, records: int, size: int) -> None:
         table = table_of(size)
@@ -122,7 +125,7 @@ def ottla_table(**more: Any) -> Send:
 
 
 def ottla_many(server: str, topic: str, records: int, size: int) -> None:
-    """Ours, ten thousand records in a call."""
+    """Ours, ten thousand records per call."""
     values = [bytes(size)] * BATCH_RECORDS
     with Producer(**settings(server)) as producer:
         for _ in range(records // BATCH_RECORDS):
@@ -142,7 +145,7 @@ async def ottla_awaited(server: str, topic: str, records: int, size: int) -> Non
 
 
 def confluent_settings(server: str) -> dict[str, Any]:
-    """Its own, to the same effect, and with a queue that is never full."""
+    """Return equivalent settings of confluent-kafka, with a queue that is never full."""
     return {
         "bootstrap.servers": server,
         "log_level": 0,
@@ -215,7 +218,7 @@ async def aiokafka_records(server: str, topic: str, records: int, size: int) -> 
 
 
 def send(server: str, topic: str, records: str, size: str) -> dict[str, float]:
-    """A turn with callbacks in a process of its own."""
+    """Run a turn with callbacks in this process."""
     work = ottla_records("callbacks")
     work(server, topic, 1, int(size))
     clock, used = time.perf_counter(), time.process_time()
@@ -224,7 +227,7 @@ def send(server: str, topic: str, records: str, size: str) -> dict[str, float]:
 
 
 def memory(server: str, topic: str, kind: str, size: str, seconds: str) -> dict[str, float]:
-    """Send as quickly as it goes, with default settings, and look at this process's memory meanwhile."""
+    """Send at full speed with default settings, and record the memory of this process meanwhile."""
     from benchmarks.race import resident_bytes
 
     value, count = bytes(int(size)), Count()
@@ -242,7 +245,7 @@ def memory(server: str, topic: str, kind: str, size: str, seconds: str) -> dict[
 
 
 def step(producer: Producer, topic: str, kind: str, value: bytes, count: Count) -> Callable[[int], None]:
-    """Sends so many records in one of three ways; of a table, ten times as many."""
+    """Send `count` records in one of three ways; a table has ten times as many."""
     told = count.ours if kind == "callbacks" else None
 
     def one_by_one(records: int) -> None:

@@ -1,4 +1,4 @@
-"""A source in Python that has its rows ready: what is left is Spark's own share, and the most that Ottla could reach."""
+"""A source in Python with prepared rows: it measures Spark's own share, and the upper bound for Ottla's source."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pyspark.sql.types import StructType
 from ottla.spark.columns.schema import spark_schema
 
 ROWS = 10_000
-"""Of a batch, as Ottla's source has them."""
+"""The number of rows in a batch, as in Ottla's source."""
 VALUE_BYTES = 100
 
 
 class ReadySource(DataSource):
-    """`rows` rows in `partitions` partitions, in the columns of a topic; `maxOffsetsPerTrigger` as ever."""
+    """Rows in `partitions` partitions, `rows` in total, with a topic's columns; `maxOffsetsPerTrigger` works as usual."""
 
     @classmethod
     def name(cls) -> str:
@@ -36,12 +36,12 @@ class ReadySource(DataSource):
 
 
 def shares(rows: int, partitions: int) -> list[InputPartition]:
-    """The tasks: how many rows each hands over."""
+    """Return the number of rows of each task."""
     return [InputPartition(rows * (n + 1) // partitions - rows * n // partitions) for n in range(partitions)]
 
 
 def batches(rows: int) -> Iterator[pa.RecordBatch]:
-    """One batch over and over, the last one shorter."""
+    """Yield one batch repeatedly; the last one is shorter."""
     values: list[list[Any]] = [[b"%08d" % row for row in range(ROWS)], [b"%0*d" % (VALUE_BYTES, 0)] * ROWS]
     values += [["rows"] * ROWS, [0] * ROWS, list(range(ROWS)), [0] * ROWS, [0] * ROWS]
     schema = to_arrow_schema(spark_schema(), timezone="UTC")
@@ -74,7 +74,7 @@ class ReadyStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(self.most) if self.most else ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """What there is does not change."""
+        """Do nothing: the available rows never change."""
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else self.rows

@@ -24,10 +24,10 @@ from benchmarks._processor_time import Meter
 from benchmarks._ready_source import ReadySource
 
 FORMATS = ("kafka", "ottla", "ready")
-"""Spark's own connector, ours, and a source in Python that has its rows ready."""
+"""Spark's own connector, our source, and a source in Python with prepared rows."""
 PARTITIONS = 6
 Paths = dict[str, Callable[[], int]]
-"""By source, what is measured; each returns how many rows it read."""
+"""The measurements by source; each function returns the number of rows that it read."""
 SCHEMA = (
     "id bigint, name string, price double, ok boolean, at timestamp, tags array<string>, size struct<w: int, h: int>"
 )
@@ -35,7 +35,7 @@ DRIVER_ROWS = 1_000_000
 
 
 class Reads:
-    """What is read, and how, by each source."""
+    """The topic and the options of each source."""
 
     def __init__(self, spark: SparkSession, servers: str, records: int) -> None:
         self.spark, self.servers, self.records = spark, servers, records
@@ -46,16 +46,16 @@ class Reads:
         return {"kafka.bootstrap.servers": self.servers, "subscribe": topic, "startingOffsets": "earliest"}
 
     def topic(self, form: str, topic: str = "rows", **more: Any) -> DataFrame:
-        """The same query for all but for the name of the format."""
+        """Run the same query for all sources; only the name of the format differs."""
         return self.spark.read.format(form).options(**self.options(form, topic), **more).load()
 
     def noop(self, frame: DataFrame) -> int:
-        """Read all of it, to nowhere."""
+        """Read all rows into `noop`."""
         frame.write.format("noop").mode("overwrite").save()
         return self.records
 
     def stream(self, form: str, **more: Any) -> int:
-        """Everything there is as a stream, to nowhere."""
+        """Read all existing records as a stream into `noop`."""
         checkpoint = tempfile.mkdtemp(prefix="ottla-bench-")
         stream = self.spark.readStream.format(form).options(**self.options(form), **more).load()
         writer = stream.writeStream.format("noop").option("checkpointLocation", checkpoint)
@@ -65,7 +65,7 @@ class Reads:
         return self.records
 
     def batch(self) -> dict[str, Paths]:
-        """A batch read, of a column and of all, and with a Python function over Arrow."""
+        """Read a batch: one column, all columns, and with a Python function over Arrow."""
         frames = {form: self.topic(form) for form in FORMATS}
         return {
             "value only": {form: partial(self.noop, frame.select("value")) for form, frame in frames.items()},
@@ -85,7 +85,7 @@ class Reads:
         }
 
     def driver(self) -> dict[str, Paths]:
-        """A topic in the driver: by Spark's collect, and by Ottla's own helper."""
+        """Read a topic in the driver: with Spark's collect, and with Ottla's helper."""
         frame = self.topic("kafka", "driver")
 
         def table() -> pa.Table:
@@ -100,7 +100,7 @@ class Reads:
         }
 
     def json(self) -> dict[str, Paths]:
-        """Values of JSON as columns."""
+        """Parse JSON values into columns."""
         texts = self.topic("kafka", "json").selectExpr("cast(value as string) as text")
         theirs = texts.select(from_json("text", SCHEMA).alias("value"))
         ours = self.topic("ottla", "json", valueFormat="json", valueSchema=SCHEMA).select("value")
@@ -108,7 +108,7 @@ class Reads:
 
 
 def lengths(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """What a user's function may do: something small with a column, in Arrow."""
+    """Compute the length of a column in Arrow, as an example of a small user-defined function."""
     import pyarrow.compute as pc
 
     for batch in batches:

@@ -1,6 +1,7 @@
-"""What producers and consumers wait while the broker compacts a log: one record there and back, quiet and meanwhile.
+"""Measure the round trip of one record, from producer to consumer, while the broker is idle and while it compacts a
+log.
 
-`python -m benchmarks.beside_compaction`; LOG_MB=500 by default. Both runs are of the same broker on the same directory.
+`python -m benchmarks.beside_compaction`; LOG_MB=500 by default. Both runs use the same broker and directory.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ SEGMENT_BYTES = 50_000_000
 
 @contextmanager
 def broker(directory: Path, *, cleaner: bool) -> Iterator[Wire]:
-    """A broker on `directory`, and a connection to it."""
+    """Start a broker on `directory`, and connect to it."""
     settings = [f"log.cleaner.enable={str(cleaner).lower()}", "log.cleaner.backoff.ms=500"]
     command = [
         sys.executable,
@@ -52,7 +53,7 @@ def broker(directory: Path, *, cleaner: bool) -> Iterator[Wire]:
 
 
 def fill(wire: Wire) -> None:
-    """Updates of so many keys, one after the other."""
+    """Write consecutive updates of `KEYS` keys."""
     number = written = 0
     while written < LOG_MB * 1_000_000:
         builder = BatchBuilder(max_bytes=BATCH_BYTES)
@@ -63,7 +64,7 @@ def fill(wire: Wire) -> None:
 
 
 def round_trips(wire: Wire, busy: Callable[[], bool]) -> tuple[list[float], list[float]]:
-    """Milliseconds of each produce and of each fetch of one record while `busy`."""
+    """Return the milliseconds of each produce and of each fetch of one record while `busy`."""
     data = batch([b"x" * 100])
     produced, fetched = [], []
     while busy():
@@ -85,7 +86,7 @@ def show(name: str, figures: tuple[list[float], list[float]]) -> None:
 
 
 def main() -> None:
-    """Print both."""
+    """Run and print both measurements."""
     with TemporaryDirectory(prefix="beside-") as text:
         folder = Path(text)
         with broker(folder, cleaner=False) as wire:

@@ -1,11 +1,12 @@
-"""Rows per second of a pipeline in a file beside Kafka Connect, and the processor time of each.
+"""Compare a pipeline of a file with Kafka Connect: rows per second, and processor time.
 
     python -m benchmarks.beside_connect [files|table] [ROWS]
 
-files: lines of a file into a topic, by Connect's own FileStreamSource in one standalone worker, and by ours in a Spark session. table: rows
-of a topic (JSON with its schema, as Connect wants it) into a table of PostgreSQL, by Debezium's JDBC sink, as it comes and with larger batches, and by ours.
-All run warm, on the same broker of ours, by turns, from the start of a connector or of a pipeline until the last row is where it is to be. Connect is at
-least once there, ours exactly once.
+files: lines of a file into a topic, by Connect's FileStreamSource in one standalone worker, and by ours in a Spark
+session. table: rows of a topic (JSON with its schema, as Connect requires it) into a table of PostgreSQL, by Debezium's
+JDBC sink with default and with larger batches, and by ours. All run warm, in turns, on the same broker of ours, from
+the start of a connector or pipeline until the last row has arrived. Connect delivers at least once here, ours exactly
+once.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ LATEST = -1
 PATIENCE = 120.0
 PAUSE = 0.02
 OTHERS = ("ottla.broker", "ConnectStandalone", "bin/postgres")
-"""What the command lines of processes have that are not Spark's."""
+"""Parts of command lines that identify processes outside Spark."""
 CONNECT = "Kafka Connect"
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 FIELDS = (
@@ -61,7 +62,7 @@ Run = Callable[[], None]
 
 
 class Side:
-    """What both need."""
+    """The resources that both contenders use."""
 
     def __init__(self, spark: SparkSession, connect: KafkaConnect, servers: str, rows: int, folder: Path) -> None:
         self.spark, self.connect, self.servers, self.rows, self.folder = spark, connect, servers, rows, folder
@@ -73,12 +74,12 @@ class Side:
         return name
 
     def count(self, topic: str) -> int:
-        """Its records, with marks of transactions."""
+        """Return the number of records in the topic, including transaction markers."""
         parts = [TopicPartition(topic, number) for number in range(PARTITIONS)]
         return sum(one.offset for one in self.admin.list_offsets(dict.fromkeys(parts, LATEST)).values())
 
     def run(self, **pipelines: Any) -> None:
-        """Pipelines of ours, for what is there."""
+        """Run pipelines of ours on the existing data."""
         folder = self.folder / str(uuid4())
         folder.mkdir()
         text = json.dumps({"settings": {"bootstrap.servers": self.servers}, "pipelines": pipelines})
@@ -86,7 +87,7 @@ class Side:
 
     @contextmanager
     def connector(self, **config: Any) -> Iterator[Callable[[Callable[[], bool]], None]]:
-        """Started; gives a wait for what it is to do."""
+        """Start a connector, and return a function that waits until it has done its work."""
         name = f"c{uuid4().hex}"
         self.connect.start(name, **config)
         try:
@@ -95,11 +96,14 @@ class Side:
             self.connect.delete(name)
 
     def spent_by_connect(self) -> float:
-        """Seconds of a core."""
+        """Return Connect's processor time in seconds."""
         return used_by_tree(self.connect.process)
 
     def spent_by_us(self) -> float:
-        """Of Spark, its workers and this process; the broker, which both sides need, is left out."""
+        """Return the processor time of Spark, its workers and this process.
+
+        The broker, which both sides use, is excluded.
+        """
         children = psutil.Process().children()
         others = [one.pid for one in children if any(sign in " ".join(one.cmdline()) for sign in OTHERS)]
         return used_by_tree(os.getpid()) - sum(map(used_by_tree, others))
@@ -114,7 +118,7 @@ class Side:
 
 
 def files(side: Side) -> dict[str, Run]:
-    """Lines of a file."""
+    """Compare the copying of lines of a file."""
     folder = side.folder / "in"
     folder.mkdir()
     file = folder / "lines.txt"
@@ -136,7 +140,7 @@ def files(side: Side) -> dict[str, Run]:
 
 
 def rows_of_a_topic(side: Side, database: str) -> dict[str, Run]:
-    """Into a table."""
+    """Compare the copying of a topic into a table."""
     place = urlsplit(database)
     filled = side.topic()
     schema = {"type": "struct", "fields": FIELDS}
@@ -191,7 +195,7 @@ def rows_of_a_topic(side: Side, database: str) -> dict[str, Run]:
 
 
 def measured(side: Side, contenders: dict[str, Run]) -> dict[str, list[tuple[float, float]]]:
-    """Seconds by the clock and of a core, a first round left out."""
+    """Return elapsed seconds and processor seconds. A first round is not counted."""
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in contenders}
     for number in range(ROUNDS + 1):
         for name, run in contenders.items():

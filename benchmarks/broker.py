@@ -1,10 +1,10 @@
-"""What goes through a broker, ours next to Apache Kafka (where `make interop` has fetched its jars) and kfake (where there is
-Go): MB/s, and processor time for a gigabyte.
+"""Measure the throughput of a broker: MB/s, and processor time per gigabyte.
 
-The clients are the same on both sides: librdkafka in C, and Kafka's own ProducerPerformance in Java. Where the client was the
-limit, the processor time of the servers is the figure to compare. Before anything is measured both have taken and
-given 2 GB, which a JVM needs to warm up; and since the files of both then lie in memory that the machine has handed
-out before, neither pays for fresh memory of a virtual machine, which costs more than all else together.
+Ours runs next to Apache Kafka (if `make interop` has fetched its jars) and kfake (if Go is installed). The clients are
+the same on all sides: librdkafka in C, and Kafka's ProducerPerformance in Java. If the client was the limit, compare
+the processor time of the servers. Before the measurement, each server receives and sends 2 GB, which warms up a JVM.
+Afterwards the files of each server are in memory that the host has already allocated. So no server pays for fresh
+memory of a virtual machine, which costs more than everything else.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from benchmarks.librdkafka import consume, fill
 from rivals.apache_kafka import fetched, java
 
 SIZES = {100: 2_000_000, 1024: 600_000}
-"""Bytes of a value, and how many records of it are one turn."""
+"""The size of a value in bytes, and the number of records in one turn."""
 JAVA_RECORDS = 2_000_000
 AIMS = {
     "produce 100 B": ("≥ 1.5", "≤ 0.5"),
@@ -35,24 +35,24 @@ JAVA_LINE = re.compile(r"([\d.]+) records/sec")
 
 
 def produced(server: Running, size: int, records: int) -> Figures:
-    """Fill a new topic by librdkafka."""
+    """Fill a new topic with librdkafka."""
     topic = new_topic(server)
     return metered(server, size * records / 1e6, lambda: seconds(lambda: fill(server, topic, size, records)))
 
 
 def consumed(server: Running, topics: Mapping[Running, str], size: int, records: int) -> Figures:
-    """Read a topic from the page cache by librdkafka."""
+    """Read a topic from the page cache with librdkafka."""
     return metered(server, size * records / 1e6, lambda: seconds(lambda: consume(server, topics[server], records)))
 
 
 def produced_by_java(server: Running) -> Figures:
-    """Fill a new topic by ProducerPerformance; its own clock counts, without the start of its JVM."""
+    """Fill a new topic with ProducerPerformance. Its own clock is used, so the start of the JVM is not counted."""
     topic = new_topic(server)
     return metered(server, 100 * JAVA_RECORDS / 1e6, lambda: java_seconds(server, topic))
 
 
 def java_seconds(server: Running, topic: str) -> float:
-    """How long ProducerPerformance says it took."""
+    """Return the duration that ProducerPerformance reports."""
     properties = (f"bootstrap.servers={server.bootstrap}", "acks=all", "batch.size=131072", "linger.ms=5")
     size = ("--record-size", "100", "--num-records", str(JAVA_RECORDS), "--throughput", "-1")
     command = java(
@@ -63,14 +63,14 @@ def java_seconds(server: Running, topic: str) -> float:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """How long it takes."""
+    """Return the seconds that `work` takes."""
     clock = time.perf_counter()
     work()
     return time.perf_counter() - clock
 
 
 def lines(servers: Sequence[Running]) -> list[tuple[Line, str]]:
-    """Every figure."""
+    """Measure all figures."""
     found: list[tuple[Line, str]] = []
     for size, records in SIZES.items():
         filled = {server: new_topic(server) for server in servers}
@@ -94,7 +94,7 @@ def aimed_at(title: str, of: Sequence[Line], aims: Sequence[str]) -> list[tuple[
 
 
 def warm_up(server: Running) -> None:
-    """2 GB in and out: a JVM is not itself before."""
+    """Write and read 2 GB: a JVM reaches its full speed only then."""
     topic = new_topic(server)
     fill(server, topic, 1024, 2_000_000)
     consume(server, topic, 2_000_000)

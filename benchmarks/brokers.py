@@ -1,4 +1,4 @@
-"""The brokers that race, each in a process of its own with an empty directory."""
+"""The brokers that are compared, each in a process of its own with an empty directory."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ ADDRESS = re.compile(r"(\d+\.\d+\.\d+\.\d+:\d+)$")
 
 
 class Running(NamedTuple):
-    """A broker that answers."""
+    """A running broker."""
 
     name: str
     bootstrap: str
     process: int
     settings: tuple[tuple[str, str], ...] = ()
-    """What a client needs beside the address, by librdkafka's names."""
+    """The client settings for this server in addition to the address, by librdkafka's names."""
 
 
 @contextmanager
 def ottla_broker(*settings: str) -> Iterator[Running]:
-    """`ottla broker` as a person starts it, ready; `settings` are of the kind `name=value`."""
+    """Start `ottla broker` by its command, and wait until it is ready; `settings` have the form `name=value`."""
     with TemporaryDirectory(prefix="ottla-bench-") as folder, started(folder, settings) as (process, line):
         found = ADDRESS.search(line.strip())
         assert found, f"ottla broker said {line!r} where its address was expected"
@@ -37,7 +37,7 @@ def ottla_broker(*settings: str) -> Iterator[Running]:
 
 @contextmanager
 def started(folder: str, settings: Sequence[str] = ()) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The process and the line that it printed when it was ready."""
+    """Return the process and the line that it printed when it was ready."""
     command = [sys.executable, "-m", "ottla.cli.main", "broker", "--listen", "127.0.0.1:0", "--data-dir", folder]
     command += [word for setting in settings for word in ("--set", setting)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -50,7 +50,7 @@ def started(folder: str, settings: Sequence[str] = ()) -> Iterator[tuple[subproc
 
 @contextmanager
 def apache_kafka() -> Iterator[Running | None]:
-    """Apache Kafka, or None where its jars have not been fetched."""
+    """Start Apache Kafka. Yields None if its jars have not been fetched."""
     if not rival.fetched():
         yield None
         return
@@ -60,7 +60,7 @@ def apache_kafka() -> Iterator[Running | None]:
 
 @contextmanager
 def kfake() -> Iterator[Running | None]:
-    """Franz-go's kfake, or None where there is no Go to compile it."""
+    """Start kfake of franz-go. Yields None if Go is not installed."""
     if not go_rival.can_be_had():
         yield None
         return
@@ -71,7 +71,7 @@ def kfake() -> Iterator[Running | None]:
 
 @contextmanager
 def everybody(*settings: str) -> Iterator[list[Running]]:
-    """Ours, begun with `settings`, and those of its rivals that can be had here: Apache Kafka, kfake."""
+    """Start our broker with `settings`, and the rivals that are available here: Apache Kafka, kfake."""
     with ExitStack() as running:
         found = [running.enter_context(start) for start in (ottla_broker(*settings), apache_kafka(), kfake())]
         yield [server for server in found if server is not None]

@@ -1,6 +1,6 @@
-"""Our producer and consumer, in both faces, next to confluent-kafka and kafka-python on the same broker (ours).
+"""Compare our producer and consumer, sync and async, with confluent-kafka and kafka-python on the same broker (ours).
 
-confluent-kafka is the measure. Every consumer looks at each value that it is handed; columns are looked at as columns.
+Ratios are relative to confluent-kafka. Every consumer reads each value that it receives; columns are read as columns.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from benchmarks.race import Contender, race
 from ottla import Consumer, Producer, TopicPartition
 
 SIZES = {100: 400_000, 1024: 100_000}
-"""Bytes of a value, and how many records of it are sent in one turn."""
+"""The size of a value in bytes, and the number of records sent in one turn."""
 READ = 5
-"""So many times more are read in one turn: reading is quick, and connecting should not count for much."""
+"""The factor for records in a turn of reading. Reading is faster, and the cost of connecting should be small."""
 SLOW = 10
-"""kafka-python does so many times fewer in its turn."""
+"""The divisor for records in a turn of kafka-python."""
 CHUNK = 10_000
 
 
@@ -40,12 +40,12 @@ def produce_records(server: Running, size: int, records: int) -> int:
 
 
 def produce_table(server: Running, size: int, records: int) -> int:
-    """Ours, a table at a time."""
+    """Ours, one table at a time."""
     return fill(server, new_topic(server), size, records)
 
 
 def fill(server: Running, topic: str, size: int, records: int) -> int:
-    """A table at a time to a given topic."""
+    """Fill a given topic, one table at a time."""
     table = pa.table({"value": [bytes(size)] * CHUNK})
     with Producer(bootstrap_servers=server.bootstrap, acks=1, linger_ms=5, batch_size=500_000) as producer:
         for _ in range(records // CHUNK):
@@ -76,7 +76,7 @@ def produce_kafka_python(server: Running, size: int, records: int) -> int:
 
 
 def assigned(server: Running, topic: str, **settings: Any) -> Consumer:
-    """A consumer of ours at the start of the topic."""
+    """Return a consumer of ours at the start of the topic."""
     consumer = Consumer(bootstrap_servers=server.bootstrap, auto_offset_reset="earliest", **settings)
     consumer.assign([TopicPartition(topic, 0)])
     return consumer
@@ -120,7 +120,7 @@ def consume_kafka_python(server: Running, topic: str, records: int) -> int:
 
 
 def producers(server: Running, size: int, records: int) -> Iterator[Contender]:
-    """Who races at producing."""
+    """Yield the contenders that produce."""
     yield Contender("ottla, send_table()", partial(produce_table, server, size, records), server.process)
     yield Contender("ottla, send()", partial(produce_records, server, size, records), server.process)
     yield Contender("confluent-kafka, batches", partial(produce_confluent_batch, server, size, records), server.process)
@@ -129,7 +129,7 @@ def producers(server: Running, size: int, records: int) -> Iterator[Contender]:
 
 
 def consumers(server: Running, topic: str, records: int) -> Iterator[Contender]:
-    """Who races at consuming."""
+    """Yield the contenders that consume."""
     yield Contender("ottla, poll_arrow()", partial(consume_columns, server, topic, records), server.process)
     yield Contender("ottla, poll()", partial(consume_records, server, topic, records), server.process)
     yield Contender("kafka-python", partial(consume_kafka_python, server, topic, records), server.process)

@@ -1,4 +1,4 @@
-"""Messages to bytes and back: a Metadata response of a thousand partitions, next to kio and, for reading, kafka-python."""
+"""Encode and decode a Metadata response of a thousand partitions, next to kio and, for decoding, kafka-python."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from ottla.protocol.messages.metadata import (
 VERSION = 9
 HEADER_BYTES = 5
 TURN = 10
-"""Messages in one turn."""
+"""The number of messages in one turn."""
 
 
 def message(topics: int = 100, partitions: int = 10) -> MetadataResponse:
-    """What a client asks for first."""
+    """Return a Metadata response, the first response that a client parses."""
     states = [
         MetadataResponsePartition(
             partition_index=n, leader_id=1, leader_epoch=3, replica_nodes=[1, 2, 3], isr_nodes=[1, 2, 3]
@@ -39,7 +39,7 @@ def message(topics: int = 100, partitions: int = 10) -> MetadataResponse:
 
 
 def turn(work: Callable[[], object]) -> Callable[[], int]:
-    """A turn of that work."""
+    """Return a function that does this work for one turn."""
 
     def run() -> int:
         for _ in range(TURN):

@@ -1,4 +1,4 @@
-"""What a command costs in the shell: `ottla topics list` from the prompt to the next one, beside `kcat -L`, and records printed."""
+"""Measure commands in the shell: `ottla topics list` and `kcat -L` from start to exit, and the printing of records."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AIM_SECONDS = 0.25
 
 
 def printed(command: Sequence[str], count: int = 1) -> int:
-    """Run a command to its end, what it prints going nowhere; `count` of whatever it was."""
+    """Run a command to its end with its output discarded, and return `count`."""
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return count
 
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def printers(server: Running, topic: str, kcat: str | None) -> list[Contender]:
-    """Who prints the topic; the last one is the measure."""
+    """Return the contenders that print the topic. Ratios are relative to the last one."""
     at = ["--bootstrap-server", server.bootstrap, "--from-beginning", "--exit"]
     commands = {
         "ottla records consume": [OTTLA, "records", "consume", topic, *at],

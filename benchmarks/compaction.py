@@ -1,7 +1,7 @@
-"""How fast a log is compacted: MB of log for each second of the processor, by size of records and number of keys.
+"""Measure log compaction: MB of log per second of processor time, by size of records and number of keys.
 
-`python -m benchmarks.compaction`; a file of half a gigabyte is written to a temporary directory first, so it is read
-from the page cache.
+`python -m benchmarks.compaction`. A file of half a gigabyte is written to a temporary directory first, so that it is
+read from the page cache.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ottla.records.builder import BatchBuilder
 from ottla.records.compression import Codec
 from ottla.storage.cleaning.cleaner import Cleaner
 from ottla.storage.cleaning.key_map import KeyMap
-from ottla.storage.cleaning.log_cleaning import extents_of, plan_of, steps
+from ottla.storage.cleaning.log_cleaning import clean_in_steps, find_extents, plan_log_compaction
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 
@@ -34,7 +34,7 @@ CASES = [
 
 
 def filled(directory: Path, value_bytes: int, keys: int, codec: Codec) -> Log:
-    """A log of updates of so many keys, one after the other."""
+    """Write a log of consecutive updates of `keys` keys."""
     log = Log.open(directory, LogConfig(cleanup_policy=("compact",), segment_bytes=100_000_000), now_ms=NOW)
     numbers = itertools.cycle(range(keys))
     written = 0
@@ -50,12 +50,12 @@ def filled(directory: Path, value_bytes: int, keys: int, codec: Codec) -> Log:
 
 
 def compacted(log: Log) -> tuple[float, int, int]:
-    """Seconds of the processor, passes and bytes left."""
+    """Return processor seconds, passes and remaining bytes."""
     began, done, passes = time.process_time(), 0, 0
-    while (plan := plan_of(log, done, NOW)).dirty_bytes:
+    while (plan := plan_log_compaction(log, done, NOW)).dirty_bytes:
         keys = KeyMap(BUFFER_BYTES, os.urandom(16))
-        cleaner = Cleaner(log.directory, extents_of(log, plan.upper_bound), plan, log.config, keys=keys, now_ms=NOW)
-        for step in steps(log, cleaner):
+        cleaner = Cleaner(log.directory, find_extents(log, plan.upper_bound), plan, log.config, keys=keys, now_ms=NOW)
+        for step in clean_in_steps(log, cleaner):
             step()
         done, passes = cleaner.end_offset, passes + 1
         keys.close()
@@ -63,7 +63,7 @@ def compacted(log: Log) -> tuple[float, int, int]:
 
 
 def main() -> None:
-    """Print a table."""
+    """Print the table."""
     print("value B     keys  codec  log MB  left MB  passes  MB/s of CPU")
     for value_bytes, keys, codec in CASES:
         with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""confluent-kafka at its quickest: what it takes to fill a topic and to read it again."""
+"""Helpers for confluent-kafka with its fastest settings: fill a topic and read it."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ CONSUMER = {
     "log_level": 3,
     "group.id": "bench",
     "enable.auto.commit": False,
-    # By default it rests for a second whenever 100,000 records are waiting to be taken.
+    # By default it pauses for a second whenever 100,000 records are queued.
     "queued.min.messages": 1_000_000,
     "fetch.queue.backoff.ms": 1,
 }
 
 
 def settings_for(server: Running) -> dict[str, Any]:
-    """How a client finds a broker, and comes in."""
+    """Return the client settings for a server: its address and the login."""
     return {"bootstrap.servers": server.bootstrap, **dict(server.settings)}
 
 
 def new_topic(server: Running) -> str:
-    """A topic of one partition that nobody has used."""
+    """Create a topic of one partition with a new name."""
     name = f"bench-{next(serial)}"
     admin = AdminClient(settings_for(server))
     for done in admin.create_topics([NewTopic(name, 1, 1)]).values():
@@ -58,7 +58,7 @@ def fill(server: Running, topic: str, size: int, records: int) -> int:
 
 
 def send(server: Running, topic: str, size: int, records: int) -> int:
-    """The same record by record, as programs do."""
+    """Send the same records one by one, as programs do."""
     producer = ck.Producer(settings_for(server) | PRODUCER)
     value = bytes(size)
     for number in range(records):
@@ -70,13 +70,13 @@ def send(server: Running, topic: str, size: int, records: int) -> int:
 
 
 def settle(producer: ck.Producer) -> None:
-    """Wait until all is acknowledged."""
+    """Wait until all records are acknowledged."""
     left = producer.flush(SECONDS)
     assert left == 0, f"{left} records were not acknowledged"
 
 
 def consume(server: Running, topic: str, records: int) -> int:
-    """Read `records` records from the start of `topic` by `consume()`, looking at each value."""
+    """Read `records` records from the start of `topic` with `consume()`, and access each value."""
     consumer = ck.Consumer(settings_for(server) | CONSUMER)
     consumer.assign([ck.TopicPartition(topic, 0, 0)])
     got = seen = 0

@@ -1,4 +1,4 @@
-"""How soon the console's pages are there with 10,000 topics: from the wish for one in Chromium to its rows, and the answers behind it."""
+"""Measure the console with 10,000 topics: from a request for a page in Chromium to its rows, and its HTTP requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAGES = {"overview": ("Overview", ".figures"), "topics": ("Topics", "tbody tr"),
 
 @contextmanager
 def console_of(bootstrap: str) -> Iterator[str]:
-    """Where the console of a cluster is, in a process of its own as a person starts it."""
+    """Yield the address of a cluster's console, started by the command in a process of its own."""
     command = [
         sys.executable,
         "-m",
@@ -41,8 +41,8 @@ def console_of(bootstrap: str) -> Iterator[str]:
             console.terminate()
 
 
-def told(name: str, work: Callable[[], object]) -> None:
-    """Do it again and again, and print the median."""
+def print_progress(name: str, work: Callable[[], object]) -> None:
+    """Run `work` repeatedly, and print the median."""
     spans = []
     for _ in range(ROUNDS):
         begin = time.perf_counter()
@@ -57,7 +57,7 @@ def main() -> None:
             admin.create_topics([NewTopic(f"t-{number:05}", 1) for number in range(first, first + AT_ONCE)])
         with console_of(broker.bootstrap) as url, chromium() as browser, page_of(browser, url) as page:
             for name in PAGES:
-                told(f"/api/{name}", lambda name=name: urlopen(f"{url}api/{name}").read())  # type: ignore[misc]
+                print_progress(f"/api/{name}", lambda name=name: urlopen(f"{url}api/{name}").read())  # type: ignore[misc]
             for name, (heading, rows) in PAGES.items():
 
                 def show(name: str = name, heading: str = heading, rows: str = rows) -> None:
@@ -66,7 +66,7 @@ def main() -> None:
                     page.locator("h1", has_text=heading).wait_for()
                     page.locator(rows).first.wait_for()
 
-                told(f"page {name}", show)
+                print_progress(f"page {name}", show)
 
 
 if __name__ == "__main__":

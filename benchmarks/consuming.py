@@ -1,8 +1,8 @@
-"""How quick our consumer is next to confluent-kafka and kafka-python: by records, to Arrow, in asyncio, and idle.
+"""Measure our consumer next to confluent-kafka and kafka-python: by records, with Arrow, in asyncio, and idle.
 
-`python -m benchmarks.consuming`, with `--kafka` on Apache Kafka rather than on our broker. Each consumer is a process
-of its own and they read the same topic in turns; each processor second counts, whichever thread used it. Ours also
-runs uncompiled, from a copy of the package without its compiled modules.
+`python -m benchmarks.consuming`, with `--kafka` on Apache Kafka instead of our broker. Each consumer is a separate
+process, and they read the same topic in turns. The processor time of all threads is counted. Ours also runs uncompiled,
+from a copy of the package without its compiled modules.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ VALUE_BYTES = 100
 PARTITIONS = 6
 RECORDS = 4_000_000
 FEW = 300_000
-"""For those who are slow: they read so many in a turn."""
+"""The number of records per turn for slow consumers."""
 ROUNDS = 3
 CHUNK = 10_000
 serial = count()
 
 
 class Row(NamedTuple):
-    """One figure: ours next to theirs."""
+    """One figure: our consumer next to another."""
 
     what: str
     ours: str
@@ -50,7 +50,7 @@ class Row(NamedTuple):
     aim: str
     records: int = RECORDS
     plain: bool = False
-    """Whether ours runs uncompiled."""
+    """True if ours runs uncompiled."""
 
 
 ROWS = [
@@ -64,14 +64,14 @@ ROWS = [
 
 
 class Run(NamedTuple):
-    """What one consumer did in its turn."""
+    """The result of one consumer in one turn."""
 
     wall: float
     cpu: float
 
 
 class Worker:
-    """A consumer's process."""
+    """The process of a consumer."""
 
     def __init__(self, name: str, source: Path) -> None:
         self.name = name
@@ -82,18 +82,18 @@ class Worker:
         )
 
     def run(self, server: Running, topic: str, records: int) -> Run:
-        """Have it read, and hear how long it took."""
+        """Read the records, and return the times."""
         self.begin(server, topic, records)
         return self.end(records)
 
     def begin(self, server: Running, topic: str, records: int) -> None:
-        """Have it read."""
+        """Send the task to the process."""
         assert self.process.stdin is not None
         self.process.stdin.write(f"{server.bootstrap} {topic} {PARTITIONS} {records}\n")
         self.process.stdin.flush()
 
     def end(self, records: int) -> Run:
-        """Hear how long it took."""
+        """Wait for the end of the turn, and return the times."""
         assert self.process.stdout is not None
         answer = json.loads(self.process.stdout.readline() or "null")
         assert answer is not None, f"{self.name} has ended"
@@ -101,21 +101,21 @@ class Worker:
         return Run(answer["wall"], answer["cpu"])
 
     def close(self) -> None:
-        """Let it end."""
+        """Close its input, and wait until it exits."""
         with self.process:
             assert self.process.stdin is not None
             self.process.stdin.close()
 
 
-class Field:
-    """The workers of all who take part, by name and form."""
+class Workers:
+    """The processes of all consumers, by name and form."""
 
     def __init__(self, plain_source: Path) -> None:
         self._plain_source = plain_source
         self._workers: dict[tuple[str, bool], Worker] = {}
 
     def worker(self, name: str, *, plain: bool) -> Worker:
-        """The process that does `name`, started now if it is new."""
+        """Return the process for `name`. Starts it if necessary."""
         found = self._workers.get((name, plain))
         if found is None:
             source = self._plain_source if plain else Path(ottla.__file__).parent.parent
@@ -128,13 +128,13 @@ class Field:
 
 
 @contextmanager
-def field() -> Iterator[Field]:
-    """Workers, and a copy of the package that is not compiled."""
+def field() -> Iterator[Workers]:
+    """Yield the processes, with a copy of the package that is not compiled."""
     with TemporaryDirectory(prefix="ottla-bench-") as folder:
         source = Path(folder)
         package = Path(ottla.__file__).parent
         shutil.copytree(package, source / "ottla", ignore=shutil.ignore_patterns("*.so", "*.pyd", "__pycache__"))
-        found = Field(source)
+        found = Workers(source)
         try:
             yield found
         finally:
@@ -142,7 +142,7 @@ def field() -> Iterator[Field]:
 
 
 def fill(server: Running, records: int) -> str:
-    """A new topic with `records` values in batches as producers send them, and its name."""
+    """Create a topic with `records` values, in batches of the usual size, and return its name."""
     name = f"bench-{next(serial)}"
     admin = AdminClient({"bootstrap.servers": server.bootstrap})
     for done in admin.create_topics([NewTopic(name, PARTITIONS, 1)]).values():
@@ -158,7 +158,7 @@ def fill(server: Running, records: int) -> str:
 
 
 def turns(workers: Sequence[Worker], server: Running, topic: str, records: int, rounds: int) -> list[list[Run]]:
-    """What each did in its rounds, after one that does not count."""
+    """Run the workers in turns, and return the results of each. The first round is not counted."""
     runs: list[list[Run]] = [[] for _ in workers]
     for number in range(rounds + 1):
         for worker, found in zip(workers, runs, strict=True):
@@ -168,8 +168,8 @@ def turns(workers: Sequence[Worker], server: Running, topic: str, records: int, 
     return runs
 
 
-def compare(row: Row, entrants: Field, server: Running, topic: str, rounds: int) -> list[str]:
-    """The line of one figure."""
+def compare(row: Row, entrants: Workers, server: Running, topic: str, rounds: int) -> list[str]:
+    """Return the row of one figure."""
     workers = [entrants.worker(row.ours, plain=row.plain), entrants.worker(row.theirs, plain=False)]
     ours, theirs = turns(workers, server, topic, row.records, rounds)
     wall = statistics.median(their.wall / our.wall for our, their in zip(ours, theirs, strict=True))
@@ -180,8 +180,8 @@ def compare(row: Row, entrants: Field, server: Running, topic: str, rounds: int)
     return [row.what, *figures, f"{processor[0] / 1e6:.2f}", f"{processor[1] / 1e6:.2f}", f"{cpu:.2f}", row.aim]
 
 
-def idle(entrants: Field, server: Running, topic: str) -> list[str]:
-    """The line of those who have nothing to read, both at once: milliseconds of a processor in a second."""
+def idle(entrants: Workers, server: Running, topic: str) -> list[str]:
+    """Measure idle consumers, both at once, and return their row: milliseconds of processor time per second."""
     workers = [entrants.worker(name, plain=False) for name in ("ottla_idle", "confluent_idle")]
     for worker in workers:
         worker.begin(server, topic, 0)

@@ -1,7 +1,8 @@
-"""How long others wait while a topic is deleted: the longest answer to ApiVersions, ours next to kfake and Apache Kafka.
+"""Measure the delay of other requests while a topic is deleted: the slowest ApiVersions, next to kfake and Apache
+Kafka.
 
-A topic of 3 GB, and one of 1,000 partitions that were all written to. Asked all the time until the files are gone, and a
-second longer.
+There are a topic of 3 GB, and one of 1,000 partitions with records in each. Requests are sent continuously until the
+files are deleted, and for one second more.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from tests.broker.wire import Wire, batch
 LARGE_RECORDS, SIZE = 3_000_000, 1024
 MANY = 1_000
 AT_ONCE = 50
-"""Partitions that one request writes to."""
+"""The number of partitions in one produce request."""
 AFTERWARDS = 2.0
-"""Seconds in which the files go at the latest, and the questions go on."""
+"""The maximum time in seconds until the files are deleted, during which requests are sent."""
 SECONDS = 120.0
 VERSION = 11
 AIMS = ("≤ 15", "", "≤ 15", "")
@@ -33,7 +34,7 @@ serial = count()
 
 
 def large(server: Running) -> str:
-    """A topic of 3 GB in one partition."""
+    """Create a topic of 3 GB in one partition."""
     name = f"deleted-{next(serial)}"
     with Wire(server.bootstrap) as wire:
         wire.create(name, 1)
@@ -43,7 +44,7 @@ def large(server: Running) -> str:
 
 
 def many(server: Running) -> str:
-    """A topic of 1,000 partitions with a record in each."""
+    """Create a topic of 1,000 partitions with a record in each."""
     name = f"deleted-{next(serial)}"
     with Wire(server.bootstrap) as wire:
         wire.socket.settimeout(SECONDS)
@@ -54,7 +55,7 @@ def many(server: Running) -> str:
 
 
 def led(wire: Wire, name: str, partitions: Sequence[int]) -> None:
-    """Write a record to each of some partitions; a leader that is not there yet is asked again."""
+    """Write a record to each of some partitions, and retry while a partition has no leader."""
     deadline = time.perf_counter() + SECONDS
     data = [PartitionProduceData(number, batch([bytes(100)])) for number in partitions]
     request = ProduceRequest(None, -1, 30_000, [TopicProduceData(name, partition_data=data)])
@@ -63,8 +64,8 @@ def led(wire: Wire, name: str, partitions: Sequence[int]) -> None:
         time.sleep(0.05)
 
 
-def waits(server: Running) -> Figures:
-    """Milliseconds, both topics."""
+def measure_longest_waits(server: Running) -> Figures:
+    """Return the milliseconds for both topics."""
     found = {}
     for what, make in (("3 GB", large), (f"{MANY:,} partitions", many)):
         longest, answered = longest_answer(server, make(server))
@@ -74,7 +75,7 @@ def waits(server: Running) -> Figures:
 
 
 def longest_answer(server: Running, topic: str) -> tuple[float, float]:
-    """The longest that one connection waited while another deleted, and how long that took to be answered."""
+    """Return the longest wait of one connection during a deletion by another, and the duration of that deletion."""
     deleted = threading.Event()
     spans: list[float] = []
 
@@ -99,7 +100,7 @@ def longest_answer(server: Running, topic: str) -> tuple[float, float]:
 
 
 def delete(server: Running, topic: str) -> None:
-    """Ask for it, and wait for the answer."""
+    """Send a DeleteTopics request, and wait for the response."""
     with Wire(server.bootstrap) as wire:
         wire.socket.settimeout(SECONDS)
         response = wire.ask(DeleteTopicsRequest([DeleteTopicState(topic)], timeout_ms=60_000), 6)
@@ -107,15 +108,15 @@ def delete(server: Running, topic: str) -> None:
 
 
 def timed(work: Callable[[], object]) -> float:
-    """Seconds."""
+    """Return the seconds that the call takes."""
     clock = time.perf_counter()
     work()
     return time.perf_counter() - clock
 
 
 def lines(servers: Sequence[Running]) -> list[tuple[Line, str]]:
-    """Every figure."""
-    return list(zip(duel(servers, waits), AIMS, strict=True))
+    """Measure all figures."""
+    return list(zip(duel(servers, measure_longest_waits), AIMS, strict=True))
 
 
 def main() -> None:

@@ -1,4 +1,7 @@
-"""Our broker and its rivals do the same work in turns; a line for each figure, with our ratio to each and what we aim at."""
+"""Our broker and its rivals do the same work in turns.
+
+Each figure is a row with our ratio to each rival and our target.
+"""
 
 from __future__ import annotations
 
@@ -12,22 +15,22 @@ from benchmarks.brokers import Running
 from benchmarks.race import cpu_seconds, show
 
 Figures = Mapping[str, float]
-"""Name, with its unit, → value."""
+"""Figures by name, which includes the unit."""
 Work = Callable[[Running], Figures]
 
 
 class Line(NamedTuple):
-    """One figure of all sides."""
+    """One figure of all servers."""
 
     name: str
     values: Sequence[float]
-    """A median for each server."""
+    """The median of each server."""
     ratios: Sequence[float]
-    """To each rival: the median over the rounds of ours to theirs."""
+    """The median over the rounds of our ratio to each rival."""
 
 
 def duel(servers: Sequence[Running], work: Work, *, rounds: int = 3) -> list[Line]:
-    """Let all do `work` in turns."""
+    """Run `work` on all servers in turns."""
     results: list[list[Figures]] = [[] for _ in servers]
     for _ in range(rounds):
         for server, found in zip(servers, results, strict=True):
@@ -36,19 +39,19 @@ def duel(servers: Sequence[Running], work: Work, *, rounds: int = 3) -> list[Lin
 
 
 def line(name: str, results: Sequence[Sequence[Figures]]) -> Line:
-    """The medians of one figure."""
+    """Return the medians of one figure."""
     ours, *rivals = [[figures[name] for figures in found] for found in results]
     ratios = [ratio(ours, theirs) for theirs in rivals]
     return Line(name, [statistics.median(column) for column in (ours, *rivals)], ratios)
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """The median of the rounds' ratios; NaN where theirs is nothing."""
+    """Return the median of the rounds' ratios; NaN if a rival's value is 0."""
     return statistics.median(our / their if their else float("nan") for our, their in zip(ours, theirs, strict=True))
 
 
 def metered(server: Running, megabytes: float, seconds: Callable[[], float]) -> Figures:
-    """Throughput and the server's processor time of some work that tells how long it took."""
+    """Return the throughput and the server's processor time of work that returns its duration."""
     before = cpu_seconds(server.process)
     span = seconds()
     used = cpu_seconds(server.process) - before
@@ -56,7 +59,7 @@ def metered(server: Running, megabytes: float, seconds: Callable[[], float]) -> 
 
 
 def report(title: str, servers: Sequence[Running], lines: Sequence[tuple[Line, str]]) -> None:
-    """Print figures, each with the aim it is held against."""
+    """Print the figures, each with its target."""
     shown = Table(title=title, title_justify="left")
     shown.add_column("")
     for server in servers:

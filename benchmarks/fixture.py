@@ -1,7 +1,8 @@
-"""What `ottla.testing` costs: one broker for the session, and a topic, a producer and an assertion for each test.
+"""Measure `ottla.testing`: one broker for the session, and a topic, a producer and an assertion for each test.
 
-In a pytest of its own, timed where a user would: a session from its first import to its end, and each test with its set-up and its end.
-A container is not raced here, as few machines that run this have Docker; Apache Kafka's start without one is in `start.py`.
+The tests run in a separate pytest process. The session is timed from its first import to its end, and each test with
+its setup and teardown. Containers are not measured, since few machines that run this have Docker. `start.py` measures
+the start of Apache Kafka without one.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class Session(NamedTuple):
     wall: float
     processor: float
     tests: list[float]
-    """Each with its set-up and its end."""
+    """The seconds of each test with its setup and teardown."""
 
 
 def session(folder: Path, tests: str, count: int) -> Session:
@@ -77,7 +78,7 @@ def session(folder: Path, tests: str, count: int) -> Session:
 
 
 def used() -> float:
-    """Seconds of a processor that processes took which have ended."""
+    """Return the processor seconds of all child processes that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 

@@ -1,8 +1,8 @@
-"""Consumer groups: how long a hundred members take to settle, what they cost while nothing happens, and commits.
+"""Measure consumer groups: the start of a hundred members, their cost while idle, and commits.
 
-Our broker next to Apache Kafka and kfake, with the same clients (librdkafka). All begin a rebalance at once
-(`group.initial.rebalance.delay.ms=0`). Groups of the classic protocol, and of KIP-848; at the
-end what a rebalance costs the records (`rebalance_delay`).
+Our broker runs next to Apache Kafka and kfake, with the same clients (librdkafka). All start a rebalance at once
+(`group.initial.rebalance.delay.ms=0`). Groups use the classic protocol and KIP-848. The last part measures the delay of
+records in a rebalance (`rebalance_delay`).
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ class Group:
             time.sleep(0.005)
 
     def leave(self) -> None:
-        """Let a member go that owns partitions."""
+        """Close a member that owns partitions."""
         leaver = next(member for member in self.members if member.assignment())
         self.members.remove(leaver)
         leaver.close()
 
     def close(self) -> None:
-        """Let all go."""
+        """Close all members."""
         for member in self.members:
             member.close()
 
@@ -79,7 +79,7 @@ class Group:
 
 
 def topics_on(server: Running) -> list[str]:
-    """New topics, made."""
+    """Create new topics and return their names."""
     names = [f"group-{next(serial)}" for _ in range(TOPICS)]
     admin = AdminClient({"bootstrap.servers": server.bootstrap})
     for made in admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in names]).values():
@@ -88,7 +88,7 @@ def topics_on(server: Running) -> list[str]:
 
 
 def rebalances(server: Running, protocol: str) -> Figures:
-    """A hundred members come, one goes, the others rest."""
+    """Measure a group of a hundred members: the start, one member that leaves, and idle members."""
     topics = topics_on(server)
     before, clock = cpu_seconds(server.process), time.perf_counter()
     group = Group(server, topics, protocol)
@@ -112,7 +112,7 @@ def rebalances(server: Running, protocol: str) -> Figures:
 
 
 def commits(server: Running) -> Figures:
-    """One member commits, waiting and not waiting."""
+    """Measure the commits of one member, synchronous and asynchronous."""
     (topic, *_) = topics_on(server)
     answered = 0
 
@@ -143,7 +143,7 @@ def commits(server: Running) -> Figures:
 
 def main() -> None:
     with everybody("group.initial.rebalance.delay.ms=0") as servers:
-        for server in servers:  # a JVM is not itself before
+        for server in servers:  # a JVM reaches its full speed only after a while
             commits(server)
         for protocol, name in (("classic", "classic groups"), ("consumer", "groups of KIP-848")):
             lines = duel(servers, partial(rebalances, protocol=protocol), rounds=ROUNDS)

@@ -1,7 +1,7 @@
-"""How the cost of a request grows with what else there is: partitions of the broker, connections to it.
+"""Measure how the cost of a request grows with the number of the broker's partitions and connections.
 
-Each request produces one record to a partition drawn at random and fetches it again. What counts is the processor
-time of the broker, which should not grow. The plot is kept in `out/growth.png`.
+Each request produces one record to a random partition and fetches it again. The measured value is the processor time of
+the broker, which should not grow. The plot is written to `out/growth.png`.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ PARTITIONS = (10, 100, 1_000, 10_000)
 CONNECTIONS = (1, 10, 100, 1_000)
 REQUESTS = 10_000
 AIM = 1.5
-"""The dearest request costs at most so many times the cheapest."""
+"""The maximum ratio of the most expensive request to the cheapest."""
 LENGTH = struct.Struct(">i")
 VERSIONS: dict[type[Message], int] = {ProduceRequest: 9, FetchRequest: 11, CreateTopicsRequest: 7}
 
 
 class Line:
-    """One connection that asks and waits."""
+    """A connection with one request at a time."""
 
     def __init__(self, server: Running) -> None:
         host, _, port = server.bootstrap.rpartition(":")
@@ -41,25 +41,25 @@ class Line:
         self._file = self._socket.makefile("rb")
 
     def ask(self, request: Message) -> bytes:
-        """The frame that answers."""
+        """Send the request and return the frame of the response."""
         parts = encode_request(request, VERSIONS[type(request)], 1, "growth")
         frame = b"".join(bytes(part) for part in parts)  # type: ignore[arg-type]
         self._socket.sendall(LENGTH.pack(len(frame)) + frame)
         return self._file.read(LENGTH.unpack(self._file.read(4))[0])
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._file.close()
         self._socket.close()
 
 
 def microseconds(server: Running, partitions: int, connections: int) -> float:
-    """Processor time of the broker for one request."""
+    """Return the processor time of the broker for one request, in microseconds."""
     lines = [Line(server) for _ in range(connections)]
     chance = random.Random(partitions + connections)
     data = batch()
     for number in range(min(partitions, 1_000)):
-        exchange(lines[0], number, data)  # what is opened when it is first used, is open
+        exchange(lines[0], number, data)  # files that are opened at their first use are open now
     before = cpu_seconds(server.process)
     for number in range(REQUESTS // 2):
         exchange(lines[number % connections], chance.randrange(min(partitions, 1_000)), data)
@@ -70,7 +70,7 @@ def microseconds(server: Running, partitions: int, connections: int) -> float:
 
 
 def exchange(line: Line, number: int, data: bytes) -> None:
-    """A record in, and some out."""
+    """Produce a record and fetch records."""
     line.ask(
         ProduceRequest(
             None, 1, 30_000, [TopicProduceData("growth", partition_data=[PartitionProduceData(number, data)])]
@@ -90,7 +90,7 @@ def batch() -> bytes:
 
 
 def with_partitions(count: int) -> float:
-    """A broker with so many, and one connection."""
+    """Start a broker with this number of partitions, and one connection."""
     with ottla_broker() as server:
         line = Line(server)
         line.ask(CreateTopicsRequest([CreatableTopic("growth", count, 1)], timeout_ms=30_000))
@@ -99,7 +99,7 @@ def with_partitions(count: int) -> float:
 
 
 def with_connections(count: int) -> float:
-    """A broker with so many, and ten partitions."""
+    """Start a broker with this number of connections, and ten partitions."""
     with ottla_broker() as server:
         line = Line(server)
         line.ask(CreateTopicsRequest([CreatableTopic("growth", 10, 1)], timeout_ms=30_000))
@@ -108,7 +108,7 @@ def with_connections(count: int) -> float:
 
 
 def draw(curves: Sequence[tuple[str, Sequence[int], Sequence[float]]]) -> Path:
-    """The plot."""
+    """Draw the plot."""
     import matplotlib
 
     matplotlib.use("Agg")

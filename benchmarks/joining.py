@@ -1,6 +1,6 @@
-"""How soon a broker serves that joins a cluster, ours next to Apache Kafka's; and what a large cluster's metadata cost ours.
+"""Measure the time until a broker that joins a cluster serves requests, and the cost of a large cluster's metadata.
 
-`python -m benchmarks.joining [starting image]`
+`python -m benchmarks.joining [starting image]`. The first part compares ours with Apache Kafka's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from benchmarks.brokers import Running
 from benchmarks.duel import Figures, duel, report
 from benchmarks.race import resident_bytes
 from benchmarks.replicas import IN_THE_CLEAR, SESSION, QuickKafkaNode
-from ottla.broker.machines.observed_metadata import ObservedMetadata
+from ottla.broker.metadata.observed_metadata import ObservedMetadata
 from ottla.clock import SystemClock
 from ottla.coordination.cluster.node_records import BrokerRegistrationChangeRecord, RegisterBrokerRecord
 from ottla.coordination.cluster.records import PartitionRecord, TopicRecord, decode_record, encode_record
@@ -40,8 +40,8 @@ NODES: dict[str, type[Node]] = {"ottla": OttlaNode, "Apache Kafka": QuickKafkaNo
 serial = count(11)
 
 
-def told(kafka: rival.ApacheKafka, node_id: int) -> dict[type[Message], int]:
-    """When the controllers wrote of a broker last, by the kind of record; in milliseconds."""
+def reported_times(kafka: rival.ApacheKafka, node_id: int) -> dict[type[Message], int]:
+    """Return the time of the controllers' last record about a broker by the type of record, in milliseconds."""
     columns = decode((kafka.directory / LOG).read_bytes())
     found: dict[type[Message], int] = {}
     for row in range(columns.count):
@@ -52,16 +52,19 @@ def told(kafka: rival.ApacheKafka, node_id: int) -> dict[type[Message], int]:
 
 
 def started(kafka: rival.ApacheKafka, folder: Path, server: Running) -> Figures:
-    """A broker with an empty directory, from its process to where the controllers have let it in and its port answers."""
+    """Return the seconds from the start of the process until the broker is unfenced and its port responds.
+
+    The directory is empty.
+    """
     node_id = next(serial)
     (home := folder / str(node_id)).mkdir()
     node = NODES[server.name](node_id, kafka, home, IN_THE_CLEAR)
     begun = time.perf_counter()
     node.start()
     try:
-        wait_for(lambda: BrokerRegistrationChangeRecord in told(kafka, node_id) and listens(node.port))
+        wait_for(lambda: BrokerRegistrationChangeRecord in reported_times(kafka, node_id) and listens(node.port))
         span = time.perf_counter() - begun
-        moments = told(kafka, node_id)
+        moments = reported_times(kafka, node_id)
     finally:
         node.stop()
     let_in = moments[BrokerRegistrationChangeRecord] - moments[RegisterBrokerRecord]
@@ -77,7 +80,7 @@ def starting() -> None:
 
 
 def image() -> None:
-    """A snapshot of 100,000 partitions, as a start reads it, in a process of its own."""
+    """Measure the loading of a snapshot of 100,000 partitions, as at a start, in a process of its own."""
     with TemporaryDirectory(prefix="ottla-bench-") as folder:
         made = [each for number in range(TOPICS) for each in topic(number)]
         write_state(Path(folder), SnapshotId(len(made), 1), made, 0, Voter(1, UUID(int=1)), sync=False)
@@ -100,7 +103,7 @@ def topic(number: int) -> list[bytes]:
 
 
 def load(folder: str) -> None:
-    """Read the snapshot in there; how long that takes, and what memory it leaves in use."""
+    """Load the snapshot, and print the duration and the memory that remains in use."""
     before, used_before, begun = resident_bytes(os.getpid()), time.process_time(), time.perf_counter()
     config = LogConfig(max_message_bytes=INT32_MAX, segment_bytes=INT32_MAX, retention_ms=-1)
     metadata = ObservedMetadata(Log.open(Path(folder), config, now_ms=0, clean=True), SystemClock())

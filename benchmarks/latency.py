@@ -1,5 +1,7 @@
-"""From `produce` to the consumer's hands at 1,000 and 2,000 records a second, without lingering: p50 and p99, ours next to
-Apache Kafka and kfake.
+"""Measure the latency from `produce` to the consumer at 1,000 and 2,000 records per second without linger: p50 and
+p99.
+
+Ours runs next to Apache Kafka and kfake.
 """
 
 from __future__ import annotations
@@ -19,12 +21,12 @@ from benchmarks.duel import Figures, duel, report
 RATES = (1_000, 2_000)
 RECORDS = 10_000
 WARM = 1_000
-"""Records at the beginning that do not count."""
+"""The number of records at the start that are not counted."""
 AIMS = ("≤ 1.1 × kfake", "≤ 1.1 × kfake")
 
 
 def latencies(server: Running, rate: int) -> Figures:
-    """Milliseconds of each record, as quantiles."""
+    """Return quantiles of the latency in milliseconds."""
     topic = new_topic(server)
     spans: list[float] = []
     reader = threading.Thread(target=receive, args=(server, topic, spans))
@@ -36,7 +38,7 @@ def latencies(server: Running, rate: int) -> Figures:
 
 
 def send(server: Running, topic: str, rate: int) -> None:
-    """So many records a second, each with the time in it."""
+    """Send `rate` records per second, each with its send time."""
     producer = ck.Producer({"bootstrap.servers": server.bootstrap, "linger.ms": 0, "acks": "all", "log_level": 3})
     producer.list_topics(topic)
     begin = time.perf_counter()
@@ -50,7 +52,7 @@ def send(server: Running, topic: str, rate: int) -> None:
 
 
 def receive(server: Running, topic: str, spans: list[float]) -> None:
-    """Read them all, one by one."""
+    """Read all records one by one."""
     consumer = ck.Consumer({"bootstrap.servers": server.bootstrap, "group.id": "latency", "log_level": 3})
     consumer.assign([ck.TopicPartition(topic, 0, 0)])
     while len(spans) < RECORDS:

@@ -1,6 +1,6 @@
-"""librdkafka as a program in C uses it: no Python between the library and its records.
+"""librdkafka as a C program uses it: no Python between the library and its records.
 
-The library is the one that confluent-kafka brings; the loops around it are compiled when they are first needed.
+The library is the one in the package of confluent-kafka. The loops around it are compiled at their first use.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from benchmarks.confluent import CONSUMER, PRODUCER
 
 SOURCE = Path(__file__).with_name("librdkafka_loops.c")
 ROOM = 512
-"""Bytes for an error's text."""
+"""The size in bytes of the buffer for an error's text."""
 
 
 def fill(
@@ -37,7 +37,7 @@ def fill(
 
 
 def consume(server: Running, topic: str, records: int) -> int:
-    """Read `records` records from the start of `topic`, looking at each value."""
+    """Read `records` records from the start of `topic`, and access each value."""
     error = ctypes.create_string_buffer(ROOM)
     settings = arguments(server, CONSUMER)
     seen = loops().drain(*settings, topic.encode(), records, error, ROOM)
@@ -46,7 +46,7 @@ def consume(server: Running, topic: str, records: int) -> int:
 
 
 def arguments(server: Running, settings: Mapping[str, Any]) -> tuple[Any, Any, int]:
-    """Settings as two arrays of texts and their number."""
+    """Return the settings as two C arrays of strings and their length."""
     full = {"bootstrap.servers": server.bootstrap, **dict(server.settings), **settings}
     texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in full.values()]
     array = ctypes.c_char_p * len(full)
@@ -55,15 +55,15 @@ def arguments(server: Running, settings: Mapping[str, Any]) -> tuple[Any, Any, i
 
 @cache
 def loops() -> Any:
-    """The compiled loops."""
-    # Loading confluent_kafka has loaded its librdkafka already; the loops are bound to that same file.
+    """Return the compiled loops."""
+    # The import of confluent_kafka has loaded its librdkafka already. The loops are linked to the same file.
     assert confluent_kafka.libversion()
     site = Path(confluent_kafka.__file__).parent.parent
     (library,) = (site / "confluent_kafka.libs").glob("librdkafka-*.so*")
     target = Path(mkdtemp(prefix="ottla-bench-"), "loops.so")
     compiler = (sysconfig.get_config_var("CC") or "cc").split()[0]
     where = ("-L", str(library.parent), f"-l:{library.name}", f"-Wl,-rpath,{library.parent}")
-    # The other libraries that the wheel brings are found by librdkafka itself when it is loaded.
+    # librdkafka finds the other libraries of the wheel by itself when it is loaded.
     lenient = ("-Wl,--unresolved-symbols=ignore-in-shared-libs",)
     command = [compiler, "-O2", "-shared", "-fPIC", str(SOURCE), "-o", str(target), *where, *lenient]
     subprocess.run(command, check=True)

@@ -1,5 +1,6 @@
-"""500 clients that log in at once, TLS and SCRAM-SHA-512, ours next to Apache Kafka: until all are in, and how long a client that
-is there already waits for its answers meanwhile.
+"""Measure 500 clients that log in at once with TLS and SCRAM-SHA-512, ours next to Apache Kafka.
+
+The figures are the time until all are logged in, and the response times of another client meanwhile.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from tests.broker.wire import Wire
 
 COUNT = 500
 WARM = 3
-"""Turns before anything is measured: a JVM is not itself before."""
+"""The number of warm-up turns, in which a JVM reaches its full speed."""
 PAUSE = 0.002
 AIMS = ("≤ 1", "≤ 1", "≤ 1; < 20 ms")
 
 
 def logged_in(side: Secured) -> Figures:
-    """One turn."""
+    """Return the figures of one turn."""
     command = [sys.executable, "-m", "benchmarks._logins", side.by_login, side.authority, str(COUNT)]
     with (
         Wire(side.plain.bootstrap) as wire,
@@ -36,15 +37,15 @@ def logged_in(side: Secured) -> Figures:
         process.stdin.write("\n")
         process.stdin.flush()
         while process.poll() is None:
-            spans.append(ask(wire))
+            spans.append(send_request(wire))
             time.sleep(PAUSE)
         seconds = float(process.stdout.read())
     quantiles = statistics.quantiles(spans, n=100)
     return {"until all are in, s": seconds, "others, p50 ms": quantiles[49], "others, p99 ms": quantiles[98]}
 
 
-def ask(wire: Wire) -> float:
-    """Milliseconds until an answer."""
+def send_request(wire: Wire) -> float:
+    """Return the milliseconds until the response."""
     clock = time.perf_counter()
     wire.ask(MetadataRequest([]))
     return (time.perf_counter() - clock) * 1000

@@ -1,7 +1,8 @@
-"""What it costs that there are metrics: a broker's, read once a second, beside itself without, on the smallest requests; and those of clients.
+"""Measure the cost of metrics: of a broker that is scraped every second, with the smallest requests, and of clients.
 
-A client always counts. So its turns without are turns in which what records does nothing: the calls of nothing stay in them.
-`python -m benchmarks.metrics_cost clients 15` for the second alone, and for other than nine pairs of turns.
+A client always counts. In its turns without metrics, the recording methods are replaced by functions that do nothing,
+so the cost of these calls remains in the result. `python -m benchmarks.metrics_cost clients 15` runs only the second
+part, with 15 pairs of turns instead of nine.
 """
 
 from __future__ import annotations
@@ -29,31 +30,31 @@ ROUNDS = 9
 EVERY_SECONDS = 1.0
 AIMS = ("≥ 0.99", "≤ 1.01", "≤ 1.01", "", "")
 SINGLE = 5_000
-"""Records of which each is sent alone and waited for."""
+"""The number of records that are sent one at a time, each with a wait for its acknowledgement."""
 RECORDING: tuple[tuple[type, str], ...] = (
     (NodeSensors, "received"),
     (ProducerSensors, "leaving"),
     (PollSensors, "begin"),
     (PollSensors, "end"),
 )
-"""What clients call as they work, beside sensors themselves."""
+"""The recording methods that clients call, in addition to those of sensors."""
 MAKING = ("connection_states", "metrics.registry", "consumer.group.partition_exchange", "consumer.offsets.commits")
-"""Where sensors are made."""
+"""The modules that create sensors."""
 
 
 class Silent:
-    """In place of a sensor."""
+    """A sensor that does nothing."""
 
     def record(self, value: float) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def mark(self, now: float, samples: int) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 @contextmanager
 def read_each_second(address: str) -> Iterator[None]:
-    """As Prometheus does, which asks less often."""
+    """Scrape the metrics every second. Prometheus does it less often."""
     over = threading.Event()
 
     def read() -> None:
@@ -70,32 +71,32 @@ def read_each_second(address: str) -> Iterator[None]:
 
 
 @contextmanager
-def silence() -> Iterator[None]:
-    """Clients that are made meanwhile count nothing."""
+def disabled_metrics() -> Iterator[None]:
+    """Disable the metrics of clients that are created meanwhile."""
     with ExitStack() as patches:
         for kind, name in RECORDING:
-            patches.enter_context(patch.object(kind, name, nothing))
+            patches.enter_context(patch.object(kind, name, do_nothing))
         for module in MAKING:
             patches.enter_context(patch(f"ottla.client.{module}.Sensor", Silent))
         yield
 
 
-def nothing(*_: Any) -> None:
-    """In place of what records."""
+def do_nothing(*_: Any) -> None:
+    """Replace a recording method."""
 
 
-def singly(server: str, traced: bool) -> None:
-    """A request for each record, which is the dearest for whoever counts requests."""
+def send_singly(server: str, traced: bool) -> None:
+    """Send one record per request, the highest cost per record for metrics that count requests."""
     with Producer(bootstrap_servers=server, linger_ms=0) as producer:
         for _ in range(SINGLE):
             producer.send(TOPIC, bytes(100)).result(60)
 
 
-def of_clients(pairs: int) -> None:
-    """A line for each kind of work: the ratio of processor time, of the whole process."""
+def compare_clients(pairs: int) -> None:
+    """Print a line for each kind of work with the ratio of processor time of the whole process."""
     with ottla_broker() as broker, Admin(bootstrap_servers=broker.bootstrap) as admin:
         admin.create_topics([NewTopic(TOPIC, 1)])
-        for turn in (produce, consume, singly):
+        for turn in (produce, consume, send_singly):
             turn(broker.bootstrap, False)
             pair = [in_turns(turn, broker.bootstrap, first=number % 2 == 0) for number in range(pairs)]
             counted, silent = zip(*pair, strict=True)
@@ -109,20 +110,23 @@ def of_clients(pairs: int) -> None:
 
 
 def in_turns(turn: Turn, server: str, *, first: bool) -> tuple[float, float]:
-    """Seconds of processor time with metrics and without; `first`: with them first."""
+    """Return the seconds of processor time with metrics and without.
+
+    With `first`, the turn with metrics comes first.
+    """
     seconds = {}
     for counts in (first, not first):
-        with nullcontext() if counts else silence():
+        with nullcontext() if counts else disabled_metrics():
             seconds[counts] = used(turn, server, False)
     return seconds[True], seconds[False]
 
 
 def main(pairs: int = ROUNDS) -> None:
-    of_broker()
-    of_clients(pairs)
+    compare_broker()
+    compare_clients(pairs)
 
 
-def of_broker() -> None:
+def compare_broker() -> None:
     address = f"127.0.0.1:{free_port()}"
     with ottla_broker(f"metrics.listen={address}") as counted, ottla_broker() as plain, read_each_second(address):
         servers = [counted._replace(name="with metrics"), plain._replace(name="without")]
@@ -134,6 +138,6 @@ def of_broker() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["clients"]:
-        of_clients(*map(int, sys.argv[2:] or [str(ROUNDS)]))
+        compare_clients(*map(int, sys.argv[2:] or [str(ROUNDS)]))
     else:
         main()

@@ -1,8 +1,9 @@
-"""What many partitions cost, next to Apache Kafka where its jars are (`make interop` fetches them), and kfake where there is
-Go.
+"""Measure many partitions, next to Apache Kafka if its jars are present (`make interop`), and kfake if Go is
+installed.
 
-Topics of one partition are made in one request and each written once; then the broker idles, stops, starts again, is killed
-and starts again. The same client, plain sockets, for all; Apache Kafka with its default heap.
+Topics of one partition are created in one request, and each receives one record. Then the broker idles, stops, starts
+again, is killed and starts again. All servers are measured by the same client with plain sockets. Apache Kafka has its
+default heap.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ PATIENCE = 120.0
 
 
 class Started(NamedTuple):
-    """A broker's process, and where it answers."""
+    """A broker's process and its address."""
 
     process: subprocess.Popen[str]
     address: str
@@ -46,7 +47,7 @@ Start = Callable[[], Started]
 
 @contextmanager
 def ottla(folder: Path) -> Iterator[Start]:
-    """Starts `ottla broker` on one directory."""
+    """Start `ottla broker` on one directory."""
     command = [sys.executable, "-m", "ottla.cli.main", "broker", "--listen", "127.0.0.1:0", "--data-dir", str(folder)]
 
     def start() -> Started:
@@ -61,7 +62,7 @@ def ottla(folder: Path) -> Iterator[Start]:
 
 @contextmanager
 def apache_kafka(folder: Path) -> Iterator[Start]:
-    """Starts Apache Kafka on one directory."""
+    """Start Apache Kafka on one directory."""
     broker, controller = free_ports(2)
     properties = folder / "server.properties"
     properties.write_text(rival.render(rival.server_properties(folder / "logs", broker, controller)))
@@ -83,7 +84,7 @@ def apache_kafka(folder: Path) -> Iterator[Start]:
 
 @contextmanager
 def kfake(folder: Path) -> Iterator[Start]:
-    """Starts kfake on one directory."""
+    """Start kfake on one directory."""
 
     def start() -> Started:
         clock = time.perf_counter()
@@ -105,7 +106,7 @@ def kilobytes(process: subprocess.Popen[str]) -> float:
 
 
 def write_each(wire: Wire) -> None:
-    """One record to every partition; a leader that is not there yet is asked again."""
+    """Write one record to every partition, and retry while a partition has no leader."""
     data = batch([b"x" * 100])
     for number in range(TOPICS):
         deadline = time.perf_counter() + PATIENCE
@@ -115,7 +116,7 @@ def write_each(wire: Wire) -> None:
 
 
 def led(wire: Wire) -> None:
-    """Return when the last partition takes records."""
+    """Return when the last partition accepts records."""
     data, deadline = batch([b"x"]), time.perf_counter() + PATIENCE
     while wire.ask(produce(f"topic-{TOPICS - 1}", data), 11).responses[0].partition_responses[0].error_code:
         assert time.perf_counter() < deadline
@@ -123,7 +124,7 @@ def led(wire: Wire) -> None:
 
 
 def ready(started: Started) -> float:
-    """Seconds from the start until the last partition takes records."""
+    """Return the seconds from the start until the last partition accepts records."""
     clock = time.perf_counter()
     with Wire(started.address) as wire:
         led(wire)
@@ -138,7 +139,7 @@ def stop(process: subprocess.Popen[str], number: int = signal.SIGTERM) -> float:
 
 
 def measure(start: Start) -> dict[str, str]:
-    """All figures of one broker."""
+    """Measure all figures of one broker."""
     figures = {}
     first = start()
     with Wire(first.address) as wire:

@@ -1,5 +1,7 @@
-"""What rules cost a producer: our broker with 10,000 ACLs next to one without an authorizer; and what a limit is good for: a polite
-client's waits beside a greedy one that has a quota, next to its waits where nobody else is there.
+"""Measure the cost of ACLs and the effect of quotas.
+
+ACLs: a producer at our broker with 10,000 rules, and at one without an authorizer. Quotas: the latency of a moderate
+client next to a greedy one with a quota, compared with its latency alone.
 """
 
 from __future__ import annotations
@@ -34,14 +36,14 @@ PAUSE = 0.002
 
 @contextmanager
 def broker(name: str, **settings: Any) -> Iterator[Running]:
-    """Ours, in a process of its own."""
+    """Start our broker in a process of its own."""
     with TemporaryDirectory(prefix="ottla-bench-") as folder, Broker(folder, process=True, **settings) as running:
         yield Running(name, running.bootstrap_servers, running.pid)
 
 
 @contextmanager
 def broker_with_rules() -> Iterator[Running]:
-    """The same with rules about as many topics, those about `bench-` among them, which everybody may do everything with."""
+    """Start a broker with `RULES` ACLs, four of which allow every user to run the benchmark."""
     settings: dict[str, Any] = {
         "listen": "SASL_PLAINTEXT://127.0.0.1:0,PLAINTEXT://127.0.0.1:0",
         "users": {"admin": "s3cret"},
@@ -63,12 +65,12 @@ def broker_with_rules() -> Iterator[Running]:
 
 
 def fill(server: Running) -> int:
-    """By librdkafka."""
+    """Fill a topic with librdkafka."""
     return librdkafka.fill(server, new_topic(server), 1024, RECORDS)
 
 
 def small(server: Running, serial: Iterator[int]) -> int:
-    """Requests of one record for each of six partitions, many on their way at once."""
+    """Send requests of one record for each of six partitions, with many in flight."""
     topic = f"small-{next(serial)}"
     with Wire(server.bootstrap) as wire:
         wire.socket.settimeout(60)
@@ -79,8 +81,8 @@ def small(server: Running, serial: Iterator[int]) -> int:
     return REQUESTS
 
 
-def polite(server: Running) -> tuple[float, float]:
-    """p50 and p99, in milliseconds, of one who produces a record and waits, again and again."""
+def moderate_client(server: Running) -> tuple[float, float]:
+    """Return p50 and p99 in milliseconds of a client that produces one record at a time and waits for the response."""
     spans = []
     with Wire(server.bootstrap, "polite") as wire:
         topic = f"polite-{time.monotonic_ns()}"
@@ -107,8 +109,8 @@ while True:
 
 
 @contextmanager
-def greedy(server: Running) -> Iterator[None]:
-    """One who sends as much as it can, meanwhile."""
+def greedy_client(server: Running) -> Iterator[None]:
+    """Run a client that sends as much as it can."""
     command = [sys.executable, "-c", GREEDY, server.bootstrap]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -117,23 +119,23 @@ def greedy(server: Running) -> Iterator[None]:
         process.kill()
 
 
-def waits() -> None:
-    """Alone, beside somebody greedy, and beside the same with a quota."""
+def measure_latency() -> None:
+    """Measure the latency alone, next to a greedy client, and next to a greedy client with a quota."""
     for title, limit in (("without a quota", None), (f"with one of {GREEDY_BYTES / 1e6:.0f} MB/s", GREEDY_BYTES)):
         with broker("ottla") as server, Admin(bootstrap_servers=server.bootstrap) as admin:
             if limit:
                 admin.alter_client_quotas({ClientQuotaEntity(client_id="greedy"): {"producer_byte_rate": limit}})
-            polite(server)
-            alone = polite(server)
-            with greedy(server):
-                beside = polite(server)
+            moderate_client(server)
+            alone = moderate_client(server)
+            with greedy_client(server):
+                beside = moderate_client(server)
             print(
                 f"polite beside greedy {title}: p50 {alone[0]:.2f} → {beside[0]:.2f} ms, p99 {alone[1]:.2f} → {beside[1]:.2f} ms"
             )
 
 
 def main() -> None:
-    waits()
+    measure_latency()
     with broker_with_rules() as strict, broker("no authorizer") as lax:
         sides = (strict, lax)
         race(

@@ -30,13 +30,13 @@ from rivals.spark_connector import connector_jars, delta_jars, postgresql_jar, s
 
 ROOT = Path(__file__).parents[1]
 CASES = {"sql": 1_000_000, "table": 1_000_000, "files": 1_000_000, "database": 300_000}
-"""How many rows each has."""
+"""The number of rows in each case."""
 ROUNDS = 3
 MEASURE = "by hand"
 
 
 def measured(case: str, rows: int, rounds: int) -> list[dict[str, Any]]:
-    """A line for each run, as `_pipeline_race_session` prints them."""
+    """Yield a line for each run, as printed by `_pipeline_race_session`."""
     python = spark_python()
     jars = ",".join(map(str, [*connector_jars(python), *delta_jars(), postgresql_jar()]))
     with Broker(process=True) as broker, TemporaryDirectory() as folder, ExitStack() as stack:
@@ -44,13 +44,13 @@ def measured(case: str, rows: int, rounds: int) -> list[dict[str, Any]]:
         asked = [case, broker.bootstrap_servers, database, jars, str(rows), str(rounds), folder]
         command = [str(python), "-m", "benchmarks._pipeline_race_session", *asked]
         environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
-        environment.pop("PYSPARK_PYTHON", None)  # what this process has chosen for itself
+        environment.pop("PYSPARK_PYTHON", None)  # the choice of this process
         done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
 def table(case: str, rows: int, found: list[dict[str, Any]]) -> Table:
-    """Medians, and the median of the ratios to what is done by hand, round by round."""
+    """Build the table of medians, and of the median ratio to the hand-written query by round."""
     seconds: dict[str, list[float]] = defaultdict(list)
     spent: dict[str, list[float]] = defaultdict(list)
     for one in found:

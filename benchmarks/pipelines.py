@@ -1,11 +1,11 @@
-"""What pipelines of a file cost: a transform by its name, pipelines with nothing to do, the first row, a look into a table.
+"""Measure pipelines of a file: a transform by its name, idle pipelines, the first row, and a lookup in a table.
 
     python -m benchmarks.pipelines [transforms|idle|first|tables …]
 
-A transform by name races the same DataFrame expression on rows that Spark makes. The others are measured against a bound: ten idle
-pipelines are to take less than 5 % of a core together (triggers as by default, one second), the first row is to be there 12 s after
-`ottla pipeline run` and 1 s after a session that is warm has been given a pipeline, a GET at 1,000 a second is to take 5 ms at the most
-(p99).
+A transform by its name is compared with the same DataFrame expression on rows that Spark generates. The others are
+measured against a bound. Ten idle pipelines use less than 5 % of a core together (default triggers, one second). The
+first row arrives 12 s after `ottla pipeline run`, and 1 s after a warm session receives a pipeline. A GET at 1,000 per
+second takes 5 ms at most (p99).
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from benchmarks.race import Contender, race
 from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
 from ottla.pipelines.file.pipeline_file import PipelineModel
 from ottla.pipelines.file.reading import read_text
-from ottla.pipelines.manager.control import controlled
+from ottla.pipelines.manager.control import serve_control
 from ottla.pipelines.manager.manager import Manager
-from ottla.pipelines.surroundings import Surroundings
+from ottla.pipelines.pipeline_context import PipelineContext
 from ottla.spark.driver.class_archive import archive_path
 
 ROWS = 4_000_000
@@ -51,7 +51,7 @@ def session() -> SparkSession:
 
 
 def transforms(spark: SparkSession) -> None:
-    """By name against by hand, four steps."""
+    """Compare transforms by name with hand-written expressions, in four steps."""
     rows = spark.range(ROWS).select(
         F.col("id"), F.concat(F.lit("4111-"), "id").alias("card"), (F.col("id") * 1.5).alias("amount")
     )
@@ -64,7 +64,7 @@ def transforms(spark: SparkSession) -> None:
     given = {"source": {"type": "rate"}, "transforms": steps, "sink": {"type": "console"}}
     named = rows
     for step in PipelineModel.model_validate(given).transforms:
-        named = step.apply(named, Surroundings())
+        named = step.apply(named, PipelineContext())
     masked = F.when(F.col("card").isNotNull(), F.lit(""))
     by_hand = rows.select(
         "id", masked.alias("card"), F.col("amount").cast("bigint").alias("total"), F.lit("seoul").alias("shop")
@@ -83,10 +83,10 @@ def work(frame: DataFrame) -> Callable[[], int]:
 
 @contextmanager
 def managed(spark: SparkSession, servers: str, folder: Path, **pipelines: Any) -> Iterator[str]:
-    """A manager that runs these; its address."""
+    """Start a manager that runs these pipelines, and yield its address."""
     text = json.dumps({"settings": {"bootstrap.servers": servers}, "pipelines": pipelines})
     manager = Manager(read_text(text.encode(), "benchmark", folder, {}), spark)
-    with controlled(manager) as address:
+    with serve_control(manager) as address:
         thread = threading.Thread(target=manager.run)
         thread.start()
         try:
@@ -122,13 +122,13 @@ def wait(condition: Callable[[], Any]) -> None:
 
 
 def family_seconds() -> float:
-    """Processor time of this process, its Java and their workers, the broker left out."""
+    """Return the processor time of this process, its Java and their workers, without the broker."""
     family = [psutil.Process(), *psutil.Process().children(recursive=True)]
     return sum(sum(one.cpu_times()[:2]) for one in family if "ottla.broker" not in " ".join(one.cmdline()))
 
 
 def idle(spark: SparkSession, servers: str, folder: Path) -> None:
-    """Pipelines that have nothing to do."""
+    """Measure pipelines without input."""
     created(servers, "in", "out")
     pipelines = {f"p{number}": COPY for number in range(IDLE)}
     with managed(spark, servers, folder, **pipelines) as address:
@@ -141,7 +141,7 @@ def idle(spark: SparkSession, servers: str, folder: Path) -> None:
 
 
 def first_row(servers: str, since: float) -> float:
-    """Seconds until there is a committed record in `out`."""
+    """Return the seconds until there is a committed record in `out`."""
     with Consumer(bootstrap_servers=servers, isolation_level="read_committed") as consumer:
         tp = TopicPartition("out", 0)
         consumer.assign([tp])
@@ -151,7 +151,7 @@ def first_row(servers: str, since: float) -> float:
 
 
 def first_cold(folder: Path) -> None:
-    """From the command to the first row, with a Spark that has to start; as in the first run ever, and in those after it."""
+    """Measure the time from the command to the first row including Spark's start, in first and later runs."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK", "SPARK"))}
     environment["XDG_CACHE_HOME"] = str(folder)
     print(f"first row, cold, first run: {cold(folder, environment):.1f} s")
@@ -181,7 +181,7 @@ def cold(folder: Path, environment: Mapping[str, str]) -> float:
 
 
 def first_warm(spark: SparkSession, folder: Path) -> None:
-    """From a manager in a session that has run a pipeline before to the first row."""
+    """Measure the time from a manager's start in a warm session to the first row."""
     print(f"first row, to warm up: {warm(spark, folder):.2f} s")
     found = [warm(spark, folder) for _ in range(WARM_ROUNDS)]
     told = ", ".join(f"{seconds:.2f}" for seconds in found)
@@ -189,7 +189,7 @@ def first_warm(spark: SparkSession, folder: Path) -> None:
 
 
 def warm(spark: SparkSession, folder: Path) -> float:
-    """Seconds from the manager to the first row."""
+    """Return the seconds from the manager's start to the first row."""
     with Broker(process=True) as broker, TemporaryDirectory(dir=folder) as place:
         servers = broker.bootstrap_servers
         created(servers, "in", "out")
@@ -201,7 +201,7 @@ def warm(spark: SparkSession, folder: Path) -> float:
 
 
 def tables(spark: SparkSession, servers: str, folder: Path) -> None:
-    """Looks into a table of 10,000 keys, a thousand a second over one connection."""
+    """Measure lookups in a table of 10,000 keys, a thousand per second on one connection."""
     created(servers, "rows")
     with Producer(bootstrap_servers=servers) as producer:
         for number in range(10_000):

@@ -1,7 +1,7 @@
-"""Consume, transform, produce, exactly once: ours next to the same loop in confluent-kafka, on the same broker (ours).
+"""Measure exactly-once processing: ours next to the same loop in confluent-kafka, on the same broker (ours).
 
-Records a second of 100 bytes with a commit every 100 ms; and how long a record takes from its producer, through the
-processor and its transaction, to a reader of committed records, at 1,000 records a second and a commit every 10 ms.
+Throughput: records of 100 bytes per second with a commit every 100 ms. Latency: from a producer through the processor
+and its transaction to a read_committed consumer, at 1,000 records per second and a commit every 10 ms.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ COMMIT_MS = 100
 RATE = 1000
 TIMED = 10_000
 WARM = 2_000
-"""Records at the beginning that are not timed."""
+"""The number of records at the start that are not timed."""
 QUICK_COMMIT_MS = 10
 
 
 def contenders(server: Running, source: str) -> Iterator[Contender]:
-    """Who copies; the last one is the measure."""
+    """Yield the contenders that copy. Ratios are relative to the last one."""
     for form, title in FORMS.items():
         work = partial(copied, server, partial(copy_by_ottla, form), source)
         yield Contender(f"ottla.process, {title}", work, server.process)
@@ -44,13 +44,13 @@ def contenders(server: Running, source: str) -> Iterator[Contender]:
 
 
 def copied(server: Running, copy: Callable[..., None], source: str) -> int:
-    """Copy the whole source to a topic that nobody has used."""
+    """Copy the whole source to a new topic."""
     copy(server.bootstrap, source, new_topic(server), COMMIT_MS, RECORDS)
     return RECORDS
 
 
 def latencies(server: Running, way: str) -> list[float]:
-    """Milliseconds from producer to reader, with the processor in a process of its own."""
+    """Return the milliseconds from producer to reader, with the processor in a process of its own."""
     source, target = new_topic(server), new_topic(server)
     spans: list[float] = []
     with running(server, way, source, target):
@@ -63,7 +63,7 @@ def latencies(server: Running, way: str) -> list[float]:
 
 @contextmanager
 def running(server: Running, way: str, source: str, target: str) -> Iterator[None]:
-    """A processor that works until the end of the block."""
+    """Run a processor until the end of the block."""
     command = [sys.executable, "-m", "benchmarks._processor", way, server.bootstrap, source, target]
     with subprocess.Popen([*command, str(QUICK_COMMIT_MS)]) as process:
         try:
@@ -73,7 +73,7 @@ def running(server: Running, way: str, source: str, target: str) -> Iterator[Non
 
 
 def send(server: Running, topic: str) -> None:
-    """A record each millisecond, with the time in it."""
+    """Send a record each millisecond, with its send time."""
     producer = ck.Producer({"bootstrap.servers": server.bootstrap, "linger.ms": 0, "acks": "all", "log_level": 3})
     producer.list_topics(topic)
     begin = time.perf_counter()
@@ -87,7 +87,7 @@ def send(server: Running, topic: str) -> None:
 
 
 def receive(server: Running, topic: str, spans: list[float]) -> None:
-    """Read what is committed, one by one."""
+    """Read the committed records one by one."""
     settings: dict[str, Any] = {"bootstrap.servers": server.bootstrap, "group.id": topic, "log_level": 3}
     consumer = ck.Consumer({**settings, "isolation.level": "read_committed"})
     consumer.assign([ck.TopicPartition(topic, 0, 0)])
@@ -101,7 +101,7 @@ def receive(server: Running, topic: str, spans: list[float]) -> None:
 
 
 def quantile_lines(server: Running) -> list[tuple[Line, str]]:
-    """p50 and p99 of both."""
+    """Return the rows of p50 and p99 for both."""
     found = [statistics.quantiles(latencies(server, way), n=100) for way in ("records", "confluent")]
     return [
         (Line(f"p{percent} ms", [quantiles[percent - 1] for quantiles in found], [found[0][percent - 1] / found[1][percent - 1]]), aim)

@@ -1,9 +1,9 @@
-"""What producing costs, ours next to others on the same broker (ours): every row in one run, in turns.
+"""Measure producing, ours next to other clients on the same broker (ours): all rows in one run, in turns.
 
-Two figures for each side: what the clock says, and the processor time of the client's process, which tells the truth
-also when something else keeps the machine busy. confluent-kafka is the measure where nothing else is said. All have
-the same settings: a full batch is 500,000 bytes, and none waits longer than 5 ms; ours is idempotent, as it is by
-default, where the row does not say otherwise. Turns in another process start when it is ready to send.
+Each side has two figures: elapsed time, and the processor time of the client's process, which is valid even on a busy
+machine. Ratios are relative to confluent-kafka unless the row names another client. All have the same settings: a full
+batch is 500,000 bytes, and none waits longer than 5 ms. Ours is idempotent, its default, unless the row states
+otherwise. Turns in another process start when it is ready to send.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ from ottla import Admin, NewTopic
 
 ROUNDS = 3
 BIG, SMALL = 400_000, 100_000
-"""Records of one turn at 100 bytes, and at 1 KiB."""
+"""The number of records in one turn at 100 bytes, and at 1 KiB."""
 ROWS = 4_000_000
 FEW = 20_000
-"""Records of one turn of those that are slow."""
+"""The number of records in one turn of slow clients."""
 FULL_TILT_SECONDS = 4.0
 HERE = Path(__file__).resolve().parent.parent
 Run = Callable[[str, str, int, int], tuple[float, float]]
-"""(bootstrap, topic, records, bytes of a value) → seconds by the clock, and of processor time."""
+"""(bootstrap, topic, records, value size in bytes) → elapsed seconds and processor seconds."""
 
 
 class Turn(NamedTuple):
-    """What one took for one record, in microseconds."""
+    """The cost of one record in a turn, in microseconds."""
 
     wall: float
     cpu: float
 
 
 class Contender(NamedTuple):
-    """Who takes turns."""
+    """A client that takes turns."""
 
     records: int
     run: Run
@@ -57,18 +57,18 @@ class Contender(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A line of the table: two contenders."""
+    """A row of the table with two contenders."""
 
     name: str
     ours: str
     theirs: str
     aim: str
     bytes: int = 0
-    """Bytes of a record where the figure is MB/s."""
+    """The size of a record in bytes, if the figure is in MB/s."""
 
 
 def own(work: producers.Send) -> Run:
-    """A turn in this process."""
+    """Return a turn in this process."""
 
     def run(server: str, topic: str, records: int, size: int) -> tuple[float, float]:
         clock, used = time.perf_counter(), time.process_time()
@@ -79,7 +79,7 @@ def own(work: producers.Send) -> Run:
 
 
 def elsewhere(source: Path) -> Run:
-    """A turn of ours with callbacks in another process, which imports Ottla from `source`."""
+    """Return a turn of ours with callbacks in another process, which imports Ottla from `source`."""
 
     def run(server: str, topic: str, records: int, size: int) -> tuple[float, float]:
         told = child(source, "send", server, topic, str(records), str(size))
@@ -89,7 +89,7 @@ def elsewhere(source: Path) -> Run:
 
 
 def child(source: Path, *arguments: str) -> Any:
-    """What a process of `benchmarks._producers` prints."""
+    """Return the output of a process of `benchmarks._producers`, parsed as JSON."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(source), str(HERE)))}
     command = [sys.executable, "-m", "benchmarks._producers", *arguments]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
@@ -98,14 +98,14 @@ def child(source: Path, *arguments: str) -> Any:
 
 @contextmanager
 def uncompiled() -> Iterator[Path]:
-    """Our sources without their compiled forms."""
+    """Return a copy of our sources without their compiled modules."""
     with TemporaryDirectory(prefix="ottla-bench-plain-") as folder:
         shutil.copytree(HERE / "src", folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
         yield Path(folder)
 
 
 def contenders(plain: Path) -> Mapping[str, Contender]:
-    """Everybody, by name."""
+    """Return all contenders by name."""
     ours, theirs = producers.ottla_records, producers.confluent_records
     quick = {
         "callbacks": ours("callbacks"),
@@ -131,7 +131,7 @@ def contenders(plain: Path) -> Mapping[str, Contender]:
 
 
 def awaited(work: Callable[[str, str, int, int], Any]) -> producers.Send:
-    """The same in an event loop."""
+    """Return the same turn in an event loop."""
     return lambda *arguments: asyncio.run(work(*arguments))
 
 
@@ -154,7 +154,7 @@ LINES = (
 
 
 def take_turns(server: Running, everybody: Mapping[str, Contender], rounds: int) -> dict[str, list[Turn]]:
-    """A first round warms up; the rest count."""
+    """Run all contenders in turns. The first round is a warm-up and is not counted."""
     turns: dict[str, list[Turn]] = {name: [] for name in everybody}
     with Admin(bootstrap_servers=server.bootstrap) as admin:
         for number in range(rounds + 1):
@@ -163,7 +163,7 @@ def take_turns(server: Running, everybody: Mapping[str, Contender], rounds: int)
                 records = who.records if number else who.records // 10
                 admin.create_topics([NewTopic(topic, 1, 1)])
                 wall, cpu = who.run(server.bootstrap, topic, records, who.size)
-                admin.delete_topics([topic])  # the machine lends the same memory to the next one
+                admin.delete_topics([topic])  # the host gives the same memory to the next topic
                 if number:
                     turns[name].append(Turn(wall / records * 1e6, cpu / records * 1e6))
     return turns
@@ -181,7 +181,7 @@ def table(turns: Mapping[str, list[Turn]]) -> Table:
 
 
 def figures(row: Row, ours: list[Turn], theirs: list[Turn]) -> Iterator[str]:
-    """The cells of one line."""
+    """Return the cells of one row."""
     for side in (ours, theirs):
         rate = 1e6 / statistics.median(turn.wall for turn in side)
         yield f"{rate * row.bytes / 1e6:,.0f}" if row.bytes else f"{rate:,.0f}"
@@ -193,7 +193,7 @@ def figures(row: Row, ours: list[Turn], theirs: list[Turn]) -> Iterator[str]:
 
 
 def memory(server: Running) -> Table:
-    """How much more memory a producer takes at full tilt than when it has just begun, `buffer.memory` being 32 MB."""
+    """Measure the additional memory of a producer at full speed since its start. `buffer.memory` is 32 MB."""
     shown = Table(title="memory at full tilt above idle, buffer.memory = 32 MB", title_justify="left")
     for heading in ("", "MB", "aim"):
         shown.add_column(heading, justify="right" if heading == "MB" else "left")

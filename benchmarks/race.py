@@ -1,7 +1,8 @@
-"""A race: contenders do the same work in turns, and the median of the ratios is what counts.
+"""Run contenders on the same work in turns, and compare them by the median of the ratios.
 
-In turns, because a machine is quicker in one minute than in the next; ratios of each round, because both sides of
-a ratio then had the same minute. Processor time is read from the accounts of the processes, not from the clock.
+The speed of a machine changes from minute to minute. So contenders run in turns, and ratios are computed for each
+round, in which both sides have the same conditions. Processor time is read from the kernel's accounting of the
+processes.
 """
 
 from __future__ import annotations
@@ -19,37 +20,40 @@ from rich.table import Table
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 LIMIT = 0.95
-"""A client that uses more of a core than this was the limit, and the server could have done more."""
+"""A client that uses more of a core than this was the limit: the server could have done more."""
 
 
 class Contender(NamedTuple):
-    """Who races."""
+    """A named piece of work to compare."""
 
     name: str
     run: Callable[[], int]
-    """Does the work and returns how many records (or whatever the unit is) it did."""
+    """Does the work and returns the number of records (or of another unit) that it did."""
     server: int | None = None
-    """The process whose processor time is shown beside this process's own."""
+    """The server process. Its processor time is printed next to that of this process."""
 
 
 class Heat(NamedTuple):
-    """What one contender did in one round."""
+    """The result of one contender in one round."""
 
     rate: float
-    """Units a second."""
+    """Units per second."""
     client_cores: float
     server_cores: float
-    """Cores in use by the server process, NaN when there is none."""
+    """Cores in use by the server process, NaN if there is none."""
 
 
 def race(
     title: str, contenders: Sequence[Contender], *, unit: str = "records/s", rounds: int = 5, warm: int = 1
 ) -> None:
-    """Run all in turns, `warm` uncounted rounds first, and print the table; the last contender is the measure."""
+    """Run all in turns after `warm` uncounted rounds, and print the table.
+
+    Ratios are relative to the last contender.
+    """
     for _ in range(warm):
         for contender in contenders:
             contender.run()
-    # Every library is loaded in this process: searching all of them for garbage is not a part of anybody's work.
+    # Every library is loaded in this process. No contender should pay for their garbage collection.
     gc.collect()
     gc.freeze()
     heats: list[list[Heat]] = [[] for _ in contenders]
@@ -60,7 +64,7 @@ def race(
 
 
 def heat(contender: Contender) -> Heat:
-    """One contender's turn."""
+    """Run one turn of a contender."""
     server, own, clock = cpu_seconds(contender.server), time.process_time(), time.perf_counter()
     done = contender.run()
     span = time.perf_counter() - clock
@@ -68,22 +72,23 @@ def heat(contender: Contender) -> Heat:
 
 
 def cpu_seconds(process: int | None) -> float:
-    """Processor time that a process has used so far, its threads included; NaN without a process."""
+    """Return the processor time that a process has used so far, including its threads; NaN without a process."""
     if process is None:
         return float("nan")
-    # The command's name, in brackets, may hold spaces; what follows it does not. utime and stime are fields 14 and 15.
+    # The command's name, in parentheses, may contain spaces; the fields after it do not. utime and stime are fields 14
+    # and 15.
     fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
 
 
 def resident_bytes(process: int) -> int:
-    """Memory of a process that is in use and its own, the pages of mapped files left out."""
+    """Return the private resident memory of a process, without the pages of mapped files."""
     status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
     return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:"))
 
 
 def table(title: str, contenders: Sequence[Contender], heats: Sequence[Sequence[Heat]], unit: str) -> Table:
-    """Medians of each contender, and the median of its ratios to the last one."""
+    """Build the table of medians, and of the median ratio to the last contender."""
     shown = Table(title=title, title_justify="left")
     for heading, justify in (
         ("", "left"),
@@ -104,11 +109,11 @@ def table(title: str, contenders: Sequence[Contender], heats: Sequence[Sequence[
 
 
 def share(cores: float) -> str:
-    """Cores as a percentage of one, empty when nobody counted."""
+    """Format cores as a percentage of one core. Empty if they were not measured."""
     return "" if cores != cores else f"{cores:.0%}"
 
 
 def show(printed: Table) -> None:
-    """Print a table, as wide as it needs when nobody watches."""
+    """Print a table. It is 120 columns wide if the output is not a terminal."""
     console = Console()
     Console(width=console.width if console.is_terminal else 120).print(printed)

@@ -1,10 +1,10 @@
-"""How long records wait while a group rebalances: with the eager protocol, the cooperative one, and KIP-848.
+"""Measure the delay of records during rebalances, with the eager protocol, the cooperative protocol, and KIP-848.
 
-Groups of four members read the same twelve partitions, to which somebody writes evenly; a fifth member comes, and goes
-again. One of the four is at work for 2 s between two polls, as members are that do anything; an eager group waits for
-it with everything. A record's delay is from when it was written until a member has it; what the member at work gets is
-left out. All settings are the clients' own, so members hear of a rebalance with a heartbeat, every 3 s (5 s in KIP-848).
-The plot is kept in `out/rebalance-delay.png`.
+Groups of four members read the same twelve partitions, to which one producer writes at a constant rate. A fifth member
+joins and leaves again. One of the four works for 2 s between two polls, as real members do; an eager group stops
+completely until it polls. The delay of a record is the time from the write until a member receives it. Records of the
+working member are excluded. All settings are the clients' defaults, so members detect a rebalance with a heartbeat,
+every 3 s (5 s in KIP-848). The plot is written to `out/rebalance-delay.png`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from ottla import Admin, Consumer, NewTopic, Producer
 
 TOPIC, PARTITIONS, MEMBERS = "delays", 12, 4
 PACE = 0.05
-"""Seconds between two records of a partition."""
+"""The seconds between two records of a partition."""
 COMES, GOES, ENDS = 3.0, 14.0, 25.0
-"""Moments in the life of a group, in seconds."""
+"""The times of events in a run, in seconds."""
 WORK = 2.0
 LATE = 0.1
 PATIENCE = 60.0
@@ -36,7 +36,7 @@ STAMP = struct.Struct(">d")
 
 
 class Way(NamedTuple):
-    """How a group rebalances."""
+    """The settings of a group protocol."""
 
     name: str
     client: str
@@ -54,14 +54,14 @@ WAYS = (
 
 
 class Delay(NamedTuple):
-    """A record that somebody has."""
+    """The delay of a record that a member has received."""
 
     written: float
     seconds: float
 
 
 class Reader:
-    """A member, in a thread."""
+    """A member in a thread."""
 
     def __init__(self, server: Running, way: Way, delays: list[Delay], work: float = 0.0) -> None:
         self._delays = delays
@@ -106,7 +106,7 @@ class Reader:
 
 
 def write(server: Running, is_over: threading.Event) -> None:
-    """A record for each partition at each tick."""
+    """Write a record to each partition at each tick."""
     with Producer(bootstrap_servers=server.bootstrap, linger_ms=0) as producer:
         tick = time.perf_counter()
         while not is_over.is_set():
@@ -117,7 +117,7 @@ def write(server: Running, is_over: threading.Event) -> None:
 
 
 def delays_of(server: Running) -> dict[str, list[Delay]]:
-    """What all groups see at the same time, by the way in which they rebalance; moments count from the beginning."""
+    """Run all groups at the same time, and return their delays by protocol. Times count from the start of the run."""
     with Admin(bootstrap_servers=server.bootstrap) as admin:
         admin.create_topics([NewTopic(TOPIC, PARTITIONS)])
     delays: dict[str, list[Delay]] = {way.name: [] for way in WAYS}
@@ -161,7 +161,7 @@ def wait(condition: Callable[[], bool]) -> None:
 
 
 def draw(delays: dict[str, list[Delay]]) -> Path:
-    """How many records wait, over time."""
+    """Draw the number of waiting records over time."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -199,14 +199,14 @@ def draw(delays: dict[str, list[Delay]]) -> Path:
 
 
 def waiting(delays: Sequence[Delay]) -> tuple[list[float], list[int]]:
-    """Moments, and how many records are written by then and with nobody yet."""
+    """Return times, and the number of records at each that are written and not yet received by a member."""
     moments = [number / 20 for number in range(int(ENDS * 20))]
     ends = [(each.written, each.written + each.seconds) for each in delays]
     return moments, [sum(written <= moment < had for written, had in ends) for moment in moments]
 
 
 def tell(delays: dict[str, list[Delay]]) -> None:
-    """A line for each way."""
+    """Print a line for each protocol."""
     shown = Table(title="records that wait while a fifth member comes and goes", title_justify="left")
     for heading in ("", "records", f"late by {LATE:g} s", "longest, s", "all together, s", "median, ms"):
         shown.add_column(heading, justify="right")

@@ -1,6 +1,7 @@
-"""Record batches to records and back, in memory: ours as columns and one by one, compiled and plain, next to others.
+"""Measure record batches in memory, encoding and decoding: ours as columns and one by one, compiled and plain, next to
+others.
 
-A fetch of 1 MiB in batches of 16 KiB without compression; CRCs are checked on both sides, and every record is reached.
+A fetch of 1 MiB in batches of 16 KiB without compression. CRCs are checked on both sides, and every record is accessed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ TIMESTAMP = 1_700_000_000_000
 
 
 def fetched(size: int) -> bytes:
-    """A fetch of values of `size` bytes."""
+    """Return a fetch response with values of `size` bytes."""
     log = bytearray()
     while len(log) < FETCH_BYTES:
         open_batch = builder.BatchBuilder(max_bytes=BATCH_BYTES)
@@ -46,7 +47,7 @@ def decode_columns(form: ModuleType, log: bytes, turns: int) -> int:
 
 
 def decode_rows(log: bytes, turns: int) -> int:
-    """Ours, and each value taken out of the columns."""
+    """Ours, with each value read from the columns."""
     done = 0
     for _ in range(turns):
         decoded = columns.decode(log)

@@ -1,9 +1,9 @@
-"""How many records a group gets again while its members come, leave and are killed: the same story at our broker and at Kafka.
+"""Count the repeated records of a group while members join, leave and are killed, at our broker and at Apache Kafka.
 
-Members are of each client, or of those that are named (`python -m benchmarks.records_again kafka-python`): a group of each at the
-same time, all at one broker. Each member is a process, so that it can be killed (`_group_members`).
-What comes again is what was read and not committed by who was killed, so that is a matter of chance: the phase of a commit
-against the kill. Hence several rounds, in turns, and the sum over all.
+There is one group for each client, or for the named clients (`python -m benchmarks.records_again kafka-python`), all at
+the same time on one broker. Each member is a process, so that it can be killed (`_group_members`). The repeated records
+are those that a killed member had read and not committed. Their number depends on the time between commit and kill. So
+there are several rounds, in turns, and the result is the sum over all.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ STORY = (
     (40, "join"),
     (44, "end"),
 )
-"""Seconds, and what happens: a new member joins, the one that is longest there leaves or is killed."""
+"""Time in seconds, and event: a new member joins, or the oldest one leaves or is killed."""
 serial = count()
 
 
 class Group:
-    """Its members, and what was delivered to them."""
+    """The members of a group, and the records that they received."""
 
     def __init__(self, client: str, server: Running, topic: str, folder: Path) -> None:
         self._about = [client, server.bootstrap, f"again-{next(serial)}", topic]
@@ -72,7 +72,7 @@ class Group:
             self.leave()
 
     def delivered(self) -> Counter[bytes]:
-        """How often each record."""
+        """Return the number of deliveries of each record."""
         return Counter(line for path in self._folder.iterdir() for line in path.read_bytes().splitlines())
 
     def _end(self, how: signal.Signals) -> None:
@@ -83,7 +83,7 @@ class Group:
 
 @contextmanager
 def writing(server: Running, topic: str) -> Iterator[list[int]]:
-    """Records at a steady rate, each another; at the end the list has how many."""
+    """Send distinct records at a constant rate. At the end the list has their number."""
     producer, stop, sent = ck.Producer({"bootstrap.servers": server.bootstrap}), threading.Event(), [0]
 
     def write() -> None:
@@ -104,7 +104,7 @@ def writing(server: Running, topic: str) -> Iterator[list[int]]:
 
 
 def played(client: str, server: Running) -> tuple[int, int]:
-    """The story once with members of one client: how many records were delivered, and how many of these deliveries were another one's again."""
+    """Run the story with members of one client. Returns the number of delivered records, and of repeated deliveries."""
     topic = f"again-{next(serial)}"
     admin = AdminClient({"bootstrap.servers": server.bootstrap})
     (made,) = admin.create_topics([NewTopic(topic, PARTITIONS, 1)]).values()

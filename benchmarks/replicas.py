@@ -1,7 +1,8 @@
-"""Two copies of a partition on two brokers of ours next to two of Apache Kafka's, in one cluster under one Kafka controller.
+"""Measure replication: two replicas on two brokers of ours next to two of Apache Kafka's, in one cluster.
 
-What `acks=all` carries and costs, how long it takes at 500 and at 2,000 records a second, how soon a write is acknowledged again after
-`kill -9` of the leader, and how fast a follower that was away catches up. `python -m benchmarks.replicas [writing …]`
+One Kafka controller manages all of them. The figures are the throughput and processor time with `acks=all`, the latency
+at 500 and at 2,000 records per second, the time until a write is acknowledged after `kill -9` of the leader, and the
+speed with which a restarted follower catches up. `python -m benchmarks.replicas [writing …]`
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ from rivals import apache_kafka as rival
 from rivals.kafka_cluster import LOG, NOT_OURS, KafkaNode, Node, OttlaNode, View, image_of, wait_for
 
 SIZES = {100: 1_000_000, 1024: 300_000}
-"""Bytes of a value, and how many records of it are one turn."""
+"""The size of a value in bytes, and the number of records in one turn."""
 RATES, TIMED_SECONDS, WARM_SECONDS = (500, 2_000), 5, 1
-"""Records a second that are sent one by one; at the second all of this machine's two cores may be too few."""
+"""The rates of single records per second. The second one may be too much for the two cores of this machine."""
 BEHIND = 2 << 30
-"""Bytes that a follower has to catch up with."""
+"""The number of bytes that a follower has to fetch."""
 SESSION = {"broker.session.timeout.ms": "9000"}
 BEAT = {"broker.heartbeat.interval.ms": "2000"}
-"""Kafka's own."""
+"""Kafka's default."""
 SECONDS = 120.0
 serial = count()
 Aimed = list[tuple[Line, str]]
@@ -47,17 +48,17 @@ IN_THE_CLEAR = {
     "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,INTERNAL:PLAINTEXT",
     "inter.broker.listener.name": "PLAINTEXT",
 }
-"""What is measured is copying, not encrypting."""
+"""The benchmark measures replication, not encryption."""
 
 
 class QuickKafkaNode(KafkaNode):
-    """With the memory that Kafka's own script gives it."""
+    """A node with the heap of Kafka's own start script."""
 
     command = ("java", *rival.HEAP, *rival.FLAGS, *rival.java("kafka.Kafka")[1:])
 
 
 class Pair:
-    """Two brokers of a kind."""
+    """Two brokers of one kind."""
 
     def __init__(self, name: str, nodes: tuple[Node, Node], kafka: rival.ApacheKafka) -> None:
         self.nodes = nodes
@@ -67,7 +68,7 @@ class Pair:
         self.running = Running(name, ",".join(node.address for node in nodes), nodes[0].process_id)
 
     def new_topic(self, min_in_sync: int = 2) -> str:
-        """One partition, led by the first and copied by the second, both in sync."""
+        """Create a topic of one partition with the first broker as leader and the second as follower, both in sync."""
         name = f"replicas-{next(serial)}"
         ids = tuple(node.node_id for node in self.nodes)
         with Admin(bootstrap_servers=self.bootstrap) as admin:
@@ -77,12 +78,12 @@ class Pair:
         return name
 
     def settle(self, topic: str) -> None:
-        """Wait until both are in sync, and the first can be asked."""
+        """Wait until both are in sync, and the first responds to requests."""
         ids = {node.node_id for node in self.nodes}
         wait_for(lambda: self.view.in_sync(topic) == ids, f"{topic} is not in sync", SECONDS)
 
     def led_anew_at(self, topic: str) -> float:
-        """When the controller wrote down who leads it from then on; seconds of the wall clock."""
+        """Return the time of the last leader change in the controller's log, in seconds of the wall clock."""
         columns = decode(self._log.read_bytes())
         topic_id = image_of(self._log).topics[topic].topic_id
         changes = ((row, decode_record(columns.value(row) or b"")) for row in range(columns.count))
@@ -100,7 +101,7 @@ Pairs = dict[Running, Pair]
 
 
 def written(pairs: Pairs, server: Running, size: int, records: int) -> Figures:
-    """Fill a new topic by librdkafka."""
+    """Fill a new topic with librdkafka."""
     pair = pairs[server]
     topic, before = pair.new_topic(), pair.cpu()
     begun = time.perf_counter()
@@ -111,7 +112,7 @@ def written(pairs: Pairs, server: Running, size: int, records: int) -> Figures:
 
 
 def acknowledged(pairs: Pairs, server: Running, rate: int) -> Figures:
-    """Milliseconds from `produce` to the acknowledgement of both."""
+    """Measure milliseconds from `produce` to the acknowledgement of both replicas."""
     pair = pairs[server]
     topic, before = pair.new_topic(), pair.cpu()
     producer = ck.Producer({"bootstrap.servers": server.bootstrap, "linger.ms": 0, "acks": "all", "log_level": 3})
@@ -137,9 +138,9 @@ def acknowledged(pairs: Pairs, server: Running, rate: int) -> Figures:
 
 
 def failed_over(pairs: Pairs, server: Running) -> Figures:
-    """Seconds from `kill -9` of the leader to the first acknowledgement of a later record.
+    """Measure seconds from `kill -9` of the leader to the first acknowledgement of a later record.
 
-    When the controller chooses another is chance, whoever was killed: its session counts from its last heartbeat.
+    The time until the controller elects another leader varies: the session counts from the last heartbeat.
     """
     pair = pairs[server]
     topic, leader = pair.new_topic(min_in_sync=1), pair.nodes[0]
@@ -158,7 +159,7 @@ def failed_over(pairs: Pairs, server: Running) -> Figures:
 
 
 def send(producer: ck.Producer, topic: str) -> bool:
-    """One record, and whether it was acknowledged."""
+    """Send one record, and return True if it was acknowledged."""
     errors: list[object] = []
     producer.produce(topic, b"x", partition=0, on_delivery=lambda error, _: errors.append(error))
     producer.flush(SECONDS)
@@ -166,7 +167,7 @@ def send(producer: ck.Producer, topic: str) -> bool:
 
 
 def caught_up(pairs: Pairs, server: Running) -> Figures:
-    """How fast a follower takes in what was written while it was away; from when it is let in until it is in sync."""
+    """Measure the speed with which a follower fetches missed records, from its registration until it is in sync."""
     pair = pairs[server]
     topic, follower = pair.new_topic(min_in_sync=1), pair.nodes[1]
     follower.kill()
@@ -226,7 +227,7 @@ PARTS: dict[str, Callable[[Pairs], Aimed]] = {
 
 @contextmanager
 def both() -> Iterator[Pairs]:
-    """Two of ours and two of Kafka's, let in and warm."""
+    """Start two of ours and two of Kafka's, and warm them up."""
     with TemporaryDirectory(prefix="ottla-bench-") as folder, ExitStack() as stack:
         kafka = stack.enter_context(rival.apache_kafka(SESSION, formatted_with=NOT_OURS))
         kinds = {11: OttlaNode, 12: OttlaNode, 21: QuickKafkaNode, 22: QuickKafkaNode}

@@ -1,4 +1,4 @@
-"""Brokers that ask for TLS and a login, ours and Apache Kafka with the same certificate, users and listeners."""
+"""Brokers with TLS and SASL, ours and Apache Kafka, with the same certificate, users and listeners."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 
 
 class Secured(NamedTuple):
-    """One broker, by each of its listeners."""
+    """One broker with its listeners."""
 
     plain: Running
     by_tls: Running
     by_login: str
-    """The address where logins are over TLS."""
+    """The address of the SASL_SSL listener."""
     authority: str
 
 
@@ -43,7 +43,7 @@ def secured(name: str, process: int, addresses: dict[str, str], authority: str) 
 
 @contextmanager
 def ours(authority: Authority) -> Iterator[Secured]:
-    """Our broker, in a process of its own."""
+    """Start our broker in a process of its own."""
     made = authority.certificate()
     settings: dict[str, Any] = {
         "listen": "PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0,SASL_SSL://127.0.0.1:0",
@@ -57,7 +57,7 @@ def ours(authority: Authority) -> Iterator[Secured]:
 
 @contextmanager
 def theirs(authority: Authority) -> Iterator[Secured | None]:
-    """Apache Kafka, or None where its jars have not been fetched."""
+    """Start Apache Kafka. Yields None if its jars have not been fetched."""
     if not rival.fetched():
         yield None
         return
@@ -79,7 +79,7 @@ def theirs(authority: Authority) -> Iterator[Secured | None]:
 
 @contextmanager
 def both() -> Iterator[list[Secured]]:
-    """Ours, and theirs where it can be had."""
+    """Start ours, and Apache Kafka if it is available."""
     with TemporaryDirectory(prefix="ottla-bench-") as folder, ExitStack() as running:
         authority = Authority(Path(folder))
         found = [running.enter_context(start(authority)) for start in (ours, theirs)]

@@ -1,8 +1,8 @@
-"""What small requests cost a broker: batches of one record, six partitions a request; ours next to kfake and Apache Kafka.
+"""Measure small requests: batches of one record, six partitions per request, next to kfake and Apache Kafka.
 
-One pipelined connection: the client has its requests ready as bytes and only counts the bytes of the answers, so that
-the broker is the limit. Then processor time for a request where the client waits for each answer, as one that does not
-linger does.
+One pipelined connection: the client sends prepared requests and only counts the bytes of the responses, so that the
+broker is the limit. The second part measures processor time per request while the client waits for each response, as a
+client with linger.ms=0 does.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ SIZE = 100
 VERSION = 11
 REQUESTS = 40_000
 WINDOW = 64
-"""Requests that are written at once; as many again are on their way meanwhile."""
+"""The number of requests written at once. The same number is in flight meanwhile."""
 ALONE = 5_000
-"""Requests that each wait for the answer before."""
+"""The number of requests that are sent one at a time."""
 WARM = 5
-"""Turns before anything is measured: a JVM is not itself before."""
+"""The number of warm-up turns, in which a JVM reaches its full speed."""
 SECONDS = 60.0
 AIMS = ("≥ 1", "≤ 1", "≤ 1", "≤ 1.1", "≤ 1.1")
 serial = count()
 
 
 def request(topic: str) -> bytes:
-    """A frame with a batch of one record for each partition."""
+    """Return a frame with a batch of one record for each partition."""
     data = [PartitionProduceData(number, batch([bytes(SIZE)])) for number in range(PARTITIONS)]
     asked = ProduceRequest(None, -1, 30_000, [TopicProduceData(topic, partition_data=data)])
     parts = encode_request(asked, VERSION, 1, "bench")
@@ -46,7 +46,7 @@ def request(topic: str) -> bytes:
 
 
 def small(server: Running) -> Figures:
-    """One turn: many requests at once, then one after the other."""
+    """Run one turn: many requests at once, then one after the other."""
     topic = f"small-{next(serial)}"
     with Wire(server.bootstrap) as wire:
         wire.socket.settimeout(SECONDS)
@@ -57,7 +57,7 @@ def small(server: Running) -> Figures:
         pipeline(wire.socket, frame * WINDOW, answer_bytes * WINDOW, REQUESTS // WINDOW)
         span, used = time.perf_counter() - clock, cpu_seconds(server.process) - before
         before = cpu_seconds(server.process)
-        spans = [alone(wire, frame) for _ in range(ALONE)]
+        spans = [measure_alone(wire, frame) for _ in range(ALONE)]
         one = cpu_seconds(server.process) - before
     quantiles = statistics.quantiles(spans, n=100)
     return {
@@ -70,7 +70,7 @@ def small(server: Running) -> Figures:
 
 
 def settle(wire: Wire, frame: bytes) -> int:
-    """Bytes of an answer without an error: all but offsets is the same in each. The partitions are led from here on."""
+    """Return the size of a successful response. Only its offsets vary. All partitions have leaders afterwards."""
     deadline = time.perf_counter() + SECONDS
     while True:
         wire.socket.sendall(frame)
@@ -81,13 +81,13 @@ def settle(wire: Wire, frame: bytes) -> int:
 
 
 def is_error(answer: memoryview) -> bool:
-    """Whether any partition was refused."""
+    """True if any partition has an error code."""
     _, response = decode_response(ProduceResponse, VERSION, answer)
     return any(each.error_code for topic in response.responses for each in topic.partition_responses)
 
 
 def pipeline(sock: socket.socket, requests: bytes, answer_bytes: int, turns: int) -> None:
-    """Write `requests` so many times; those of two turns are under way at a time."""
+    """Write `requests` repeatedly. Those of two turns are in flight at a time."""
     buffer = memoryview(bytearray(1 << 18))
     sock.sendall(requests)
     left = answer_bytes
@@ -101,8 +101,8 @@ def pipeline(sock: socket.socket, requests: bytes, answer_bytes: int, turns: int
         left += answer_bytes
 
 
-def alone(wire: Wire, frame: bytes) -> float:
-    """Seconds until the answer to one request."""
+def measure_alone(wire: Wire, frame: bytes) -> float:
+    """Return the seconds until the response to one request."""
     clock = time.perf_counter()
     wire.socket.sendall(frame)
     wire.receive_frame()
@@ -110,7 +110,7 @@ def alone(wire: Wire, frame: bytes) -> float:
 
 
 def lines(servers: Sequence[Running], rounds: int) -> list[tuple[Line, str]]:
-    """Every figure."""
+    """Measure all figures."""
     for server in servers:
         for _ in range(WARM):
             small(server)

@@ -1,4 +1,4 @@
-"""How much memory a Python worker of Spark takes while it reads 5 GB out of a topic."""
+"""Measure the memory of a Python worker of Spark while it reads 5 GB from a topic."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHUNK = 20_000
 
 
 class Watch(threading.Thread):
-    """The largest resident set of any process that descends from this one and is a worker of Spark's."""
+    """Records the largest resident set of any Spark worker among the descendants of this process."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -33,7 +33,7 @@ class Watch(threading.Thread):
 
 
 def worker_memory(size_bytes: int | None = None) -> None:
-    """Fill a topic, read it to nowhere, and print the most that a worker had."""
+    """Fill a topic, read it into `noop`, and print the maximum memory of a worker."""
     import pyarrow as pa
 
     size = size_bytes or BYTES

@@ -1,11 +1,12 @@
-"""Rows per second from Spark into a topic, and the time of a small micro-batch: our sink against Spark's own connector.
+"""Measure rows per second from Spark into a topic, and the duration of a small micro-batch: our sink and Spark's.
 
     python -m benchmarks.spark_sink [ROWS [ROUNDS]]
 
-Both write to our broker in the same session, by turns, rows that Spark makes: rows that cost little to make, so that it is the writers
-that are compared, and rows padded by `rpad`, which takes longer than any writer. Beside them stand two that write nothing: `noop`, and a
-writer in Python that only counts, which is the roof for any sink in Python. The connector, as it comes and tuned, comes from Maven
-Central for Spark 4.2.0, so both run on pyspark 4.2.0 in an environment of their own (.cache/).
+Both write rows that Spark generates to our broker, in the same session, in turns. One set of rows costs little to
+generate, so that the result shows the cost of the sinks. The other set is padded by `rpad`, which is slower than any
+sink. Two further sinks write nothing: `noop`, and a writer in Python that only counts, which is the upper bound for any
+sink in Python. The connector is measured with default and with tuned options. It is downloaded from Maven Central for
+Spark 4.2.0, so both run on pyspark 4.2.0 in a separate environment (.cache/).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ ROWS = 3_000_000
 ROUNDS = 3
 BATCHES = 25
 BARS = {"ottla": ("kafka, tuned", 1.3), "ottla, exactly once": ("kafka, tuned", 1.0)}
-"""Against whom each writes, and how many times as fast it is to be."""
+"""The baseline for each sink, and the expected ratio to it."""
 Measured = dict[str, list[float]]
 
 

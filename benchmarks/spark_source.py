@@ -1,13 +1,13 @@
-"""Rows per second from a topic into Spark: our source against Spark's own Kafka connector.
+"""Measure rows per second from a topic into Spark: our source and Spark's own Kafka connector.
 
     python -m benchmarks.spark_source [GROUP] [RECORDS]
 
-Groups: batch (one column, all columns, then a Python function over Arrow), streams, driver (a topic as an Arrow table or
-a data frame), json, memory (of a worker that reads 5 GB). Both read the same topic of our broker in the same session, by
-turns, into `noop`, which costs nothing. The connector comes from Maven Central for Spark 4.2.0, so both run on pyspark
-4.2.0 in an environment of their own (.cache/). "Rows at hand" is a source in Python that hands over one batch again and
-again: Spark's own share, and the most that ours could reach. Beside the clock's rate stands the processor time of Spark
-and its workers.
+Groups: batch (one column, all columns, then a Python function over Arrow), streams, driver (a topic as an Arrow table
+or a data frame), json, memory (of a worker that reads 5 GB). Both read the same topic of our broker in the same
+session, in turns, into `noop`, which has no cost. The connector is downloaded from Maven Central for Spark 4.2.0, so
+both run on pyspark 4.2.0 in a separate environment (.cache/). "Rows at hand" is a source in Python that returns one
+batch repeatedly: it shows Spark's own share, and the upper bound for our source. Next to the elapsed time, the table
+shows the processor time of Spark and its workers.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ GROUPS = {
     "driver": ("driver", 1_000_000, 5),
     "json": ("json", 2_000_000, 3),
 }
-"""What each group reads: the topic, how many records, and in how many rounds."""
+"""The topic, the number of records and the number of rounds of each group."""
 
 
 def plain_value(row: int) -> bytes:

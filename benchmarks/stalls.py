@@ -1,7 +1,7 @@
-"""How long the loop of a broker lets others wait while it has much to do: one small request after the other, and the worst of them.
+"""Measure the longest block of a broker's event loop under load: the worst latency of consecutive small requests.
 
-Nothing else; a compaction; a copy that moves between two directories; one that another broker takes in, seen at both.
-`python -m benchmarks.stalls`; LOG_MB=500 by default. Whoever waits for half a second is one too many.
+The loads are: none, a compaction, a replica that moves between two directories, and a replica that another broker
+fetches, measured at both. `python -m benchmarks.stalls`; LOG_MB=500 by default. No request may wait half a second.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PLACE = TopicPartition("table", 0)
 
 
 class Probe:
-    """Asks a broker what it speaks, again and again, in a thread."""
+    """Sends ApiVersions requests to a broker continuously, in a thread."""
 
     def __init__(self, name: str, address: str) -> None:
         self.name = name
@@ -70,7 +70,7 @@ def until(condition: Callable[[], object]) -> None:
 
 @contextmanager
 def broker(directories: str, **settings: str) -> Iterator[str]:
-    """The address of a broker in a process of its own."""
+    """Start a broker in a process of its own, and yield its address."""
     command = [sys.executable, "-m", "ottla.cli.main", "broker", "--listen", "127.0.0.1:0", "--data-dir", directories]
     for name, value in settings.items():
         command += ["--set", f"{name.replace('_', '.')}={value}"]
@@ -82,8 +82,8 @@ def broker(directories: str, **settings: str) -> Iterator[str]:
             process.terminate()
 
 
-def alone(folder: Path) -> None:
-    """Of a broker with two directories."""
+def measure_one_broker(folder: Path) -> None:
+    """Measure a broker with two directories."""
     disks = [folder / "a", folder / "b"]
     where = ",".join(map(str, disks))
     with broker(where, log_cleaner_enable="false") as address, Wire(address) as wire:
@@ -102,8 +102,8 @@ def alone(folder: Path) -> None:
         until(Path(other, "cleaner-offset-checkpoint").exists)
 
 
-def among_two() -> None:
-    """Of a leader, and of the follower that takes in what it has."""
+def measure_two_brokers() -> None:
+    """Measure a leader, and the follower that fetches from it."""
     with Cluster(brokers=2, log_cleaner_enable=False) as cluster, ExitStack() as stack:
         leader, follower = cluster.addresses.values()
         with Admin(bootstrap_servers=leader) as admin, Wire(leader) as wire:
@@ -122,12 +122,12 @@ def described(admin: Admin) -> PartitionInfo:
 
 
 def main() -> None:
-    """Print all."""
+    """Print all results."""
     os.environ.setdefault("LOG_MB", "1000")
     print(f"{'ms that a small request waits':34}   count      p50      p99    p99.9      max")
     with TemporaryDirectory(prefix="stalls-") as folder:
-        alone(Path(folder))
-    among_two()
+        measure_one_broker(Path(folder))
+    measure_two_brokers()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""What a broker costs before it does anything, and after: start, memory, connections, and the way back after a crash.
+"""Measure a broker without load: start time, memory, connections, and the restart after a crash.
 
-Ours next to Apache Kafka, where `make interop` has fetched its jars, and kfake, where there is Go.
+Ours runs next to Apache Kafka (if `make interop` has fetched its jars) and kfake (if Go is installed).
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ from rivals import kfake as go_rival
 
 STARTS = 5
 SIZE, RECORDS, TURNS = 1024, 1_000_000, 3
-"""A gigabyte, and how many of them."""
+"""One gigabyte per turn, and the number of turns."""
 CONNECTIONS = 500
 PARTITIONS = 6
 READY_SECONDS = 60
 
 
 class Kind(NamedTuple):
-    """A broker that can be started again on what it left."""
+    """A broker that can be restarted with its data."""
 
     name: str
     prepare: Callable[[Path], tuple[list[str], int]]
-    """Makes the folder ready; the command to start it, and the port on which it will listen."""
+    """Prepares the folder, and returns the command to start the broker and its port."""
 
 
 def ottla(folder: Path) -> tuple[list[str], int]:
-    """As a person starts it."""
+    """Return the command and the port of a broker, with default options."""
     port = free_port()
     data = str(folder / "data")
     return [sys.executable, "-m", "ottla.cli.main", "broker", "--listen", f"127.0.0.1:{port}", "--data-dir", data], port
 
 
 def kafka(folder: Path) -> tuple[list[str], int]:
-    """Formatted, with the flags of its own start script."""
+    """Return the command for a formatted directory, with the flags of Kafka's start script."""
     broker, controller = free_ports(2)
     properties = folder / "server.properties"
     properties.write_text(rival.render(rival.server_properties(folder / "logs", broker, controller)))
@@ -66,14 +66,14 @@ def kafka(folder: Path) -> tuple[list[str], int]:
 
 
 def kfake(folder: Path) -> tuple[list[str], int]:
-    """On a directory of its own."""
+    """Return the command for kfake with its own directory."""
     port = free_port()
     return go_rival.command(folder / "data", port), port
 
 
 @contextmanager
 def started(name: str, command: list[str], port: int, folder: Path) -> Iterator[tuple[Running, float]]:
-    """The broker, once it answers, and how long that took; killed at the end if it still runs."""
+    """Start the broker, and return it with the seconds until it responds. It is killed at the end if it still runs."""
     clock = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
     try:
@@ -89,7 +89,7 @@ def started(name: str, command: list[str], port: int, folder: Path) -> Iterator[
 
 
 def figures(kind: Kind) -> dict[str, float]:
-    """All of one broker's."""
+    """Measure all figures of one broker."""
     found = {"start to first answer, s": statistics.median(start_seconds(kind) for _ in range(STARTS))}
     with TemporaryDirectory(prefix="ottla-bench-") as text:
         folder = Path(text)
@@ -100,7 +100,7 @@ def figures(kind: Kind) -> dict[str, float]:
 
 
 def start_seconds(kind: Kind) -> float:
-    """From the shell's point of view, in an empty directory."""
+    """Return the seconds from the command to the first response, in an empty directory."""
     with TemporaryDirectory(prefix="ottla-bench-") as text:
         command, port = kind.prepare(Path(text))
         with started(kind.name, command, port, Path(text)) as (_, span):
@@ -108,7 +108,7 @@ def start_seconds(kind: Kind) -> float:
 
 
 def memory(server: Running) -> dict[str, float]:
-    """Resident megabytes, in the order in which they grow."""
+    """Return the resident megabytes, in the order in which they grow."""
     found = {"memory idle, MB": megabytes(server)}
     sockets = [talking(server) for _ in range(CONNECTIONS)]
     found[f"more with {CONNECTIONS} idle connections, MB"] = megabytes(server) - found["memory idle, MB"]
@@ -122,7 +122,7 @@ def memory(server: Running) -> dict[str, float]:
 
 
 def talking(server: Running) -> socket.socket:
-    """A connection on which something was asked and answered (ApiVersions 0)."""
+    """Return a connection that has completed one ApiVersions request."""
     host, _, port = server.bootstrap.rpartition(":")
     sock = socket.create_connection((host, int(port)))
     sock.sendall(bytes.fromhex("0000000a0012000000000001ffff"))
@@ -131,12 +131,12 @@ def talking(server: Running) -> socket.socket:
 
 
 def megabytes(server: Running) -> float:
-    """What the broker's process holds now."""
+    """Return the resident memory of the broker's process."""
     return resident_bytes(server.process) / 1e6
 
 
 def seconds_after_crash(kind: Kind) -> float:
-    """From the start after a kill −9 behind a gigabyte until every partition answers."""
+    """Return the seconds from a restart after kill −9 until every partition responds, with a gigabyte of data."""
     with TemporaryDirectory(prefix="ottla-bench-") as text:
         folder = Path(text)
         command, port = kind.prepare(folder)
@@ -150,7 +150,7 @@ def seconds_after_crash(kind: Kind) -> float:
 
 
 def spread(server: Running) -> None:
-    """A gigabyte over some partitions."""
+    """Write a gigabyte to several partitions."""
     admin = AdminClient({"bootstrap.servers": server.bootstrap})
     for done in admin.create_topics([NewTopic("crash", PARTITIONS, 1)]).values():
         done.result(30)
@@ -163,7 +163,7 @@ def spread(server: Running) -> None:
 
 
 def read_ends(server: Running) -> None:
-    """Ask each partition for its end until it tells."""
+    """Read the end offset of each partition. Retries until the broker responds."""
     consumer = ck.Consumer({"bootstrap.servers": server.bootstrap, "group.id": "ends", "log_level": 0})
     for number in range(PARTITIONS):
         deadline = time.perf_counter() + READY_SECONDS
@@ -178,7 +178,7 @@ def read_ends(server: Running) -> None:
 
 
 def kinds() -> list[Kind]:
-    """Ours, and the rivals that can be had here."""
+    """Return ours and the available rivals."""
     found = [Kind("ottla", ottla)]
     if rival.fetched():
         found.append(Kind("Apache Kafka", kafka))

@@ -1,7 +1,7 @@
-"""Three nodes with thousands of partitions: until they are led, when the node that leads a third of them dies, comes back, and is sent home.
+"""Measure three nodes with thousands of partitions: elections after a node is killed, its restart, and its shutdown.
 
-Ours and Apache Kafka's in turns, as in `three_nodes`. Each topic has three copies. A producer writes to one partition of each of
-`WRITTEN` topics while a node is shut down, and none of its sends may fail.
+Ours and Apache Kafka's run in turns, as in `three_nodes`. Each topic has three replicas. A producer writes to one
+partition of each of `WRITTEN` topics while a node is shut down, and none of its sends may fail.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from threading import Event, Thread
 from benchmarks.brokers import Running
 from benchmarks.duel import Figures, line, report
 from benchmarks.race import resident_bytes
-from benchmarks.three_nodes import MAKERS, ROUNDS, Three, active, tried, until
+from benchmarks.three_nodes import MAKERS, ROUNDS, Three, active, succeeds, until
 from ottla import Admin, NewTopic, Producer
 from ottla.client.producer import RecordFuture
 from rivals import apache_kafka as rival
@@ -25,16 +25,16 @@ PARTITIONS = int(os.environ.get("PARTITIONS", "10000"))
 BIG_TOPICS = 10
 WRITTEN = 20
 AT_ONCE = 5_000
-"""Partitions that are asked for together: Apache Kafka refuses more than 10,000."""
+"""The number of partitions in one request. Apache Kafka rejects more than 10,000."""
 NODES = (1, 2, 3)
 
 
 def figures(make: Callable[[], Three]) -> Figures:
-    """All of one cluster's, from its start to its end."""
+    """Measure all figures of one cluster."""
     with make() as three, Admin(bootstrap_servers=three.bootstrap_servers, request_timeout_ms=120_000) as admin:
         small = [f"small-{number}" for number in range(TOPICS)]
         found = {f"create {TOPICS:,} topics until all are led, s": span_to_create(admin, small, 1)}
-        found[f"controlled shutdown with {TOPICS // 3:,} led, s"], failed = sent_home(three, admin, small)
+        found[f"controlled shutdown with {TOPICS // 3:,} led, s"], failed = shut_down(three, admin, small)
         found["sends that failed meanwhile"] = float(failed)
         big = [f"big-{number}" for number in range(BIG_TOPICS)]
         name = f"create {PARTITIONS:,} partitions until all are led, s"
@@ -59,11 +59,11 @@ def span_to_create(admin: Admin, names: list[str], partitions: int) -> float:
 
 
 def all_in_sync(admin: Admin, names: list[str]) -> None:
-    until(lambda: tried(lambda: admin.describe_topics(names)) and fewest_in_sync(admin, names) == 3, "all in sync")
+    until(lambda: succeeds(lambda: admin.describe_topics(names)) and fewest_in_sync(admin, names) == 3, "all in sync")
 
 
 def fewest_in_sync(admin: Admin, names: Iterable[str]) -> int:
-    """0 where one is led by nobody."""
+    """Return the smallest ISR size. A partition without a leader counts as 0."""
     found = admin.describe_topics(names).values()
     return min(len(each.in_sync_replicas) * (each.leader >= 0) for topic in found for each in topic.partitions)
 
@@ -74,7 +74,9 @@ def after_kill(three: Three, victim: int, names: list[str]) -> float:
     clock = time.perf_counter()
     three.kill(victim)
     with Admin(bootstrap_servers=others, request_timeout_ms=120_000) as admin:
-        until(lambda: tried(lambda: leaders(admin, names)) and not leaders(admin, names) & {-1, victim}, "all are led")
+        until(
+            lambda: succeeds(lambda: leaders(admin, names)) and not leaders(admin, names) & {-1, victim}, "all are led"
+        )
     return time.perf_counter() - clock
 
 
@@ -82,8 +84,8 @@ def leaders(admin: Admin, names: list[str]) -> set[int]:
     return {each.leader for topic in admin.describe_topics(names).values() for each in topic.partitions}
 
 
-def sent_home(three: Three, admin: Admin, names: list[str]) -> tuple[float, int]:
-    """Seconds from SIGTERM to the end of the process, and how many sends failed."""
+def shut_down(three: Three, admin: Admin, names: list[str]) -> tuple[float, int]:
+    """Return the seconds from SIGTERM to the end of the process, and the number of failed sends."""
     victim = next(each for each in NODES if each != active(admin))
     sent: list[RecordFuture] = []
     enough = Event()
@@ -98,7 +100,7 @@ def sent_home(three: Three, admin: Admin, names: list[str]) -> tuple[float, int]
         until(lambda: len(sent) > 5 * WRITTEN and sent[-2 * WRITTEN].done(), "it writes")
         clock, process = time.perf_counter(), three.pid(victim)
         os.kill(process, signal.SIGTERM)
-        until(lambda: is_over(process), f"node {victim} ends")
+        until(lambda: has_ended(process), f"node {victim} ends")
         span = time.perf_counter() - clock
         enough.set()
         writer.join()
@@ -108,8 +110,8 @@ def sent_home(three: Three, admin: Admin, names: list[str]) -> tuple[float, int]
     return span, sum(each.exception() is not None for each in sent)
 
 
-def is_over(process: int) -> bool:
-    """Whether it has ended, all of its threads, and be it that nobody has asked how."""
+def has_ended(process: int) -> bool:
+    """True if the process has ended with all of its threads, even if its parent has not reaped it."""
     try:
         with open(f"/proc/{process}/stat") as status:
             ended = status.read().rpartition(")")[2].split()[0] == "Z"

@@ -1,7 +1,7 @@
-"""Three nodes, each broker and controller: how soon they serve, what they hold, and how soon they go on when one is killed.
+"""Measure three combined nodes: the time until they serve requests, their memory, and the recovery after a kill.
 
-Ours and Apache Kafka's in turns, with the same settings (the short times of `ottla.Cluster`: sessions of 3 s), a topic of three copies and
-`min.insync.replicas=2`, by our own clients on both sides.
+Ours and Apache Kafka's run in turns, with the same settings (the short times of `ottla.Cluster`: sessions of 3 s), a
+topic of three replicas and `min.insync.replicas=2`, with our own clients on both sides.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from benchmarks.brokers import Running
 from benchmarks.duel import Figures, line, report
 from benchmarks.race import resident_bytes
 from ottla import Admin, Cluster, NewTopic, Producer
-from ottla.broker.local_nodes import LocalNode, plan, settings_of
+from ottla.broker.embedding.local_nodes import LocalNode, build_settings, plan_nodes
 from ottla.errors import OttlaError
 from ottla.free_ports import HeldPorts
 from rivals import apache_kafka as rival
@@ -32,7 +32,7 @@ NAMES = itertools.count(1)
 
 
 class Three(Protocol):
-    """A cluster whose nodes are numbered from 1 on."""
+    """A cluster with node ids from 1."""
 
     @property
     def bootstrap_servers(self) -> str: ...
@@ -46,19 +46,19 @@ class Three(Protocol):
 
 
 class Kafkas:
-    """Apache Kafka's, formatted by its own tool and started by its own class, with the flags of its start script."""
+    """Apache Kafka's nodes, formatted by its own tool and started with the flags of its start script."""
 
     def __init__(self) -> None:
         self._temporary = TemporaryDirectory(prefix="ottla-bench-")
         with HeldPorts() as ports:
-            self._nodes = {each.node_id: each for each in plan(3, ports)}
+            self._nodes = {each.node_id: each for each in plan_nodes(3, ports)}
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self.bootstrap_servers = ",".join(f"127.0.0.1:{each.port}" for each in self._nodes.values())
         voters = [f"{n.node_id}@127.0.0.1:{n.controller_port}:{n.directory_id}" for n in self._nodes.values()]
         for node in self._nodes.values():
             properties = self._file(node)
             properties.write_text(
-                rival.render(settings_of(node, list(self._nodes.values()), properties.with_suffix(""), {}))
+                rival.render(build_settings(node, list(self._nodes.values()), properties.with_suffix(""), {}))
             )
             words = ("format", "-t", rival.CLUSTER_ID, "-c", str(properties), "--initial-controllers", ",".join(voters))
             rival.run(rival.java("kafka.tools.StorageTool", *words))
@@ -106,8 +106,8 @@ def until(condition: Callable[[], object], what: str) -> None:
         time.sleep(0.005)
 
 
-def tried(call: Callable[[], object]) -> bool:
-    """Whether it goes; a node that is away may be in its way."""
+def succeeds(call: Callable[[], object]) -> bool:
+    """Return True if the call succeeds. It may fail while a node is down."""
     try:
         call()
     except OttlaError:
@@ -116,7 +116,7 @@ def tried(call: Callable[[], object]) -> bool:
 
 
 def figures(make: Callable[[], Three]) -> Figures:
-    """All of one cluster's, from its start to its end."""
+    """Measure all figures of one cluster."""
     three = make()
     clock = time.perf_counter()
     with three, Admin(bootstrap_servers=three.bootstrap_servers) as admin:
@@ -136,7 +136,7 @@ def new_topic(admin: Admin, leader: int = 1) -> str:
     name = f"topic-{next(NAMES)}"
     others = [each for each in (1, 2, 3) if each != leader]
     admin.create_topics([NewTopic(name, replica_assignments={0: (leader, *others)})])
-    until(lambda: tried(lambda: admin.describe_topics([name])) and in_sync(admin, name) == 3, f"{name} is in sync")
+    until(lambda: succeeds(lambda: admin.describe_topics([name])) and in_sync(admin, name) == 3, f"{name} is in sync")
     return name
 
 
@@ -149,7 +149,7 @@ def active(admin: Admin) -> int:
 
 
 def after_leader(three: Three, admin: Admin) -> float:
-    """Of one that is not the active controller."""
+    """Kill a leader that is not the active controller, and return the seconds until the next acknowledged write."""
     leader = next(each for each in (1, 2, 3) if each != active(admin))
     topic = new_topic(admin, leader)
     with Producer(bootstrap_servers=three.bootstrap_servers, acks="all", enable_idempotence=True) as producer:
@@ -168,13 +168,16 @@ def after_controller(three: Three, admin: Admin) -> float:
     name = f"topic-{next(NAMES)}"
     clock = time.perf_counter()
     three.kill(controller)
-    until(lambda: tried(lambda: admin.create_topics([NewTopic(name, 1, 2)])) or has(admin, name), "a topic is made")
-    until(lambda: tried(lambda: is_led(admin, name)) and is_led(admin, name), "it is led")
+    until(
+        lambda: succeeds(lambda: admin.create_topics([NewTopic(name, 1, 2)])) or topic_exists(admin, name),
+        "a topic is made",
+    )
+    until(lambda: succeeds(lambda: is_led(admin, name)) and is_led(admin, name), "it is led")
     return time.perf_counter() - clock
 
 
-def has(admin: Admin, topic: str) -> bool:
-    """Whether an attempt that seemed to fail has made it."""
+def topic_exists(admin: Admin, topic: str) -> bool:
+    """True if the topic exists, because an attempt succeeded although its response was an error."""
     try:
         return topic in admin.list_topics()
     except OttlaError:

@@ -1,7 +1,8 @@
-"""Three nodes, each broker and controller: what `acks=all` with `min.insync.replicas=2` carries, and the processor time of all three.
+"""Measure the throughput of three combined nodes with `acks=all` and `min.insync.replicas=2`, and their processor
+time.
 
-Ours and Apache Kafka's in turns, both running throughout, as in `three_nodes`; librdkafka writes to one partition of three copies.
-`python -m benchmarks.three_writing`; ROUNDS=3 by default.
+Ours and Apache Kafka's run in turns, both during the whole run, as in `three_nodes`. librdkafka writes to one partition
+of three replicas. `python -m benchmarks.three_writing`; ROUNDS=3 by default.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ottla import Admin
 from rivals import apache_kafka as rival
 
 SIZES = {100: 1_000_000, 1024: 300_000}
-"""Bytes of a value, and how many records of it are one turn."""
+"""The size of a value in bytes, and the number of records in one turn."""
 WARM_RECORDS = 200_000
 NODES = (1, 2, 3)
 AIMS = {"MB/s": "≥ 1 ×", "CPU s/GB of all three": "≤ 1/2 ×"}

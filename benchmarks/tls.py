@@ -1,5 +1,7 @@
-"""1 KiB over TLS through the broker by librdkafka, ours next to Apache Kafka: MB/s, and processor time for a gigabyte; then our
-consumer's columns over TLS next to confluent-kafka's records, on our broker.
+"""Measure TLS: 1 KiB records through the broker with librdkafka, and our consumer next to confluent-kafka's.
+
+Ours runs next to Apache Kafka: MB/s, and processor time per gigabyte. Our consumer reads columns over TLS, and
+confluent-kafka's reads records, on our broker.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ AIMS = ("≥ 1.2", "≤ 0.5")
 
 
 def lines(servers: Sequence[Running]) -> list[tuple[Line, str]]:
-    """Both ways."""
+    """Measure writing and reading."""
     filled = {server: new_topic(server) for server in servers}
     for server, topic in filled.items():
         librdkafka.fill(server, topic, SIZE, RECORDS)

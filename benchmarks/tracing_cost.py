@@ -1,7 +1,8 @@
-"""What it costs a client that somebody listens to its events, and that somebody watches it from another process by its socket.
+"""Measure the cost of a client's event listeners, and of another process that reads its events through its socket.
 
-Each beside itself without, a turn each, by the processor time of the client's process. The settings are the clients' own (batches of
-16 KiB), so that there are many events. `python -m benchmarks.tracing_cost 9` for other than seven rounds of turns.
+Each is compared with the same client without it, in turns, by the processor time of the client's process. The settings
+are the client's defaults (batches of 16 KiB), so that there are many events. `python -m benchmarks.tracing_cost 9` runs
+nine rounds instead of seven.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.brokers import ottla_broker
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
-from ottla.tracing.greeting import greeted
+from ottla.tracing.greeting import connect_and_read_hello
 from ottla.tracing.trace_socket import VARIABLE
 
 ROUNDS = 7
 RECORDS, SIZE = 1_000_000, 100
 READ = 3 * RECORDS
-"""A turn of reading, which is the quicker; there are as many by the end of the first round of writing."""
+"""The number of records in a turn of reading, which is faster. The first round of writing produces them."""
 TOPIC = "traced"
 WAIT = 120
 Turn = Callable[[str, bool], None]
-"""(bootstrap, whether somebody listens)."""
+"""(bootstrap, has a listener)."""
 
 
 def produce(server: str, traced: bool) -> None:
@@ -50,7 +51,7 @@ def consume(server: str, traced: bool) -> None:
 
 
 def used(turn: Turn, server: str, traced: bool) -> float:
-    """Seconds of processor time."""
+    """Return the seconds of processor time."""
     gc.collect()
     begin = time.process_time()
     turn(server, traced)
@@ -59,7 +60,7 @@ def used(turn: Turn, server: str, traced: bool) -> float:
 
 @contextmanager
 def watched() -> Iterator[None]:
-    """Each client that is made meanwhile is looked at by another process, which takes all that it tells."""
+    """Start a process that reads all events of each client created meanwhile."""
     with TemporaryDirectory(prefix="ottla-watched-") as folder:
         os.environ[VARIABLE] = folder
         command = [sys.executable, "-m", "benchmarks.tracing_cost", "watch", folder]
@@ -75,12 +76,12 @@ def watched() -> Iterator[None]:
 
 
 def watch(folder: str) -> None:
-    """Take what the one client in the folder tells, from its beginning on."""
+    """Read the events of the one client in the folder, from the first one."""
     print("ready", flush=True)
     while True:
         for path in Path(folder).glob("*.sock"):
-            with suppress(ConnectionRefusedError):  # it has its name, and does not listen yet
-                connection, _ = greeted(path, WAIT)
+            with suppress(ConnectionRefusedError):  # the socket exists, but does not listen yet
+                connection, _ = connect_and_read_hello(path, WAIT)
                 while connection.recv(1 << 20):
                     pass
                 return
@@ -99,11 +100,11 @@ def main(rounds: int = ROUNDS) -> None:
                 with watched():
                     looked_at.append(used(turn, broker.bootstrap, False))
             print(f"{turn.__name__}: {statistics.median(quiet):.3f} s of a processor", flush=True)
-            tell("listened to", heard, quiet)
-            tell("watched", looked_at, quiet)
+            print_result("listened to", heard, quiet)
+            print_result("watched", looked_at, quiet)
 
 
-def tell(how: str, on: list[float], off: list[float]) -> None:
+def print_result(how: str, on: list[float], off: list[float]) -> None:
     ratios = sorted(one / other for one, other in zip(on, off, strict=True))
     print(
         f"    {how}: {statistics.median(on):.3f} s; ratio {statistics.median(ratios):.3f}"

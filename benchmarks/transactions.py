@@ -1,7 +1,7 @@
-"""Transactions of 1, 10 and 1,000 records: how many a second, and p99 of their commit; our broker next to Apache Kafka and
-kfake.
+"""Measure transactions of 1, 10 and 1,000 records: their number per second, and p99 of their commit.
 
-The clients are the same on both sides: ours and confluent-kafka. One transaction after the other, 100 bytes a record.
+Our broker runs next to Apache Kafka and kfake. The clients are the same on all sides: ours and confluent-kafka.
+Transactions run one after the other, with records of 100 bytes.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from benchmarks.race import cpu_seconds
 from ottla import Producer
 
 SIZES = {1: 600, 10: 600, 1000: 200}
-"""Records of a transaction, and how many transactions are one turn."""
+"""The number of records in a transaction, and of transactions in one turn."""
 WARM = 50
-"""Transactions at the beginning of a turn that do not count."""
+"""The number of transactions at the start of a turn that are not counted."""
 HEAT = 2
-"""Turns of each kind before anything is measured: a JVM is not itself before."""
+"""The number of warm-up turns of each kind, in which a JVM reaches its full speed."""
 VALUE = bytes(100)
 Commits = list[float]
 Client = Callable[[Running, str, int, int], Commits]
 
 
 def by_ottla(server: Running, topic: str, size: int, count: int) -> Commits:
-    """Seconds of each commit, by our producer."""
+    """Return the seconds of each commit with our producer."""
     with Producer(bootstrap_servers=server.bootstrap, transactional_id=uuid4().hex) as producer:
         producer.init_transactions()
         return timed(producer, lambda: producer.send(topic, VALUE), size, count)
 
 
 def by_confluent(server: Running, topic: str, size: int, count: int) -> Commits:
-    """The same by confluent-kafka's."""
+    """Return the seconds of each commit with confluent-kafka's producer."""
     producer = ck.Producer({"bootstrap.servers": server.bootstrap, "transactional.id": uuid4().hex, "log_level": 3})
     producer.init_transactions()
     return timed(producer, lambda: producer.produce(topic, VALUE), size, count)
 
 
 def timed(producer: Any, send: Callable[[], object], size: int, count: int) -> Commits:
-    """The seconds of each commit."""
+    """Return the seconds of each commit."""
     spans: Commits = []
     for _ in range(count):
         producer.begin_transaction()
@@ -60,7 +60,7 @@ def timed(producer: Any, send: Callable[[], object], size: int, count: int) -> C
 
 
 def measured(server: Running, client: Client, size: int, count: int) -> Figures:
-    """One turn."""
+    """Measure one turn."""
     topic = new_topic(server)
     client(server, topic, size, WARM)
     used, begun = cpu_seconds(server.process), time.perf_counter()
@@ -78,7 +78,7 @@ AIMS = ("≥ 1", "≤ 1", "≤ 1")
 
 
 def lines(servers: list[Running]) -> list[tuple[Line, str]]:
-    """Every figure."""
+    """Measure all figures."""
     found: list[tuple[Line, str]] = []
     for name, client in CLIENTS.items():
         for size, count in SIZES.items():

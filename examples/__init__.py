@@ -1,1 +1,1 @@
-"""Programs to read and run, each in a folder of its own."""
+"""Example programs, each in a folder of its own."""

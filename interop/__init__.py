@@ -1,4 +1,4 @@
-"""Ottla and the others: their clients at our broker, ours at Apache Kafka, Kafka's tools on our files.
+"""Interoperability tests: other clients at our broker, our clients at Apache Kafka, and Kafka's tools on our files.
 
-Run by `make interop`, for it needs Java, Maven and half a minute.
+Run by `make interop`, since they need Java, Maven and half a minute.
 """

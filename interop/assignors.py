@@ -1,4 +1,4 @@
-"""Kafka's own assignors, in Java; as a program it makes the goldens of `make test` anew.
+"""Run Kafka's own assignors in Java. As a program, it regenerates the golden file of `make test`.
 
 python -m interop.assignors > tests/client/consumer/assignors/goldens.txt
 """
@@ -12,16 +12,16 @@ from random import Random
 
 from ottla.client.consumer.assignors.choice import KNOWN
 from rivals.apache_kafka import JARS, fetch
-from tests.client.consumer.assignors.cases import Case, random_case, read_shares, tell_shares
+from tests.client.consumer.assignors.cases import Case, format_shares, random_case, read_shares
 
 SOURCE = Path(__file__).with_name("java") / "Assign.java"
 PATIENCE = 60.0
 
 
-def answers_of_java(cases: Sequence[Case]) -> list[str]:
-    """What Java's assignors make of the cases, one line for each."""
+def compute_java_assignments(cases: Sequence[Case]) -> list[str]:
+    """Return the assignment that Java's assignors compute for each case, one line per case."""
     fetch()
-    # Without a logging library: what they have to say would be mixed with the answers.
+    # Without a logging library, because its messages would be mixed with the results.
     jars = [str(jar) for pattern in ("kafka-clients-*.jar", "slf4j-api-*.jar") for jar in JARS.glob(pattern)]
     done = subprocess.run(
         ["java", "-cp", ":".join(jars), str(SOURCE)],
@@ -38,12 +38,12 @@ def answers_of_java(cases: Sequence[Case]) -> list[str]:
 
 
 def main() -> None:
-    """A dozen cases for each assignor, with Java's answers."""
+    """Print a dozen cases for each assignor, with Java's results."""
     chance = Random(8)
     cases = [random_case(name, chance) for name in KNOWN for _ in range(12)]
     print("# Groups, and what Java's assignors make of them. Made by interop/assignors.py.")
-    for case, answer in zip(cases, answers_of_java(cases), strict=True):
-        print("\n".join([*case.lines(), f"answer\t{tell_shares(read_shares(answer))}"]))
+    for case, answer in zip(cases, compute_java_assignments(cases), strict=True):
+        print("\n".join([*case.lines(), f"answer\t{format_shares(read_shares(answer))}"]))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Work that goes on beside a test, in a thread of its own."""
+"""Run work in a separate thread during a test."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Self
 
 
 class Background(ABC):
-    """At work for as long as a `with` lasts; `_run` looks at `_over`."""
+    """A thread that works during a `with` block. `_run` has to return after `_over` is set."""
 
     def __init__(self, *, daemon: bool = False) -> None:
         self._over = threading.Event()
@@ -24,7 +24,7 @@ class Background(ABC):
 
     @property
     def is_over(self) -> bool:
-        """Whether it has failed, or ended as it was asked to."""
+        """True if the work has failed or has ended after it was stopped."""
         return not self._thread.is_alive()
 
     @abstractmethod

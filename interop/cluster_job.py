@@ -1,7 +1,8 @@
-"""The job of `interop/test_spark_cluster.py`: a topic to a topic and to a table, exactly once, on any master.
+"""The Spark job of `interop/test_spark_cluster.py`: copies a topic to a topic and a table, exactly once, on any
+master.
 
-Arguments: the master, the archive to ship, the broker's address, the two topics and a folder. Says how far it is, in
-lines of JSON.
+Arguments: the master, the archive to ship, the broker's address, the two topics and a folder. The job prints its
+progress as lines of JSON.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import ottla.spark
 
 
 def ottla_of_tasks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Where a task finds Ottla."""
+    """Yield the path from which a task imports Ottla."""
     import ottla.spark.sink
 
     for _ in batches:
@@ -26,7 +27,7 @@ def ottla_of_tasks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 
 def start(spark: SparkSession, servers: str, source: str, target: str, folder: str) -> list[StreamingQuery]:
-    """Both queries."""
+    """Start both queries."""
     stream = (
         spark.readStream.format("ottla")
         .options(subscribe=source, startingOffsets="earliest", maxOffsetsPerTrigger=2_000)
@@ -48,7 +49,7 @@ def start(spark: SparkSession, servers: str, source: str, target: str, folder: s
     return [writer.trigger(availableNow=True).start() for writer in (to_topic, to_table)]
 
 
-def say(**told: object) -> None:
+def print_event(**told: object) -> None:
     print(json.dumps(told), flush=True)
 
 
@@ -65,11 +66,11 @@ def main() -> None:
         spark__log__level="WARN",
     )
     places = spark.range(0, 8, 1, 4).mapInArrow(ottla_of_tasks, "place string").distinct().collect()
-    say(places=[row.place for row in places])
+    print_event(places=[row.place for row in places])
     queries = start(spark, servers, source, target, folder)
     while not all(query.awaitTermination(1) for query in queries):
-        say(batches=[(query.lastProgress or {"batchId": -1})["batchId"] for query in queries])
-    say(done=True)
+        print_event(batches=[(query.lastProgress or {"batchId": -1})["batchId"] for query in queries])
+    print_event(done=True)
     spark.stop()
 
 

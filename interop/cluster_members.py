@@ -1,4 +1,4 @@
-"""Who reads in groups that are coordinated in a cluster, and commits."""
+"""Consumers of groups whose coordinator runs in a cluster; each commits its position."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ STANDSTILL_SECONDS = 30.0
 TOPICS, COPY = ("read-a", "read-b"), "copy-a"
 
 PATIENT: dict[str, Any] = {"topic.metadata.refresh.interval.ms": 500, "metadata.recovery.strategy": "none"}
-"""Hears soon who leads, and does not forget who is away (`tests.checker.clients`)."""
+"""Settings that detect a new leader soon and retry brokers that are down (`tests.checker.clients`)."""
 
 CLASSIC, CONSUMER = "classic", "consumer"
-"""A group's protocols."""
+"""The settings of each group protocol."""
 
 
 class Member(Background):
-    """A member of librdkafka's, which commits what it has read before it reads on."""
+    """A member of a group with librdkafka. It commits the records that it has read before it reads more."""
 
     def __init__(self, address: str, group: str, protocol: str = CLASSIC) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class Member(Background):
         )
         self.found: dict[str, list[int]] = {topic: [] for topic in TOPICS}
         self.committed = dict.fromkeys(TOPICS, 0)
-        """Acknowledged."""
+        """The acknowledged offset of each topic."""
 
     def __enter__(self) -> Self:
         self._consumer.subscribe(list(TOPICS))
@@ -58,7 +58,10 @@ class Member(Background):
                 self._commit()
 
     def _commit(self) -> None:
-        """Again and again while the coordinator moves; who lost a partition meanwhile has it read again."""
+        """Commit, and retry while the coordinator moves.
+
+        After the loss of a partition, its next owner reads the records again.
+        """
         while not self._over.is_set():
             try:
                 for place in self._consumer.commit(asynchronous=False) or ():
@@ -70,10 +73,11 @@ class Member(Background):
 
 
 class Copier(Background):
-    """Copies a topic within transactions of librdkafka's, as a member of the newer kind; what failed is done again.
+    """Copies a topic in transactions of librdkafka, as a member of a KIP-848 group; a failed transaction is retried.
 
-    librdkafka keeps in mind for ten minutes who coordinates a group. Its `send_offsets_to_transaction` waits for that broker to come back,
-    longer than it was told, though another coordinates by then. Who stands still like that is left alone, and another begins.
+    librdkafka caches the coordinator of a group for ten minutes. Its `send_offsets_to_transaction` waits for that
+    broker longer than its timeout, although another broker coordinates the group by then. A copier that is blocked this
+    way is abandoned, and a new one starts.
     """
 
     def __init__(self, address: str, group: str) -> None:
@@ -102,7 +106,7 @@ class Copier(Background):
 
 
 class Copying:
-    """One consumer after the other, and a producer; whoever comes later with the same id shuts it out."""
+    """One consumer after the other, and a producer. A later producer with the same transactional id fences it."""
 
     def __init__(self, address: str, group: str, failed: list[str]) -> None:
         self._settings = {
@@ -129,7 +133,7 @@ class Copying:
         self._consumer.close()
 
     def abandon(self) -> None:
-        """Have the group take its partition away; its thread comes to an end by itself, some time."""
+        """Close the consumer, so that its partition is revoked. The blocked thread ends by itself later."""
         self._over.set()
         self._consumer.close()
 
@@ -165,7 +169,10 @@ class Copying:
             self._begin_again()
 
     def _begin_again(self) -> None:
-        """At what is committed. To go back by `seek` may take librdkafka for ever, while the group's coordinator is away."""
+        """Create a consumer that starts at the committed offset.
+
+        A `seek` of librdkafka may block while the coordinator is down.
+        """
         self._consumer.close()
         if not self._over.is_set():
             self._consumer = ck.Consumer(self._settings)

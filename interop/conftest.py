@@ -1,4 +1,4 @@
-"""Both brokers, each started once by a process of tests, and topics on them."""
+"""Fixtures for both brokers, each started once per test process, and for topics on them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.broker.wire import Wire
 from tools.class_archive import QUICK, class_archive, driver_options
 
 NewTopicName = Callable[[str], str]
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell leaves it to what it starts in the background
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell sets this for background processes
     signal.signal(signal.SIGINT, signal.default_int_handler)
 HERE = Path(__file__).parent
 GROUP, TRANSACTION = 0, 1
@@ -30,10 +30,10 @@ LAST = {"test_official_connector", "test_tables"}
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Each file by one process where tests run in several.
+    """Run each file in one worker.
 
-    Those that start Sparks first and by the same, but for some that come last: the process of all others would have
-    nothing to do by then.
+    Tests that start Spark run first and in the same worker, except a few that run last: otherwise the worker of all
+    other tests would be idle at the end.
     """
     for item in items:
         if item.path.is_relative_to(HERE):
@@ -42,14 +42,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def when(item: pytest.Item) -> int:
-    """0: at first; 1: after those; 2: at last."""
+    """Return the position of a test: 0 for first, 1 for the middle, 2 for last."""
     if not starts_spark(item):
         return 1
     return 2 if item.path.stem in LAST else 0
 
 
 def group_of(stem: str) -> str:
-    """Those who share a cluster go together."""
+    """Return the xdist group of a test file: files that share a cluster run in one worker."""
     return "cluster" if stem.startswith("test_cluster") else stem
 
 
@@ -59,7 +59,7 @@ def starts_spark(item: pytest.Item) -> bool:
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_java() -> Iterator[None]:
-    """Has every Kafka and tool of Kafka's that is started from here start in half the time."""
+    """Make every Kafka broker and tool of the test session start in half the time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rival, "options", quick_options())
         yield
@@ -67,7 +67,7 @@ def quick_java() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def apache_kafka() -> Iterator[str]:
-    """The address of an Apache Kafka that nobody else uses."""
+    """The address of an Apache Kafka broker that no other test uses."""
     rival.fetch()
     with rival.apache_kafka() as kafka:
         yield kafka.bootstrap_servers
@@ -75,48 +75,51 @@ def apache_kafka() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def kafka_cluster() -> Iterator[rival.ApacheKafka]:
-    """A node that is controller and broker, which others join, and which has all that coordinators keep: who joins may go again."""
+    """A combined controller and broker that other nodes can join, with all internal topics of the coordinators."""
     with kafka_node() as kafka:
         wait_for(lambda: all(coordinator_of(kafka, kind) >= 0 for kind in (GROUP, TRANSACTION)), "nobody coordinates")
         yield kafka
 
 
 def coordinator_of(kafka: rival.ApacheKafka, kind: int) -> int:
-    """Whoever asks first has the topic made."""
+    """Return the coordinator's node id. The first request creates its internal topic."""
     with Wire(kafka.bootstrap_servers) as wire:
         return int(wire.ask(FindCoordinatorRequest("any", kind), 2).node_id)
 
 
 @pytest.fixture(scope="session")
 def ottla_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where `ottla_broker` keeps its topics."""
+    """The directory in which `ottla_broker` stores its topics."""
     return tmp_path_factory.mktemp("ottla")
 
 
 @pytest.fixture(scope="session")
 def ottla_broker(ottla_directory: Path) -> Iterator[str]:
-    """The address of our broker, in a process of its own."""
+    """The address of our broker, which runs in a separate process."""
     with Broker(ottla_directory, process=True) as broker:
         yield broker.bootstrap_servers
 
 
 @pytest.fixture(scope="session", params=["ottla", "apache"])
 def any_broker(request: pytest.FixtureRequest) -> str:
-    """The address of either."""
+    """The address of our broker or of Apache Kafka's."""
     address: str = request.getfixturevalue("ottla_broker" if request.param == "ottla" else "apache_kafka")
     return address
 
 
 @pytest.fixture(scope="session")
 def quick_drivers() -> Iterator[None]:
-    """Has every Spark driver that is started from here, also by jobs and tools, start in half the time."""
+    """Make every Spark driver of the test session start in half the time, including those of jobs and tools."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(OPTIONS, options_of_drivers())
         yield
 
 
 def options_of_drivers() -> str:
-    """With the archive; where the machine is too busy to make one, drivers take their time."""
+    """Return the options with the class archive.
+
+    On a machine that is too busy to build one, drivers start without it.
+    """
     with suppress(subprocess.TimeoutExpired):
         return driver_options(class_archive())
     return QUICK
@@ -124,9 +127,10 @@ def options_of_drivers() -> str:
 
 @pytest.fixture(scope="session")
 def fresh_topic() -> NewTopicName:
-    """Makes a topic of one partition at an address and returns its name, which nobody has used.
+    """Return a function that creates a topic of one partition at an address and returns its new name.
 
-    Apache Kafka's controller answers before its broker has heard: the topic is there once the broker says so.
+    Apache Kafka's controller responds before its broker has applied the change, so the function waits until the broker
+    lists the topic.
     """
 
     def make(address: str) -> str:

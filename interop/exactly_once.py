@@ -1,4 +1,4 @@
-"""Counts what a foreign client's exactly once comes to, while its processor and our broker are killed.
+"""Count lost and repeated records of a foreign client's exactly-once processor while it and our broker are killed.
 
 python -m interop.exactly_once CLIENT RECORDS SECONDS_BETWEEN_KILLS [NODES]
 """
@@ -26,12 +26,12 @@ GROUP = "exactly-once"
 DEADLINE = 300.0
 AWAY_SECONDS = 5.0
 TOLD = 20
-"""After so many kills it is told how far it is."""
+"""Progress is printed after this number of kills."""
 NAMES = (*CLIENTS, "java")
 
 
 class Tally(NamedTuple):
-    """What came out."""
+    """The outcome of a run."""
 
     lost: int
     doubled: int
@@ -40,7 +40,7 @@ class Tally(NamedTuple):
 
 
 class Stage:
-    """Who answers, a source that is full, a target that is empty, and a processor between them."""
+    """A broker or cluster, a filled source topic, an empty target topic, and a processor between them."""
 
     def __init__(self, served: Served, client: str, records: int) -> None:
         self.served, self.client, self.records = served, client, records
@@ -62,24 +62,24 @@ class Stage:
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def kill_processor(self) -> None:
-        """Kill it, and start the next."""
+        """Kill the processor and start the next one."""
         self.kills += 1
         self.processor.kill()
         self.processor.wait()
         self.processor = self._processor()
 
     def kill_broker(self) -> None:
-        """Kill it, or a part of it, and start it again on its data."""
+        """Kill the broker, or nodes of the cluster, and start them again with their data."""
         self.kills += 1
         self.served.kill(self.until_more)
 
     def until_more(self) -> None:
-        """Wait until more is done, or for a moment: a client may wait for the very node that is away."""
+        """Wait for progress, or for a few seconds: a client may be waiting for the killed node."""
         done, until = self.committed(), time.monotonic() + AWAY_SECONDS
         self.until(lambda: self.committed() > done or time.monotonic() > until)
 
     def until(self, condition: Callable[[], bool]) -> None:
-        """Wait, and start a processor again that ended by itself."""
+        """Wait for the condition, and restart a processor that has ended by itself."""
         deadline = time.monotonic() + DEADLINE
         while not condition():
             assert time.monotonic() < deadline, "it does not happen"
@@ -88,17 +88,17 @@ class Stage:
             time.sleep(0.05)
 
     def until_beyond(self, done: int, moment: float) -> None:
-        """Wait for a moment, and then until more of the source is done than that."""
+        """Wait until `moment`, and then until more than `done` records of the source are committed."""
         self.until(lambda: time.monotonic() >= moment and self.committed() > done)
 
     def committed(self) -> int:
-        """Records of the source that are done."""
+        """Return the number of committed records of the source."""
         with Consumer(bootstrap_servers=self.address, group_id=GROUP, enable_auto_commit=False) as consumer:
             places = [TopicPartition("source", number) for number in range(PARTITIONS)]
             return sum(each.offset for each in consumer.committed(places).values() if each is not None)
 
     def tally(self) -> Tally:
-        """Read what is committed in the target, and count."""
+        """Read the committed records of the target, and count errors."""
         self.processor.kill()
         self.processor.wait()
         seen: dict[int, list[int]] = {}
@@ -119,13 +119,13 @@ class Stage:
         self.processor.wait()
 
     def close(self) -> None:
-        """End the processor and who answers it."""
+        """Stop the processor and the broker or cluster."""
         self.end_processor()
         self.served.close()
 
 
 def main(client: str, records: int, seconds: float, nodes: str = "1") -> None:
-    """Kill one or the other every so many seconds, once anything was done since the last time, until all is done."""
+    """Kill the processor or the broker every `seconds`, if there was progress, until all records are processed."""
     chance = random.Random(client)
     with tempfile.TemporaryDirectory() as folder:
         served = OneBroker(Path(folder)) if nodes == "1" else ThreeNodes(Path(folder), client)

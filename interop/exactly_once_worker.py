@@ -1,4 +1,4 @@
-"""Consume, process, produce, exactly once: a process of its own, to be killed at any moment.
+"""Consume, process and produce exactly once, in a process that may be killed at any moment.
 
 python -m interop.exactly_once_worker ADDRESS SOURCE SINK GROUP TRANSACTIONAL_ID
 """
@@ -11,11 +11,11 @@ from ottla import Consumer, Producer, TopicPartition
 from ottla.errors import TransactionAbortableError
 
 RECORDS = 100
-"""So many at most in one transaction."""
+"""The maximum number of records in a transaction."""
 
 
 def work(address: str, source: str, sink: str, group: str, transactional_id: str) -> None:
-    """Copy records without end; a transaction that fails is aborted, and its records are read again."""
+    """Copy records in an endless loop. A failed transaction is aborted, and its records are read again."""
     producer = Producer(bootstrap_servers=address, transactional_id=transactional_id)
     producer.init_transactions()
     consumer = Consumer(

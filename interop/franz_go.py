@@ -1,4 +1,4 @@
-"""A client on franz-go, of which there is no other copy than the Go module proxy's, compiled once."""
+"""A client with franz-go, which is only available from the Go module proxy. Compiled once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATIENCE = 180.0
 
 @functools.cache
 def missing() -> str:
-    """Why there is no such client to be had here; empty when there is: it is compiled if need be."""
+    """Return the reason why franz-go is unavailable here, or "" if it is available. Compiles it if necessary."""
     if shutil.which("go") is None:
         return "there is no Go here, which franz-go is compiled by: install it to have franz-go tried as well"
     command = ["go", "build", "-buildvcs=false", "-o", str(PROGRAM), "."]

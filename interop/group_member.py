@@ -1,4 +1,5 @@
-"""A consumer of a foreign client in a process that may be killed: says what it owns, a line for each change.
+"""A consumer of a foreign client in a process that may be killed. It prints one line for each change of its
+assignment.
 
 python -m interop.group_member confluent|confluent_848|kafka_python|aiokafka ADDRESS TOPIC GROUP
 """
@@ -14,8 +15,8 @@ SESSION_MS = 2000
 BEAT_MS = 100
 
 
-def say(owned: list[int]) -> None:
-    """The partitions of this member, or nothing."""
+def print_partitions(owned: list[int]) -> None:
+    """Print the partitions of this member."""
     print(*sorted(owned), flush=True)
 
 
@@ -24,7 +25,7 @@ def confluent(address: str, topic: str, group: str) -> None:
 
 
 def confluent_848(address: str, topic: str, group: str) -> None:
-    """Its timing is the broker's affair."""
+    """Create a KIP-848 consumer. The broker sets its heartbeat interval and session."""
     by_confluent(address, topic, group, {"group.protocol": "consumer"})
 
 
@@ -39,7 +40,7 @@ def by_confluent(address: str, topic: str, group: str, more: dict[str, object]) 
         consumer.poll(0.05)
         owned = [each.partition for each in consumer.assignment()]
         if owned != last:
-            say(owned)
+            print_partitions(owned)
             last = owned
 
 
@@ -62,16 +63,16 @@ def kafka_python(address: str, topic: str, group: str) -> None:
         consumer.poll(50)
         owned = [each.partition for each in consumer.assignment()]
         if owned != last:
-            say(owned)
+            print_partitions(owned)
             last = owned
 
 
 def learn(consumer: Any, topic: str) -> None:
-    """Let a consumer of kafka-python 3.0.12 know its topic before it joins.
+    """Wait until a consumer of kafka-python 3.0.12 knows its topic before it joins.
 
-    A leader that hears of the topic after the first rebalance joins again. If that outlasts a poll, it is lost:
-    `_perform_assignment` makes `need_rejoin()` say no meanwhile, so no later poll takes up what `_join_task` brought,
-    the member has nothing, sends no heartbeat, and is sent away.
+    A leader that discovers the topic after the first rebalance joins again. If the rejoin takes longer than one poll,
+    it is lost: `_perform_assignment` makes `need_rejoin()` return False meanwhile, so no later poll uses the result of
+    `_join_task`. The member then owns nothing, sends no heartbeat, and is removed from the group.
     """
     consumer.partitions_for_topic(topic)
 
@@ -96,7 +97,7 @@ def aiokafka(address: str, topic: str, group: str) -> None:
             await consumer.getmany(timeout_ms=50)
             owned = [each.partition for each in consumer.assignment()]
             if owned != last:
-                say(owned)
+                print_partitions(owned)
                 last = owned
 
     asyncio.run(consume())

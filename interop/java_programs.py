@@ -1,6 +1,7 @@
-"""What makes Java quick in tests: our programs on Kafka's jars compiled once, and Kafka's classes kept in an archive.
+"""Make Java start quickly in tests: compile our programs against Kafka's jars once, and keep Kafka's classes in a CDS
+archive.
 
-python -m interop.java_programs    has both made where they are not
+python -m interop.java_programs    builds both if they are missing
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from ottla.spark.driver.class_archive import reading, writing
+from ottla.spark.driver.class_archive import read_options, write_options
 from rivals import apache_kafka as rival
 from rivals.one_at_a_time import one_at_a_time
 from tools.class_archive import QUICK
@@ -25,18 +26,18 @@ SOURCES = (
     ),
 )
 ARCHIVE = rival.JARS / "classes.jsa"
-"""Beside the jars: with them it goes, and Java looks whether it is theirs."""
+"""The archive is stored in the directory of the jars, and Java verifies that it was made from them."""
 PATIENCE = 120.0
 
 
 def program(name: str, *words: str) -> list[str]:
-    """The command that runs one of ours. From its source Java takes 0.8 s of a processor longer."""
+    """Return the command that runs a compiled program. From source, Java would need 0.8 s of processor time more."""
     return rival.java(name, *words, classes=str(compiled()))
 
 
 @functools.cache
 def compiled() -> Path:
-    """The folder with the classes of our programs."""
+    """Return the folder with the classes of our programs."""
     rival.fetch()
     text = b"".join(source.read_bytes() for source in SOURCES)
     folder = rival.ROOT / "out" / f"java-{hashlib.sha256(text).hexdigest()[:16]}"
@@ -51,12 +52,17 @@ def compiled() -> Path:
 
 
 def quick_options() -> tuple[str, ...]:
-    """What every Java of a test is told: compile no more than pays, and take classes from the archive if there is one."""
-    return (QUICK, *reading(ARCHIVE).split()) if ARCHIVE.exists() else (QUICK,)
+    """Return the options of every Java process in a test: limit the JIT compiler, and use the class archive if it
+    exists.
+    """
+    return (QUICK, *read_options(ARCHIVE).split()) if ARCHIVE.exists() else (QUICK,)
 
 
 def ensure_archive() -> None:
-    """Have a Kafka write down its classes as it ends. Its tools need most of them, too, and then half the time to start."""
+    """Write the class archive when a Kafka broker exits.
+
+    Kafka's tools use most of the same classes, and start in half the time.
+    """
     rival.fetch()
     with one_at_a_time(ARCHIVE):
         if not ARCHIVE.exists():
@@ -69,11 +75,11 @@ def write_archive(part: Path) -> None:
         plan = rival.Plan(Path(folder), Path(folder, "logs"), {}, fixed_voters=False)
         ports = rival.new_ports(())
         plan.format(ports, ())
-        rival.options = (QUICK, *writing(part).split())
+        rival.options = (QUICK, *write_options(part).split())
         process, _ = plan.launched(ports)
         process.terminate()
         try:
-            process.wait(PATIENCE)  # it writes for seconds
+            process.wait(PATIENCE)  # the archive is written for several seconds
         except subprocess.TimeoutExpired:
             rival.stop(process)
         else:

@@ -1,4 +1,4 @@
-"""Java's transactional producer, which goes on and on, whoever is killed, and tells how each transaction ended."""
+"""Java's transactional producer. It continues when brokers are killed, and prints the outcome of each transaction."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rivals.kafka_cluster import PATIENCE, wait_for
 
 
 class JavaTransactor:
-    """Writes one number after the other to all topics at once, each number in a transaction, as `Transactor` does."""
+    """Writes consecutive numbers to all topics at once, each number in a transaction, like `Transactor`."""
 
     def __init__(
         self, address: str, topics: Sequence[str], transactional_id: str, folder: Path, first: int = 0
@@ -23,7 +23,7 @@ class JavaTransactor:
 
     @property
     def count(self) -> int:
-        """Numbers from the first on and below are committed."""
+        """The end of the range of committed numbers, which starts at `first`."""
         return self._first + self._told("committed ")
 
     @property
@@ -32,7 +32,7 @@ class JavaTransactor:
 
     @property
     def aborted_attempts(self) -> list[str]:
-        """By their records' keys."""
+        """The keys of the records in aborted attempts."""
         return [line.split()[2] for line in self._said.read_text().splitlines() if line.startswith("aborted ")]
 
     @property
@@ -59,12 +59,12 @@ class JavaTransactor:
             self._process.wait()
 
     def kill(self) -> None:
-        """As when the power of its process goes."""
+        """Kill the process with SIGKILL, as a power failure would."""
         self._process.kill()
         self._process.wait()
 
     def go_on(self, count: int = 10) -> None:
-        """Wait until more is committed."""
+        """Wait until `count` more numbers are committed."""
         enough = self.count + count
         wait_for(
             lambda: self.count >= enough or self._process.poll() is not None, lambda: self._said.read_text()[-2000:]

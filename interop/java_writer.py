@@ -1,4 +1,4 @@
-"""Apache Kafka's own verifiable producer: it writes one number after the other, idempotently, and tells which were acknowledged."""
+"""Apache Kafka's verifiable producer. It writes consecutive numbers idempotently and prints the acknowledged ones."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from rivals.kafka_cluster import PATIENCE, wait_for
 PER_SECOND = 100
 SETTINGS = {
     "enable.idempotence": "true",
-    "retries": str(2**31 - 1),  # the tool has none unless it is told
+    "retries": str(2**31 - 1),  # the tool has none unless one is set
     "delivery.timeout.ms": "120000",
     "metadata.max.age.ms": "500",
 }
 
 
 class JavaWriter:
-    """Writes to all partitions of a topic while it is entered."""
+    """Writes to all partitions of a topic inside a `with` block."""
 
     def __init__(self, address: str, topic: str, folder: Path, **more: object) -> None:
         self._said = folder / "java-writer"
@@ -40,7 +40,7 @@ class JavaWriter:
 
     def __exit__(self, *_: object) -> None:
         try:
-            self._process.terminate()  # which has it deliver what is on its way
+            self._process.terminate()  # it delivers the records in flight
             self._process.wait(PATIENCE)
         finally:
             self._process.kill()
@@ -48,16 +48,19 @@ class JavaWriter:
 
     @property
     def count(self) -> int:
-        """Of records that are acknowledged."""
+        """The number of acknowledged records."""
         return self._said.read_bytes().count(b"producer_send_success")
 
     def go_on(self, count: int = 50) -> None:
-        """Wait until more is acknowledged."""
+        """Wait until `count` more records are acknowledged."""
         enough = self.count + count
         wait_for(lambda: self.count >= enough, self._said.read_text()[-2000:])
 
     def told(self, name: str) -> list[tuple[int, int, int]]:
-        """Partition, offset and number of each record of which the tool says this; of a failed one -1 for both."""
+        """Return partition, offset and number of each record in events of this name.
+
+        Failed records have -1 for both.
+        """
         lines = [line for line in self._said.read_text().splitlines() if f'"name":"{name}"' in line and line[-1] == "}"]
         records = map(json.loads, lines)
         return [(each.get("partition", -1), each.get("offset", -1), int(each["value"])) for each in records]

@@ -1,4 +1,4 @@
-"""Nodes of Apache Kafka's beside nodes of ours in one cluster: their settings, their directories, and what they say."""
+"""Nodes of Apache Kafka in one cluster with ours: their settings, their directories, and their logs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from rivals.kafka_cluster import wait_for
 from tests.broker.quorum_nodes import CLUSTER, PORT, Place
 
 BROKER_PORT = PORT + 1
+KAFKA_RELEASE = "4.3"
+"""The release of the nodes, whose feature levels a cluster with them must have."""
 LOGGING = """
 appender.out.type = Console
 appender.out.name = OUT
@@ -22,7 +24,7 @@ rootLogger.appenderRef.out.ref = OUT
 
 
 def give_both_roles(place: Place, host: str) -> None:
-    """Make a controller a broker, too."""
+    """Give a controller the broker role, too."""
     place.settings |= {
         "process.roles": "broker,controller",
         "listeners": f"{place.settings['listeners']},PLAINTEXT://{host}:{BROKER_PORT}",
@@ -35,7 +37,7 @@ def give_both_roles(place: Place, host: str) -> None:
 
 
 class KafkaPlace(Place):
-    """One of Apache Kafka's, with the same settings: a controller if nothing else is said."""
+    """A node of Apache Kafka with the same settings as ours; a controller by default."""
 
     def __init__(self, folder: Path, node_id: int, host: str, controllers: Sequence[Place] = (), **more: str) -> None:
         super().__init__(folder, node_id, host, **more)
@@ -43,16 +45,16 @@ class KafkaPlace(Place):
         self.out = folder / f"{node_id}.out"
 
     def is_broker_too(self, host: str) -> KafkaPlace:
-        """Give it both roles."""
+        """Give the node both roles."""
         give_both_roles(self, host)
         return self
 
     def format_as(self, *how: str) -> None:
-        """By Kafka's own tool."""
+        """Format the directory with Kafka's own tool."""
         rival.run(rival.java("kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", str(self.file), *how))
 
     def start(self) -> None:
-        """In a process of its own, which may not be ready yet."""
+        """Start the process, without waiting until it is ready."""
         settings = self.file.with_suffix(".log4j2.properties")
         settings.write_text(LOGGING)
         command = rival.java("kafka.Kafka", str(self.file))
@@ -61,11 +63,14 @@ class KafkaPlace(Place):
             self.process = subprocess.Popen(command, stdout=output, stderr=output, cwd=self.file.parent, text=True)
 
     def said(self) -> str:
-        """The log that it keeps for people."""
+        """Return the node's log output."""
         return self.out.read_text() if self.out.exists() else ""
 
     def complaints(self) -> list[str]:
-        """What it says that it should not have to; of every copy that is moved to it, it says that it should have been there."""
+        """Return the errors and warnings in its log.
+
+        The message that Kafka logs for every replica moved to the node is ignored.
+        """
         lines = [line for line in self.said().splitlines() if line.startswith(("ERROR", "FATAL"))]
         return [line for line in lines if "to exist, but it was missing. Creating" not in line]
 

@@ -1,4 +1,4 @@
-"""Kafka's own command line tools, in Java: each in a JVM of its own, or many after each other in one."""
+"""Run Kafka's own command line tools in Java, each in its own JVM, or several in one JVM."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PATIENCE = 60.0
 
 
 def tool(name: str, *arguments: object, stdin: str = "") -> str:
-    """What a tool prints on standard output; it must succeed."""
+    """Run a tool and return its standard output. Raises if the tool fails."""
     command = java(f"{TOOLS}.{name}", *map(str, arguments))
     done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, f"{name} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
@@ -23,19 +23,19 @@ def tool(name: str, *arguments: object, stdin: str = "") -> str:
 
 
 def dump(file: Path, *arguments: str) -> str:
-    """What DumpLogSegments makes of one of our files."""
+    """Return the output of DumpLogSegments for one of our files."""
     return tool("DumpLogSegments", "--files", file, *arguments)
 
 
-class Said(NamedTuple):
-    """What a tool printed, and how it ended."""
+class ToolResult(NamedTuple):
+    """The output of a tool and its exit status."""
 
     text: str
     status: int
 
 
 class Tools:
-    """A JVM that runs tools one after the other, since its start takes longer than most of them."""
+    """A JVM that runs tools one after the other, because its start takes longer than most of them."""
 
     def __init__(self) -> None:
         self._jvm = subprocess.Popen(
@@ -54,8 +54,8 @@ class Tools:
         self._jvm.wait(PATIENCE)
         self._jvm.stdout.close()
 
-    def run(self, name: str, *arguments: object) -> Said:
-        """What a tool says, whether it succeeds or not; log lines are left out."""
+    def run(self, name: str, *arguments: object) -> ToolResult:
+        """Run a tool and return its output, whether it succeeds or fails, without log lines."""
         assert self._jvm.stdin is not None
         assert self._jvm.stdout is not None
         main_class = name if name.startswith(("kafka.", "org.")) else f"{TOOLS}.{name}"
@@ -64,6 +64,6 @@ class Tools:
         lines: list[str] = []
         for line in self._jvm.stdout:
             if line.startswith("\0"):
-                return Said("".join(lines).strip(), int(line[1:]))
+                return ToolResult("".join(lines).strip(), int(line[1:]))
             lines.append(line)
         raise AssertionError(f"the JVM ended while it ran {name}: {''.join(lines)}")

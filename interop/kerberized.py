@@ -1,4 +1,4 @@
-"""A realm of Kerberos and the brokers that ask for its tickets: ours, and an Apache Kafka. Fixtures and what they are made of."""
+"""A Kerberos realm and the brokers that use it, ours and an Apache Kafka: fixtures and their parts."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Settings = dict[str, Any]
 
 
 class Places(NamedTuple):
-    """A realm, who is in it and which brokers ask for its tickets."""
+    """A Kerberos realm, its principals, and the brokers that accept its tickets."""
 
     realm: Realm
     alice: str
-    """Her keytab; others' are beside it."""
+    """Alice's keytab; the keytabs of the other users are in the same folder."""
     brokers: dict[str, str]
 
     def at(self, which: str, **more: Any) -> Settings:
@@ -43,7 +43,7 @@ class Places(NamedTuple):
 
 @pytest.fixture(scope="module")
 def places() -> Iterator[Places]:
-    """Who is in the realm, and our broker."""
+    """A realm with its principals, and our broker."""
     if (told := kerberos.missing()) is not None:
         pytest.skip(told)
     with realm() as made:
@@ -56,14 +56,14 @@ def places() -> Iterator[Places]:
 
 @pytest.fixture(scope="module")
 def apache(places: Places) -> Iterator[str]:
-    """Where an Apache Kafka of the realm is."""
+    """The address of an Apache Kafka broker in the realm."""
     with apache_kafka(places.realm, f"{places.realm.folder}/kafka.keytab") as node:
         yield node.listeners["SASL_PLAINTEXT"]
 
 
 @pytest.fixture(params=["ottla", "apache"])
 def which(request: pytest.FixtureRequest, places: Places) -> str:
-    """Either broker."""
+    """Either broker of the realm."""
     name: str = request.param
     if name == "apache":
         places.brokers[name] = request.getfixturevalue("apache")

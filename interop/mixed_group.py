@@ -1,4 +1,5 @@
-"""One group of everybody's consumers on our broker: members come and go, freeze and die; and what must hold of it.
+"""One group with consumers of all clients on our broker. Members join, leave, pause and are killed; invariants are
+checked.
 
 python -m interop.mixed_group SECONDS [SEED]
 """
@@ -33,11 +34,11 @@ SETTINGS = {
 LINE = re.compile(r"(\d+) (owned|got|committed)((?: \d+)*)\s*\n")
 NAMES = ("confluent", "kafka_python", "aiokafka", "ours", "java", "kafkajs")
 NEWER = ("confluent_newer", "ours_newer", "java_newer")
-"""Those that speak the protocol of KIP-848."""
+"""Clients that use the KIP-848 protocol."""
 
 
-class Told(NamedTuple):
-    """A line of a member."""
+class MemberEvent(NamedTuple):
+    """An event that a member printed."""
 
     time_ns: int
     kind: str
@@ -45,23 +46,27 @@ class Told(NamedTuple):
     client: str
 
 
-def told_in(line: str, client: str) -> Told | None:
-    """What a line says; None where it is of the client's own log, which Java's writes there too, or a kill left a part of it."""
+def parse_event(line: str, client: str) -> MemberEvent | None:
+    """Parse one line of a member's output.
+
+    Returns None for a line of the client's own log, which Java writes to the same stream, and for a line that a kill
+    truncated.
+    """
     match = LINE.fullmatch(line)
     if match is None:
         return None
-    return Told(int(match[1]), match[2], tuple(map(int, match[3].split())), client)
+    return MemberEvent(int(match[1]), match[2], tuple(map(int, match[3].split())), client)
 
 
 class Member:
-    """A consumer of some client, in a process."""
+    """A consumer of any client, in a separate process."""
 
     def __init__(self, client: str, address: str) -> None:
         self.client = client
-        self.told: list[Told] = []
+        self.told: list[MemberEvent] = []
         self.owned: tuple[int, ...] = ()
         self.frozen_ns: list[int] = []
-        """When it was stopped."""
+        """The times of its SIGSTOPs."""
         words = (address, TOPIC, GROUP)
         environment: dict[str, str] = {}
         if client.startswith("java"):
@@ -80,7 +85,7 @@ class Member:
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            told = told_in(line, self.client)
+            told = parse_event(line, self.client)
             if told is None:
                 continue
             self.told.append(told)
@@ -102,10 +107,11 @@ class Member:
             self.process.stdout.close()
         self.owned = ()
 
-    def reads(self) -> Iterator[Told]:
-        """What it told, without what a member that was stopped does before it hears that others took over.
+    def reads(self) -> Iterator[MemberEvent]:
+        """Yield the events of the member, without stale reads after a SIGSTOP.
 
-        Nobody can keep it from handing out what it had fetched before.
+        A stopped member returns the records that it had fetched before, until it detects that other members own the
+        partitions. No client can prevent that.
         """
         frozen = iter([*self.frozen_ns, float("inf")])
         edge, stale = next(frozen), False
@@ -118,8 +124,8 @@ class Member:
                 yield told
 
 
-class Crowd:
-    """The broker, its members and somebody who writes all the time."""
+class GroupUnderTest:
+    """The broker, its members, and a producer that writes during the whole run."""
 
     def __init__(self, folder: Path, clients: Sequence[str]) -> None:
         self.folder = folder
@@ -127,9 +133,10 @@ class Crowd:
         self.address = self.broker.bootstrap_servers
         with Admin(bootstrap_servers=self.address) as admin:
             admin.create_topics([NewTopic(TOPIC, PARTITIONS)])
-        # librdkafka 2.16 looks up where a partition begins if nothing is committed, and goes there when the answer
-        # comes, even if the partition was taken from it meanwhile, came back, and was read from what others had
-        # committed; it does so with Apache Kafka, too. So nobody is to look it up.
+        # librdkafka 2.16 looks up the first offset of a partition that has no committed offset, and seeks to it when
+        # the response arrives. It does so even if the partition was revoked meanwhile, was assigned again, and was read
+        # from an offset that another member had committed. The same happens with Apache Kafka. So an offset is
+        # committed for every partition, and no client looks one up.
         with Consumer(bootstrap_servers=self.address, group_id=GROUP) as consumer:
             consumer.commit({TopicPartition(TOPIC, number): 0 for number in range(PARTITIONS)})
         self.written = [0] * PARTITIONS
@@ -154,7 +161,7 @@ class Crowd:
                 time.sleep(0.002)
 
     def shared(self) -> bool:
-        """Whether each partition has one owner, and nobody goes without."""
+        """True if each partition has one owner and every member owns at least one."""
         owned = [each for member in self.members for each in member.owned]
         return sorted(owned) == list(range(PARTITIONS)) and all(member.owned for member in self.members)
 
@@ -172,10 +179,10 @@ class Crowd:
         self.broker = self._broker(self.address)
 
     def finish(self) -> None:
-        """Write no more, and wait until all is committed.
+        """Stop writing, and wait until everything is committed.
 
-        First of all partitions something new: a member whose commit failed, with a broker that was killed, commits again
-        only with the next record.
+        A last record is written to every partition first: a member whose commit failed when a broker was killed commits
+        again only with the next record.
         """
         before = self.ends()
         until(lambda: all(end > old for end, old in zip(self.ends(), before, strict=True)), self.state)
@@ -184,7 +191,7 @@ class Crowd:
         until(lambda: self.ends() == self.written, self.state)
 
     def ends(self) -> list[int]:
-        """What is committed of each partition."""
+        """Return the committed offset of each partition."""
         ends = [0] * PARTITIONS
         for told in self.told():
             if told.kind == "committed":
@@ -192,18 +199,21 @@ class Crowd:
                 ends[partition] = max(ends[partition], end)
         return ends
 
-    def told(self) -> list[Told]:
-        """What all have told, in order."""
+    def told(self) -> list[MemberEvent]:
+        """Return the events of all members in order of time."""
         return sorted(told for member in [*self.gone, *self.members] for told in list(member.reads()))
 
     def missed(self) -> list[tuple[int, int]]:
-        """Records that nobody got. One that was stopped for less than its session goes on where it was."""
+        """Return the records that no member read.
+
+        A member stopped for less than its session timeout continues at its position.
+        """
         members = [*self.gone, *self.members]
         got = {told.numbers for member in members for told in list(member.told) if told.kind == "got"}
         return [(p, o) for p, count in enumerate(self.written) for o in range(count) if (p, o) not in got]
 
-    def seen_after_commit(self) -> list[Told]:
-        """Records that somebody got after they had been committed."""
+    def seen_after_commit(self) -> list[MemberEvent]:
+        """Return the records that a member read after they had been committed."""
         ends, late = [0] * PARTITIONS, []
         for told in self.told():
             if told.kind == "committed":
@@ -235,7 +245,7 @@ def main(seconds: float, seed: int) -> None:
     chance = random.Random(seed)
     clients = [name for name in (*NAMES, *NEWER) if name != "kafkajs" or not node.missing()]
     with tempfile.TemporaryDirectory() as folder:
-        crowd = Crowd(Path(folder), clients)
+        crowd = GroupUnderTest(Path(folder), clients)
         end, faults = time.monotonic() + seconds, 0
         while time.monotonic() < end:
             time.sleep(chance.uniform(0.5, 5))

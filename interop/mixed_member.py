@@ -1,10 +1,10 @@
-"""A consumer that shares a group with those of other clients: tells what it owns, gets and commits, a line for each.
+"""A consumer that shares a group with consumers of other clients. It prints what it owns, reads and commits.
 
 python -m interop.mixed_member confluent|kafka_python|aiokafka|ours|confluent_newer|ours_newer ADDRESS TOPIC GROUP
 
-Each line begins with the machine's monotonic time in ns, the same for all processes: `TIME owned 0 3`,
-`TIME got PARTITION OFFSET`, `TIME committed PARTITION NEXT`. Those of the classic protocol share out by round robin, which
-every client has; for the newer ones, of KIP-848, the broker does.
+Each line begins with the machine's monotonic time in ns, which is the same for all processes: `TIME owned 0 3`,
+`TIME got PARTITION OFFSET`, `TIME committed PARTITION NEXT`. Members of the classic protocol use the round robin
+assignor, which every client implements. In KIP-848 groups the broker assigns the partitions.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ BEAT_MS = 100
 POLL_MS = 5000
 
 
-def say(*words: object) -> None:
+def print_event(*words: object) -> None:
     print(time.monotonic_ns(), *words, flush=True)
 
 
 def owned(partitions: Iterable[int]) -> None:
-    say("owned", *sorted(partitions))
+    print_event("owned", *sorted(partitions))
 
 
 class Owned:
-    """What a member has that is told what comes and what goes."""
+    """The partitions of a member that receives incremental assignments and revocations."""
 
     def __init__(self) -> None:
         self._partitions: set[int] = set()
@@ -71,14 +71,14 @@ def consume_by_confluent(address: str, topic: str, group: str, settings: dict[st
         for each in consumer.consume(100, 0.05):
             if not each.error():
                 partition, offset = each.partition() or 0, each.offset() or 0
-                say("got", partition, offset)
+                print_event("got", partition, offset)
                 ends[partition] = offset + 1
         for partition, end in ends.items():
             try:
                 consumer.commit(offsets=[ck.TopicPartition(topic, partition, end)], asynchronous=False)
-                say("committed", partition, end)
+                print_event("committed", partition, end)
             except ck.KafkaException:
-                pass  # the partition is somebody else's by now
+                pass  # the partition has another owner by now
 
 
 def kafka_python(address: str, topic: str, group: str) -> None:
@@ -110,14 +110,14 @@ def kafka_python(address: str, topic: str, group: str) -> None:
         polled = consumer.poll(50)
         for records in polled.values():
             for each in records:
-                say("got", each.partition, each.offset)
+                print_event("got", each.partition, each.offset)
         for partition, records in polled.items():
             end = records[-1].offset + 1
             try:
                 consumer.commit({partition: OffsetAndMetadata(end, "", -1)})
-                say("committed", partition.partition, end)
+                print_event("committed", partition.partition, end)
             except KafkaError:
-                pass  # the partition is somebody else's by now
+                pass  # the partition has another owner by now
 
 
 def aiokafka(address: str, topic: str, group: str) -> None:
@@ -147,14 +147,14 @@ def aiokafka(address: str, topic: str, group: str) -> None:
             polled = await consumer.getmany(timeout_ms=50)
             for records in polled.values():
                 for each in records:
-                    say("got", each.partition, each.offset)
+                    print_event("got", each.partition, each.offset)
             for partition, records in polled.items():
                 end = records[-1].offset + 1
                 try:
                     await consumer.commit({partition: end})
-                    say("committed", partition.partition, end)
+                    print_event("committed", partition.partition, end)
                 except KafkaError:
-                    pass  # the partition is somebody else's by now
+                    pass  # the partition has another owner by now
 
     asyncio.run(consume())
 
@@ -185,14 +185,14 @@ def consume_by_ours(address: str, topic: str, group: str, settings: dict[str, An
     while True:
         ends: dict[TopicPartition, int] = {}
         for each in consumer.poll(0.05):
-            say("got", each.partition, each.offset)
+            print_event("got", each.partition, each.offset)
             ends[TopicPartition(topic, each.partition)] = each.offset + 1
         for place, end in ends.items():
             try:
                 consumer.commit({place: end})
-                say("committed", place.partition, end)
+                print_event("committed", place.partition, end)
             except KafkaError:
-                pass  # the partition is somebody else's by now
+                pass  # the partition has another owner by now
 
 
 CLIENTS: dict[str, Callable[[str, str, str], None]] = {

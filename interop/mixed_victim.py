@@ -1,4 +1,4 @@
-"""A cluster whose brokers are killed one after the other, for the checker; its controllers are not."""
+"""A cluster for the checker, in which the brokers are killed one after the other; the controllers are not killed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from tests.checker.generator import Crash
 
 
 class MixedVictim:
-    """Brokers that are running when it begins, and when it ends."""
+    """The cluster as the checker's victim. All brokers run at the start and at the end."""
 
     def __init__(self, address: str, nodes: Sequence[Node], settle: Callable[[], None]) -> None:
-        """`settle` waits until no copy is behind: who is killed next may be the only other one."""
+        """Call `settle` before each kill.
+
+        It waits until all replicas are in sync, since the victim may hold the only other one.
+        """
         self.address = address
         self.deaths = 0
         self._turns = cycle(nodes)
@@ -33,8 +36,8 @@ class MixedVictim:
         self.deaths += 1
 
     def is_dead(self, timeout: float) -> bool:
-        """None of them dies by itself."""
+        """Return False: a broker never dies by itself."""
         return False
 
     def wait(self) -> None:
-        """It is dead when `kill` returns."""
+        """Return at once: the broker is dead when `kill` returns."""

@@ -1,6 +1,6 @@
-"""What the tests beside this file need from elsewhere, fetched and built ahead of them: `python -m interop.needs`.
+"""Fetch and build the external dependencies of these tests in advance: `python -m interop.needs`.
 
-All of it is brought once. A test that finds something missing brings it by itself, or says why it cannot.
+Each one is fetched once. A test with a missing dependency fetches it, or reports why it cannot.
 """
 
 from __future__ import annotations

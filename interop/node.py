@@ -1,4 +1,4 @@
-"""Node, and kafkajs from npm, for the members that are written in JavaScript."""
+"""Node and kafkajs from npm, for the members that are written in JavaScript."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ PATIENCE = 120.0
 
 @functools.cache
 def missing() -> str:
-    """Why there is no kafkajs to be had here; empty when there is: it is brought from npm if need be."""
+    """Return the reason why kafkajs is unavailable here, or "" if it is available.
+
+    Installs it from npm if necessary.
+    """
     if shutil.which("node") is None or shutil.which("npm") is None:
         return "there is no Node (node and npm) here, which kafkajs runs on: install it to have kafkajs tried as well"
     with one_at_a_time(HOME):
@@ -25,7 +28,7 @@ def missing() -> str:
 
 
 def bring() -> str:
-    """Have npm bring kafkajs; why it did not."""
+    """Install kafkajs with npm. Returns the reason of a failure."""
     command = ["npm", "install", "--silent", "--prefix", str(HOME), f"kafkajs@{VERSION}"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
@@ -37,6 +40,6 @@ def bring() -> str:
 
 
 def command(script: str, *words: str) -> tuple[list[str], dict[str, str]]:
-    """How to run a script of interop/javascript, and what its environment has to say besides."""
+    """Return the command that runs a script of interop/javascript, and the variables that its environment needs."""
     path = Path(__file__).with_name("javascript") / script
     return ["node", str(path), *words], {"NODE_PATH": str(HOME / "node_modules")}

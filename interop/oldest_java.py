@@ -1,6 +1,7 @@
-"""The oldest client of Java that Apache Kafka 4 serves, which many a program has still; compiled once against its own jar.
+"""The oldest Java client that Apache Kafka 4 supports. Many programs still use it.
 
-Speaks the oldest version of nearly each API (KIP-896). `Oldest.java` cannot be compiled against a newer one.
+It uses the oldest version of nearly each API (KIP-896). `Oldest.java` is compiled against its own jar, and cannot be
+compiled against a newer one.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ JARS = rival.ROOT / ".cache" / "oldest-java-client"
 
 
 def fetch() -> None:
-    """Bring the jars, unless they are there."""
+    """Download the jars unless they exist."""
     with one_at_a_time(JARS):
         if not any(JARS.glob("kafka-clients-*.jar")):
             rival.bring(HERE / "pom.xml", JARS)
 
 
 def tell(*words: str) -> list[str]:
-    """The lines that the program prints; RuntimeError with all of them where it fails."""
+    """Return the output lines of the program. Raises RuntimeError with all lines if it fails."""
     fetch()
-    source = str(HERE / "Oldest.java")  # Java compiles it, and its warnings go to standard error
+    source = str(HERE / "Oldest.java")  # Java compiles it, and prints its warnings to standard error
     return rival.run(["java", QUICK, "-cp", f"{JARS}/*", source, *words]).splitlines()

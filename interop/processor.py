@@ -1,8 +1,8 @@
-"""Consume, process, produce, exactly once, by a foreign client in a process that may be killed: runs until it is.
+"""Consume, process and produce exactly once with a foreign client, until the process is killed.
 
 python -m interop.processor confluent|kafka_python|aiokafka ADDRESS SOURCE TARGET GROUP
 
-Whatever goes wrong ends it: whoever starts the next one under the same transactional id goes on where it committed.
+Every error ends the process. Its successor under the same transactional id continues at the committed offset.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ SESSION_MS = 2000
 BEAT_MS = 200
 TRANSACTION_MS = 10_000
 BATCH = 200
-"""Records in a transaction, at most."""
+"""The maximum number of records in a transaction."""
 ABORTED = 5
-"""Each so many transactions one is aborted and done again."""
+"""One transaction in this number is aborted and repeated."""
 PATIENCE = 20
 
 
 def confluent(address: str, source: str, target: str, group: str) -> None:
     import confluent_kafka as ck
 
-    # Otherwise it forgets a broker that is lost, and waits without end for the group's coordinator that it was (2.16).
+    # Otherwise it forgets a lost broker, and waits forever for the group coordinator on that broker (2.16).
     place = {"bootstrap.servers": address, "metadata.recovery.strategy": "none"}
     place["reconnect.backoff.max.ms"] = str(BEAT_MS)
     producer = ck.Producer({**place, "transactional.id": group, "transaction.timeout.ms": TRANSACTION_MS})
-    # Under one name, so that the next one need not wait until the last one is missed.
+    # A fixed id, so that the next process does not wait for the session timeout of the previous one.
     timing = {"session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": BEAT_MS, "group.instance.id": group}
     start = {"auto.offset.reset": "earliest", "enable.auto.commit": False}
     consumer = ck.Consumer({**place, **timing, **start, "group.id": group})
@@ -45,7 +45,7 @@ def confluent(address: str, source: str, target: str, group: str) -> None:
     while True:
         messages = [each for each in consumer.consume(BATCH, 0.05) if not each.error()]
         if not messages:
-            # Now and then it asks who coordinates its group, is told, and asks again, for ever (2.16).
+            # Sometimes it requests the group coordinator, receives it, and requests it again, forever (2.16).
             assert time.monotonic() < heard + PATIENCE / 2, "nothing comes"
             continue
         heard = time.monotonic()
@@ -81,7 +81,7 @@ def kafka_python(address: str, source: str, target: str, group: str) -> None:
         max_poll_interval_ms=PATIENCE * 1000,
         max_poll_records=BATCH,
     )
-    # Now and then it is told who coordinates its transactions, says nothing more to anybody, and waits for ever (3.0.12).
+    # Sometimes it receives the transaction coordinator, sends no further request, and waits forever (3.0.12).
     signal.alarm(PATIENCE)
     learn(consumer, source)
     producer.init_transactions()
@@ -156,4 +156,4 @@ if __name__ == "__main__":
         CLIENTS[sys.argv[1]](*sys.argv[2:])
     except BaseException as error:
         print(repr(error), file=sys.stderr, flush=True)
-        os._exit(1)  # nothing of it waits for a broker that is away
+        os._exit(1)  # no thread waits for a broker that is down

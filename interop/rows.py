@@ -1,4 +1,4 @@
-"""Records as every client can say them, and a choice of the awkward ones."""
+"""Records that every client can express, with a selection of unusual values."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import time
 from typing import NamedTuple
 
 START = time.time_ns() // 3_600_000_000_000 * 3_600_000
-"""The full hour, in milliseconds: brokers delete what is old."""
+"""The full hour, in milliseconds. Older timestamps would be deleted by retention."""
 BIG = bytes(range(256)) * 400
 
 
 class Row(NamedTuple):
-    """What goes into a record and has to come out of it."""
+    """The fields of a record, which have to be the same after writing and reading it."""
 
     key: bytes | None
     value: bytes | None

@@ -1,4 +1,4 @@
-"""An Apache Kafka with every listener there is, and who may log in there."""
+"""An Apache Kafka broker with every kind of listener, and the users that may log in to each."""
 
 from __future__ import annotations
 
@@ -20,13 +20,16 @@ JAAS = "org.apache.kafka.common.security."
 
 
 def quoted(text: str) -> str:
-    """In a line of JAAS."""
+    """Escape a value for a JAAS line."""
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
 @contextmanager
 def secured_kafka(authority: Authority, provider: IdentityProvider) -> Iterator[rival.ApacheKafka]:
-    """One whose sessions end after some seconds, so that clients log in again, and who asks the provider for keys."""
+    """An Apache Kafka broker with sessions of a few seconds, so that clients reauthenticate.
+
+    It reads keys from the provider.
+    """
     folder = authority.folder
     store = folder / "broker.p12"
     store.write_bytes(authority.certificate().pkcs12(STORE_PASSWORD))
@@ -71,7 +74,7 @@ def secured_kafka(authority: Authority, provider: IdentityProvider) -> Iterator[
 
 
 def client_store(authority: Authority, folder: Path) -> str:
-    """A client's certificate and key in a PEM file."""
+    """Write a client's certificate and key to a PEM file."""
     cert = authority.certificate("me")
     path = folder / "client.pem"
     path.write_text(cert.chain + cert.key)

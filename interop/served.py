@@ -1,4 +1,6 @@
-"""What a client works with in a count of kills: our broker alone, or three nodes of ours of which one or two die at a time."""
+"""The broker side of a series of kills: one broker of ours, or three nodes of ours that are killed one or two at a
+time.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +18,22 @@ SETTINGS: dict[str, Any] = {"group_min_session_timeout_ms": 1000, "transaction_p
 
 
 class Served(Protocol):
-    """Who answers."""
+    """A broker or a cluster under test."""
 
     address: str
 
     def kill(self, until_more: Callable[[], None]) -> None:
-        """Kill what there is, or a part of it, and start it again; `until_more` returns once clients have gone on."""
+        """Kill the broker or some nodes, and start them again.
+
+        `until_more` returns after the clients have made progress.
+        """
 
     def close(self) -> None:
-        """End it."""
+        """Stop the broker or the cluster."""
 
 
 class OneBroker:
-    """Killed and started on its data."""
+    """One broker, which is killed and restarted with its data."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -48,7 +53,11 @@ class OneBroker:
 
 
 class ThreeNodes:
-    """By chance one is killed and away until the others have gone on, or stopped so, or cut off until they have given it up; or two are killed at once, or all."""
+    """Apply one random fault.
+
+    One node is killed, paused or partitioned off until the other nodes have replaced it, or two or all nodes are killed
+    at once.
+    """
 
     def __init__(self, folder: Path, seed: str = "") -> None:
         self._chance = random.Random(seed)
@@ -81,17 +90,20 @@ class ThreeNodes:
         self._cluster.start(node)
 
     def split_one(self) -> None:
-        """It goes on as it was, and answers its clients, while the others put somebody else in its place."""
+        """Partition one node off.
+
+        It continues to run and to serve its clients, while the other nodes elect a replacement.
+        """
         node = self._chance.choice(self._cluster.nodes)
         self._cluster.partition_off(node)
         self.split += 1
         others = ",".join(place for each, place in self._cluster.addresses.items() if each != node)
-        eventually(lambda: node not in named_by(others))
+        eventually(lambda: node not in listed_brokers(others))
         self._cluster.heal()
         self._cluster.start()
 
     def kill_many(self, count: int) -> None:
-        """So many that nobody can decide anything."""
+        """Kill so many nodes that no quorum remains."""
         nodes = self._chance.sample(self._cluster.nodes, count)
         self._cluster.kill(*nodes)
         self.killed += count
@@ -101,7 +113,10 @@ class ThreeNodes:
         self._cluster.close()
 
 
-def named_by(places: str) -> set[int]:
-    """The brokers of which those tell; a client that knows all might ask the one that is cut off, which takes itself for there."""
+def listed_brokers(places: str) -> set[int]:
+    """The brokers that a majority lists.
+
+    A client that knows all of them may send a request to the partitioned one, which considers itself online.
+    """
     with Admin(bootstrap_servers=places) as admin:
         return {each.node_id for each in admin.describe_cluster().nodes}

@@ -1,10 +1,11 @@
-"""Counts who is taken for dead though it only stood still: nodes are stopped by SIGSTOP, for less than a session, and go on.
+"""Count the nodes that are fenced although they were only paused with SIGSTOP, for less than a session.
 
 python -m interop.sigstops STOPS [CLUSTERS]
 
-Clusters of three with Kafka's times (sessions of 9 s, a heartbeat every 2 s), stopped side by side, one node of each at a time for up to 6 s.
-A node is not stopped again before it has run for a moment: two stops with nothing between them are one that is longer. How often
-brokers were fenced is read in the log of the metadata; a leader that changed without that is counted for itself.
+Clusters of three run in parallel with Kafka's times (sessions of 9 s, a heartbeat every 2 s). In each cluster, one node
+at a time is stopped for up to 6 s. A node is not stopped again before it has run for a moment, because two stops
+without a pause between them act as one longer stop. The number of fenced brokers is read from the metadata log.
+A change of leader without fencing is counted separately.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ottla import Admin, Cluster, NewTopic
-from ottla.broker.controllers.active_controller import records_in
+from ottla.broker.controller.active_controller import records_in
 from ottla.coordination.cluster.node_records import BrokerRegistrationChangeRecord
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from ottla.protocol.schema import Message
@@ -31,7 +32,7 @@ from tests.broker.wire import Wire
 TOPIC, PARTITIONS = "watched", 30
 MOST_SECONDS = 6.0
 AWAKE_SECONDS = 0.25
-"""How long a node has run at least since it was stopped last."""
+"""The minimum time between two stops of a node."""
 TIMES = {
     "broker.session.timeout.ms": "9000",
     "broker.heartbeat.interval.ms": "2000",
@@ -43,24 +44,24 @@ FENCED = 1
 
 
 class Count(NamedTuple):
-    """What became of one cluster."""
+    """The results of one cluster."""
 
     stops: int
     fencings: int
-    """None is due."""
+    """The expected value is 0."""
     elections: int
-    """Of partitions' leaders."""
+    """Changes of partition leaders."""
 
 
 def leader_epochs(cluster: Cluster) -> dict[int, int]:
-    """By the partitions that are led."""
+    """Return the leader epoch of each partition that has a leader."""
     with Wire(cluster.addresses[1]) as client:
         said: Any = client.ask(MetadataRequest([MetadataRequestTopic(name=TOPIC)], False))
     return {each.partition_index: each.leader_epoch for each in said.topics[0].partitions if each.leader_id >= 0}
 
 
 def records_of(folder: Path) -> Iterator[Message]:
-    """What a node has of the metadata's log, while it writes on."""
+    """Yield the metadata log records of a node while the node continues to write."""
     for log in sorted((folder / "__cluster_metadata-0").glob("*.log")):
         data = log.read_bytes()
         for position, header in iter_headers(data):
@@ -69,7 +70,7 @@ def records_of(folder: Path) -> Iterator[Message]:
 
 
 def fencings(folder: Path, cluster: Cluster) -> int:
-    """How many all nodes know of, once nothing happens any more."""
+    """Return the number of fencings in the metadata log, after the last change has reached the nodes."""
     return max(
         sum(isinstance(each, BrokerRegistrationChangeRecord) and each.fenced == FENCED for each in records_of(node))
         for node in (folder / f"node-{number}" for number in cluster.nodes)
@@ -89,7 +90,7 @@ def stop_now_and_then(cluster: Cluster, stops: int, chance: random.Random) -> No
 
 
 def counted(stops: int, chance: random.Random) -> Count:
-    """One cluster's."""
+    """Run one cluster and return its results."""
     with tempfile.TemporaryDirectory() as folder, Cluster(3, data_dir=folder, **TIMES) as cluster:
         with Admin(cluster.client_settings()) as admin:
             admin.create_topics([NewTopic(TOPIC, PARTITIONS, 3)])

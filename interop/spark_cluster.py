@@ -1,4 +1,4 @@
-"""A Spark standalone cluster of one machine: a master and workers, each a process of its own, on free ports of loopback."""
+"""A Spark standalone cluster on one machine: a master and workers in separate processes, on free loopback ports."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ appender.file.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 
 
 class Daemon:
-    """A master or worker, and all that it starts."""
+    """A master or worker with all its child processes."""
 
     def __init__(self, folder: Path, name: str, kind: str, *arguments: str) -> None:
         self.log = folder / f"{name}.log"
@@ -43,9 +43,9 @@ class Daemon:
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_DAEMON_MEMORY": "256m",
             "SPARK_DAEMON_JAVA_OPTS": f"-Dlog4j2.configurationFile={settings.as_uri()}",
-            "JAVA_TOOL_OPTIONS": QUICK,  # for executors too, which live for seconds
+            "JAVA_TOOL_OPTIONS": QUICK,  # for executors too, which run only for seconds
             "PYSPARK_PYTHON": sys.executable,
-            "PYTHONPATH": "",  # a worker is to find Ottla where the job puts it
+            "PYTHONPATH": "",  # a worker has to find Ottla at the path of the job
         }
         command = [str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1"]
         with self.log.open("wb") as log:
@@ -58,7 +58,7 @@ class Daemon:
             )
 
     def waited_for(self, pattern: str) -> str:
-        """The first group of `pattern` as soon as the log has it."""
+        """Wait for `pattern` in the log, and return its first group."""
         deadline = time.monotonic() + START_SECONDS
         while (found := re.search(pattern, self.log.read_text(errors="replace"))) is None:
             assert self.process.poll() is None, f"it ended: {self.log.read_text(errors='replace')[-2000:]}"
@@ -67,7 +67,7 @@ class Daemon:
         return found[1]
 
     def kill(self) -> None:
-        """SIGKILL to it and to its executors, at once."""
+        """Kill the daemon and its executors at once with SIGKILL."""
         family = [*psutil.Process(self.process.pid).children(recursive=True), psutil.Process(self.process.pid)]
         for member in family:
             try:
@@ -82,7 +82,7 @@ class Daemon:
 
 
 class Cluster:
-    """A master and two workers of a core each."""
+    """A master and two workers with one core each."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -125,7 +125,7 @@ def spark_cluster(folder: Path) -> Iterator[Cluster]:
 
 
 def shipped(folder: Path) -> Path:
-    """Ottla's Python files as an archive for `--py-files`; the hot loops run uncompiled from there."""
+    """Return an archive of Ottla's Python files for `--py-files`. The hot loops in it run uncompiled."""
     archive = folder / "ottla.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as files:
         for source in sorted(SOURCES.rglob("*.py")):

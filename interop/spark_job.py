@@ -1,4 +1,4 @@
-"""A Spark job that copies a topic exactly once: a process of its own, to be killed at any moment.
+"""A Spark job that copies a topic exactly once, in a process that may be killed at any moment.
 
 python -m interop.spark_job MASTER ADDRESS SOURCE TARGET CHECKPOINT [SETTING=VALUE …]
 """
@@ -13,7 +13,7 @@ import ottla.spark
 
 
 def copy(master: str, address: str, source: str, target: str, checkpoint: str, *settings: str) -> None:
-    """What is there now, in batches of sixty records."""
+    """Copy the records that exist now, in batches of sixty."""
     spark = ottla.spark.session(
         "copy",
         master,

@@ -1,6 +1,6 @@
-"""A source, a target, and a Spark job between them that is killed and started again: counts what arrives.
+"""A source, a target, and a Spark job between them that is killed and restarted. Counts the records that arrive.
 
-python -m interop.spark_stage ADDRESS [MODE/STEP/TASK …]     every step without one
+python -m interop.spark_stage ADDRESS [MODE/STEP/TASK …]    every step if none is given
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ STOPS = (
     "announce/announcing/-",
     "announce/announced/commit",
     *(f"commit/{step}/1" for step in TASK_STEPS),
-    "announce/announced/commit",  # or the next driver would find all done, and have nothing to hold
+    "announce/announced/commit",  # otherwise the next driver would find a finished batch, and never wait
     *(f"hold/{step}/0" for step in TASK_STEPS),
     "hold/ending/0",
-    "announce/announced/commit",  # for what was left of the driver may have ended everything
+    "announce/announced/commit",  # because remaining processes of the driver may have finished the batch
     "hold/committed/0",
     "finish/finishing/-",
     "finish/finished/-",
 )
-"""Between every pair of steps, of tasks that commit and of tasks that hold, and of the driver."""
+"""All points between two steps: of tasks that commit, of tasks that wait, and of the driver."""
 DEADLINE = 300.0
 
 
 class Stage:
-    """Where it happens."""
+    """The broker, topics and folders of a test."""
 
     def __init__(self, folder: Path, address: str) -> None:
         self.folder, self.address = folder, address
@@ -48,11 +48,11 @@ class Stage:
 
     @property
     def stopped(self) -> Path:
-        """The file that is there once the next stop was reached."""
+        """The file that exists after the next stop has been reached."""
         return self.folder / f"stopped-{self.kills}"
 
     def feed(self, records: int) -> None:
-        """More records in the source."""
+        """Write more records to the source."""
         with Producer(bootstrap_servers=self.address) as producer:
             for number in range(self.records, self.records + records):
                 producer.send(self.source, b"%d" % number, partition=number % PARTITIONS)
@@ -61,7 +61,7 @@ class Stage:
     def start(
         self, stop: str = "", whom: str = "driver", master: str = "local[2]", *settings: str
     ) -> subprocess.Popen[str]:
-        """A driver, which will be killed at a step."""
+        """Start a driver that is killed at a step."""
         paths = [str(ROOT / "interop" / "spark_stops"), str(ROOT / "src"), str(ROOT)]
         more = {"PYTHONPATH": os.pathsep.join(paths), "OTTLA_STOP": stop, "OTTLA_STOP_WHOM": whom}
         more |= {"OTTLA_STOPPED": str(self.stopped), "OTTLA_DRIVER": str(self.folder / "driver")}
@@ -71,7 +71,7 @@ class Stage:
             return subprocess.Popen(command, env=os.environ | more, stdout=log, stderr=log, text=True)
 
     def run(self, stop: str = "", whom: str = "driver", master: str = "local[2]", *settings: str) -> bool:
-        """A driver, and whether it came to its end."""
+        """Run a driver. Returns True if it ends by itself without an error."""
         job = self.start(stop, whom, master, *settings)
         finished = job.wait(DEADLINE) == 0
         if stop:
@@ -80,7 +80,7 @@ class Stage:
         return finished
 
     def tally(self) -> Tally:
-        """Read what is committed in the target, and count."""
+        """Read the committed records of the target, and count errors."""
         counts: Counter[int] = Counter()
         places = [TopicPartition(self.target, number) for number in range(PARTITIONS)]
         with Consumer(bootstrap_servers=self.address, isolation_level="read_committed") as consumer:
@@ -94,7 +94,7 @@ class Stage:
 
 
 def main(address: str, *stops: str) -> None:
-    """Kill the driver at every step, each time with new records to copy, and let the last one come to its end."""
+    """Kill the driver at every step, each time with new records to copy, and let the last driver finish."""
     with tempfile.TemporaryDirectory(prefix="spark-stage-") as folder:
         stage = Stage(Path(folder), address)
         begun = time.monotonic()

@@ -1,7 +1,7 @@
-"""A Spark job that copies a topic into tables, and dies where it is told: `python -m interop.table_job`.
+"""A Spark job that copies a topic into tables and kills itself at a chosen point: `python -m interop.table_job`.
 
-Arguments: the broker's address, the topic, a folder, and what to die of: `KIND:POINT:BATCH`, or `nothing`. It kills
-its driver with all of Spark, by SIGKILL, from the process that is just at work.
+Arguments: the broker's address, the topic, a folder, and the point of the kill as `KIND:POINT:BATCH`, or `nothing`.
+The process that reaches the point kills the driver and all of Spark with SIGKILL.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ POINTS = ("a task has written", "all tasks have written", "the table has the bat
 
 
 def die_if(point: str, kind: str, batch: int) -> None:
-    """Kill the driver and all that came of it, this process last, if that was asked for."""
+    """Kill the driver with all its children, this process last, if this point was requested."""
     if os.environ[DEATH] == f"{kind}:{point}:{batch}":
         driver = psutil.Process(int(os.environ[DRIVER]))
         family = [driver.pid, *(process.pid for process in driver.children(recursive=True))]
@@ -40,7 +40,7 @@ def die_if(point: str, kind: str, batch: int) -> None:
 
 
 class MortalSink(StreamTableSink):
-    """The sink itself, but for dying."""
+    """The sink with kill points around its steps."""
 
     def __init__(self, sink: StreamTableSink, kind: str) -> None:
         super().__init__(sink.writer)
@@ -79,7 +79,7 @@ MORTAL: dict[str, type[TableSource]] = {"delta": MortalDelta, "iceberg": MortalI
 
 
 def copy(spark: SparkSession, servers: str, topic: str, lake: Lake) -> None:
-    """The topic's numbers into the table, five hundred a batch, to the end."""
+    """Copy all numbers of the topic into the table, five hundred per batch."""
     stream = (
         spark.readStream.format("ottla")
         .options(subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger=500)

@@ -1,4 +1,4 @@
-"""Kafka's own tools for rules and limits: on our broker they print what they print on Kafka's."""
+"""Kafka's own tools for ACLs and quotas print the same on our broker as on Kafka's."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Side(NamedTuple):
     folder: Path
 
     def login(self, name: str, password: str, **more: str) -> tuple[str, ...]:
-        """How a tool comes in as somebody."""
+        """Return the tool's arguments for a login with this name and password."""
         options = " ".join(
             f'{key}="{value}"' for key, value in {"username": name, "password": password, **more}.items()
         )
@@ -44,7 +44,7 @@ class Side(NamedTuple):
 
 @pytest.fixture(scope="module")
 def sides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Side]]:
-    """Theirs and ours."""
+    """Apache Kafka's broker and ours."""
     rival.fetch()
     settings = {
         "authorizer.class.name": AUTHORIZER,
@@ -84,7 +84,7 @@ def tools() -> Iterator[Tools]:
 
 
 def lines(text: str) -> list[list[str]]:
-    """What was printed, word by word, in an order that does not depend on how rules and limits are kept."""
+    """Split the output into words per line, sorted, since the order of rules and limits is unspecified."""
     return sorted(sorted(re.split(r"[ ,]+", line.strip())) for line in text.splitlines() if line.strip())
 
 
@@ -113,7 +113,7 @@ RULE = re.compile(r"\(principal=(\S+), host=(\S+), operation=(\w+), permissionTy
 RESOURCE = re.compile(r"ResourcePattern\(resourceType=(\w+), name=(\S+), patternType=(\w+)\)")
 
 
-def test_our_command_line_tells_the_rules_that_kafka_acls_tells(
+def test_our_command_line_prints_the_same_rules_as_kafka_acls(
     tools: Tools, addresses: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     for at in addresses:
@@ -123,23 +123,23 @@ def test_our_command_line_tells_the_rules_that_kafka_acls_tells(
         assert main(["acls", "list", "--json", *where]) == 0
         mine = [tuple(row.values()) for row in json.loads(capsys.readouterr().out)]
         assert len(mine) > 3
-        assert sorted(tuple(plainly(each) for each in row) for row in mine) == sorted(theirs)
+        assert sorted(tuple(normalized(each) for each in row) for row in mine) == sorted(theirs)
 
 
 def rules_in(text: str) -> list[tuple[str, ...]]:
-    """Resource, name, pattern, principal, host, operation and permission of each rule that Kafka's tool prints."""
+    """Parse resource, name, pattern, principal, host, operation and permission of each rule that Kafka prints."""
     rules: list[tuple[str, ...]] = []
     resource: tuple[str, ...] = ()
     for line in text.splitlines():
         if found := RESOURCE.search(line):
             resource = found.groups()
         elif found := RULE.search(line):
-            rules.append(tuple(plainly(each) for each in (*resource, *found.groups())))
+            rules.append(tuple(normalized(each) for each in (*resource, *found.groups())))
     return rules
 
 
-def plainly(word: str) -> str:
-    """`CLUSTER_ACTION` and `cluster-action` are the same."""
+def normalized(word: str) -> str:
+    """Normalize a word: `CLUSTER_ACTION` and `cluster-action` are equal."""
     return word.lower().replace("_", "-")
 
 
@@ -160,7 +160,7 @@ QUOTA_MISTAKES = [
 ]
 
 
-def test_kafka_configs_prints_the_same_of_limits_at_both(tools: Tools, addresses: list[str]) -> None:
+def test_kafka_configs_prints_the_same_quotas_at_both(tools: Tools, addresses: list[str]) -> None:
     for step in QUOTA_STORY:
         theirs, ours = (tools.run(CONFIGS, "--bootstrap-server", at, *step) for at in addresses)
         assert ours.status == theirs.status == 0, ours.text
@@ -168,7 +168,7 @@ def test_kafka_configs_prints_the_same_of_limits_at_both(tools: Tools, addresses
 
 
 @pytest.mark.parametrize("mistake", QUOTA_MISTAKES, ids=" ".join)
-def test_a_limit_that_kafka_refuses_is_refused(tools: Tools, addresses: list[str], mistake: tuple[str, ...]) -> None:
+def test_a_quota_that_kafka_rejects_is_rejected(tools: Tools, addresses: list[str], mistake: tuple[str, ...]) -> None:
     theirs, ours = (tools.run(CONFIGS, "--bootstrap-server", at, *mistake) for at in addresses)
     assert (ours.status, theirs.status) == (1, 1), f"{ours.text}\n{theirs.text}"
 
@@ -185,7 +185,7 @@ USER_STORY = [
 ]
 
 
-def test_kafka_configs_prints_the_same_of_users_at_both(tools: Tools, addresses: list[str]) -> None:
+def test_kafka_configs_prints_the_same_users_at_both(tools: Tools, addresses: list[str]) -> None:
     for step in USER_STORY:
         theirs, ours = (tools.run(CONFIGS, "--bootstrap-server", at, *step) for at in addresses)
         assert ours.status == theirs.status == 0, ours.text
@@ -204,24 +204,24 @@ TOKEN_STORY = [
     ("--describe",),
     ("--renew", "--renew-time-period", "-1", "--hmac", "{hmac}"),
 ]
-"""What alice does, who may have tokens made for etl; the HMAC is that of the first."""
+"""Alice's commands; she may create tokens for etl. The HMAC is that of the first token."""
 TOKEN = re.compile(r"^(\S{22})\s+(\S{80,90})\s", re.MULTILINE)
 DATED = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d|\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d[\d.,]*)?")
 PER_RUN = re.compile(r"hmac \S+|tokenId : \S+|\d{13}")
 
 
-def told(tool_said: str) -> list[list[str]]:
-    """What a tool printed, without what is another thing each time."""
+def stable_output(tool_said: str) -> list[list[str]]:
+    """Return the tool's output without the parts that differ in each run."""
     without = PER_RUN.sub("", DATED.sub("", TOKEN.sub("TOKEN ", tool_said)))
     return lines("\n".join(line for line in without.splitlines() if not line.startswith("\tat ")))
 
 
 def renewed(tools: Tools, side: Side, hmac: str) -> bool:
-    """Whether a token could be renewed, as by the step of the story."""
+    """True if the token can be renewed, with the same command as in the story."""
     return tools.run(TOKENS, *side.login(USER, PASSWORD), *TOKEN_STORY[3][:-1], hmac).status == 0
 
 
-def test_kafka_delegation_tokens_prints_the_same_at_both_and_a_token_stands_for_its_owner(
+def test_kafka_delegation_tokens_prints_the_same_at_both_and_a_token_authenticates_its_owner(
     tools: Tools, sides: list[Side]
 ) -> None:
     may = ("--add", "--allow-principal", "User:alice", "--operation", "CreateTokens", "--user-principal", "User:etl")
@@ -235,7 +235,7 @@ def test_kafka_delegation_tokens_prints_the_same_at_both_and_a_token_stands_for_
         steps = [tools.run(TOKENS, *side.login(USER, PASSWORD), *TOKEN_STORY[0])]
         mine = TOKEN.search(steps[0].text)
         assert mine is not None, steps[0].text
-        # Kafka's controller answers a creation before it knows the token that it made.
+        # Kafka's controller responds to a creation before it knows the new token.
         eventually(partial(renewed, tools, side, mine[2]))
         for step in TOKEN_STORY[1:]:
             words = [word.format(hmac=mine[2]) for word in step]
@@ -244,7 +244,7 @@ def test_kafka_delegation_tokens_prints_the_same_at_both_and_a_token_stands_for_
         assert others is not None, steps[5].text
         seen = tools.run(TOPICS, *side.login(others[1], others[2], tokenauth="true"), "--list")
         assert (seen.status, seen.text) == (0, "raw"), seen.text
-        said.append([(step.status, told(step.text)) for step in steps])
+        said.append([(step.status, stable_output(step.text)) for step in steps])
     theirs, ours = said
     for step, by_kafka, by_us in zip(TOKEN_STORY, theirs, ours, strict=True):
         assert by_us == by_kafka, step

@@ -1,4 +1,4 @@
-"""Starting Apache Kafka where somebody has taken a port of its before it came for it."""
+"""Apache Kafka starts even if another process has taken its port before it binds."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from rivals import apache_kafka as rival
 def taken() -> Iterator[int]:
     port = free_port()
     with socket.socket() as somebody:
-        somebody.bind(("127.0.0.1", port))  # and does not listen, as the near end of a connection
+        somebody.bind(("127.0.0.1", port))  # without listening, like the local end of a connection
         yield port
 
 
-def test_it_starts_elsewhere(taken: int) -> None:
+def test_it_starts_on_another_port(taken: int) -> None:
     rival.fetch()
     first = rival.new_ports(["PLAIN2"])._replace(others={"PLAIN2": taken})
     with patch.object(rival, "new_ports", side_effect=[first, rival.new_ports(["PLAIN2"])]):

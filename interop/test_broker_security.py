@@ -1,4 +1,4 @@
-"""Other people's clients where Ottla's broker asks for TLS and logins: each kind of login, and a wrong password."""
+"""Foreign clients at our broker with TLS and SASL: each mechanism, and a wrong password."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 from interop import node
 from interop.kafka_tools import Tools
 from ottla import Admin, NewTopic
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from rivals import apache_kafka as rival
 from tests.broker.security.secured import LISTENERS, PASSWORD, USER, Secured, lasting, settings_of, token
 from tests.certificates import Authority
@@ -48,8 +48,8 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         yield Secured(broker, authority, keys)
 
 
-class Way:
-    """How a client is to come in."""
+class LoginMechanism:
+    """The settings of one login mechanism."""
 
     def __init__(self, secured: Secured, name: str) -> None:
         listener = {"SSL": "SSL", "MUTUAL": "MUTUAL", "in the clear": "SASL_PLAINTEXT"}.get(name, "SASL_SSL")
@@ -63,7 +63,7 @@ class Way:
             self.identity = secured.authority.write("client.pem", made.chain + made.key)
 
 
-def librdkafka(way: Way) -> dict[str, Any]:
+def librdkafka(way: LoginMechanism) -> dict[str, Any]:
     settings: dict[str, Any] = {"bootstrap.servers": way.address, "security.protocol": way.protocol}
     if way.protocol.endswith("SSL"):
         settings["ssl.ca.location"] = way.authority
@@ -76,7 +76,7 @@ def librdkafka(way: Way) -> dict[str, Any]:
     return settings
 
 
-def confluent(way: Way, topic: str) -> list[bytes]:
+def confluent(way: LoginMechanism, topic: str) -> list[bytes]:
     producer = ConfluentProducer(librdkafka(way))
     for value in VALUES:
         producer.produce(topic, value, partition=0)
@@ -101,7 +101,7 @@ class Token(AbstractTokenProvider):  # type: ignore[misc]
         return token()
 
 
-def of_kafka_python(way: Way) -> dict[str, Any]:
+def of_kafka_python(way: LoginMechanism) -> dict[str, Any]:
     settings: dict[str, Any] = {"bootstrap_servers": way.address, "security_protocol": way.protocol}
     if way.protocol.endswith("SSL"):
         settings["ssl_cafile"] = way.authority
@@ -118,7 +118,7 @@ def of_kafka_python(way: Way) -> dict[str, Any]:
     return settings
 
 
-def kafka_python(way: Way, topic: str) -> list[bytes]:
+def kafka_python(way: LoginMechanism, topic: str) -> list[bytes]:
     settings = of_kafka_python(way)
     producer = KafkaProducer(**settings)
     for value in VALUES:
@@ -141,7 +141,7 @@ class AsyncToken(AioTokenProvider):  # type: ignore[misc]
         return token()
 
 
-def aiokafka(way: Way, topic: str) -> list[bytes]:
+def aiokafka(way: LoginMechanism, topic: str) -> list[bytes]:
     settings: dict[str, Any] = {"bootstrap_servers": way.address, "security_protocol": way.protocol}
     if way.protocol.endswith("SSL"):
         own = {"certfile": way.identity, "keyfile": way.identity} if way.identity else {}
@@ -170,7 +170,7 @@ def aiokafka(way: Way, topic: str) -> list[bytes]:
     return asyncio.run(asyncio.wait_for(there_and_back(), PATIENCE))
 
 
-CLIENTS: dict[str, Callable[[Way, str], list[bytes]]] = {
+CLIENTS: dict[str, Callable[[LoginMechanism, str], list[bytes]]] = {
     "confluent-kafka": confluent,
     "kafka-python": kafka_python,
     "aiokafka": aiokafka,
@@ -183,13 +183,13 @@ def topic_of(way: str, who: str) -> str:
 
 @pytest.mark.parametrize("who", CLIENTS)
 @pytest.mark.parametrize("way", WAYS)
-def test_records_go_there_and_back_by_every_way_in(secured: Secured, way: str, who: str) -> None:
-    assert CLIENTS[who](Way(secured, way), topic_of(way, who)) == VALUES
+def test_records_are_written_and_read_with_every_login_mechanism(secured: Secured, way: str, who: str) -> None:
+    assert CLIENTS[who](LoginMechanism(secured, way), topic_of(way, who)) == VALUES
 
 
 @pytest.fixture(scope="module")
 def provider(secured: Secured) -> Iterator[IdentityProvider]:
-    """Who gives tokens to the Java client."""
+    """An identity provider that issues tokens to the Java client."""
     with identity_provider(secured.authority.server_context(), lasting, {}) as running:
         yield running
 
@@ -205,7 +205,7 @@ def tools(provider: IdentityProvider) -> Iterator[Tools]:
 
 
 def jaas(mechanism: str, authority: str) -> str:
-    """The line of a Java client."""
+    """Return the JAAS line of a Java client."""
     module, options = {
         "PLAIN": ("plain.Plain", {"username": USER, "password": PASSWORD}),
         "OAUTHBEARER": (
@@ -223,8 +223,8 @@ def jaas(mechanism: str, authority: str) -> str:
 
 
 def java_properties(secured: Secured, folder: Path, mechanism: str, token_url: str = "") -> Path:
-    """Settings as Kafka's own tools read them."""
-    way = Way(secured, mechanism)
+    """Write the settings in the format of Kafka's own tools."""
+    way = LoginMechanism(secured, mechanism)
     file = folder / f"{mechanism}.properties"
     lines = {
         "security.protocol": way.protocol,
@@ -246,7 +246,14 @@ def test_kafkas_own_tools_log_in(
 ) -> None:
     token_url = provider.token_url if mechanism == "OAUTHBEARER" else ""
     file, topic = java_properties(secured, tmp_path, mechanism, token_url), f"java-{mechanism}"
-    where = ("--bootstrap-server", Way(secured, mechanism).address, "--topic", topic, "--command-config", file)
+    where = (
+        "--bootstrap-server",
+        LoginMechanism(secured, mechanism).address,
+        "--topic",
+        topic,
+        "--command-config",
+        file,
+    )
     with Admin(bootstrap_servers=secured.broker.bootstrap_servers) as admin:
         admin.create_topics([NewTopic(topic, 1, 1)])
     (payload := tmp_path / "payload").write_text("a\n")
@@ -257,9 +264,9 @@ def test_kafkas_own_tools_log_in(
     assert [line for line in read.text.splitlines() if line == "a"] == ["a", "a"], read.text
 
 
-def test_kafka_configs_gives_a_user_a_password(secured: Secured, tools: Tools, tmp_path: Path) -> None:
+def test_kafka_configs_sets_the_password_of_a_user(secured: Secured, tools: Tools, tmp_path: Path) -> None:
     file = java_properties(secured, tmp_path, "SCRAM-SHA-512")
-    where = ("--bootstrap-server", Way(secured, "SCRAM-SHA-512").address, "--command-config", file)
+    where = ("--bootstrap-server", LoginMechanism(secured, "SCRAM-SHA-512").address, "--command-config", file)
     done = tools.run(
         "kafka.admin.ConfigCommand",
         *where,
@@ -271,10 +278,10 @@ def test_kafka_configs_gives_a_user_a_password(secured: Secured, tools: Tools, t
         assert admin.list_topics()
 
 
-def test_sessions_end_and_are_prolonged_amid_traffic(secured: Secured) -> None:
-    """Sessions last four seconds (KIP-368); librdkafka logs in again by itself."""
+def test_sessions_are_renewed_during_traffic(secured: Secured) -> None:
+    """With sessions of four seconds (KIP-368), librdkafka reauthenticates by itself."""
     topic = topic_of("SCRAM-SHA-512", "aiokafka")
-    producer = ConfluentProducer(librdkafka(Way(secured, "SCRAM-SHA-512")))
+    producer = ConfluentProducer(librdkafka(LoginMechanism(secured, "SCRAM-SHA-512")))
     errors: list[Any] = []
     end = time.monotonic() + 10
     while time.monotonic() < end:
@@ -288,7 +295,7 @@ def test_sessions_end_and_are_prolonged_amid_traffic(secured: Secured) -> None:
 def test_kafkajs_logs_in(secured: Secured, mechanism: str) -> None:
     if reason := node.missing():
         pytest.skip(reason)
-    way, topic = Way(secured, mechanism), f"kafkajs-{mechanism}"
+    way, topic = LoginMechanism(secured, mechanism), f"kafkajs-{mechanism}"
     with Admin(bootstrap_servers=secured.broker.bootstrap_servers) as admin:
         admin.create_topics([NewTopic(topic, 1, 1)])
     told = {

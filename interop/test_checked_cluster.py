@@ -1,4 +1,4 @@
-"""The checker over three nodes of ours, each broker and voter: in turn the one dies that decides, and one that only leads and copies."""
+"""Run the checker over three combined nodes of ours. The active controller and a plain broker are killed in turn."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ COPIES = ((1, 2, 3), (2, 3, 1), (3, 1, 2))
 
 
 class DyingNodes:
-    """All are running when it begins, and when it ends."""
+    """The cluster as the checker's victim. All nodes run at the start and at the end."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.address = cluster.bootstrap_servers
         self.deciders = self.others = 0
-        """How many of either have died."""
+        """The number of kills of either kind."""
         self._cluster = cluster
         self._dead = 0
 
@@ -53,16 +53,16 @@ class DyingNodes:
         return all(len(each.in_sync_replicas) == len(each.replicas) for topic in topics for each in topic.partitions)
 
     def is_dead(self, timeout: float) -> bool:
-        """None of them dies by itself."""
+        """Return False: a node never dies by itself."""
         return False
 
     def wait(self) -> None:
-        """It is dead when `kill` returns."""
+        """Return at once: the node is dead when `kill` returns."""
 
 
 @pytest.mark.long
 @pytest.mark.behaviour("B4", "P3")
-def test_the_checker_finds_nothing_while_controllers_and_brokers_are_killed() -> None:
+def test_the_checker_finds_no_error_while_controllers_and_brokers_are_killed() -> None:
     plan = replace(planned(700, steps=40), crashes=(Crash(KILLED, EVENTS_APART),) * CRASHES)
     with Cluster() as cluster:
         victim = DyingNodes(cluster)

@@ -1,4 +1,7 @@
-"""Rounds of the checker with librdkafka's clients, longer than those of `make test`; `python -m tests.checker` plays more."""
+"""Rounds of the checker with librdkafka's clients, longer than those of `make test`.
+
+`python -m tests.checker` runs more.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from tests.checker.victim import Victim
 SEEDS = (500, 501, 502)
 
 
-def test_nothing_is_lost_or_doubled_or_seen_too_early_while_the_broker_is_killed(tmp_path: Path) -> None:
+def test_no_record_is_lost_or_repeated_or_read_too_early_while_the_broker_is_killed(tmp_path: Path) -> None:
     def played(seed: int) -> list[Event]:
         with Victim(tmp_path / str(seed)) as victim:
             return play(planned(seed, crashes=4), victim)

@@ -1,4 +1,4 @@
-"""The archive of Java's classes, as Java takes it: whole, cut off, and none at all."""
+"""Java accepts the class archive if it is complete, and starts without it if it is truncated or missing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.pipelines.archived_run import try_it
+from ottla.pipelines.archived_run import run_pipelines
 from tools.class_archive import class_archive
 
 pytestmark = [pytest.mark.behaviour("D1"), pytest.mark.usefixtures("quick_drivers")]
@@ -20,15 +20,15 @@ def part_of_a_whole(folder: Path, size_bytes: int) -> Path:
     return part
 
 
-def test_one_of_which_java_would_die_is_noticed_before_it_is_published(tmp_path: Path) -> None:
+def test_an_archive_that_crashes_java_is_detected_before_it_is_published(tmp_path: Path) -> None:
     with pytest.raises(subprocess.CalledProcessError):
-        try_it(part_of_a_whole(tmp_path, 5_000_000))
+        run_pipelines(part_of_a_whole(tmp_path, 5_000_000))
 
 
 @pytest.mark.parametrize("size_bytes", [0, 100])
-def test_one_without_a_head_costs_time_alone(tmp_path: Path, size_bytes: int) -> None:
-    try_it(part_of_a_whole(tmp_path, size_bytes))
+def test_an_archive_without_a_header_only_costs_time(tmp_path: Path, size_bytes: int) -> None:
+    run_pipelines(part_of_a_whole(tmp_path, size_bytes))
 
 
-def test_a_whole_one_is_taken() -> None:
-    try_it(class_archive())
+def test_a_complete_archive_is_used() -> None:
+    run_pipelines(class_archive())

@@ -1,4 +1,4 @@
-"""Each client reads what each client wrote, with every codec, from either broker."""
+"""Each client reads the records of each client, with every codec, from either broker."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from interop.rows import ROWS
 
 Written = Callable[[str, str, str], str]
 WITH_US = [pair for pair in product(CLIENTS, CLIENTS) if {*pair} & {*OURS}]
-"""Producer and consumer; two strangers at somebody else's broker are not our business."""
+"""Producer and consumer. Pairs of two foreign clients at a foreign broker are not tested."""
 
 
 @pytest.fixture(scope="session")
 def written(fresh_topic: NewTopicName) -> Written:
-    """The topic that a producer filled with a codec at an address; filled when it is first asked for."""
+    """Return a function that fills a topic with a producer and codec at an address, once for each combination."""
 
     @cache
     def write(address: str, producer: str, codec: str) -> str:

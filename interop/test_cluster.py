@@ -1,4 +1,4 @@
-"""Our broker as one of the brokers of an Apache Kafka cluster, whose controllers say whether it does well."""
+"""Our broker in an Apache Kafka cluster, verified through the logs and responses of Kafka's controllers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from rivals.kafka_cluster import (
 OURS = 7
 OTHER_CLUSTER = "AAAAAAAAAAAAAAAAAAAAMg"
 SESSION_SECONDS = 4
-"""As in `rivals.kafka_cluster.SHORT`."""
+"""The same values as `rivals.kafka_cluster.SHORT`."""
 
 
 @pytest.fixture(scope="module")
@@ -49,15 +49,15 @@ def kafka(kafka_cluster: ApacheKafka) -> ApacheKafka:
 
 @pytest.fixture(scope="module")
 def properties(kafka: ApacheKafka, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The settings of our broker, in Kafka's words, its directory formatted."""
+    """The properties file of our broker, with a formatted directory."""
     folder = tmp_path_factory.mktemp("joined")
     file = folder / "server.properties"
     file.write_text(rival.render(settings_of(OURS, kafka, folder)))
     return formatted(file)
 
 
-def another(properties: Path, number: int, name: str) -> Path:
-    """The settings of one more broker of ours, with a directory of its own."""
+def another_broker(properties: Path, number: int, name: str) -> Path:
+    """Return the properties file of another broker of ours, with its own directory."""
     file = properties.with_name(f"{name}.properties")
     text = properties.read_text().replace(f"node.id={OURS}", f"node.id={number}").replace("/data", f"/{name}")
     internal = re.search(r"INTERNAL://127.0.0.1:\d+", text)
@@ -68,7 +68,7 @@ def another(properties: Path, number: int, name: str) -> Path:
 
 @contextmanager
 def joined(properties: Path) -> Iterator[str]:
-    """The address of our broker once the controllers have let it in; stopped cleanly at the end."""
+    """Start our broker and yield its address after the controllers have registered it. Stopped cleanly at the end."""
     with subprocess.Popen([*OTTLA, "broker", "--config", str(properties)], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         try:
@@ -103,17 +103,17 @@ def test_kafkas_tools_see_it_among_the_brokers_and_as_an_observer(ours: str, too
     assert [line.split()[-1] for line in replicas.splitlines() if line.startswith(str(OURS))] == ["Observer"]
 
 
-def test_what_clients_want_of_the_controllers_is_handed_on(ours: str, kafka: ApacheKafka) -> None:
+def test_requests_for_the_controllers_are_forwarded(ours: str, kafka: ApacheKafka) -> None:
     with Admin(bootstrap_servers=ours) as admin:
         admin.create_topics([NewTopic("made-through-ours", 4)])
     with Admin(bootstrap_servers=kafka.bootstrap_servers) as admin:
         wait_for(lambda: "made-through-ours" in admin.list_topics())
         partitions = admin.describe_topics(["made-through-ours"])["made-through-ours"].partitions
-    # It has joined cordoned: nothing is put on it that nobody asked for.
+    # It registers as cordoned: only explicit assignments place replicas on it.
     assert {partition.replicas for partition in partitions} == {(1,)}
 
 
-def test_it_tells_what_has_configs_as_kafkas_broker_does(ours: str, kafka: ApacheKafka) -> None:
+def test_it_lists_the_config_resources_like_kafkas_broker(ours: str, kafka: ApacheKafka) -> None:
     def told(address: str) -> list[ConfigResource]:
         with Admin(bootstrap_servers=address) as admin:
             return sorted(admin.list_config_resources(["broker", "topic"]))
@@ -123,7 +123,7 @@ def test_it_tells_what_has_configs_as_kafkas_broker_does(ours: str, kafka: Apach
 
 
 def logged_in(address: str, login: str) -> Admin:
-    """By SCRAM, over TLS, as brokers come to each other."""
+    """Log in with SCRAM over TLS, as brokers do among each other."""
     return Admin(
         {
             "bootstrap.servers": address,
@@ -135,8 +135,8 @@ def logged_in(address: str, login: str) -> Admin:
     )
 
 
-def lets_in(address: str, login: str) -> bool:
-    """Whether a broker knows of the login by now, as it does once it has the controllers' records."""
+def accepts_login(address: str, login: str) -> bool:
+    """True if the broker accepts the login, which it does after it has read the controllers' records."""
     try:
         with logged_in(address, login) as admin:
             return admin.describe_cluster().cluster_id == CLUSTER_ID
@@ -144,24 +144,22 @@ def lets_in(address: str, login: str) -> bool:
         return False
 
 
-def test_a_token_that_the_controllers_make_is_logged_in_by_at_either_broker(
-    ours: str, properties: Path, kafka: ApacheKafka
-) -> None:
+def test_a_token_of_the_controllers_logs_in_at_either_broker(ours: str, properties: Path, kafka: ApacheKafka) -> None:
     internal = re.search(r"INTERNAL://(127.0.0.1:\d+)", properties.read_text())
     assert internal is not None
     with logged_in(internal[1], f'username="{USER}" password="{PASSWORD}"') as admin:
         token = admin.create_delegation_token(renewers=["User:bob"], max_lifetime_ms=600_000)
         login = f'username="{token.token_info.token_id}" password="{token.hmac_as_base64}" tokenauth="true"'
         for way in (internal[1], kafka.listeners["INTERNAL"]):
-            wait_for(lambda: lets_in(way, login), f"{way} does not know the token")  # noqa: B023
+            wait_for(lambda: accepts_login(way, login), f"{way} does not know the token")  # noqa: B023
         assert admin.describe_delegation_token() == [token]
         assert admin.renew_delegation_token(token.hmac) == token.token_info.max_timestamp
         admin.expire_delegation_token(token.hmac)
-        wait_for(lambda: not lets_in(internal[1], login), "the token has not ended")
+        wait_for(lambda: not accepts_login(internal[1], login), "the token has not ended")
         wait_for(lambda: admin.describe_delegation_token() == [])
 
 
-def test_clients_that_come_by_it_find_leaders_and_coordinators(ours: str) -> None:
+def test_clients_that_bootstrap_from_it_find_leaders_and_coordinators(ours: str) -> None:
     with Admin(bootstrap_servers=ours) as admin:
         admin.create_topics([NewTopic("read-through-ours", 2)])
     with Producer(bootstrap_servers=ours) as producer:
@@ -176,9 +174,7 @@ def test_clients_that_come_by_it_find_leaders_and_coordinators(ours: str) -> Non
     assert found == {b"%d" % number for number in range(100)}
 
 
-def test_its_copy_of_the_metadata_is_byte_for_byte_the_controllers(
-    ours: str, kafka: ApacheKafka, properties: Path
-) -> None:
+def test_its_metadata_log_equals_the_controllers_byte_for_byte(ours: str, kafka: ApacheKafka, properties: Path) -> None:
     copy = properties.parent / "data" / LOG
     with Admin(bootstrap_servers=ours) as admin:
         admin.create_topics([NewTopic("last-of-all", 1)])
@@ -190,7 +186,7 @@ def test_its_copy_of_the_metadata_is_byte_for_byte_the_controllers(
     assert registration.cordoned_log_dirs == registration.log_dirs
 
 
-def test_kafkas_tools_show_what_it_leads_and_where_it_lies(ours: str, properties: Path, tools: Tools) -> None:
+def test_kafkas_tools_show_its_partitions_and_their_directories(ours: str, properties: Path, tools: Tools) -> None:
     at = ("--bootstrap-server", ours)
     made = ("--create", "--topic", "shown-by-tools", "--replica-assignment", OURS)
     assert tools.run("TopicCommand", *at, *made).status == 0
@@ -206,7 +202,7 @@ def test_kafkas_tools_show_what_it_leads_and_where_it_lies(ours: str, properties
     assert [each["partition"] for each in directory["partitions"]] == ["shown-by-tools-0"]
 
 
-def test_kafkas_tool_decodes_its_copy_of_the_metadata(ours: str, properties: Path) -> None:
+def test_kafkas_tool_decodes_its_metadata_log(ours: str, properties: Path) -> None:
     text = dump(properties.parent / "data" / LOG, "--cluster-metadata-decoder")
     assert ours
     registered = [line for line in text.splitlines() if "REGISTER_BROKER_RECORD" in line]
@@ -215,8 +211,10 @@ def test_kafkas_tool_decodes_its_copy_of_the_metadata(ours: str, properties: Pat
     assert "Error" not in text
 
 
-def test_it_goes_cleanly_and_comes_back_as_the_same_broker(properties: Path, kafka: ApacheKafka, tools: Tools) -> None:
-    again = another(properties, 8, "again")
+def test_it_shuts_down_cleanly_and_registers_again_as_the_same_broker(
+    properties: Path, kafka: ApacheKafka, tools: Tools
+) -> None:
+    again = another_broker(properties, 8, "again")
     data = properties.parent / "again"
     epochs = []
     for _ in range(2):
@@ -226,7 +224,7 @@ def test_it_goes_cleanly_and_comes_back_as_the_same_broker(properties: Path, kaf
         assert time.monotonic() - begun < PATIENCE / 2
         epochs.append(json.loads((data / ".kafka_cleanshutdown").read_text())["brokerEpoch"])
         registration = image_of(kafka.directory / LOG).registrations[8]
-        # At once, and not when its session is over.
+        # At once, and not after its session timeout.
         assert (registration.epoch, registration.fenced) == (epochs[-1], True)
     assert 0 < epochs[0] < epochs[1]
     endpoints = tools.run(
@@ -236,8 +234,8 @@ def test_it_goes_cleanly_and_comes_back_as_the_same_broker(properties: Path, kaf
     assert "fenced" in line
 
 
-def refused(properties: Path) -> str:
-    """What a broker says that is not let in, at once."""
+def rejected_start(properties: Path) -> str:
+    """Start a broker and wait until its registration is rejected. Return its error output."""
     begun = time.monotonic()
     command = [*OTTLA, "broker", "--config", str(properties)]
     end = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
@@ -247,59 +245,61 @@ def refused(properties: Path) -> str:
     return sentence
 
 
-def test_a_wrong_password_is_one_sentence_at_once(properties: Path) -> None:
-    wrong = another(properties, 9, "wrong")
+def test_a_wrong_password_is_a_one_line_error_at_once(properties: Path) -> None:
+    wrong = another_broker(properties, 9, "wrong")
     wrong.write_text(wrong.read_text().replace(f'password="{PASSWORD}" user_', 'password="n0pe" user_'))
-    sentence = refused(wrong)
-    assert f"it refused the login by PLAIN as '{USER}': Authentication failed" in sentence
-    assert sentence.endswith("look at the name and password in listener.name.controller.plain.sasl.jaas.config")
+    sentence = rejected_start(wrong)
+    assert f"it rejected the login by PLAIN as '{USER}': Authentication failed" in sentence
+    assert sentence.endswith("check the name and password in listener.name.controller.plain.sasl.jaas.config")
 
 
-def identity(properties: Path) -> dict[str, str]:
-    """What the directory of a broker says of itself."""
+def read_meta_properties(properties: Path) -> dict[str, str]:
+    """Return the fields of `meta.properties` in the directory of a broker."""
     (folder,) = re.findall("(?m)^log.dirs=(.*)$", properties.read_text())
     lines = Path(folder, "meta.properties").read_text().splitlines()
     return dict(line.split("=", 1) for line in lines)
 
 
-def altered(properties: Path, **fields: str) -> Path:
-    """The same broker, whose directory says something else of itself."""
+def with_meta_properties(properties: Path, **fields: str) -> Path:
+    """Return properties of the same broker with changed fields in its `meta.properties`."""
     (folder,) = re.findall("(?m)^log.dirs=(.*)$", properties.read_text())
-    said = identity(properties) | {name.replace("_", "."): value for name, value in fields.items()}
+    said = read_meta_properties(properties) | {name.replace("_", "."): value for name, value in fields.items()}
     Path(folder, "meta.properties").write_text("".join(f"{name}={value}\n" for name, value in said.items()))
     return properties
 
 
-def test_a_directory_of_another_cluster_is_refused_with_both_ids(properties: Path) -> None:
-    sentence = refused(altered(another(properties, 20, "elsewhere"), cluster_id=OTHER_CLUSTER))
+def test_a_directory_of_another_cluster_is_rejected_with_both_ids(properties: Path) -> None:
+    sentence = rejected_start(
+        with_meta_properties(another_broker(properties, 20, "elsewhere"), cluster_id=OTHER_CLUSTER)
+    )
     assert f"cluster.id = {OTHER_CLUSTER} in meta.properties, and the cluster of the controller at " in sentence
     assert f" is {CLUSTER_ID}: look at controller.quorum.bootstrap.servers" in sentence
 
 
-def test_a_directory_of_another_node_is_refused_with_both_numbers(properties: Path) -> None:
-    sentence = refused(altered(another(properties, 21, "renumbered"), node_id="99"))
+def test_a_directory_of_another_node_is_rejected_with_both_ids(properties: Path) -> None:
+    sentence = rejected_start(with_meta_properties(another_broker(properties, 21, "renumbered"), node_id="99"))
     assert "belongs to node 99, this is node 21: start with node.id=99 or choose another directory" in sentence
 
 
-def test_a_directory_that_the_cluster_knows_at_another_broker_is_refused(ours: str, properties: Path) -> None:
-    directory_id = identity(properties)["directory.id"]
-    sentence = refused(altered(another(properties, 22, "copied"), directory_id=directory_id))
+def test_a_directory_that_is_registered_by_another_broker_is_rejected(ours: str, properties: Path) -> None:
+    directory_id = read_meta_properties(properties)["directory.id"]
+    sentence = rejected_start(with_meta_properties(another_broker(properties, 22, "copied"), directory_id=directory_id))
     assert f"directory.id = {directory_id} in meta.properties is that of a directory of broker {OURS} (" in sentence
     assert ours in sentence
     assert "and this is broker 22" in sentence
 
 
-def test_a_second_broker_of_one_number_is_refused_and_the_first_goes_on(ours: str, properties: Path) -> None:
-    twin = another(properties, OURS, "twin")
+def test_a_second_broker_with_the_same_id_is_rejected_and_the_first_continues(ours: str, properties: Path) -> None:
+    twin = another_broker(properties, OURS, "twin")
     twin.write_text(twin.read_text() + "\ninitial.broker.registration.timeout.ms=6000\n")
-    sentence = refused(twin)
-    assert f"node.id = {OURS} is that of another broker, which runs (" in sentence
+    sentence = rejected_start(twin)
+    assert f"node.id = {OURS} is used by another running broker (" in sentence
     assert ours in sentence
     with Admin(bootstrap_servers=ours) as admin:
         admin.create_topics([NewTopic("beside-a-twin", 1)])
 
 
-def test_it_serves_what_it_leads_while_no_controller_is_there_and_is_let_in_again(
+def test_it_serves_its_partitions_without_a_controller_and_registers_again(
     ours: str, kafka: ApacheKafka, properties: Path
 ) -> None:
     with Admin(bootstrap_servers=ours) as admin:
@@ -309,7 +309,7 @@ def test_it_serves_what_it_leads_while_no_controller_is_there_and_is_let_in_agai
         producer.send("led-by-ours", value=b"0").result(PATIENCE)
         os.kill(kafka.process, signal.SIGSTOP)
         try:
-            # For longer than a session lasts.
+            # For longer than a session timeout.
             deadline = time.monotonic() + 1.5 * SESSION_SECONDS
             while time.monotonic() < deadline:
                 producer.send("led-by-ours", value=b"1").result(PATIENCE)
@@ -322,7 +322,7 @@ def test_it_serves_what_it_leads_while_no_controller_is_there_and_is_let_in_agai
 
 
 def creates(address: str, topic: str) -> bool:
-    """Whether the controllers do what they are asked, by way of a broker."""
+    """True if the controllers create a topic for a request that a broker forwards."""
     try:
         with Admin(bootstrap_servers=address, request_timeout_ms=5_000) as admin:
             admin.create_topics([NewTopic(topic, 1)])
@@ -333,7 +333,7 @@ def creates(address: str, topic: str) -> bool:
     return True
 
 
-def test_the_controllers_raise_no_feature_that_it_does_not_have(ours: str, tools: Tools) -> None:
-    raised = tools.run("FeatureCommand", "--bootstrap-server", ours, "upgrade", "--feature", "share.version=1")
+def test_the_controllers_reject_a_feature_level_that_it_does_not_support(ours: str, tools: Tools) -> None:
+    raised = tools.run("FeatureCommand", "--bootstrap-server", ours, "upgrade", "--feature", "streams.version=1")
     assert raised.status != 0
     assert f"Broker {OURS} does not support this feature" in raised.text

@@ -1,4 +1,6 @@
-"""Groups and transactions whose coordinator moves from Apache Kafka to us, from a killed one of ours to the other, and back."""
+"""Move the coordinator of groups and transactions from Apache Kafka to ours, between two brokers of ours after a kill,
+and back.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ from rivals.kafka_cluster import Node, OttlaNode, wait_for
 from tests.broker.wire import Wire
 
 KAFKA, OURS, OTHER = 1, 21, 22
-"""The first is the controller, too."""
+"""The first node is also the controller."""
 OFFSETS, STATE, COUNT = "__consumer_offsets", "__transaction_state", 50
 
 
@@ -59,7 +61,7 @@ def coordinator(cluster: Cluster, key: str, key_type: int = 0) -> int:
 
 
 def offsets_of(cluster: Cluster, group: str) -> dict[str, int]:
-    """As a stranger is told them, once there is somebody who tells."""
+    """Return the committed offsets of a group, read by a separate client. Waits until a coordinator responds."""
     consumer = ck.Consumer({"bootstrap.servers": cluster.address, "group.id": group})
     told: dict[str, int] = {}
 
@@ -68,7 +70,7 @@ def offsets_of(cluster: Cluster, group: str) -> dict[str, int]:
             places = consumer.committed([ck.TopicPartition(topic, 0) for topic in TOPICS], timeout=5)
         except ck.KafkaException:
             return False
-        told.update((each.topic, max(each.offset, 0)) for each in places)  # below 0 there is none
+        told.update((each.topic, max(each.offset, 0)) for each in places)  # a negative offset means that there is none
         return True
 
     try:
@@ -79,7 +81,7 @@ def offsets_of(cluster: Cluster, group: str) -> dict[str, int]:
 
 
 def read_on(cluster: Cluster, members: list[Member], writer: Writer, group: str) -> None:
-    """More is written, read and committed, and what was acknowledged of that before is not forgotten."""
+    """Write, read and commit more, and check that all acknowledged offsets from before are still there."""
     promised = {topic: max(member.committed[topic] for member in members) for topic in TOPICS}
     told = offsets_of(cluster, group)
     assert all(told[topic] >= promised[topic] for topic in TOPICS), (told, promised)
@@ -89,10 +91,12 @@ def read_on(cluster: Cluster, members: list[Member], writer: Writer, group: str)
 
 
 @pytest.mark.parametrize("protocol", [CLASSIC, CONSUMER])
-def test_a_group_goes_on_while_its_coordinator_moves_to_ours_is_killed_and_moves_back(
+def test_a_group_continues_while_its_coordinator_moves_to_ours_is_killed_and_moves_back(
     cluster: Cluster, tools: Tools, tmp_path: Path, protocol: str
 ) -> None:
-    """With the newer protocol one member keeps to the classic one: what is kept of either goes both ways."""
+    """In the `consumer` case one member uses the classic protocol: the persisted state of both protocols is read by
+    both brokers.
+    """
     group = f"movers-{protocol}"
     place = positive_java_hash(group) % COUNT
     with (
@@ -120,11 +124,14 @@ def test_a_group_goes_on_while_its_coordinator_moves_to_ours_is_killed_and_moves
         assert wanted[topic] > 0
 
 
-def test_offsets_within_transactions_are_kept_by_ours_and_each_record_is_copied_once(
+def test_transactional_offsets_are_stored_by_ours_and_each_record_is_copied_once(
     cluster: Cluster, tools: Tools, tmp_path: Path
 ) -> None:
-    """The transactions are coordinated by Kafka's broker, which has ours write their ends into the group's partition."""
-    group = "carriers"  # whose partition ends with these nodes: no group of another test on this cluster is in it
+    """Kafka's broker coordinates the transactions.
+
+    Our broker leads the group's partition, and receives the markers from it.
+    """
+    group = "carriers"  # the partition of this group is removed with these nodes, so no other test uses the group
     with Admin(bootstrap_servers=cluster.address) as admin:
         admin.create_topics([NewTopic(COPY, replica_assignments={0: (OURS, OTHER)})])
     reassign(cluster, tools, tmp_path, OFFSETS, [OURS, OTHER], positive_java_hash(group) % COUNT)
@@ -148,10 +155,10 @@ def copied(cluster: Cluster) -> int:
     return len(read(cluster.address, COPY, isolation_level="read_committed"))
 
 
-def test_transactions_go_on_while_their_coordinator_moves_to_ours_is_killed_and_moves_back(
+def test_transactions_continue_while_their_coordinator_moves_to_ours_is_killed_and_moves_back(
     cluster: Cluster, tools: Tools, tmp_path: Path
 ) -> None:
-    """Their partitions are led by Kafka's broker and by each of ours, so that markers go to all of them."""
+    """Kafka's broker and each of ours lead one partition, so the coordinator sends markers to all of them."""
     name, topics = "whole", {"whole-a": KAFKA, "whole-b": OURS, "whole-c": OTHER}
     place = positive_java_hash(name) % COUNT
     with Admin(bootstrap_servers=cluster.address) as admin:

@@ -1,6 +1,8 @@
-"""Copies between our brokers and Apache Kafka's, while leaders and followers are killed under an idempotent producer's hands.
+"""Replication between our brokers and Apache Kafka's under an idempotent producer, while leaders and followers are
+killed.
 
-Three topics, so that each kind leads the other, and ours leads ours; what befalls a broker befalls it in each of its roles.
+There are three topics: in two of them each kind leads the other, and in the third ours leads ours. So each fault
+affects a broker in all its roles.
 """
 
 from __future__ import annotations
@@ -38,14 +40,14 @@ from tests.checker.verdict import verdict
 
 KAFKA, OURS, OTHER = 2, 11, 12
 TOPICS = {"kafka-ours": (KAFKA, OURS), "ours-kafka": (OURS, KAFKA), "ours-ours": (OURS, OTHER)}
-"""Leader and follower of each."""
+"""The leader and the follower of each topic."""
 SESSION_SECONDS = int(SHORT["broker.session.timeout.ms"]) / 1000
 BY_RACK = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 RACKS = {KAFKA: "k", OURS: "a", OTHER: "b"}
 
 
 class Cluster:
-    """Brokers by number, and what the controllers say of them."""
+    """The brokers by node id, and the controllers' view of them."""
 
     def __init__(self, kafka: ApacheKafka, nodes: Mapping[int, Node]) -> None:
         self.address = kafka.bootstrap_servers
@@ -53,11 +55,11 @@ class Cluster:
         self.view = View(kafka)
 
     def writer(self, topics: Sequence[str], address: str = "") -> Writer:
-        """One that says of the cluster what there is to say where it stands still."""
+        """Return a writer that reports the state of the cluster if it is blocked."""
         return Writer(address or self.address, topics, about=lambda: self.view.describe(topics))
 
     def settle(self, topics: Mapping[str, Sequence[int]]) -> None:
-        """Wait until all copies are in sync, and the same."""
+        """Wait until all replicas are in sync and identical."""
         for topic, replicas in topics.items():
             self.wait_in_sync(topic, replicas)
             wait_for(lambda: len(set(self.copies(topic, replicas))) == 1, f"{topic} differs")  # noqa: B023
@@ -104,9 +106,10 @@ def cluster(kafka_cluster: ApacheKafka, tmp_path_factory: pytest.TempPathFactory
 
 
 def read(address: str, topic: str, *, partition: int = 0, **settings: Any) -> list[int]:
-    """All numbers of a partition, in order."""
+    """Read all numbers of a partition, in order."""
     place = TopicPartition(topic, partition)
-    # Not the consumer's end, which is below a transaction that is open: the markers of a commit may come after its answer.
+    # Not the consumer's end offset, which is below an open transaction: markers may be written after the commit
+    # response.
     with Admin(bootstrap_servers=address) as admin:
         end = admin.list_offsets({place: LATEST})[place].offset
     with Consumer(bootstrap_servers=address, auto_offset_reset="earliest", **settings) as consumer:
@@ -127,7 +130,7 @@ def tools() -> Iterator[Tools]:
 def reassign(
     cluster: Cluster, tools: Tools, folder: Path, topic: str, replicas: Sequence[int], partition: int = 0, *more: str
 ) -> None:
-    """Give a topic's partition other copies, by Kafka's tool, and wait until it says that this is done."""
+    """Assign other replicas to a partition with Kafka's tool, and wait until the tool reports the completion."""
     command = reassigning(cluster, folder, topic, replicas, partition)
     assert tools.run(*command, "--execute", *more).status == 0
 
@@ -141,7 +144,7 @@ def reassign(
 
 
 def reassigning(cluster: Cluster, folder: Path, topic: str, replicas: Sequence[int], partition: int = 0) -> list[str]:
-    """What is said to Kafka's tool about a partition that is to have other copies."""
+    """Return the arguments with which Kafka's tool assigns other replicas to a partition."""
     plan = folder / "plan.json"
     moved = {"topic": topic, "partition": partition, "replicas": list(replicas)}
     plan.write_text(json.dumps({"version": 1, "partitions": [moved]}))
@@ -150,14 +153,14 @@ def reassigning(cluster: Cluster, folder: Path, topic: str, replicas: Sequence[i
 
 
 def elect(cluster: Cluster, tools: Tools, topic: str, present: int, preferred: int) -> None:
-    """Have the first of the copies lead, by Kafka's tool."""
+    """Elect the preferred leader with Kafka's tool."""
     assert cluster.view.leader(topic) == present
     named = ("--election-type", "preferred", "--topic", topic, "--partition", 0)
     assert tools.run("LeaderElectionCommand", "--bootstrap-server", cluster.address, *named).status == 0
     assert cluster.view.leader(topic) == preferred
 
 
-def test_a_topic_moves_to_ours_and_back_while_it_is_written_to(cluster: Cluster, tools: Tools, tmp_path: Path) -> None:
+def test_a_topic_moves_to_ours_and_back_during_writes(cluster: Cluster, tools: Tools, tmp_path: Path) -> None:
     with Admin(bootstrap_servers=cluster.address) as admin:
         admin.create_topics([NewTopic("moving", replica_assignments={0: (KAFKA,)})])
     with cluster.writer(["moving"]) as writer:
@@ -167,7 +170,7 @@ def test_a_topic_moves_to_ours_and_back_while_it_is_written_to(cluster: Cluster,
             writer.go_on()
         elect(cluster, tools, "moving", OURS, OTHER)
         writer.go_on()
-        # A broker that is told to stop hands over first.
+        # A broker that receives a shutdown request moves its leaderships first.
         assert cluster.nodes[OTHER].stop() == 0
         assert cluster.view.leader("moving") == OURS
         writer.go_on()
@@ -178,11 +181,11 @@ def test_a_topic_moves_to_ours_and_back_while_it_is_written_to(cluster: Cluster,
     assert not writer.failed
     assert read(cluster.address, "moving") == list(range(writer.count))
     wait_for(lambda: not (cluster.nodes[OURS].data / "moving-0").exists(), "a folder is left")
-    # It was not there when its copy was taken from it, and does not take that upon itself.
+    # It was down when its replica was removed, and does not delete it on its own.
     assert "moving-0 belongs to no partition of this broker" in cluster.nodes[OTHER].output
 
 
-def test_a_move_is_throttled_as_kafka_s_tool_asks(cluster: Cluster, tools: Tools, tmp_path: Path) -> None:
+def test_a_reassignment_is_throttled_by_kafkas_tool(cluster: Cluster, tools: Tools, tmp_path: Path) -> None:
     topic = ConfigResource("topic", "slowly")
     with Admin(bootstrap_servers=cluster.address) as admin:
         admin.create_topics([NewTopic("slowly", replica_assignments={0: (OURS,)})])
@@ -191,7 +194,8 @@ def test_a_move_is_throttled_as_kafka_s_tool_asks(cluster: Cluster, tools: Tools
                 producer.send("slowly", os.urandom(100_000), partition=0)
         began = time.monotonic()
         reassign(cluster, tools, tmp_path, "slowly", [OURS, OTHER], 0, "--throttle", "200000")
-        # 5 MB at 200 kB/s, of which those of eleven seconds may come at once, and a fetch more; else it takes one second.
+        # 5 MB at 200 kB/s, of which eleven seconds' worth may be fetched at once, plus one fetch. Otherwise it takes
+        # one second.
         assert time.monotonic() - began > 6
 
         def is_lifted() -> bool:
@@ -202,7 +206,7 @@ def test_a_move_is_throttled_as_kafka_s_tool_asks(cluster: Cluster, tools: Tools
     assert cluster.nodes[OTHER].log("slowly-0") == cluster.nodes[OURS].log("slowly-0")
 
 
-def test_a_move_that_is_cancelled_by_kafkas_tool_leaves_nothing_behind(
+def test_a_reassignment_that_kafkas_tool_cancels_leaves_no_files(
     cluster: Cluster, tools: Tools, tmp_path: Path
 ) -> None:
     with Admin(bootstrap_servers=cluster.address) as admin:
@@ -221,7 +225,7 @@ def test_a_move_that_is_cancelled_by_kafkas_tool_leaves_nothing_behind(
     assert (state.replicas, state.isr, state.adding_replicas) == ((KAFKA,), (KAFKA,), ())
 
 
-def test_a_deleted_topic_goes_from_all_its_brokers(cluster: Cluster) -> None:
+def test_a_deleted_topic_is_removed_from_all_its_brokers(cluster: Cluster) -> None:
     with Admin(bootstrap_servers=cluster.address) as admin:
         admin.create_topics([NewTopic("passing", replica_assignments={0: (OURS, OTHER, KAFKA)})])
         with Producer(bootstrap_servers=cluster.address) as producer:
@@ -233,7 +237,7 @@ def test_a_deleted_topic_goes_from_all_its_brokers(cluster: Cluster) -> None:
 
 @pytest.mark.behaviour("B4")
 @pytest.mark.behaviour("P3")
-def test_nothing_is_lost_and_nothing_twice_whoever_is_killed(cluster: Cluster, tmp_path: Path) -> None:
+def test_no_record_is_lost_or_repeated_when_any_broker_is_killed(cluster: Cluster, tmp_path: Path) -> None:
     with Admin(bootstrap_servers=cluster.address) as admin:
         admin.create_topics([NewTopic("java", replica_assignments=dict(enumerate(TOPICS.values())))])
     with cluster.writer(list(TOPICS)) as writer, JavaWriter(cluster.address, "java", tmp_path) as java:
@@ -260,7 +264,7 @@ def test_nothing_is_lost_and_nothing_twice_whoever_is_killed(cluster: Cluster, t
 
 
 def served(node: Node, client_id: str) -> int:
-    """Bytes of answers to fetches of a client, by the broker's log of requests."""
+    """Return the bytes of fetch responses to a client, from the broker's request log."""
     lines = (node.data.parent / "requests").read_text().splitlines()
     requests = [json.loads(line) for line in lines if client_id in line]
     return sum(each["response_bytes"] for each in requests if each["api"] == "Fetch")
@@ -293,7 +297,7 @@ def read_by_ours(address: str, topic: str, client_id: str, rack: str, count: int
 
 
 @pytest.mark.parametrize("leader", [OURS, KAFKA])
-def test_consumers_read_from_the_copy_in_their_rack_whoever_leads(cluster: Cluster, leader: int) -> None:
+def test_consumers_read_from_the_replica_in_their_rack_with_either_leader(cluster: Cluster, leader: int) -> None:
     topic, size = f"near-{leader}", 2000
     with Admin(bootstrap_servers=cluster.address) as admin:
         admin.create_topics([NewTopic(topic, replica_assignments={0: (leader, OTHER)})])
@@ -309,13 +313,13 @@ def test_consumers_read_from_the_copy_in_their_rack_whoever_leads(cluster: Clust
             def near(client_id: str = client_id) -> int:
                 return served(cluster.nodes[OTHER], client_id)
 
-            if expects:  # the line is written when the answer has left
+            if expects:  # the line is written after the response is sent
                 wait_for(lambda: near() > 50 * size, client_id)
             else:
                 assert not near(), client_id
 
 
-def test_deleted_records_are_gone_from_all_copies_when_the_answer_is_there(
+def test_deleted_records_are_removed_from_all_replicas_before_the_response(
     cluster: Cluster, tools: Tools, tmp_path: Path
 ) -> None:
     with Admin(bootstrap_servers=cluster.address) as admin:
@@ -334,7 +338,7 @@ def test_deleted_records_are_gone_from_all_copies_when_the_answer_is_there(
     assert read(cluster.address, "shorter") == list(range(4, 10))
 
 
-def test_a_tail_that_only_a_dead_leader_had_is_cut_when_it_comes_back(cluster: Cluster) -> None:
+def test_unreplicated_records_of_a_killed_leader_are_truncated_after_its_restart(cluster: Cluster) -> None:
     topics = {f"{topic}-tail": replicas for topic, replicas in TOPICS.items()}
     with Admin(bootstrap_servers=cluster.address) as admin:
         admin.create_topics([NewTopic(topic, replica_assignments={0: each}) for topic, each in topics.items()])
@@ -348,7 +352,8 @@ def test_a_tail_that_only_a_dead_leader_had_is_cut_when_it_comes_back(cluster: C
             followers = {replicas[1] for replicas in led.values()}
             for each in followers:
                 cluster.nodes[each].freeze()
-            # The first may be in an answer that the follower finds when it goes on; of the second nobody has told it.
+            # The response to the stopped follower may contain the first record. It has received nothing about the
+            # second.
             for value in (b"2", b"9"):
                 for topic in led:
                     producer.send(topic, value=value).result(PATIENCE)
@@ -364,7 +369,7 @@ def test_a_tail_that_only_a_dead_leader_had_is_cut_when_it_comes_back(cluster: C
             assert read(cluster.address, topic) in ([1, 3], [1, 2, 3])
 
 
-def test_a_lost_disk_is_filled_again_from_the_copies_elsewhere(cluster: Cluster) -> None:
+def test_a_lost_disk_is_restored_from_the_other_replicas(cluster: Cluster) -> None:
     topics = {"refilled": (KAFKA, OURS), "handed-over": (OURS, OTHER)}
     with Admin(bootstrap_servers=cluster.address) as admin:
         admin.create_topics([NewTopic(topic, replica_assignments={0: each}) for topic, each in topics.items()])
@@ -383,7 +388,7 @@ def test_a_lost_disk_is_filled_again_from_the_copies_elsewhere(cluster: Cluster)
         assert read(cluster.address, topic) == list(range(writer.count))
 
 
-def test_what_is_led_is_written_and_read_on_while_the_only_controller_stands_still(
+def test_writes_and_reads_continue_while_the_only_controller_is_paused(
     cluster: Cluster, kafka_cluster: ApacheKafka
 ) -> None:
     topic = {"led-on": (OURS, OTHER)}
@@ -410,7 +415,7 @@ def test_what_is_led_is_written_and_read_on_while_the_only_controller_stands_sti
 
 
 @pytest.mark.parametrize("victims", [(OURS, OTHER), pytest.param((OURS, KAFKA, KAFKA, KAFKA), marks=pytest.mark.long)])
-def test_transactions_over_all_brokers_are_whole_whoever_is_killed(
+def test_transactions_over_all_brokers_are_atomic_when_any_broker_is_killed(
     cluster: Cluster, tmp_path: Path, victims: tuple[int, ...]
 ) -> None:
     by_client = {
@@ -442,7 +447,7 @@ def test_transactions_over_all_brokers_are_whole_whoever_is_killed(
             assert len(everything) > len(committed)
 
 
-def test_our_producer_has_a_broker_take_partitions_into_its_transaction(cluster: Cluster) -> None:
+def test_a_broker_adds_partitions_to_the_transaction_of_our_producer(cluster: Cluster) -> None:
     topics = {f"{topic}-ours": replicas for topic, replicas in TOPICS.items()}
     with Admin(bootstrap_servers=cluster.address) as admin:
         admin.create_topics([NewTopic(topic, replica_assignments={0: each}) for topic, each in topics.items()])
@@ -458,7 +463,7 @@ def test_our_producer_has_a_broker_take_partitions_into_its_transaction(cluster:
         assert committed == [number for number in range(12) if number % 3]
 
 
-def test_the_checker_finds_nothing_while_brokers_are_killed(cluster: Cluster) -> None:
+def test_the_checker_finds_no_error_while_brokers_are_killed(cluster: Cluster) -> None:
     plan = replace(planned(600, steps=10), crashes=(Crash(KILLED, 60), Crash(KILLED, 60)))
     counts = {"in": len(plan.sources), "out": len(plan.targets)}
     copies = list(TOPICS.values())
@@ -472,5 +477,5 @@ def test_the_checker_finds_nothing_while_brokers_are_killed(cluster: Cluster) ->
     events = play(plan, victim, copies)
     assert verdict(events) == []
     assert not [event for event in events if isinstance(event, GivenUp)]
-    assert victim.deaths  # of Kafka's too where the work has not ended by then
+    assert victim.deaths  # Kafka's process too, if it was still working
     assert sum(isinstance(event, Ended) for event in events) > 10

@@ -1,4 +1,4 @@
-"""What `ottla` tells of a cluster is what Kafka's own tools tell of it, at our broker and at Apache Kafka.
+"""`ottla` prints the same facts about a cluster as Kafka's own tools, at our broker and at Apache Kafka.
 
 Groups and transactions are in `test_group_tools.py`, rules in `test_access_tools.py`.
 """
@@ -17,12 +17,12 @@ import pytest
 from interop.kafka_tools import Tools, tool
 from ottla import Admin, NewTopic, Producer
 from ottla.cli.main import main
-from ottla.coordination.controller.first_levels import STEPS
+from ottla.coordination.controller.initial_levels import METADATA_VERSIONS
 from rivals.kafka_cluster import wait_for
 
 TOPICS, CONFIGS = "TopicCommand", "kafka.admin.ConfigCommand"
-LEVELS = {**STEPS, "3.3-IV3": 7}
-"""What Kafka's tool names metadata.version."""
+LEVELS = {**METADATA_VERSIONS, "3.3-IV3": 7}
+"""The names that Kafka's tool prints for levels of metadata.version."""
 CONFIG = re.compile(r"^  (\S+?)=(.*?) sensitive=(\w+) synonyms=", re.MULTILINE)
 QUOTAS = re.compile(r"^Quota configs for (.*) are (\S+=.*)$", re.MULTILINE)
 WHOSE = re.compile(r"(\S+) '(\S+)'")
@@ -38,7 +38,7 @@ def tools() -> Iterator[Tools]:
 
 @pytest.fixture(scope="module")
 def topic(any_broker: str) -> str:
-    """A topic of three partitions with something set, and records in two of them."""
+    """A topic of three partitions with a config, and records in two of them."""
     name = f"facts-{uuid.uuid4().hex[:8]}"
     with Admin(bootstrap_servers=any_broker) as admin, Producer(bootstrap_servers=any_broker) as producer:
         admin.create_topics(
@@ -51,13 +51,13 @@ def topic(any_broker: str) -> str:
 
 
 class Both:
-    """The same question asked by ours and by theirs."""
+    """Runs a command of ours and the corresponding tool of Kafka's."""
 
     def __init__(self, tools: Tools, address: str, capsys: pytest.CaptureFixture[str]) -> None:
         self._tools, self._at, self._capsys = tools, ("--bootstrap-server", address), capsys
 
     def ours(self, *words: str) -> Any:
-        """What ours prints as JSON: rows, most often."""
+        """Run our command and return its JSON output, usually rows."""
         assert main([*words, "--json", *self._at]) == 0
         return json.loads(self._capsys.readouterr().out)
 
@@ -69,7 +69,7 @@ class Both:
 
 @contextmanager
 def done_and_undone(do: list[str], undo: list[str]) -> Iterator[None]:
-    """A command's work is there for a while: other tests compare all that there is on the same brokers."""
+    """Run a command, and undo it afterwards, because other tests compare all resources of the same brokers."""
     assert main(do) == 0
     try:
         yield
@@ -78,7 +78,7 @@ def done_and_undone(do: list[str], undo: list[str]) -> Iterator[None]:
 
 
 def names_in(pairs: str) -> str:
-    """The names of NAME=VALUE,…"""
+    """Return the names in NAME=VALUE,…"""
     return ",".join(pair.partition("=")[0] for pair in pairs.split(","))
 
 
@@ -97,7 +97,7 @@ def test_the_same_topics_are_listed(both: Both, topic: str) -> None:
     assert sorted(mine) == sorted(both.theirs(TOPICS, "--list").split())
 
 
-def test_the_same_is_told_of_a_topic(both: Both, topic: str) -> None:
+def test_the_same_topic_is_described(both: Both, topic: str) -> None:
     told = both.theirs(TOPICS, "--describe", "--topic", topic)
     (topic_id,) = re.findall(r"TopicId: (\S+)", told)
     found = re.findall(r"Partition: (\d+)\s+Leader: (\d+)\s+Replicas: (\S*)\s+Isr: (\S*)", told)
@@ -109,7 +109,7 @@ def test_the_same_is_told_of_a_topic(both: Both, topic: str) -> None:
 
 @pytest.mark.parametrize("everything", [(), ("--all",)], ids=["set", "all"])
 @pytest.mark.parametrize("kind", ["topics", "brokers"])
-def test_the_same_configs_are_told(both: Both, topic: str, kind: str, everything: tuple[str, ...]) -> None:
+def test_the_same_configs_are_described(both: Both, topic: str, kind: str, everything: tuple[str, ...]) -> None:
     named = ("--entity-type", kind, "--entity-name", topic if kind == "topics" else "1")
     told = CONFIG.findall(both.theirs(CONFIGS, "--describe", *named, *everything))
     theirs = {name: None if value == "null" or hidden == "true" else value for name, value, hidden in told}
@@ -126,7 +126,7 @@ def test_the_same_configs_are_told(both: Both, topic: str, kind: str, everything
         ("broker-loggers", ""),
     ],
 )
-def test_the_same_configs_are_told_of_what_is_no_topic_and_no_broker(
+def test_the_same_configs_of_other_resources_are_described(
     both: Both, any_broker: str, kind: str, changes: str
 ) -> None:
     name = f"told-{uuid.uuid4().hex[:8]}" if changes else "1"
@@ -151,7 +151,7 @@ def test_the_same_configs_are_told_of_what_is_no_topic_and_no_broker(
     ],
     ids=["client", "user", "client of a user", "address"],
 )
-def test_the_same_limits_are_told(both: Both, any_broker: str, entity: tuple[str, ...], limits: str) -> None:
+def test_the_same_quotas_are_described(both: Both, any_broker: str, entity: tuple[str, ...], limits: str) -> None:
     pairs = list(zip(entity[::2], entity[1::2], strict=True))
     named = [word for kind, name in pairs for word in ("--entity-type", kind, "--entity-name", name)]
     alter = ["quotas", "alter", *named, "--bootstrap-server", any_broker]
@@ -166,7 +166,7 @@ def test_the_same_limits_are_told(both: Both, any_broker: str, entity: tuple[str
     assert list(named_there.values()) == [name for _, name in pairs]
 
 
-def test_the_same_users_may_log_in(both: Both, any_broker: str) -> None:
+def test_the_same_users_are_listed(both: Both, any_broker: str) -> None:
     name = f"user-{uuid.uuid4().hex[:8]}"
     how = ("--mechanism", "SCRAM-SHA-256", "--mechanism", "SCRAM-SHA-512", "--iterations", "8192")
     at = ("--bootstrap-server", any_broker)
@@ -180,19 +180,19 @@ def test_the_same_users_may_log_in(both: Both, any_broker: str) -> None:
     assert mine == sorted((who, mechanism, int(iterations)) for mechanism, iterations in HASHED.findall(told))
 
 
-def test_as_many_records_are_counted_as_the_offsets_say(both: Both, topic: str) -> None:
+def test_the_record_count_agrees_with_the_offsets(both: Both, topic: str) -> None:
     ends = re.findall(rf"^{topic}:(\d+):(\d+)$", both.theirs("GetOffsetShell", "--topic", topic), re.MULTILINE)
     mine = both.ours("records", "count", topic)
     assert [(row["partition"], row["records"]) for row in mine] == [(int(p), int(end)) for p, end in ends]
 
 
 def test_the_cluster_has_the_same_id(both: Both, any_broker: str) -> None:
-    # In a JVM of its own, which it ends.
+    # In a JVM of its own, because the tool exits it.
     (told,) = re.findall(r"Cluster ID: (\S+)", tool("ClusterTool", "cluster-id", "--bootstrap-server", any_broker))
     assert both.ours("cluster", "describe")["cluster_id"] == told
 
 
-def test_the_same_copies_are_on_the_disks(both: Both, topic: str) -> None:
+def test_the_same_replicas_are_in_the_directories(both: Both, topic: str) -> None:
     told = both.theirs("LogDirsCommand", "--describe", "--topic-list", topic)
     (found,) = (json.loads(line) for line in told.splitlines() if line.startswith("{"))
     theirs = [
@@ -207,7 +207,7 @@ def test_the_same_copies_are_on_the_disks(both: Both, topic: str) -> None:
     assert sorted(rows) == sorted(theirs)
 
 
-def test_the_same_features_run(both: Both) -> None:
+def test_the_same_features_are_active(both: Both) -> None:
     told = both.theirs("FeatureCommand", "describe")
     fields = ("Feature", "SupportedMinVersion", "SupportedMaxVersion", "FinalizedVersionLevel", "Epoch")
     pattern = r"\s+".join(rf"{field}: (\S+)" for field in fields)
@@ -216,15 +216,15 @@ def test_the_same_features_run(both: Both) -> None:
     assert mine.keys() == theirs.keys() >= {"metadata.version", "kraft.version"}
     for name, (*levels, epoch) in mine.items():
         assert levels == theirs[name][:-1]
-        assert abs(theirs[name][-1] - epoch) < 1000  # Apache Kafka's goes on with its metadata's log
+        assert abs(theirs[name][-1] - epoch) < 1000  # Apache Kafka's value grows with its metadata log
 
 
 def level_of(text: str) -> int:
-    """A number, or Kafka's name of a metadata.version."""
+    """Return a feature level, from a number or from Kafka's name of a metadata.version."""
     return int(text) if text.isdecimal() else LEVELS[text]
 
 
-def test_the_same_vote_on_the_metadata(both: Both) -> None:
+def test_the_same_voters_are_listed(both: Both) -> None:
     before = both.ours("cluster", "quorum")
     heading, *lines = both.theirs("MetadataQuorumCommand", "describe", "--replication").splitlines()
     after = both.ours("cluster", "quorum")

@@ -1,4 +1,4 @@
-"""Kafka's own reader of log files, on what compaction has made."""
+"""Kafka's own reader of log files reads our compacted segments."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Our transforms beside Kafka Connect's own, from Apache Kafka's jars, on the same records.
+"""Compare our transforms with those of Kafka Connect, from Apache Kafka's jars, on the same records.
 
-What is different is in `DIFFERENT`, with what ours does instead; docs/pipelines.md says so too.
+`DIFFERENT` lists the differences with our results; docs/pipelines.md lists them too.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Field(NamedTuple):
     value: Any
 
     def sql(self) -> str:
-        """As a column of Spark's."""
+        """Return the value as an expression in Spark SQL."""
         return f"{self.expression()} as `{self.name}`"
 
     def expression(self) -> str:
@@ -66,7 +66,7 @@ class Field(NamedTuple):
         return SQL[self.kind].format(str(self.value).lower() if isinstance(self.value, bool) else self.value)
 
     def schema(self) -> dict[str, Any]:
-        """As Connect's converter has it."""
+        """Return the schema in the form of Connect's JsonConverter."""
         if self.kind == "struct":
             return {"field": self.name, "type": "struct", "fields": [one.schema() for one in self.value]}
         kind, name = LOGICAL.get(self.kind, (self.kind, None))
@@ -193,7 +193,7 @@ CASES: list[Case] = [
     ("predicates.TopicNameMatches", ABC, {"pattern": "ord.*"}),
     ("predicates.TopicNameMatches", ABC, {"pattern": "ord"}),
     ("predicates.RecordIsTombstone", ABC, {}),
-    # Of fields that are not there.
+    # Cases of missing fields.
     ("ReplaceField$Value", ABC, {"exclude": "no"}),
     ("MaskField$Value", ABC, {"fields": "no"}),
     ("ExtractField$Value", ABC, {"field": "no"}),
@@ -218,7 +218,7 @@ DIFFERENT: dict[tuple[str, str], tuple[str, str]] = {
     ("MaskField$Value", "fields=no"): ("unknown field 'no'", COLUMNS),
     ("Cast$Value", "spec=no:int32"): ("unknown field 'no'", COLUMNS),
 }
-"""What ours makes of a case, by its transform and its only field, or its setting, where that is not what Connect does; and why."""
+"""Our results that differ from Connect's, with the reason, by transform and its only field or setting."""
 
 
 def difference(case: Case) -> str | None:
@@ -229,7 +229,7 @@ def difference(case: Case) -> str | None:
 
 @pytest.fixture(scope="module")
 def connect() -> dict[str, dict[str, Any]]:
-    """What Connect makes of each case, by its name."""
+    """Run all cases in Connect and return the results by case name."""
     apache_kafka.fetch()
     asked = [
         {
@@ -259,7 +259,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 def ours(spark: SparkSession, case: Case) -> dict[str, Any]:
-    """What our step makes of it, in the form in which Connect's is told."""
+    """Run a case with our transform and return the result in the form of Connect's results."""
     kind, fields, config = case
     frame = rows(spark, ", ".join(one.sql() for one in fields), beside=RECORD)
     try:
@@ -267,7 +267,7 @@ def ours(spark: SparkSession, case: Case) -> dict[str, Any]:
             predicate = {"type": kind.removeprefix("predicates."), **config}
             return {"holds": not after(frame, {"type": "Filter", "predicate": "p"}, p=predicate).collect()}
         result = after(frame, {"type": kind, **config})
-        found = {name: plain(one) for name, one in value(result).items()}
+        found = {name: to_json_form(one) for name, one in value(result).items()}
         tombstone = bool(of(result, "_tombstone"))
         headers = [[one["key"], read(one["value"])] for one in of(result, "_headers")]
     except OttlaError as error:
@@ -275,13 +275,13 @@ def ours(spark: SparkSession, case: Case) -> dict[str, Any]:
     except Exception as error:
         return {"error": str(error).splitlines()[0]}
     whole = None if tombstone else found["value"] if list(found) == ["value"] else found
-    return {"topic": of(result, "_topic"), "key": plain(of(result, "_key")), "value": whole, "headers": headers}
+    return {"topic": of(result, "_topic"), "key": to_json_form(of(result, "_key")), "value": whole, "headers": headers}
 
 
-def plain(one: Any) -> Any:
-    """As Connect's converter writes it."""
+def to_json_form(one: Any) -> Any:
+    """Convert a value to the form of Connect's JsonConverter."""
     if isinstance(one, dict):
-        return {name: plain(inner) for name, inner in one.items()}
+        return {name: to_json_form(inner) for name, inner in one.items()}
     if isinstance(one, datetime.datetime):
         return round(one.replace(tzinfo=datetime.UTC).timestamp() * 1000)
     if isinstance(one, datetime.date):
@@ -290,7 +290,7 @@ def plain(one: Any) -> Any:
 
 
 def read(data: bytes) -> Any:
-    """A header, which with us is text: the number that it says, where it says one."""
+    """Decode a header. Ours is text, so a numeric text becomes a number."""
     try:
         return json.loads(data)
     except ValueError:
@@ -298,12 +298,12 @@ def read(data: bytes) -> Any:
 
 
 def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Errors are each in the words of its side."""
+    """True if the results are equal, or both are errors. Their texts differ."""
     return ("error" in one) == ("error" in other) and ("error" in one or one == other)
 
 
 @pytest.mark.parametrize("case", CASES, ids=name_of)
-def test_a_transform_does_what_kafka_connect_s_does(
+def test_a_transform_has_the_same_result_as_kafka_connects(
     spark: SparkSession, connect: dict[str, dict[str, Any]], case: Case
 ) -> None:
     found, expected = ours(spark, case), connect[name_of(case)]

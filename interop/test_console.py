@@ -1,4 +1,4 @@
-"""The console of an Apache Kafka."""
+"""The console at an Apache Kafka broker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kafka's own tools, asking a controller of ours by `--bootstrap-controller`."""
+"""Kafka's own tools at a controller of ours, by `--bootstrap-controller`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def controller(tmp_path: Path) -> Iterator[Place]:
         yield place
 
 
-def test_a_controller_is_asked_and_told_by_kafkas_tools(controller: Place) -> None:
+def test_kafkas_tools_read_and_change_the_cluster_through_a_controller(controller: Place) -> None:
     rival.fetch()
     at = "--bootstrap-controller", controller.address
     with Tools() as tools:
@@ -43,7 +43,7 @@ def test_a_controller_is_asked_and_told_by_kafkas_tools(controller: Place) -> No
         assert "Feature: metadata.version" in features
 
 
-def test_elr_is_switched_off_and_on_by_kafkas_tool(controller: Place) -> None:
+def test_elr_is_disabled_and_enabled_by_kafkas_tool(controller: Place) -> None:
     rival.fetch()
     at, feature = ("--bootstrap-controller", controller.address), "eligible.leader.replicas.version"
     with Tools() as tools:

@@ -1,4 +1,4 @@
-"""A broker of three that coordinates a transaction, and is cut off from the others while clients reach it still."""
+"""The coordinator of a transaction is partitioned from the other two brokers, but clients still reach it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ ID = "cut"
 
 @pytest.mark.long
 @pytest.mark.behaviour("B4", "P3")
-def test_transactions_whose_coordinator_is_cut_off_are_whole_whatever_it_says() -> None:
-    """It takes itself for the coordinator, as Kafka's does, and clients reach it: so it may tell a producer that its transaction has not begun.
+def test_transactions_of_a_partitioned_coordinator_are_atomic() -> None:
+    """No transaction becomes visible in part, although the partitioned broker still acts as the coordinator.
 
-    For the producer that is the end, as for Java's; the program makes another, and looks what of the last transaction is there.
+    Like Kafka's, it accepts requests, and clients can reach it, so it may respond that it knows no open transaction.
+    That is fatal for the producer, as for Java's. The test then creates another producer and checks the records of the
+    last transaction.
     """
     committed = 0
     with Cluster() as cluster, Admin(cluster.client_settings()) as admin:
@@ -33,7 +35,7 @@ def test_transactions_whose_coordinator_is_cut_off_are_whole_whatever_it_says() 
             cut_off = coordinator_of_complete(admin, ID)
             cluster.partition_off(cut_off)
             with suppress(InvalidTxnStateError, ProducerFencedError, KafkaTimeoutError):
-                for committed in (1, 2):  # so many are acknowledged, and this one may be
+                for committed in (1, 2):  # this many are acknowledged, and the current one may be
                     commit(producer, committed, 10)
                 committed = 3
             cluster.heal()
@@ -41,7 +43,7 @@ def test_transactions_whose_coordinator_is_cut_off_are_whole_whatever_it_says() 
         with Admin(bootstrap_servers=",".join(others)) as beside:
             eventually(lambda: all(in_sync(beside, topic) == {1, 2, 3} for topic in TOPICS))
         numbers = [b"%d" % number for number in range(4)]
-        with transactional(cluster) as producer:  # what is open is aborted
+        with transactional(cluster) as producer:  # this aborts the open transaction
             found = committed_in(cluster, TOPICS[0])
             assert found in (numbers[:committed], numbers[: committed + 1])
             assert committed_in(cluster, TOPICS[1]) == found
@@ -52,12 +54,15 @@ def test_transactions_whose_coordinator_is_cut_off_are_whole_whatever_it_says() 
 
 
 SOON_SECONDS = 20.0
-"""A question to a broker that does not answer is given up after 30."""
+"""A request to a broker that does not respond times out after 30 seconds."""
 
 
 @pytest.mark.behaviour("B4")
-def test_a_committed_transaction_is_read_soon_though_the_leader_that_was_sent_its_end_is_cut_off() -> None:
-    """The coordinator alone has what it decides, so the end is on its way to the leader when nothing comes to it any more."""
+def test_a_committed_transaction_is_read_soon_after_the_leader_with_its_marker_is_partitioned() -> None:
+    """The marker is already sent to the leader when the leader is partitioned.
+
+    Only the coordinator has the decision.
+    """
     with Cluster(transaction_state_log_replication_factor=1, transaction_state_log_min_isr=1) as cluster:
         with Admin(cluster.client_settings()) as admin, transactional(cluster) as producer:
             coordinator = admin.describe_transactions([ID])[ID].coordinator_id
@@ -79,7 +84,7 @@ def test_a_committed_transaction_is_read_soon_though_the_leader_that_was_sent_it
 
 
 def coordinator_of_complete(admin: Admin, transactional_id: str) -> int:
-    """Who coordinates, once the markers of the last transaction are written."""
+    """Return the coordinator's node id once the markers of the last transaction are written."""
 
     def description() -> TransactionDescription:
         return admin.describe_transactions([transactional_id])[transactional_id]
@@ -89,14 +94,14 @@ def coordinator_of_complete(admin: Admin, transactional_id: str) -> int:
 
 
 def transactional(cluster: Cluster) -> Producer:
-    """That waits for nobody for long, ready to begin."""
+    """Return an initialized producer with short timeouts."""
     producer = Producer(cluster.client_settings(), transactional_id=ID, request_timeout_ms=2000)
     producer.init_transactions(60)
     return producer
 
 
 def commit(producer: Producer, number: int, timeout: float) -> None:
-    """A number in all topics at once, if need be again."""
+    """Write a number to all topics in one transaction, and retry after an abort."""
     while True:
         producer.begin_transaction()
         try:
@@ -110,7 +115,7 @@ def commit(producer: Producer, number: int, timeout: float) -> None:
 
 
 def committed_in(cluster: Cluster, topic: str) -> list[bytes]:
-    """Up to where the log is committed now, where no transaction is open."""
+    """Read the committed records up to the end of the log. No transaction may be open."""
     place = TopicPartition(topic, 0)
     with Admin(cluster.client_settings()) as admin:
         end = admin.list_offsets({place: LATEST})[place].offset

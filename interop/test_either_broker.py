@@ -1,4 +1,4 @@
-"""Our clients and our command line do the same at our broker and at Apache Kafka."""
+"""Our clients and our command line have the same results at our broker and at Apache Kafka."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def fill(address: str, topic: str, count: int) -> None:
             producer.send(topic, b"%d" % i, partition=0, timestamp=START + 10 * i)
 
 
-def test_topics_come_and_go(any_broker: str) -> None:
+def test_topics_are_created_and_deleted(any_broker: str) -> None:
     name = f"managed-{uuid.uuid4().hex[:8]}"
     with Admin(bootstrap_servers=any_broker) as admin:
         admin.create_topics([NewTopic(name, 3, configs={"retention.ms": "3600000"})])
@@ -48,7 +48,7 @@ def test_topics_come_and_go(any_broker: str) -> None:
         wait_for(lambda: name not in admin.list_topics(), "and that it is gone")
 
 
-def test_refusals_are_the_same(any_broker: str, fresh_topic: NewTopicName) -> None:
+def test_errors_are_the_same(any_broker: str, fresh_topic: NewTopicName) -> None:
     topic = fresh_topic(any_broker)
     with Admin(bootstrap_servers=any_broker) as admin:
         with pytest.raises(TopicAlreadyExistsError):
@@ -68,7 +68,7 @@ def test_refusals_are_the_same(any_broker: str, fresh_topic: NewTopicName) -> No
         assert f"{topic}-2" not in admin.list_topics()
 
 
-def test_partitions_grow_are_emptied_and_found_on_the_disk(any_broker: str, fresh_topic: NewTopicName) -> None:
+def test_partitions_are_added_emptied_and_listed_by_directory(any_broker: str, fresh_topic: NewTopicName) -> None:
     topic = fresh_topic(any_broker)
     fill(any_broker, topic, 10)
     first = TopicPartition(topic, 0)
@@ -97,10 +97,10 @@ def test_partitions_grow_are_emptied_and_found_on_the_disk(any_broker: str, fres
 
 
 CHANGES = frozenset({"create", "alter", "describe", "describe-configs", "alter-configs"})
-"""What may be done with topics and with the cluster alike."""
+"""The operations that both topics and the cluster have."""
 
 
-def test_what_one_may_do_is_told(any_broker: str, fresh_topic: NewTopicName) -> None:
+def test_authorized_operations_are_described(any_broker: str, fresh_topic: NewTopicName) -> None:
     topic = fresh_topic(any_broker)
     with Admin(bootstrap_servers=any_broker) as admin:
         of_topic = admin.describe_topics([topic], include_authorized_operations=True)[topic].authorized_operations
@@ -109,7 +109,7 @@ def test_what_one_may_do_is_told(any_broker: str, fresh_topic: NewTopicName) -> 
     assert of_cluster == CHANGES | {"cluster-action", "idempotent-write"}
 
 
-def test_a_cluster_its_quorum_and_its_features_are_told(any_broker: str, fresh_topic: NewTopicName) -> None:
+def test_a_cluster_its_quorum_and_its_features_are_described(any_broker: str, fresh_topic: NewTopicName) -> None:
     topic = fresh_topic(any_broker)
     with Admin(bootstrap_servers=any_broker) as admin:
         cluster = admin.describe_cluster()
@@ -117,7 +117,8 @@ def test_a_cluster_its_quorum_and_its_features_are_told(any_broker: str, fresh_t
         assert (len(str(cluster.cluster_id)), cluster.controller) == (22, cluster.nodes[0])
         quorum = admin.describe_metadata_quorum()
         assert (quorum.leader_id, [each.replica_id for each in quorum.voters]) == (broker, [broker])
-        assert quorum.nodes[broker][0].host == "127.0.0.1"
+        hosts = [listener.host for listener in quorum.nodes[broker]]
+        assert hosts in (["127.0.0.1"], []), "the only voter of ours has no listener for controllers"
         features = admin.describe_features()
         level = features.finalized_features["transaction.version"].max_version_level
         assert level == features.supported_features["transaction.version"].max_version
@@ -140,7 +141,7 @@ def reader_of(address: str, group: str) -> Consumer[bytes, bytes]:
     return Consumer(bootstrap_servers=address, group_id=group, group_instance_id="i")
 
 
-def test_members_and_producers_are_sent_away(any_broker: str, fresh_topic: NewTopicName) -> None:
+def test_members_are_removed_and_producers_are_fenced(any_broker: str, fresh_topic: NewTopicName) -> None:
     topic = fresh_topic(any_broker)
     writer = Producer(bootstrap_servers=any_broker, transactional_id=topic)
     with Admin(bootstrap_servers=any_broker) as admin, reader_of(any_broker, topic) as consumer:
@@ -163,7 +164,7 @@ def test_members_and_producers_are_sent_away(any_broker: str, fresh_topic: NewTo
     writer.close(0)
 
 
-def test_a_record_that_is_too_large_for_its_topic_is_refused(any_broker: str) -> None:
+def test_a_record_that_is_too_large_for_its_topic_is_rejected(any_broker: str) -> None:
     topic = f"small-{uuid.uuid4().hex[:8]}"
     with Admin(bootstrap_servers=any_broker) as admin:
         admin.create_topics([NewTopic(topic, 1, configs={"max.message.bytes": "1000"})])
@@ -204,7 +205,7 @@ def test_positions_are_found_by_offset_and_by_time(any_broker: str, fresh_topic:
             list(consumer)  # reads without end
 
 
-def test_a_hundred_thousand_rows_cross_as_columns(any_broker: str) -> None:
+def test_a_hundred_thousand_rows_are_written_and_read_as_columns(any_broker: str) -> None:
     topic, partitions, count = f"columns-{uuid.uuid4().hex[:8]}", 4, 100_000
     with Admin(bootstrap_servers=any_broker) as admin:
         admin.create_topics([NewTopic(topic, partitions)])
@@ -229,7 +230,7 @@ def test_a_hundred_thousand_rows_cross_as_columns(any_broker: str) -> None:
     assert homes["partition_count_distinct"].unique().to_pylist() == [1]
 
 
-def test_asking_for_a_topic_makes_it(any_broker: str) -> None:
+def test_a_metadata_request_creates_the_topic(any_broker: str) -> None:
     topic = f"asked-for-{uuid.uuid4().hex[:8]}"
     with Producer(bootstrap_servers=any_broker) as producer:
         assert producer.send(topic, b"x").result(PATIENCE).offset == 0

@@ -1,4 +1,4 @@
-"""Other people's transactional clients on our broker: exactly once, counted, with processes killed on both sides."""
+"""Foreign transactional clients on our broker: lost and repeated records are counted while both sides are killed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def stage(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stage]:
     stage.close()
 
 
-def test_what_a_processor_of_another_client_does_is_there_exactly_once_whoever_is_killed(stage: Stage) -> None:
+def test_records_of_a_foreign_processor_are_there_exactly_once_after_kills_on_both_sides(stage: Stage) -> None:
     for part, kill in enumerate((stage.kill_processor, stage.kill_broker, stage.kill_processor), 1):
         stage.until(lambda part=part: stage.committed() >= part * RECORDS // 5)  # type: ignore[misc]
         kill()

@@ -1,4 +1,4 @@
-"""The fetch side of our consumer at both brokers: sessions, and what transactions leave to be read."""
+"""Fetching with our consumer at both brokers: fetch sessions, and the visible records of transactions."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ PARTITIONS = 12
 
 
 def read(consumer: Consumer, count: int) -> list[str]:
-    """The values of that many records, sorted; fewer when no more come within a while."""
+    """Read `count` records and return their values, sorted. Returns fewer if no more arrive before a timeout."""
     values: list[str] = []
     while len(values) < count and (records := consumer.poll(PATIENCE)):
         values += [(record.value or b"").decode() for record in records]
     return sorted(values)
 
 
-def test_a_session_goes_on_from_answer_to_answer(any_broker: str, fresh_topic: NewTopicName) -> None:
+def test_a_fetch_session_continues_over_many_responses(any_broker: str, fresh_topic: NewTopicName) -> None:
     topic = f"many-{fresh_topic(any_broker)}"
     with Admin(bootstrap_servers=any_broker) as admin:
         admin.create_topics([NewTopic(topic, PARTITIONS)])
@@ -42,7 +42,7 @@ def test_a_session_goes_on_from_answer_to_answer(any_broker: str, fresh_topic: N
 
 
 @pytest.mark.parametrize("version", [4, 5, 7, 11, 12])
-def test_a_fetch_outside_of_the_log_is_answered_with_kafkas_bytes(
+def test_a_fetch_outside_of_the_log_receives_the_same_bytes_as_from_kafka(
     ottla_broker: str, apache_kafka: str, version: int
 ) -> None:
     answers = [outside(address, version) for address in (ottla_broker, apache_kafka)]
@@ -50,7 +50,7 @@ def test_a_fetch_outside_of_the_log_is_answered_with_kafkas_bytes(
 
 
 def outside(address: str, version: int) -> list[bytes]:
-    """What is answered, but for the correlation id, below the log's start, behind its end and nowhere near it."""
+    """Fetch below the log start, at its end and far beyond, and return the responses without correlation ids."""
     topic = f"outside-{version}"
     with Admin(bootstrap_servers=address) as admin:
         admin.create_topics([NewTopic(topic, 1)])
@@ -69,7 +69,7 @@ def outside(address: str, version: int) -> list[bytes]:
 
 @pytest.fixture(scope="module")
 def transactions(apache_kafka: str, fresh_topic: NewTopicName) -> Iterator[tuple[str, str]]:
-    """A broker and a topic with a committed, an aborted, a committed and an open transaction, two records each."""
+    """A broker and a topic with a committed, an aborted, a committed and an open transaction, of two records each."""
     topic = fresh_topic(apache_kafka)
     producer = ConfluentProducer({"bootstrap.servers": apache_kafka, "transactional.id": topic, "linger.ms": 0})
     producer.init_transactions(PATIENCE)
@@ -93,13 +93,13 @@ SEEN = {
     "read_committed": (["0a", "0b", "2a", "2b"], 9),
     "read_uncommitted": (["0a", "0b", "1a", "1b", "2a", "2b", "3a", "3b"], 11),
 }
-"""What is seen, and the position after it: each finished transaction ends with a marker that has an offset too."""
+"""The visible values, and the position after them. A transaction ends with a marker, which has an offset of its own."""
 
 
 @pytest.mark.behaviour("C20")
 @pytest.mark.parametrize("isolation_level", SEEN)
 @pytest.mark.parametrize("face", ["records", "columns"])
-def test_isolation_decides_which_transactions_are_seen(
+def test_the_isolation_level_selects_the_visible_transactions(
     transactions: tuple[str, str], isolation_level: str, face: str
 ) -> None:
     address, topic = transactions

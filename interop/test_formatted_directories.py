@@ -1,4 +1,4 @@
-"""What a new cluster begins with: told to our tool for a node of Kafka's, and to Kafka's for one of ours."""
+"""Format a new cluster with our tool for a node of Kafka's, and with Kafka's tool for a node of ours."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def kafka_is_there() -> None:
 
 
 def assert_begun_so(address: str) -> None:
-    """The users and the features are there."""
+    """Check the users and the feature levels."""
     with Admin(bootstrap_servers=address) as admin:
         assert admin.describe_user_scram_credentials() == USERS
         levels = admin.describe_features().finalized_features
@@ -44,7 +44,7 @@ def format_by_ours(place: Place, how: Sequence[str]) -> None:
     assert made.output == f"formatted {place.data} for node {place.node_id} of cluster {CLUSTER}\n"
 
 
-def test_kafkas_node_begins_with_what_our_tool_was_told(tmp_path: Path) -> None:
+def test_kafkas_node_starts_with_the_users_and_features_of_our_tool(tmp_path: Path) -> None:
     (host,) = new_hosts(1)
     kafka = KafkaPlace(tmp_path, 1, host)
     format_by_ours(kafka, TOLD)
@@ -58,7 +58,7 @@ def test_kafkas_node_begins_with_what_our_tool_was_told(tmp_path: Path) -> None:
         kafka.kill()
 
 
-def test_our_nodes_begin_with_what_kafkas_tool_was_told(tmp_path: Path) -> None:
+def test_our_nodes_start_with_the_users_and_features_of_kafkas_tool(tmp_path: Path) -> None:
     hosts = new_hosts(2)
     KafkaPlace(tmp_path, 1, hosts[0]).format_as(*TOLD)
     controller = Place(tmp_path, 1, hosts[0])

@@ -1,4 +1,4 @@
-"""Franz-go at our broker."""
+"""The Go client franz-go at our broker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RUN_SECONDS = 60.0
 
 @pytest.fixture(scope="module")
 def program() -> Path:
-    """The compiled client."""
+    """The path of the compiled client."""
     if why := franz_go.missing():
         pytest.skip(why)
     return franz_go.PROGRAM

@@ -1,4 +1,4 @@
-"""`ottla groups` and `ottla transactions` beside Kafka's own tools, at our broker and at Apache Kafka: the same tables."""
+"""`ottla groups` and `ottla transactions` print the same tables as Kafka's tools, at both brokers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TRANSACTIONS = "TransactionsCommand"
 PATIENCE = 30.0
 Table = list[list[str]]
 REMARKS = ("Consumer", "Warn:")
-"""How lines of Kafka's tool begin that are no rows."""
+"""The first words of lines in the output of Kafka's tool that are no rows."""
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def tools() -> Iterator[Tools]:
 
 @pytest.fixture
 def topic(any_broker: str) -> str:
-    """A topic of three partitions with ten records each, a second apart."""
+    """A topic of three partitions with ten records each, one per second."""
     name = f"topic-{uuid.uuid4().hex[:8]}"
     with Admin(bootstrap_servers=any_broker) as admin, Producer(bootstrap_servers=any_broker) as producer:
         admin.create_topics([NewTopic(name, 3, 1, configs={"retention.ms": "-1"})])  # the records are of 2023
@@ -46,7 +46,7 @@ def group() -> str:
 
 @pytest.fixture
 def left(any_broker: str, group: str, topic: str) -> str:
-    """A group without members, with two offsets."""
+    """A group without members, with two committed offsets."""
     with Admin(bootstrap_servers=any_broker) as admin:
         admin.alter_consumer_group_offsets(group, {TopicPartition(topic, 0): 4, TopicPartition(topic, 2): 9})
     return group
@@ -54,7 +54,7 @@ def left(any_broker: str, group: str, topic: str) -> str:
 
 @pytest.fixture
 def members(any_broker: str, group: str, topic: str) -> Iterator[str]:
-    """A group of two members, one of them static, with offsets."""
+    """A group with offsets and two members, one of them static."""
     made = [
         Consumer(
             bootstrap_servers=any_broker,
@@ -79,7 +79,7 @@ def members(any_broker: str, group: str, topic: str) -> Iterator[str]:
 
 
 def ours(*words: object) -> Table:
-    """What our command prints on standard output, in cells."""
+    """Run our command and return the table on its standard output, as cells."""
     command = [sys.executable, "-m", "ottla.cli.main", *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
@@ -87,14 +87,14 @@ def ours(*words: object) -> Table:
 
 
 def theirs(tools: Tools, name: str, *words: object) -> Table:
-    """What Kafka's tool says, in cells; its remarks are left out, which ours says on standard error."""
+    """Run Kafka's tool and return its table as cells, without remarks. Our command prints remarks to standard error."""
     said = tools.run(name, *words)
     assert said.status == 0, said.text
     return cells(said.text)
 
 
 def cells(text: str) -> Table:
-    """Rows of cells, without what is not there: an empty cell, `None` or a dash."""
+    """Normalize rows of cells: an empty cell, `None` and a dash all mean a missing value."""
     lines = [[cell for cell in line.split() if cell not in ("-", "None")] for line in text.splitlines()]
     return [line for line in lines if line and line[0] not in REMARKS]
 
@@ -113,7 +113,7 @@ def in_order(table: Table) -> Table:
     ],
     ids=["offsets", "verbose", "members", "state"],
 )
-def test_groups_at_work_are_described_alike(
+def test_active_groups_are_described_equally(
     tools: Tools, any_broker: str, members: str, our_words: list[str], their_words: list[str]
 ) -> None:
     at = ("--bootstrap-server", any_broker)
@@ -121,7 +121,7 @@ def test_groups_at_work_are_described_alike(
     assert in_order(mine) == in_order(theirs(tools, GROUPS, *at, "--describe", "--group", members, *their_words))
 
 
-def test_groups_without_members_are_described_and_listed_alike(tools: Tools, any_broker: str, left: str) -> None:
+def test_groups_without_members_are_described_and_listed_equally(tools: Tools, any_broker: str, left: str) -> None:
     at = ("--bootstrap-server", any_broker)
     mine = ours("groups", "describe", left, *at)
     assert in_order(mine) == in_order(theirs(tools, GROUPS, *at, "--describe", "--group", left))
@@ -144,7 +144,7 @@ def test_groups_without_members_are_described_and_listed_alike(tools: Tools, any
         "--by-duration PT1H",
     ],
 )
-def test_offsets_are_moved_alike(tools: Tools, any_broker: str, left: str, topic: str, way: str) -> None:
+def test_offsets_are_reset_equally(tools: Tools, any_broker: str, left: str, topic: str, way: str) -> None:
     at = ("--bootstrap-server", any_broker)
     mine = ours("groups", "reset-offsets", left, "--topic", topic, *way.split(), "--dry-run", *at)
     said = theirs(tools, GROUPS, *at, "--reset-offsets", "--group", left, "--topic", topic, *way.split(), "--dry-run")
@@ -159,7 +159,7 @@ def test_an_export_of_one_is_read_by_the_other(tools: Tools, any_broker: str, le
     assert sorted(line[0].replace('"', "") for line in mine) == sorted(line[0].replace('"', "") for line in said)
 
 
-def test_what_ours_forgets_of_a_group_theirs_no_longer_tells_and_the_other_way_round(
+def test_offsets_and_groups_that_one_tool_deletes_are_not_listed_by_the_other(
     tools: Tools, any_broker: str, left: str, topic: str
 ) -> None:
     at = ("--bootstrap-server", any_broker)
@@ -171,7 +171,7 @@ def test_what_ours_forgets_of_a_group_theirs_no_longer_tells_and_the_other_way_r
         assert admin.list_consumer_group_offsets(left) == {}
 
 
-def test_transactions_are_told_alike(tools: Tools, any_broker: str, topic: str) -> None:
+def test_transactions_are_described_equally(tools: Tools, any_broker: str, topic: str) -> None:
     at = ("--bootstrap-server", any_broker)
     name = f"tx-{uuid.uuid4().hex[:8]}"
     producer = ck.Producer({"bootstrap.servers": any_broker, "transactional.id": name})
@@ -192,7 +192,7 @@ def test_transactions_are_told_alike(tools: Tools, any_broker: str, topic: str) 
     producer.abort_transaction(PATIENCE)
 
 
-def test_a_share_group_is_said_to_be_one(
+def test_a_share_group_is_reported_as_one(
     tools: Tools, apache_kafka: str, group: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     at = ("--bootstrap-server", apache_kafka)

@@ -1,4 +1,4 @@
-"""Groups of other people's consumers on our broker, with processes killed on both sides, and Kafka's tools on them."""
+"""Groups of foreign consumers on our broker while both sides are killed, and Kafka's tools for these groups."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PARTITIONS = 4
 
 
 class MemberProcess:
-    """A consumer in a process of its own."""
+    """A consumer in a separate process."""
 
     def __init__(self, client: str, address: str, topic: str, group: str) -> None:
         command = [sys.executable, "-m", "interop.group_member", client, address, topic, group]
@@ -57,7 +57,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def shared(members: list[MemberProcess]) -> bool:
-    """Whether each partition has one owner, and nobody goes without."""
+    """True if each partition has one owner and every member owns at least one."""
     owned = [each for member in members for each in member.owned]
     return sorted(owned) == list(range(PARTITIONS)) and all(member.owned for member in members)
 
@@ -105,7 +105,7 @@ def test_partitions_move_when_a_member_or_the_coordinator_is_killed(
 
 
 def lag(address: str) -> int:
-    """Records of `t` that the group has not committed yet."""
+    """Return the number of records of `t` that the group has not committed yet."""
     from confluent_kafka import Consumer, TopicPartition
 
     consumer = Consumer({"bootstrap.servers": address, "group.id": "g"})
@@ -212,7 +212,7 @@ def test_members_of_both_protocols_share_and_survive_each_other(tmp_path: Path, 
     broker.close()
     undo.enter_context(Broker(tmp_path, listen=address, process=True, **settings))
     until(lambda: shared([old, new, other]))
-    new.kill()  # nobody says goodbye: the group is a classic one again when its session has ended
+    new.kill()  # no member sends a LeaveGroup: the group is a classic one again when the session expires
     until(lambda: shared([old, other]))
     newer = member("confluent_848")
     until(lambda: shared([old, other, newer]))

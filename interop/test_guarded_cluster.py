@@ -1,4 +1,4 @@
-"""A broker of Apache Kafka's and one of ours under a controller of ours that asks for certificates and keeps rules."""
+"""A broker of Apache Kafka and one of ours, under a controller of ours that requires certificates and enforces ACLs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from interop.kafka_places import KafkaPlace
+from interop.kafka_places import KAFKA_RELEASE, KafkaPlace
 from interop.kafka_tools import tool
 from ottla import Admin, NewTopic
 from ottla.errors import ErrorCode, KafkaError, OttlaError
@@ -25,7 +25,7 @@ KAFKAS, OURS = 101, 102
 
 
 def guarded(authority: Authority) -> dict[str, str]:
-    """Settings of all nodes: certificates towards controllers, names and passwords towards brokers."""
+    """Return the settings of all nodes: TLS client certificates for controllers, passwords for brokers."""
     made = authority.certificate()
     shown = {
         "keystore.type": "PEM",
@@ -46,7 +46,7 @@ def guarded(authority: Authority) -> dict[str, str]:
     }
 
 
-def of_broker(host: str) -> dict[str, str]:
+def broker_settings(host: str) -> dict[str, str]:
     return {
         "process.roles": "broker",
         "listeners": f"CLIENTS://{host}:{PORT}",
@@ -70,18 +70,18 @@ def client(address: str, name: str, password: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
-    """Where Kafka's is reached, and where ours is."""
+    """The address of Kafka's broker and the address of ours."""
     rival.fetch()
     folder = tmp_path_factory.mktemp("guarded")
     settings, hosts = guarded(Authority(folder)), new_hosts(3)
     controller = Place(folder, 1, hosts[0])
     controller.settings |= settings
     controller.write()
-    controller.format([controller.voter])
+    controller.format([controller.voter], KAFKA_RELEASE)
     kafka = KafkaPlace(folder, KAFKAS, hosts[1], [controller])
     ours = BrokerPlace(folder, OURS, hosts[2], [controller])
     for broker, host in ((kafka, hosts[1]), (ours, hosts[2])):
-        broker.settings |= settings | of_broker(host)
+        broker.settings |= settings | broker_settings(host)
         broker.write()
     kafka.settings.pop("cordoned.log.dirs")
     kafka.write()
@@ -114,7 +114,7 @@ def may_make(admin: Admin, name: str) -> bool:
     return code_of(lambda: make(admin, name)) in (0, ErrorCode.TOPIC_ALREADY_EXISTS)
 
 
-def test_clients_may_the_same_through_kafkas_broker_and_through_ours(brokers: list[str], tmp_path: Path) -> None:
+def test_clients_have_the_same_rights_at_kafkas_broker_and_at_ours(brokers: list[str], tmp_path: Path) -> None:
     login = tmp_path / "admin.properties"
     login.write_text(
         "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"

@@ -1,4 +1,4 @@
-"""Idempotent producers that lose the answers to what was appended, and Kafka's tool on what the broker remembers."""
+"""Idempotent producers that lose the responses to appended batches, and Kafka's tool for the producer state."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ VALUES = [b"%d" % number for number in range(50)]
 
 
 class Cutter:
-    """A proxy that cuts a connection once the broker has answered a produce request, and keeps the answer."""
+    """A proxy that cuts a connection after a produce response has arrived, and discards the response."""
 
     def __init__(self, cuts: int) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -44,7 +44,7 @@ class Cutter:
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
-        """A request, its answer, the next request: what is sent ahead waits in the socket."""
+        """Forward one request and its response at a time. Pipelined requests wait in the socket."""
         try:
             with client, socket.create_connection(self.target) as broker:
                 while (request := frame(client)) is not None:
@@ -63,7 +63,7 @@ class Cutter:
 
 
 def frame(source: socket.socket) -> bytes | None:
-    """The next frame with its length; None at the end."""
+    """Read the next frame with its length. Returns None at the end."""
     head = source.recv(4, socket.MSG_WAITALL)
     if len(head) < 4:
         return None
@@ -79,7 +79,7 @@ def cutter() -> Iterator[Cutter]:
 
 @pytest.fixture
 def broker(tmp_path: Path, cutter: Cutter) -> Iterator[Broker]:
-    """A broker of which clients know no other address than the proxy's."""
+    """A broker with the proxy's address as its only advertised listener."""
     with Broker(tmp_path / "data", advertised_listeners=f"127.0.0.1:{cutter.port}") as broker:
         host, _, port = broker.bootstrap_servers.rpartition(":")
         cutter.target = (host, int(port))
@@ -129,7 +129,7 @@ def by_java(address: str) -> list[int]:
 
 
 @pytest.mark.parametrize("produce_by", [by_confluent, by_kafka_python, by_aiokafka, by_java])
-def test_what_is_sent_again_after_a_lost_answer_is_kept_once_and_in_order(
+def test_batches_that_are_resent_after_a_lost_response_are_stored_once_and_in_order(
     broker: Broker, cutter: Cutter, produce_by: Callable[[str], list[int]]
 ) -> None:
     with Wire("{}:{}".format(*cutter.target)) as wire:
@@ -145,8 +145,8 @@ def test_what_is_sent_again_after_a_lost_answer_is_kept_once_and_in_order(
     assert values == VALUES
 
 
-def test_kafkas_tool_reads_what_is_remembered_of_producers_and_aborted_transactions(tmp_path: Path) -> None:
-    # Nobody told a coordinator of this transaction.
+def test_kafkas_tool_reads_producer_snapshots_and_aborted_transactions(tmp_path: Path) -> None:
+    # No coordinator knows this transaction.
     with (
         Broker(tmp_path, transaction_partition_verification_enable=False) as broker,
         Wire(broker.bootstrap_servers) as wire,
@@ -168,5 +168,5 @@ def test_kafkas_tool_reads_what_is_remembered_of_producers_and_aborted_transacti
 
 
 def abort(wire: Wire) -> None:
-    """End the transaction of producer 7."""
+    """Abort the transaction of producer id 7."""
     wire.ask(WriteTxnMarkersRequest([WritableTxnMarker(7, 1, False, [WritableTxnMarkerTopic("t", [0])], 4)]), 1)

@@ -1,4 +1,4 @@
-"""Java's producer in short transactions, whose batches are in flight while partitions are taken into the transaction (KIP-890)."""
+"""Java's producer in short transactions: batches are in flight while partitions are added (KIP-890)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from interop.kafka_places import BROKER_PORT, KafkaPlace, give_both_roles
+from interop.kafka_places import BROKER_PORT, KAFKA_RELEASE, KafkaPlace, give_both_roles
 from interop.kafka_tools import Tools
 from ottla import Admin, NewTopic, read_table
 from ottla.errors import OttlaError
@@ -20,14 +20,14 @@ from tests.cli.conftest import start
 OURS, KAFKAS = "ottla", "kafka"
 PARTITIONS = 6
 RECORDS = 20_000
-"""Of each transactional id."""
+"""The number of transactions per transactional id."""
 DELIVERY_MS = 60_000
-"""Then Java's producer gives a batch up that is refused again and again, and its transaction with it."""
+"""The delivery timeout of Java's producer. A batch that is rejected until then fails, and so does its transaction."""
 CLUSTERS = [
     pytest.param((OURS, OURS, OURS), 5, id="three of ours"),
     pytest.param((OURS, KAFKAS, OURS), 100, id="one of Kafka's between two of ours"),
 ]
-"""Who makes the nodes, and for how many milliseconds a transaction takes records."""
+"""The kind of cluster, and the time in milliseconds for which each transaction sends records."""
 NOT_OURS = ("--feature", "share.version=0", "--feature", "streams.version=0")
 COORDINATION = {
     "offsets.topic.replication.factor": "3",
@@ -38,10 +38,10 @@ COORDINATION = {
 
 
 class CombinedPlace(Place):
-    """A node of ours that is a controller and a broker."""
+    """A node of ours with both roles, controller and broker."""
 
     def start(self) -> None:
-        """In a process of its own, which may not be ready yet."""
+        """Start the process, without waiting until it is ready."""
         self.process = start("broker", "--config", self.file)
 
 
@@ -62,7 +62,7 @@ def running(folder: Path, makers: Sequence[str]) -> Iterator[str]:
         if isinstance(place, KafkaPlace):
             place.format_as(*NOT_OURS, "-I", voters)
         else:
-            place.format([each.voter for each in places])
+            place.format([each.voter for each in places], KAFKA_RELEASE)
     servers = ",".join(f"{host}:{BROKER_PORT}" for host in hosts)
     with ExitStack() as undo:
         for place in places:
@@ -81,7 +81,7 @@ def brokers(servers: str) -> int:
 
 
 def write(tools: Tools, servers: str, number: int, duration_ms: int) -> str:
-    """Have one transactional id write in transactions; return what is wrong, "" if all was committed."""
+    """Write transactions with one transactional id. Returns an error, or "" if all were committed."""
     words = ["--topic", "t", "--num-records", RECORDS, "--record-size", 200, "--throughput", -1]
     words += ["--transactional-id", f"id-{number}", "--transaction-duration-ms", duration_ms]
     properties = {"bootstrap.servers": servers, "delivery.timeout.ms": DELIVERY_MS, "transaction.timeout.ms": 600_000}
@@ -92,7 +92,7 @@ def write(tools: Tools, servers: str, number: int, duration_ms: int) -> str:
 
 
 def write_all(folder: Path, makers: Sequence[str], ids: int, duration_ms: int) -> None:
-    """Have one id after the other write, and count what is committed."""
+    """Write with each transactional id in turn, and count the committed records."""
     rival.fetch()
     with running(folder, makers) as servers, Admin(bootstrap_servers=servers) as admin, Tools() as tools:
         nodes = range(1, len(makers) + 1)
@@ -105,7 +105,7 @@ def write_all(folder: Path, makers: Sequence[str], ids: int, duration_ms: int) -
 
 
 @pytest.mark.parametrize(("makers", "duration_ms"), CLUSTERS)
-def test_no_batch_is_written_before_one_that_was_refused(
+def test_no_batch_is_written_before_an_earlier_rejected_one(
     tmp_path: Path, makers: Sequence[str], duration_ms: int
 ) -> None:
     write_all(tmp_path, makers, 8, duration_ms)
@@ -113,5 +113,5 @@ def test_no_batch_is_written_before_one_that_was_refused(
 
 @pytest.mark.long
 @pytest.mark.parametrize(("makers", "duration_ms"), CLUSTERS)
-def test_none_of_many_transactional_ids_stands_still(tmp_path: Path, makers: Sequence[str], duration_ms: int) -> None:
+def test_none_of_many_transactional_ids_is_blocked(tmp_path: Path, makers: Sequence[str], duration_ms: int) -> None:
     write_all(tmp_path, makers, 44, duration_ms)

@@ -1,4 +1,4 @@
-"""Kafka's own tools at our broker, and on the files that it keeps."""
+"""Kafka's own tools at our broker, and on its files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_topic_command_creates_lists_and_deletes(ottla_broker: str) -> None:
 
 @pytest.mark.behaviour("P8")
 @pytest.mark.parametrize("codec", CODECS)
-def test_console_producer_puts_keys_where_we_would(ottla_broker: str, codec: str) -> None:
+def test_console_producer_selects_the_same_partitions_for_keys(ottla_broker: str, codec: str) -> None:
     topic, partitions = f"keys-{codec}", 6
     with Admin(bootstrap_servers=ottla_broker) as admin:
         admin.create_topics([NewTopic(topic, partitions)])
@@ -63,7 +63,7 @@ def test_console_producer_puts_keys_where_we_would(ottla_broker: str, codec: str
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_console_consumer_reads_what_our_producer_wrote(
+def test_console_consumer_reads_the_records_of_our_producer(
     ottla_broker: str, fresh_topic: NewTopicName, codec: str
 ) -> None:
     topic = fresh_topic(ottla_broker)

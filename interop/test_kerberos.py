@@ -1,4 +1,4 @@
-"""Logins by Kerberos with a KDC of our own: our clients on Apache Kafka and on our broker, others' clients on our broker."""
+"""Kerberos logins with a KDC of the test: our clients at both brokers, foreign clients at our broker."""
 
 from __future__ import annotations
 
@@ -87,14 +87,12 @@ def ways(places: Places) -> dict[str, Settings]:
     "way",
     ["a line of Java's", "tickets of kinit's in a line", "the whole principal", "a keytab alone", "librdkafka's names"],
 )
-def test_each_way_to_say_who_logs_in_does(places: Places, which: str, way: str) -> None:
+def test_each_form_of_credentials_logs_in(places: Places, which: str, way: str) -> None:
     with Admin({**places.at(which), **ways(places)[way]}) as admin:
         admin.list_topics()
 
 
-def test_tickets_of_kinits_are_taken_where_nothing_else_is_said(
-    places: Places, which: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tickets_of_kinit_are_used_by_default(places: Places, which: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KRB5CCNAME", places.realm.tickets(places.alice, "alice", cache="default"))
     with Admin(places.at(which)) as admin:
         admin.list_topics()
@@ -117,9 +115,7 @@ def test_asyncio_works_too(places: Places, which: str) -> None:
     assert asyncio.run(asyncio.wait_for(there_and_back(), PATIENCE)) == b"one"
 
 
-def test_sessions_that_the_broker_ends_are_prolonged_amid_traffic(
-    places: Places, which: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_sessions_are_renewed_during_traffic(places: Places, which: str, caplog: pytest.LogCaptureFixture) -> None:
     settings, topic = places.by_keytab(which), fresh()
     with Producer(settings) as producer, Consumer(settings) as consumer:
         with Admin(settings) as admin:
@@ -157,22 +153,25 @@ def mistakes(places: Places) -> dict[str, tuple[Settings, str]]:
         "no ticket": (by(), "run kinit"),
         "a ticket that has ended": (
             by(sasl_jaas_config=f'{KRB5} useTicketCache=true ticketCache="{ended}";'),
-            "the ticket has expired; run kinit",
+            "the ticket has expired: run kinit",
         ),
-        "no such keytab": (by(sasl_kerberos_keytab="/nowhere/a.keytab"), "cannot be read: No such file"),
-        "a keytab that is none": (by(sasl_kerberos_keytab=f"{folder}/nonsense"), "is no file of keys"),
+        "no such keytab": (
+            by(sasl_kerberos_keytab="/nowhere/a.keytab"),
+            "No such file or directory; check sasl.kerberos.keytab",
+        ),
+        "a keytab that is none": (by(sasl_kerberos_keytab=f"{folder}/nonsense"), "is not a keytab"),
         "somebody who is not in the keytab": (
             by(sasl_kerberos_keytab=places.alice, sasl_kerberos_principal="bob"),
-            "has no key of bob; look with `klist -k",
+            "has no key of bob: check `klist -k",
         ),
         "somebody whom the KDC has forgotten": (
             by(sasl_kerberos_keytab=f"{folder}/ghost"),
-            "does not know who logs in",
+            "does not know the principal",
         ),
-        "keys that were changed": (by(sasl_kerberos_keytab=f"{folder}/changed"), "fetch its keys anew"),
+        "keys that were changed": (by(sasl_kerberos_keytab=f"{folder}/changed"), "create a new keytab"),
         "another service": (
             {**places.by_keytab("ottla"), "sasl.kerberos.service.name": "redpanda"},
-            "the KDC knows no redpanda/127.0.0.1",
+            "the KDC does not know redpanda/127.0.0.1",
         ),
     }
 
@@ -190,7 +189,7 @@ def mistakes(places: Places) -> dict[str, tuple[Settings, str]]:
         "another service",
     ],
 )
-def test_a_mistake_is_one_sentence_at_once(places: Places, mistake: str) -> None:
+def test_a_mistake_is_a_one_line_error_at_once(places: Places, mistake: str) -> None:
     settings, sentence = mistakes(places)[mistake]
     begun = time.monotonic()
     with Admin(settings) as admin, pytest.raises(AuthenticationError) as caught:
@@ -199,14 +198,14 @@ def test_a_mistake_is_one_sentence_at_once(places: Places, mistake: str) -> None
     assert sentence in str(caught.value)
 
 
-def test_a_kdc_that_is_not_there_is_said(places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_kdc_is_reported(places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = tmp_path / "krb5.conf"
     config.write_text(places.realm.config.read_text().replace(f":{places.realm.port}", ":1"))
     monkeypatch.setenv("KRB5_CONFIG", str(config))
-    with Admin(places.by_keytab("ottla")) as admin, pytest.raises(AuthenticationError, match="whether the KDC is up"):
+    with Admin(places.by_keytab("ottla")) as admin, pytest.raises(AuthenticationError, match="that the KDC runs"):
         admin.list_topics()
     config.write_text("")
-    with Admin(places.by_keytab("ottla")) as admin, pytest.raises(AuthenticationError, match="KRB5_CONFIG names"):
+    with Admin(places.by_keytab("ottla")) as admin, pytest.raises(AuthenticationError, match="the file of KRB5_CONFIG"):
         admin.list_topics()
 
 
@@ -217,7 +216,7 @@ def command(*arguments: str, where: Settings, given: str = "") -> subprocess.Com
     return subprocess.run(whole, input=given, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
-def test_the_command_line_logs_in_and_says_what_is_wrong(places: Places) -> None:
+def test_the_command_line_logs_in_and_reports_errors(places: Places) -> None:
     topic = fresh()
     assert command("topics", "create", topic, where=places.by_keytab("ottla")).returncode == 0
     assert command("produce", topic, where=places.by_keytab("ottla"), given="one\n").returncode == 0
@@ -227,7 +226,7 @@ def test_the_command_line_logs_in_and_says_what_is_wrong(places: Places) -> None
     assert "Traceback" not in wrong.stderr
 
 
-def test_a_loop_of_asyncio_goes_on_while_a_kdc_is_silent(
+def test_an_asyncio_loop_continues_while_a_kdc_does_not_respond(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with silent_port() as port:
@@ -253,7 +252,7 @@ def test_a_loop_of_asyncio_goes_on_while_a_kdc_is_silent(
 
 @contextmanager
 def silent_port() -> Iterator[int]:
-    """Takes what comes, by both ways, and says nothing."""
+    """A port that accepts TCP and UDP and never responds."""
     with (
         socket.socket(socket.AF_INET, socket.SOCK_STREAM) as stream,
         socket.socket(type=socket.SOCK_DGRAM) as datagrams,
@@ -264,7 +263,7 @@ def silent_port() -> Iterator[int]:
         yield stream.getsockname()[1]
 
 
-def test_a_ticket_of_kinits_is_renewed_before_its_end(places: Places) -> None:
+def test_a_ticket_of_kinit_is_renewed_before_it_expires(places: Places) -> None:
     cache = places.realm.tickets(places.alice, "alice", "-l", "6s", "-r", "1h", cache="renewed")
     line = f'{KRB5} useTicketCache=true ticketCache="{cache}";'
     with Admin(places.at("ottla", sasl_jaas_config=line)) as admin:
@@ -275,11 +274,11 @@ def test_a_ticket_of_kinits_is_renewed_before_its_end(places: Places) -> None:
         admin.list_topics()
 
 
-def test_who_logs_in_is_a_user_by_the_rules_and_may_do_what_that_one_may(places: Places) -> None:
+def test_a_principal_is_mapped_to_a_user_with_the_rights_of_that_user(places: Places) -> None:
     topic = fresh()
     keytab = places.realm.keytab("etl.keytab", "etl/nightly")
     with Admin(places.at("ottla", sasl_kerberos_keytab=keytab)) as admin:
-        admin.create_topics([NewTopic(topic, 1, 1)])  # as etl-nightly, who is one of super.users
+        admin.create_topics([NewTopic(topic, 1, 1)])  # as etl-nightly, which is one of super.users
     places.realm.add("mallory")
     stranger = places.at("ottla", sasl_kerberos_keytab=places.realm.keytab("mallory.keytab", "mallory"))
     with Admin(stranger) as admin, pytest.raises(KafkaError, match="AUTHORIZATION_FAILED"):
@@ -287,7 +286,7 @@ def test_who_logs_in_is_a_user_by_the_rules_and_may_do_what_that_one_may(places:
 
 
 def kcat_has_kerberos() -> bool:
-    """Whether it is there, was built with it, and the system has the part of Cyrus SASL that speaks it."""
+    """True if kcat is installed with SASL support and the system has the GSSAPI plugin of Cyrus SASL."""
     if shutil.which("kcat") is None or not list(Path("/usr/lib").glob("**/sasl2/libgssapiv2.so*")):
         return False
     return "sasl_gssapi" in subprocess.check_output(["kcat", "-X", "list"], text=True)
@@ -335,15 +334,13 @@ def test_kafkas_own_tools_log_in_to_our_broker(places: Places, tools: Tools, tmp
     assert topic in tools.run("TopicCommand", *where, "--list").text.split()
 
 
-def test_what_a_stranger_sends_for_a_ticket_is_refused_and_told_in_the_log(
-    places: Places, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_invalid_ticket_is_rejected_and_logged(places: Places, caplog: pytest.LogCaptureFixture) -> None:
     keytab = places.realm.folder / "kafka.keytab"
     with caplog.at_level(logging.WARNING), Broker(**in_process(str(keytab))) as broker:
         for sent, why in (
             (b"", "the first message is empty"),
-            (b"x" * 100, "Kerberos says: "),
-            (SPNEGO, "Kerberos says: "),
+            (b"x" * 100, "Kerberos failed: "),
+            (SPNEGO, "Kerberos failed: "),
         ):
             caplog.clear()
             with Wire(address_of(broker)) as wire:
@@ -357,7 +354,7 @@ def test_what_a_stranger_sends_for_a_ticket_is_refused_and_told_in_the_log(
 
 
 SPNEGO = bytes.fromhex("60280606 2b060105 0502a01e 301ca00e 300c060a 2b060104 01823702 020aa20a 04080011 22334455 6677")
-"""The beginning of a negotiation, which Kafka's protocol does not have."""
+"""The start of a GSSAPI negotiation without the framing of Kafka's protocol."""
 
 
 def in_process(keytab: str, principal: str = "*") -> dict[str, Any]:
@@ -373,12 +370,12 @@ def in_process(keytab: str, principal: str = "*") -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("keytab", "principal", "why"),
     [
-        ("nowhere", "*", "nowhere cannot be read: No such file or directory; look at keyTab"),
-        ("kdc.conf", "*", "is no file of keys; look at keyTab"),
-        ("kafka.keytab", "kafka/elsewhere", "look with `klist -k "),
+        ("nowhere", "*", "nowhere: No such file or directory; check keyTab"),
+        ("kdc.conf", "*", "is not a keytab: check keyTab"),
+        ("kafka.keytab", "kafka/elsewhere", "list the keys with `klist -k "),
     ],
 )
-def test_a_broker_without_its_keys_says_so_before_anything_listens(
+def test_a_broker_without_its_keytab_reports_it_before_it_listens(
     places: Places, keytab: str, principal: str, why: str
 ) -> None:
     with pytest.raises(ConfigError) as refused:
@@ -387,7 +384,7 @@ def test_a_broker_without_its_keys_says_so_before_anything_listens(
     assert "\n" not in str(refused.value)
 
 
-def test_a_broker_whose_keys_were_changed_takes_the_new_ones_without_a_restart(places: Places) -> None:
+def test_a_broker_uses_changed_keys_without_a_restart(places: Places) -> None:
     made = places.realm
     made.add("moved/127.0.0.1")
     keytab = made.keytab("moved.keytab", "moved/127.0.0.1")
@@ -397,7 +394,7 @@ def test_a_broker_whose_keys_were_changed_takes_the_new_ones_without_a_restart(p
         with Admin(settings) as admin:
             admin.list_topics()
         made.administer("cpw -randkey moved/127.0.0.1")
-        with Admin(settings) as admin, pytest.raises(AuthenticationError, match="look at the broker's log, its keytab"):
+        with Admin(settings) as admin, pytest.raises(AuthenticationError, match="check the broker's log, its keytab"):
             admin.list_topics()
         Path(keytab).unlink()
         made.keytab("moved.keytab", "moved/127.0.0.1")
@@ -405,7 +402,7 @@ def test_a_broker_whose_keys_were_changed_takes_the_new_ones_without_a_restart(p
             admin.list_topics()
 
 
-def test_clocks_that_differ_are_said() -> None:
+def test_clock_skew_is_reported() -> None:
     if (told := kerberos.missing()) is not None:
         pytest.skip(told)
     with realm(ahead_seconds=3600) as made:

@@ -1,4 +1,4 @@
-"""Nodes of a cluster that know each other by Kerberos: towards the controller, and among brokers."""
+"""A cluster in which nodes authenticate each other with Kerberos: to the controller, and among brokers."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Realm, lis
         brokers = [BrokerPlace(folder, number + 2, host, [controller]) for number, host in enumerate(hosts[1:])]
         for place, host in zip([controller, *brokers], hosts, strict=True):
             made.add(f"kafka/{host}")
-            place.settings |= of_node(made.keytab(f"{host}.keytab", f"kafka/{host}"), host)
+            place.settings |= node_settings(made.keytab(f"{host}.keytab", f"kafka/{host}"), host)
         for broker, host in zip(brokers, hosts[1:], strict=True):
-            broker.settings |= of_broker(host, broker.settings[LINE.format("controller")])
+            broker.settings |= broker_settings(host, broker.settings[LINE.format("controller")])
         made.add("alice")
         controller.format([controller.voter])
         for place in [controller, *brokers]:
@@ -51,8 +51,8 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Realm, lis
         yield made, brokers
 
 
-def of_node(keytab: str, host: str) -> dict[str, str]:
-    """What each says of Kerberos, to those who come and to those it comes to."""
+def node_settings(keytab: str, host: str) -> dict[str, str]:
+    """Return a node's Kerberos settings, for incoming and outgoing connections."""
     line = f'{KRB5} useKeyTab=true storeKey=true keyTab="{keytab}" principal="kafka/{host}@{REALM}";'
     return {
         "listener.security.protocol.map": "CONTROLLER:SASL_PLAINTEXT,CLIENTS:SASL_PLAINTEXT",
@@ -65,7 +65,7 @@ def of_node(keytab: str, host: str) -> dict[str, str]:
     }
 
 
-def of_broker(host: str, line: str) -> dict[str, str]:
+def broker_settings(host: str, line: str) -> dict[str, str]:
     return {
         "listeners": f"CLIENTS://{host}:{PORT}",
         "inter.broker.listener.name": "CLIENTS",
@@ -83,7 +83,7 @@ def client(made: Realm, broker: BrokerPlace) -> dict[str, str]:
     }
 
 
-def test_brokers_register_and_copy_from_each_other_and_go_on_beyond_their_sessions(
+def test_brokers_register_and_replicate_beyond_their_sessions(
     nodes: tuple[Realm, list[BrokerPlace]],
 ) -> None:
     made, brokers = nodes
@@ -113,7 +113,7 @@ def made_topic(admin: Admin) -> bool:
     return True
 
 
-def test_a_broker_whose_key_the_kdc_does_not_know_says_so_and_ends(
+def test_a_broker_with_a_key_that_the_kdc_does_not_know_reports_it_and_exits(
     nodes: tuple[Realm, list[BrokerPlace]], tmp_path: Path
 ) -> None:
     made, brokers = nodes
@@ -121,12 +121,12 @@ def test_a_broker_whose_key_the_kdc_does_not_know_says_so_and_ends(
     ghost = BrokerPlace(tmp_path, 9, new_hosts(1)[0], [])
     ghost.settings |= {name: brokers[0].settings[name] for name in ("controller.quorum.bootstrap.servers",)}
     host = ghost.address.partition(":")[0]
-    ghost.settings |= of_node(made.keytab("ghost.keytab", "kafka/ghost"), "ghost")
-    ghost.settings |= of_broker(host, ghost.settings[LINE.format("controller")])
+    ghost.settings |= node_settings(made.keytab("ghost.keytab", "kafka/ghost"), "ghost")
+    ghost.settings |= broker_settings(host, ghost.settings[LINE.format("controller")])
     ghost.write()
     made.administer("delprinc -force kafka/ghost")
     process = start("broker", "--config", ghost.file)
     _, said = process.communicate(timeout=60)
     assert process.returncode != 0
-    assert "the KDC does not know who logs in" in said
+    assert "the KDC does not know the principal" in said
     assert "Traceback" not in said

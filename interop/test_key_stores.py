@@ -1,4 +1,4 @@
-"""Key stores that are set at run time in a cluster of ours, next to Apache Kafka: the same are taken, the same refused."""
+"""Key stores that are changed at run time are accepted or rejected by our cluster exactly as by Apache Kafka."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ LISTENERS = {
 }
 
 
-class Asked(NamedTuple):
-    """A broker, who signed what it shows at first, and where another can be asked about it."""
+class BrokerUnderTest(NamedTuple):
+    """A broker, the authority of its first certificate, and the address of another broker that accepts its configs."""
 
     node_id: int
     plain: str
@@ -56,15 +56,15 @@ def authority(tmp_path: Path) -> Authority:
 
 
 @pytest.fixture
-def kafka(authority: Authority) -> Iterator[Asked]:
-    """A node that is asked about itself, and about one that it is not."""
+def kafka(authority: Authority) -> Iterator[BrokerUnderTest]:
+    """A node that receives requests for its own config, and for the config of an unknown node."""
     rival.fetch()
     with rival.apache_kafka(LISTENERS | {SETTING: store_of(authority)}, listeners=("SSL",)) as node:
-        yield Asked(1, node.bootstrap_servers, node.listeners["SSL"], "", authority)
+        yield BrokerUnderTest(1, node.bootstrap_servers, node.listeners["SSL"], "", authority)
 
 
 @pytest.fixture
-def ours(authority: Authority, tmp_path: Path) -> Iterator[Asked]:
+def ours(authority: Authority, tmp_path: Path) -> Iterator[BrokerUnderTest]:
     """A controller and two brokers."""
     hosts = new_hosts(3)
     controller = Place(tmp_path, 1, hosts[0])
@@ -83,19 +83,19 @@ def ours(authority: Authority, tmp_path: Path) -> Iterator[Asked]:
         controller.start()
         asked.start()
         other.start()
-        yield Asked(asked.node_id, asked.address, tls, other.address, authority)
+        yield BrokerUnderTest(asked.node_id, asked.address, tls, other.address, authority)
 
 
-def answer(address: str, node_id: int, store: Path, *, dry: bool = False) -> int:
-    """What a broker says to a store for that broker."""
+def set_key_store(address: str, node_id: int, store: Path, *, dry: bool = False) -> int:
+    """Set the broker's key store to `store`, and return the error code of the response."""
     wanted = AlterConfigsResource(BROKER, str(node_id), [AlterableConfig(SETTING, 0, str(store))])
     with Wire(address) as wire:
         (told,) = wire.ask(IncrementalAlterConfigsRequest([wanted], dry)).responses
     return int(told.error_code)
 
 
-def shows(asked: Asked, authority: Authority) -> bool:
-    """Whether who connects now sees what that authority has signed."""
+def shows(asked: BrokerUnderTest, authority: Authority) -> bool:
+    """True if a new connection receives a certificate that `authority` has signed."""
     context = ssl.create_default_context(cafile=authority.file)
     host, port = asked.tls.split(":")
     with socket.create_connection((host, int(port)), timeout=60) as sock:
@@ -107,31 +107,31 @@ def shows(asked: Asked, authority: Authority) -> bool:
 
 
 @pytest.mark.parametrize("whose", ["kafka", "ours"])
-def test_a_store_that_will_not_do_is_refused_by_whoever_is_asked_and_a_good_one_is_shown(
+def test_an_invalid_store_is_rejected_by_every_broker_and_a_valid_one_is_used(
     request: pytest.FixtureRequest, whose: str, tmp_path: Path
 ) -> None:
-    asked: Asked = request.getfixturevalue(whose)
+    asked: BrokerUnderTest = request.getfixturevalue(whose)
     made, store = asked.authority.certificate(), tmp_path / "new.pem"
     for bad in (made.chain, "nonsense", None):
         store.unlink() if bad is None else store.write_text(bad)
         for dry in (True, False):
-            assert answer(asked.plain, asked.node_id, store, dry=dry) == REFUSED
+            assert set_key_store(asked.plain, asked.node_id, store, dry=dry) == REFUSED
             if asked.other:
-                assert answer(asked.other, asked.node_id, store, dry=dry) == REFUSED
+                assert set_key_store(asked.other, asked.node_id, store, dry=dry) == REFUSED
         assert shows(asked, asked.authority)
-    again = tmp_path / "again.pem"  # Kafka's takes no certificate of another name
+    again = tmp_path / "again.pem"  # Kafka rejects a certificate with another name
     again.write_bytes((tmp_path / "broker.pem").read_bytes())
-    assert answer(asked.other or asked.plain, asked.node_id if asked.other else OTHER, again) == REFUSED
-    assert answer(asked.plain, asked.node_id, again) == TAKEN
+    assert set_key_store(asked.other or asked.plain, asked.node_id if asked.other else OTHER, again) == REFUSED
+    assert set_key_store(asked.plain, asked.node_id, again) == TAKEN
     assert shows(asked, asked.authority)
 
 
-def test_a_store_of_another_authority_is_shown_to_the_next_who_comes(ours: Asked, tmp_path: Path) -> None:
+def test_a_store_of_another_authority_is_used_for_the_next_connection(ours: BrokerUnderTest, tmp_path: Path) -> None:
     (folder := tmp_path / "another").mkdir()
     another = Authority(folder)
     assert not shows(ours, another)
-    assert answer(ours.plain, ours.node_id, Path(store_of(another))) == TAKEN
+    assert set_key_store(ours.plain, ours.node_id, Path(store_of(another))) == TAKEN
     eventually(lambda: shows(ours, another))
     mixed = another.certificate().chain + another.certificate().java_key
-    assert answer(ours.plain, ours.node_id, Path(another.write("mixed.pem", mixed))) == REFUSED
+    assert set_key_store(ours.plain, ours.node_id, Path(another.write("mixed.pem", mixed))) == REFUSED
     assert shows(ours, another)

@@ -1,4 +1,4 @@
-"""`ottla log` on files that Apache Kafka wrote, next to what Kafka's own tool says of them."""
+"""`ottla log` on files of Apache Kafka prints the same facts as Kafka's own tool."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from rivals import apache_kafka as rival
 
 
 def ottla_log(*arguments: object) -> tuple[int, str]:
-    """Exit status and standard output of `ottla log …`."""
+    """Run `ottla log …` and return the exit status and the standard output."""
     command = [sys.executable, "-m", "ottla.cli.main", "log", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.stderr == ""
@@ -34,7 +34,7 @@ def ottla_log(*arguments: object) -> tuple[int, str]:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What Apache Kafka left after it was stopped; it was looked at while it ran, too."""
+    """The data directory that Apache Kafka left after a shutdown. It was also read while the broker was running."""
     rival.fetch()
     copy = tmp_path_factory.mktemp("kafka") / "logs"
     with rival.apache_kafka() as kafka:
@@ -53,7 +53,10 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def has_ended(child: int) -> bool:
-    """Only then is everything written: the log of the metadata is closed after the others, and cut down while it is."""
+    """True if the process has ended.
+
+    Only then are all files complete: the metadata log is closed last and truncated.
+    """
     return os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
 
 
@@ -65,7 +68,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def fill(at: str) -> None:
-    """Some segments of plain and of transactional records, one transaction aborted."""
+    """Write several segments of plain and transactional records. One transaction is aborted."""
     plain = ConfluentProducer(
         {"bootstrap.servers": at, "compression.type": "lz4", "batch.size": 16384, "enable.idempotence": True}
     )
@@ -89,14 +92,14 @@ def commit(at: str) -> None:
     consumer.close()
 
 
-def test_a_directory_of_apache_kafka_is_whole(written: Path) -> None:
+def test_a_directory_of_apache_kafka_has_no_errors(written: Path) -> None:
     status, text = ottla_log("verify", written, "--deep-iteration")
     assert status == 0, text
     assert f"{written}: whole; " in text
     assert len(list((written / "plain-0").glob("*.log"))) > 2
 
 
-def test_every_batch_is_told_as_kafkas_tool_tells_it(written: Path) -> None:
+def test_every_batch_is_printed_as_by_kafkas_tool(written: Path) -> None:
     file = min((written / "plain-0").glob("*.log"))
     fields = re.compile(
         r"baseOffset: (\d+) lastOffset: (\d+) count: (\d+) .*position: (\d+) .*size: (\d+) .*crc: (\d+)"
@@ -107,7 +110,7 @@ def test_every_batch_is_told_as_kafkas_tool_tells_it(written: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
-def test_index_entries_are_those_that_kafkas_tool_shows(written: Path, suffix: str) -> None:
+def test_index_entries_are_the_same_as_in_kafkas_tool(written: Path, suffix: str) -> None:
     file = min((written / "plain-0").glob(f"*{suffix}"))
     entry = re.compile(r"^(?:offset|timestamp): (\d+) (?:position|offset): (\d+)", re.MULTILINE)
     theirs = entry.findall(dump(file))
@@ -143,7 +146,7 @@ def test_metadata_and_committed_offsets_are_decoded(written: Path) -> None:
     assert any('"topic": "plain"' in text and '"offset": 42' in text for text in offsets)
 
 
-def test_damage_in_kafkas_file_is_found(written: Path, tmp_path: Path) -> None:
+def test_a_corrupt_file_of_kafka_is_reported(written: Path, tmp_path: Path) -> None:
     shutil.copytree(written / "plain-0", tmp_path / "plain-0")
     file = min((tmp_path / "plain-0").glob("*.log"))
     content = bytearray(file.read_bytes())

@@ -8,14 +8,14 @@ from tests.mirror.conftest import Side
 from tests.mirror.killed_mirror import run_killed
 
 
-def test_records_and_groups_go_to_ours_and_back_through_kill_9(apache_kafka: str) -> None:
+def test_records_and_groups_are_mirrored_to_ours_and_back_through_kills(apache_kafka: str) -> None:
     kafka = Side(apache_kafka)
     kafka.make("to-mirror", retention_ms="-1")
     kafka.send("to-mirror", *map(str, range(100)), headers=[("h", b"1")])
     kafka.commit("mirrored", "to-mirror", 60)
     with Broker() as broker:
         ours = Side(broker.bootstrap_servers)
-        for step in (4, 5, 12):  # flushed, noted, committed
+        for step in (4, 5, 12):  # flushed, recorded, committed
             assert run_killed(kafka.address, ours.address, step, "to-mirror") == -9
         here, there = {"bootstrap.servers": ours.address}, {"bootstrap.servers": kafka.address}
         only = Selection(("to-mirror",), groups=("mirrored",))

@@ -1,4 +1,4 @@
-"""Everybody's consumers share one group on our broker, while members die, freeze and come, and the broker is killed."""
+"""Consumers of all clients share one group on our broker, while members and the broker are killed."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 
 from interop import node
-from interop.mixed_group import NAMES, NEWER, Crowd, told_in, until
+from interop.mixed_group import NAMES, NEWER, GroupUnderTest, parse_event, until
 from rivals.apache_kafka import fetch
 
 
 @pytest.fixture
-def crowd_of(tmp_path: Path) -> Iterator[Callable[..., Crowd]]:
-    """Makes a group of such clients."""
+def crowd_of(tmp_path: Path) -> Iterator[Callable[..., GroupUnderTest]]:
+    """Return a function that creates a group with these clients."""
     fetch()
-    made: list[Crowd] = []
+    made: list[GroupUnderTest] = []
 
-    def make(*clients: str) -> Crowd:
-        made.append(Crowd(tmp_path, clients))
+    def make(*clients: str) -> GroupUnderTest:
+        made.append(GroupUnderTest(tmp_path, clients))
         return made[-1]
 
     yield make
@@ -27,24 +27,24 @@ def crowd_of(tmp_path: Path) -> Iterator[Callable[..., Crowd]]:
         crowd.close()
 
 
-def test_nothing_is_missed_and_nothing_committed_is_seen_again_in_a_group_of_all_clients(
-    crowd_of: Callable[..., Crowd],
+def test_no_record_is_missed_and_no_committed_one_is_read_again_in_a_group_of_all_clients(
+    crowd_of: Callable[..., GroupUnderTest],
 ) -> None:
     play(crowd_of(*(NAMES[:-1] if node.missing() else NAMES)))
     if why := node.missing():
         pytest.skip(f"all this held, but {why}")
 
 
-def test_nor_in_one_of_all_that_speak_the_newer_protocol(crowd_of: Callable[..., Crowd]) -> None:
+def test_nor_in_a_group_of_all_clients_with_kip_848(crowd_of: Callable[..., GroupUnderTest]) -> None:
     play(crowd_of("ours_newer", *NEWER))
 
 
-def test_nor_in_one_of_both_protocols(crowd_of: Callable[..., Crowd]) -> None:
+def test_nor_in_a_group_of_both_protocols(crowd_of: Callable[..., GroupUnderTest]) -> None:
     play(crowd_of("ours_newer", "ours", "java_newer", "confluent"))
 
 
-def play(crowd: Crowd) -> None:
-    """Members die, freeze and come, and the broker is killed."""
+def play(crowd: GroupUnderTest) -> None:
+    """Let members join, pause and be killed, and kill the broker."""
     until(crowd.shared, crowd.state)
     dead, frozen = crowd.members[0], crowd.members[1]
     crowd.kill(dead)
@@ -63,8 +63,10 @@ def play(crowd: Crowd) -> None:
     assert crowd.seen_after_commit() == []
 
 
-def test_what_a_client_writes_to_its_log_is_not_taken_for_what_it_tells() -> None:
-    assert told_in("12 owned 1 7\n", "java") == (12, "owned", (1, 7), "java")
-    assert told_in("12 owned\n", "java") == (12, "owned", (), "java")
-    assert told_in("12 got 1", "java") is None
-    assert told_in("2026-11-21T15:35:46.465112649Z main ERROR [Consumer] Offset commit failed on 6\n", "java") is None
+def test_a_log_line_of_a_client_is_not_parsed_as_an_event() -> None:
+    assert parse_event("12 owned 1 7\n", "java") == (12, "owned", (1, 7), "java")
+    assert parse_event("12 owned\n", "java") == (12, "owned", (), "java")
+    assert parse_event("12 got 1", "java") is None
+    assert (
+        parse_event("2026-11-21T15:35:46.465112649Z main ERROR [Consumer] Offset commit failed on 6\n", "java") is None
+    )

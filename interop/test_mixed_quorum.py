@@ -1,4 +1,4 @@
-"""A quorum of one controller of Apache Kafka's and two of ours: whoever leads decides, and the others replay what it wrote."""
+"""A quorum of one controller of Apache Kafka and two of ours: followers replay what each leader wrote."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from interop.kafka_places import KafkaPlace
+from interop.kafka_places import KAFKA_RELEASE, KafkaPlace
 from interop.kafka_tools import tool
 from ottla.coordination.quorum.control_records import LeaderChangeMessage, decode_control
 from ottla.records.batch import iter_headers
@@ -24,7 +24,7 @@ LEADER_CHANGE = 2
 
 @pytest.fixture
 def places(tmp_path: Path) -> Iterator[tuple[KafkaPlace, list[Place]]]:
-    """Three that are formatted, each by its own tool; none runs yet."""
+    """Three controllers, each formatted by its own tool. None runs yet."""
     rival.fetch()
     hosts = new_hosts(3)
     kafka = KafkaPlace(tmp_path, KAFKA, hosts[0])
@@ -35,12 +35,12 @@ def places(tmp_path: Path) -> Iterator[tuple[KafkaPlace, list[Place]]]:
         for each in made:
             undo.callback(each.kill)
         for each in ours:
-            each.format([each.voter for each in made])
+            each.format([each.voter for each in made], KAFKA_RELEASE)
         yield kafka, ours
 
 
 def leader(place: Place) -> int:
-    """Whom a node takes for the leader; -1 where it knows of none, or does not answer."""
+    """Return the leader that a node reports, or -1 if it knows none or does not respond."""
     try:
         found: int = place.describe().leader_id
     except (OSError, EOFError):
@@ -49,7 +49,7 @@ def leader(place: Place) -> int:
 
 
 def leaders(log: bytes) -> list[int]:
-    """Who has led, by a log."""
+    """Return the leaders in the order of their LeaderChange records in a log."""
     found = []
     for position, header in iter_headers(log):
         for kind, value in control_of(log, position, header):
@@ -60,11 +60,11 @@ def leaders(log: bytes) -> list[int]:
 
 
 def is_decided_over(log: bytes) -> bool:
-    """Whether anything is in a log besides what the quorum says of itself."""
+    """True if the log contains records other than the control records of the quorum."""
     return any(not header.is_control for _, header in iter_headers(log))
 
 
-def test_ours_decide_and_kafkas_replays_what_they_wrote_and_complains_of_nothing(
+def test_ours_lead_and_kafkas_replays_their_records_without_a_warning(
     places: tuple[KafkaPlace, list[Place]],
 ) -> None:
     kafka, ours = places

@@ -1,4 +1,4 @@
-"""Spark's own Kafka connector on our broker: it reads what our sink wrote, and our source reads what it wrote."""
+"""Spark's own Kafka connector at our broker: it reads records of our sink, and our source reads its records."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ print(json.dumps(answer))
 
 
 def run(servers: str, checkpoint: Path) -> dict[str, Any]:
-    """What the script finds, under the newest Spark of which the connector can be had."""
+    """Run the script under the newest Spark that has a released connector, and return its results."""
     python = spark_python()
     jars = ",".join(map(str, connector_jars(python)))
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYSPARK_PYTHON": str(python)}

@@ -1,4 +1,4 @@
-"""A program of 2019, with the client of then, at our broker."""
+"""A Java program of 2019 with the client of that time works at our broker."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from interop import oldest_java
 
 
 @pytest.mark.behaviour("P9")
-def test_a_client_of_kafka_2_1_makes_a_topic_fills_copies_and_deletes_it(ottla_broker: str) -> None:
+def test_a_client_of_kafka_2_1_creates_a_topic_fills_copies_and_deletes_it(ottla_broker: str) -> None:
     assert oldest_java.tell(ottla_broker, "oldest") == [
         "4 partitions, kept for 12345678 ms",
         "written with none, gzip, snappy, lz4, zstd",

@@ -1,4 +1,4 @@
-"""The directory of a lone broker of ours, opened by Apache Kafka with no other setting than its own, and by ours again (0037)."""
+"""Apache Kafka opens the directory of a single broker of ours, and ours opens it again (decision 0037)."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ PLACES = [TopicPartition("orders", index) for index in range(PARTITIONS)]
 
 
 class Ledger:
-    """What was written by now, wherever."""
+    """Counts the records written so far, at both brokers."""
 
     def __init__(self) -> None:
         self.written = 0
 
     def write(self, at: str, count: int) -> None:
-        """So many more records, acknowledged."""
+        """Write `count` more records and wait for the acknowledgements."""
         with Producer(bootstrap_servers=at) as producer:
             for number in range(self.written, self.written + count):
                 producer.send("orders", b"%d" % number, partition=number % PARTITIONS)
         self.written += count
 
     def check(self, at: str) -> None:
-        """Everything is there once, in order."""
+        """Check that every record is there once, in order."""
         found: dict[int, list[int]] = {index: [] for index in range(PARTITIONS)}
 
         def all_came() -> bool:
@@ -44,7 +44,7 @@ class Ledger:
 
 
 def committed(at: str) -> list[int]:
-    """How far the group is, by partition."""
+    """Return the committed offsets of the group by partition."""
     with Admin(bootstrap_servers=at) as admin:
         found = admin.list_consumer_group_offsets("readers")
     return [entry.offset for place in PLACES if (entry := found[place]) is not None]
@@ -56,7 +56,7 @@ def commit(at: str, offset: int) -> None:
         consumer.commit(dict.fromkeys(PLACES, offset))
 
 
-def test_kafka_opens_what_a_killed_broker_of_ours_left_and_ours_what_kafka_left(tmp_path: Path) -> None:
+def test_kafka_opens_the_directory_of_a_killed_broker_of_ours_and_ours_opens_kafkas(tmp_path: Path) -> None:
     rival.fetch()
     data, ledger = tmp_path / "data", Ledger()
     with Broker(data, process=True) as broker:

@@ -1,4 +1,4 @@
-"""A cluster of controllers and brokers of ours, in processes of their own: nothing is lost and nothing is there twice when one is killed."""
+"""A cluster of controllers and brokers of ours loses and repeats no record when one process is killed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EACH = 500
 
 @contextmanager
 def cluster(folder: Path, controllers: int) -> Iterator[tuple[list[Place], list[BrokerPlace]]]:
-    """So many controllers, and two brokers that are let in."""
+    """Start the controllers, and two registered brokers."""
     hosts = new_hosts(controllers + len(BROKERS))
     voters = [Place(folder, id_, host, **SHORT) for id_, host in enumerate(hosts[:controllers], 1)]
     for each in voters:
@@ -37,7 +37,7 @@ def cluster(folder: Path, controllers: int) -> Iterator[tuple[list[Place], list[
 
 
 def produce(producer: Producer, first: int) -> Counter[bytes]:
-    """So many numbers, each acknowledged."""
+    """Send `EACH` consecutive numbers and wait for each acknowledgement."""
     values = [str(number).encode() for number in range(first, first + EACH)]
     for each in [producer.send("flights", value) for value in values]:
         each.result(60)
@@ -53,7 +53,7 @@ def make_flights(broker: BrokerPlace, min_insync: int = 1) -> None:
 
 
 @pytest.mark.behaviour("B5")
-def test_a_killed_broker_is_followed_by_the_other_and_comes_back(tmp_path: Path) -> None:
+def test_a_killed_broker_is_replaced_by_the_other_and_rejoins(tmp_path: Path) -> None:
     with cluster(tmp_path, 1) as (_, (one, other)):
         make_flights(one)
         assert {each.leader_id for each in partitions_of(one, "flights")} == set(BROKERS)
@@ -70,7 +70,7 @@ def test_a_killed_broker_is_followed_by_the_other_and_comes_back(tmp_path: Path)
 
 
 @pytest.mark.behaviour("B5")
-def test_a_killed_controller_is_followed_by_another_that_goes_on_with_what_it_decided(tmp_path: Path) -> None:
+def test_a_killed_controller_is_replaced_by_another_with_the_same_metadata(tmp_path: Path) -> None:
     with cluster(tmp_path, 3) as (voters, (one, other)):
         make_flights(one, min_insync=2)
         servers = f"{one.address},{other.address}"

@@ -1,4 +1,4 @@
-"""Our consumers in groups at our broker and at Apache Kafka, also beside members of other makes."""
+"""Our consumers in groups at our broker and at Apache Kafka, also together with members of other clients."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import confluent_kafka
 import pytest
 
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
-from ottla.client.consumer.group.membership.member_state import MemberState
+from ottla.client.consumer.group.membership.member_state import ClassicMemberState
 from ottla.errors import FencedInstanceIdError, KafkaError
 from ottla.model import OffsetAndMetadata
 
@@ -66,7 +66,7 @@ def shared(consumers: list[Consumer]) -> list[int]:
 
 @pytest.mark.behaviour("C1", "C6", "C14", "C16")
 @pytest.mark.parametrize("strategy", ["range", "roundrobin", "sticky", "cooperative-sticky"])
-def test_members_come_and_go_and_each_record_is_seen_once(member: Make, topic: str, strategy: str) -> None:
+def test_members_join_and_leave_and_each_record_is_read_once(member: Make, topic: str, strategy: str) -> None:
     members = [member(partition_assignment_strategy=strategy, max_poll_records=10) for _ in range(3)]
     seen: list[Any] = []
     for count in (1, 2, 3):
@@ -88,7 +88,7 @@ def test_members_come_and_go_and_each_record_is_seen_once(member: Make, topic: s
 
 
 @pytest.mark.behaviour("C10")
-def test_who_closes_while_the_group_waits_for_another_is_not_waited_for(member: Make, topic: str) -> None:
+def test_a_member_that_closes_during_a_rebalance_does_not_delay_it(member: Make, topic: str) -> None:
     staying, going = member(session_timeout_ms=90_000), member(session_timeout_ms=90_000)
     for consumer in (staying, going):
         consumer.subscribe([topic])
@@ -96,13 +96,13 @@ def test_who_closes_while_the_group_waits_for_another_is_not_waited_for(member: 
     coordinator = going._core.coordinator
     assert coordinator is not None
     going.enforce_rebalance("of a whim")
-    poll_until([going], lambda: coordinator.state is MemberState.PREPARING_REBALANCE)
+    poll_until([going], lambda: coordinator.state is ClassicMemberState.PREPARING_REBALANCE)
     going.close()
     poll_until([staying], lambda: shared([staying]) == [4])
 
 
 @pytest.mark.behaviour("C6")
-def test_commits_are_kept_with_their_metadata(member: Make, topic: str) -> None:
+def test_commits_are_stored_with_their_metadata(member: Make, topic: str) -> None:
     consumer = member(enable_auto_commit=False)
     consumer.subscribe([topic])
     tps = [TopicPartition(topic, n) for n in range(4)]
@@ -120,7 +120,7 @@ def test_commits_are_kept_with_their_metadata(member: Make, topic: str) -> None:
 
 
 @pytest.mark.behaviour("C12")
-def test_a_static_member_comes_back_and_a_double_fences(member: Make, topic: str) -> None:
+def test_a_static_member_rejoins_and_a_duplicate_fences_it(member: Make, topic: str) -> None:
     staying, going = member(), member(group_instance_id="till")
     for consumer in (staying, going):
         consumer.subscribe([topic])
@@ -140,7 +140,7 @@ def test_a_static_member_comes_back_and_a_double_fences(member: Make, topic: str
 
 
 @pytest.mark.behaviour("C7")
-def test_a_session_the_broker_does_not_allow_is_refused(member: Make, topic: str) -> None:
+def test_an_invalid_session_timeout_is_rejected(member: Make, topic: str) -> None:
     consumer = member(session_timeout_ms=1000)
     consumer.subscribe([topic])
     with pytest.raises(KafkaError, match="INVALID_SESSION_TIMEOUT"):

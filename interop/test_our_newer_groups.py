@@ -1,4 +1,4 @@
-"""Our consumers by KIP-848 at our broker and at Apache Kafka, also beside librdkafka's and beside classic ones."""
+"""Our KIP-848 consumers at our broker and at Apache Kafka, also together with librdkafka's and with classic members."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ QUICK = {
 
 @pytest.fixture(scope="module", params=["ottla", "apache"])
 def quick_broker(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The address of either, whose members are to be in a hurry."""
+    """The address of either broker, with short heartbeat intervals and sessions."""
     if request.param == "ottla":
         with Broker(process=True, group_consumer_heartbeat_interval_ms=100) as broker:
             yield broker.bootstrap_servers
@@ -50,7 +50,7 @@ def topic(quick_broker: str) -> str:
 
 @pytest.fixture
 def member(quick_broker: str) -> Iterator[Make]:
-    """Makes members of one group, by KIP-848 unless told otherwise."""
+    """Return a function that creates members of one group, with KIP-848 unless other settings are passed."""
     made: list[Consumer] = []
     group = f"group-{uuid.uuid4().hex[:8]}"
 
@@ -66,7 +66,7 @@ def member(quick_broker: str) -> Iterator[Make]:
 
 @pytest.mark.behaviour("C1", "C6", "C14", "C16")
 @pytest.mark.parametrize("assignor", ["uniform", "range"])
-def test_members_come_and_go_and_each_record_is_seen_once(member: Make, topic: str, assignor: str) -> None:
+def test_members_join_and_leave_and_each_record_is_read_once(member: Make, topic: str, assignor: str) -> None:
     members = [member(group_remote_assignor=assignor, max_poll_records=10) for _ in range(3)]
     seen: list[Any] = []
     for count in (1, 2, 3):
@@ -85,7 +85,7 @@ def test_members_come_and_go_and_each_record_is_seen_once(member: Make, topic: s
 
 
 @pytest.mark.behaviour("C6")
-def test_commits_are_kept_and_fetched_in_the_members_epoch(member: Make, topic: str) -> None:
+def test_commits_are_stored_and_fetched_in_the_member_epoch(member: Make, topic: str) -> None:
     consumer = member(enable_auto_commit=False)
     consumer.subscribe([topic])
     tps = [TopicPartition(topic, n) for n in range(4)]
@@ -104,7 +104,7 @@ def test_commits_are_kept_and_fetched_in_the_members_epoch(member: Make, topic: 
 
 
 @pytest.mark.behaviour("C12")
-def test_a_static_member_comes_back_and_a_double_is_refused(member: Make, topic: str) -> None:
+def test_a_static_member_rejoins_and_a_duplicate_is_rejected(member: Make, topic: str) -> None:
     staying, going = member(group_instance_id="one"), member(group_instance_id="two")
     for consumer in (staying, going):
         consumer.subscribe([topic])
@@ -123,7 +123,7 @@ def test_a_static_member_comes_back_and_a_double_is_refused(member: Make, topic:
 
 
 @pytest.mark.behaviour("C12")
-def test_a_static_member_does_not_inherit_the_pattern_of_who_had_its_name(
+def test_a_static_member_does_not_inherit_the_pattern_of_its_predecessor(
     member: Make, topic: str, quick_broker: str
 ) -> None:
     with Admin(bootstrap_servers=quick_broker) as admin:
@@ -138,7 +138,7 @@ def test_a_static_member_does_not_inherit_the_pattern_of_who_had_its_name(
 
 
 @pytest.mark.behaviour("C9")
-def test_who_does_not_poll_makes_room_and_is_back_with_the_next_poll(member: Make, topic: str) -> None:
+def test_a_member_that_does_not_poll_leaves_and_rejoins_with_the_next_poll(member: Make, topic: str) -> None:
     slow, other = member(max_poll_interval_ms=1500), member()
     for consumer in (slow, other):
         consumer.subscribe([topic])
@@ -148,9 +148,7 @@ def test_who_does_not_poll_makes_room_and_is_back_with_the_next_poll(member: Mak
 
 
 @pytest.mark.behaviour("C15", "C19")
-def test_the_broker_matches_a_pattern_and_tells_the_topics_by_their_ids(
-    member: Make, topic: str, quick_broker: str
-) -> None:
+def test_the_broker_matches_a_pattern_and_sends_the_topics_by_id(member: Make, topic: str, quick_broker: str) -> None:
     consumer = member()
     consumer.subscribe(SubscriptionPattern(f"{topic}.*"))
     poll_until([consumer], lambda: shared([consumer]) == [4])
@@ -164,7 +162,7 @@ def test_the_broker_matches_a_pattern_and_tells_the_topics_by_their_ids(
         poll_until([consumer, wrong], lambda: False)
 
 
-def test_a_topic_that_is_deleted_is_given_up_and_the_rest_goes_on(member: Make, topic: str, quick_broker: str) -> None:
+def test_a_deleted_topic_is_revoked_and_the_others_continue(member: Make, topic: str, quick_broker: str) -> None:
     consumer = member()
     with Admin(bootstrap_servers=quick_broker) as admin, Producer(bootstrap_servers=quick_broker) as producer:
         admin.create_topics([NewTopic(f"{topic}-doomed", 2)])
@@ -178,7 +176,7 @@ def test_a_topic_that_is_deleted_is_given_up_and_the_rest_goes_on(member: Make, 
 
 
 @pytest.mark.behaviour("P7")
-def test_offsets_go_with_transactions_in_the_members_epoch(member: Make, topic: str, quick_broker: str) -> None:
+def test_transactional_offsets_are_committed_in_the_member_epoch(member: Make, topic: str, quick_broker: str) -> None:
     consumer = member(enable_auto_commit=False, isolation_level="read_committed")
     consumer.subscribe([topic])
     tps = [TopicPartition(topic, n) for n in range(4)]
@@ -191,7 +189,7 @@ def test_offsets_go_with_transactions_in_the_members_epoch(member: Make, topic: 
     assert consumer.committed(tps) == dict.fromkeys(tps, OffsetAndMetadata(3))
 
 
-def test_a_group_goes_over_to_the_newer_protocol_while_it_works(member: Make, topic: str) -> None:
+def test_a_group_migrates_to_kip_848_while_it_reads(member: Make, topic: str) -> None:
     old = member(
         group_protocol="classic", heartbeat_interval_ms=100, partition_assignment_strategy="cooperative-sticky"
     )

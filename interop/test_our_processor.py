@@ -1,4 +1,7 @@
-"""Our processor at Apache Kafka: members that share, that are given up, and one that is killed; at our broker `tests/client/process` has them."""
+"""Our processor at Apache Kafka: members that share partitions, are removed by timeout, and are killed.
+
+The same tests for our broker are in `tests/client/process`.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,8 @@ COUNT = 400
 PATIENCE = 60.0
 
 
-def made(address: str, topic: str) -> str:
-    """A topic of four partitions."""
+def create_topic(address: str, topic: str) -> str:
+    """Create a topic of four partitions."""
     with ottla.Admin(bootstrap_servers=address) as admin:
         admin.create_topics([ottla.NewTopic(topic, PARTITIONS)])
     return topic
@@ -30,7 +33,7 @@ def made(address: str, topic: str) -> str:
 @pytest.fixture
 def source(apache_kafka: str) -> str:
     """A topic with numbers in each of its partitions."""
-    topic = made(apache_kafka, f"source-{uuid.uuid4().hex[:8]}")
+    topic = create_topic(apache_kafka, f"source-{uuid.uuid4().hex[:8]}")
     with ottla.Producer(bootstrap_servers=apache_kafka) as producer:
         for number in range(COUNT):
             producer.send(topic, b"%d" % number, partition=number % PARTITIONS)
@@ -39,7 +42,7 @@ def source(apache_kafka: str) -> str:
 
 @pytest.fixture
 def target(apache_kafka: str) -> str:
-    return made(apache_kafka, f"target-{uuid.uuid4().hex[:8]}")
+    return create_topic(apache_kafka, f"target-{uuid.uuid4().hex[:8]}")
 
 
 def same_place(record: ottla.ConsumerRecord) -> ottla.Outgoing:
@@ -54,7 +57,7 @@ def all_once_and_in_order(records: list[ottla.ConsumerRecord]) -> bool:
 
 
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
-def test_members_that_come_in_the_middle_of_a_transaction(
+def test_members_that_join_in_the_middle_of_a_transaction(
     apache_kafka: str, source: str, target: str, strategy: str
 ) -> None:
     seen: list[int] = []
@@ -74,7 +77,7 @@ def test_members_that_come_in_the_middle_of_a_transaction(
     assert len(seen) == COUNT
 
 
-def test_a_member_that_is_given_up_has_done_nothing(apache_kafka: str, source: str, target: str) -> None:
+def test_a_removed_member_commits_nothing(apache_kafka: str, source: str, target: str) -> None:
     gone, back = threading.Event(), threading.Event()
 
     def dawdles(record: ottla.ConsumerRecord) -> ottla.Outgoing:

@@ -1,6 +1,6 @@
 """Our producer's idempotence and transactions on Apache Kafka, with connections cut and processes killed.
 
-The same on our broker: `tests/client/producer` and `tests/client/process`.
+The same tests for our broker are in `tests/client/producer` and `tests/client/process`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ KILLS = 5
 
 @pytest.fixture(params=[False, True], ids=["version 1", "version 2"])
 def v2(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Whether the producer makes use of the broker's taking partitions into transactions by itself."""
+    """True if the producer uses transaction version 2: the broker adds the partitions (KIP-890)."""
     if not request.param:
         monkeypatch.setattr(TransactionSender, "_is_v2", lambda *_: False)
     return bool(request.param)
@@ -39,7 +39,7 @@ def v2(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
 
 @pytest.fixture(scope="module")
 def proxy() -> Iterator[CuttingProxy]:
-    """Before a broker that clients know no other address of."""
+    """A proxy in front of a broker with the proxy's address as its only advertised listener."""
     proxy = CuttingProxy(0, 4_000, Random(11))
     rival.fetch()
     with rival.apache_kafka({"advertised.listeners": f"PLAINTEXT://{proxy.address}"}) as kafka:
@@ -61,7 +61,7 @@ def fresh(address: str, partitions: int = 1) -> str:
 
 
 def committed(address: str, topic: str, partitions: int = 1) -> list[bytes]:
-    """Everything that a reader of committed records sees of a topic."""
+    """Read all committed records of a topic."""
     values: list[Any] = []
     places = [TopicPartition(topic, index) for index in range(partitions)]
     with Consumer(
@@ -100,7 +100,7 @@ def test_transactions_commit_abort_and_are_fenced(apache_kafka: str, v2: bool) -
 
 
 def new_end(producer: Producer) -> Any:
-    """What is left of a transaction that was begun before."""
+    """Return a context manager that commits the open transaction, or aborts it after an error."""
     from contextlib import contextmanager
 
     @contextmanager
@@ -115,7 +115,7 @@ def new_end(producer: Producer) -> Any:
     return rest()
 
 
-def test_kafkas_own_consumer_sees_what_is_committed(any_broker: str) -> None:
+def test_kafkas_own_consumer_reads_the_committed_records(any_broker: str) -> None:
     topic = fresh(any_broker)
     with Producer(bootstrap_servers=any_broker, transactional_id=f"tx-{topic}") as producer:
         producer.init_transactions()
@@ -132,7 +132,7 @@ def test_kafkas_own_consumer_sees_what_is_committed(any_broker: str) -> None:
 
 
 @pytest.mark.behaviour("P6", "P10")
-def test_cut_connections_cost_no_record_and_double_none(proxy: CuttingProxy) -> None:
+def test_cut_connections_lose_and_repeat_no_record(proxy: CuttingProxy) -> None:
     topic = fresh(proxy.address)
     proxy.left = 40
     with Producer(bootstrap_servers=proxy.address, batch_size=500, max_request_size=2_000, **HASTE) as producer:
@@ -145,7 +145,7 @@ def test_cut_connections_cost_no_record_and_double_none(proxy: CuttingProxy) -> 
 
 
 @pytest.mark.behaviour("P7", "P10")
-def test_nor_do_they_tear_transactions(proxy: CuttingProxy, v2: bool) -> None:
+def test_cut_connections_leave_transactions_atomic(proxy: CuttingProxy, v2: bool) -> None:
     topic, kept = fresh(proxy.address), []
     proxy.left = 40
     with Producer(bootstrap_servers=proxy.address, transactional_id=f"tx-{topic}", batch_size=200, **HASTE) as producer:
@@ -198,7 +198,7 @@ def test_consume_process_produce_is_exactly_once_though_the_process_is_killed(
 
 
 def await_progress(watcher: Consumer, places: list[TopicPartition], count: int, process: Any) -> None:
-    """Wait until the group has read so many records in all."""
+    """Wait until the group has committed `count` records in total."""
     deadline = time.monotonic() + 60
     while True:
         done = sum(at.offset for at in watcher.committed(places).values() if at is not None)

@@ -1,4 +1,4 @@
-"""Three nodes of ours, each broker and voter, under other people's transactional clients, and one, two or all of them killed."""
+"""Foreign transactional clients on three combined nodes of ours, of which one, two or all are killed."""
 
 from __future__ import annotations
 
@@ -27,8 +27,11 @@ def three(tmp_path: Path) -> Iterator[ThreeNodes]:
 
 @pytest.mark.behaviour("B4")
 @pytest.mark.parametrize("client", ["java", "aiokafka"])
-def test_what_a_processor_of_another_client_does_is_there_exactly_once(three: ThreeNodes, client: str) -> None:
-    """Not librdkafka 2.16 and kafka-python 3.0: they may wait for a group's coordinator that is away, and ask nobody which it is by now."""
+def test_records_of_a_foreign_processor_are_there_exactly_once(three: ThreeNodes, client: str) -> None:
+    """Without librdkafka 2.16 and kafka-python 3.0.
+
+    If a group coordinator fails, they may wait for it and never look up the new one.
+    """
     fetch()
     stage = Stage(three, client, RECORDS)
     try:
@@ -45,7 +48,7 @@ def test_what_a_processor_of_another_client_does_is_there_exactly_once(three: Th
         stage.end_processor()
 
 
-def test_librdkafkas_transactions_over_three_topics_are_whole(three: ThreeNodes) -> None:
+def test_librdkafkas_transactions_over_three_topics_are_atomic(three: ThreeNodes) -> None:
     with Admin(bootstrap_servers=three.address) as admin:
         admin.create_topics([NewTopic(topic, 1) for topic in TOPICS])
     with Transactor(three.address, list(TOPICS), "whole") as transactor:

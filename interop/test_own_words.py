@@ -1,6 +1,6 @@
-"""What Ottla says is in its own words: no six in a row are those of a sentence in Apache Kafka's classes.
+"""Ottla's texts share no six consecutive words with a sentence in Apache Kafka's classes.
 
-Names of settings, records and classes are the field's and one word each here, wherever they are written.
+Names of settings, records and classes are the field's terms. Each counts as one word, however it is written.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from rivals.apache_kafka import JARS, fetch
 
 SOURCES = Path(__file__).parent.parent / "src" / "ottla"
 ROW, LETTERS = 6, 15
-"""So many words, and so many letters in them: patterns and formats have fewer."""
+"""The minimum numbers of words and of letters in a match. Patterns and formats have fewer."""
 WORD = re.compile(r"[a-z][a-z._-]*[a-z]|[a-z]")
 HOLES = re.compile(r"[\x01\x02]|%[sd]|\{\}")
-"""Where a value goes, in Java and in Python."""
+"""Placeholders of values in Java and in Python."""
 UTF8, STRING = 1, 8
 SIZES = {3: 5, 4: 5, 5: 9, 6: 9, 7: 3, 8: 3, 9: 5, 10: 5, 11: 5, 12: 5, 15: 4, 16: 3, 17: 5, 18: 5, 19: 3, 20: 3}
-"""Of an entry of a class's constants, by its kind (The Java Virtual Machine Specification, 4.4)."""
+"""The size of a constant pool entry by its tag (The Java Virtual Machine Specification, 4.4)."""
 TWO_PLACES = (5, 6)
 
 
 def sentences(code: bytes) -> Iterator[str]:
-    """The string constants of a class."""
+    """Yield the string constants of a class file."""
     texts: dict[int, str] = {}
     named: list[int] = []
     (count,) = struct.unpack_from(">H", code, 8)
@@ -66,7 +66,10 @@ def rows_of_kafka() -> set[tuple[str, ...]]:
 
 
 def literals(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Each text of a module with its line; those within braces of another are holes, and docstrings are for readers."""
+    """Yield each string of a module with its line.
+
+    Expressions in f-strings are placeholders, and docstrings are excluded.
+    """
     inner = {id(part) for each in ast.walk(tree) if isinstance(each, ast.JoinedStr) for part in each.values}
     inner |= {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
     for each in ast.walk(tree):
@@ -77,7 +80,7 @@ def literals(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield each.lineno, each.value
 
 
-def test_no_sentence_is_apache_kafkas() -> None:
+def test_no_sentence_is_copied_from_apache_kafka() -> None:
     fetch()
     theirs = rows_of_kafka()
     assert len(theirs) > 20_000

@@ -1,4 +1,4 @@
-"""Pages that are followed block by block: what they show is run as a reader would run it, and prints what they say."""
+"""Documentation pages, tested block by block: each block runs as a reader would run it, and prints the shown output."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from tests.repository.pages import read_page
 
-PAGES = ("tutorial/produce-and-consume", "tutorial/groups", "how-kafka-works", "coming-from")
+PAGES = ("tutorial/produce-and-consume", "tutorial/groups", "how-kafka-works", "migrating")
 
 
 @pytest.mark.parametrize("page", PAGES)

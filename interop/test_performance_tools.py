@@ -1,4 +1,4 @@
-"""Kafka's tools that measure and verify, at our broker; what they measure is not looked at here."""
+"""Kafka's performance and verification tools run at our broker. Their measurements are not checked."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def tools() -> Iterator[Tools]:
         yield tools
 
 
-def test_what_the_performance_tools_produce_they_consume(
+def test_the_performance_tools_consume_the_records_that_they_produce(
     tools: Tools, ottla_broker: str, fresh_topic: NewTopicName
 ) -> None:
     topic = fresh_topic(ottla_broker)
@@ -41,14 +41,16 @@ def test_what_the_performance_tools_produce_they_consume(
     assert sum(map(int, counted)) >= 2 * COUNT, read
 
 
-def test_the_latency_tool_gets_back_what_it_sends(tools: Tools, ottla_broker: str, fresh_topic: NewTopicName) -> None:
+def test_the_latency_tool_receives_the_records_that_it_sends(
+    tools: Tools, ottla_broker: str, fresh_topic: NewTopicName
+) -> None:
     words = ("--topic", fresh_topic(ottla_broker), "--num-records", 200, "--producer-acks", "all", "--record-size", 50)
     said = tools.run("EndToEndLatency", "--bootstrap-server", ottla_broker, *words)
     assert said.status == 0, said
     assert "Percentiles: 50th = " in said.text
 
 
-def test_the_verifiable_consumer_gets_each_record_that_the_verifiable_producer_knows_to_be_there(
+def test_the_verifiable_consumer_reads_each_acknowledged_record_of_the_verifiable_producer(
     ottla_broker: str, fresh_topic: NewTopicName
 ) -> None:
     topic = fresh_topic(ottla_broker)
@@ -62,7 +64,7 @@ def test_the_verifiable_consumer_gets_each_record_that_the_verifiable_producer_k
 
 
 def events(text: str, name: str) -> list[dict[str, Any]]:
-    """The lines of JSON of that name."""
+    """Return the JSON lines with that name."""
     found = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
     return [event for event in found if event["name"] == name]
 
@@ -89,7 +91,7 @@ def test_transactions_are_listed_and_described(tools: Tools, ottla_broker: str, 
     assert re.search(r"^1\s+told\s+\d+\s+\d+\s+CompleteCommit", described, re.MULTILINE), described
 
 
-def test_a_transaction_that_no_coordinator_will_end_is_found_and_aborted(tools: Tools, tmp_path: Path) -> None:
+def test_a_hanging_transaction_is_found_and_aborted(tools: Tools, tmp_path: Path) -> None:
     with (
         Broker(tmp_path, transaction_partition_verification_enable=False) as broker,
         Wire(broker.bootstrap_servers) as wire,

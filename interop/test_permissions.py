@@ -1,4 +1,4 @@
-"""The same requests by the same users to Apache Kafka's StandardAuthorizer and to ours: the same verdicts."""
+"""The same requests of the same users are authorized equally by Apache Kafka's StandardAuthorizer and by ours."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from ottla.broker.permissions import CODES
+from ottla.broker.apis.permissions import CODES
 from ottla.errors import name_of
 from ottla.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from ottla.protocol.messages.describe_acls import DescribeAclsRequest
@@ -18,8 +18,8 @@ from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from ottla.protocol.schema import replace
 from rivals import apache_kafka as rival
-from tests.broker.every_api import GROUP, KNOWN, Asked, codes_in, every_api, names_in, operations_in
-from tests.broker.house import House
+from tests.broker.every_api import GROUP, KNOWN, SampleRequest, codes_in, every_api, names_in, operations_in
+from tests.broker.in_process_broker import House
 from tests.broker.permitted_users import USERS, acls
 from tests.broker.wire import Wire, batch
 
@@ -34,19 +34,19 @@ SETTINGS = {
     )
     + ";",
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    # The node itself, and those who set things up.
+    # The node itself, and the clients that prepare the test.
     "super.users": "User:ANONYMOUS",
 }
 REFUSALS = {int(code) for code in CODES.values()}
 
 
 def committed(answer: Any) -> bool:
-    """Whether the commit for the topic that is there is kept."""
+    """True if the commit for the existing topic was accepted."""
     return not any(each.partitions[0].error_code for each in answer.topics if each.name == KNOWN)
 
 
 class Theirs:
-    """An Apache Kafka with the users."""
+    """An Apache Kafka broker with the users."""
 
     def __init__(self, kafka: rival.ApacheKafka) -> None:
         self.address = kafka.listeners["SASL_PLAINTEXT"]
@@ -63,7 +63,7 @@ class Theirs:
         self.wires: dict[str, Wire] = {}
 
     def until(self, ask: Any, good: Any) -> Any:
-        """What a broker answers that may still be getting ready."""
+        """Repeat a request to a broker that may still be starting, until `good` accepts the response."""
         deadline = time.monotonic() + PATIENCE
         while not good(found := ask()):
             assert time.monotonic() < deadline, found
@@ -85,8 +85,8 @@ class Theirs:
             lambda found: sum(len(each.acls) for each in found.resources) == len(rules),
         )
 
-    def ask(self, asked: Asked, user: str) -> Any:
-        """What a user hears."""
+    def ask(self, asked: SampleRequest, user: str) -> Any:
+        """Send the request as this user and return the response."""
         if user not in self.wires:
             self.wires[user] = wire = Wire(self.address)
             wire.ask(SaslHandshakeRequest("PLAIN"), 1)
@@ -115,8 +115,8 @@ def ours() -> Iterator[House]:
     house.close()
 
 
-def learnt(name: str, answer: Any) -> tuple[Any, ...]:
-    """What a client learns: refusals in order, names of things, and what it may do."""
+def revealed_by(name: str, answer: Any) -> tuple[Any, ...]:
+    """Return what a response reveals: its authorization errors in order, its names, and the authorized operations."""
     codes = [name_of(code) for code in codes_in(answer) if code in REFUSALS]
     return codes, sorted(names_in(answer)), sorted(operations_in(answer))
 
@@ -125,8 +125,8 @@ NAMES = list(every_api(UUID(int=1), b""))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_user_hears_the_same_of_kafka_and_of_us(theirs: Theirs, ours: House, name: str) -> None:
+def test_every_user_receives_the_same_response_from_kafka_and_from_ours(theirs: Theirs, ours: House, name: str) -> None:
     for user in USERS:
-        from_kafka = learnt(name, theirs.ask(theirs.cases[name], user))
-        from_us = learnt(name, ours.ask(ours.cases[name], user))
+        from_kafka = revealed_by(name, theirs.ask(theirs.cases[name], user))
+        from_us = revealed_by(name, ours.ask(ours.cases[name], user))
         assert from_us == from_kafka, f"{user} asks {name}"

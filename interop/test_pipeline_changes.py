@@ -1,4 +1,4 @@
-"""Pipelines run by their command: `examples/changes`, in which everything is killed, and rows in a terminal."""
+"""The command for pipelines: `examples/changes`, in which every process is killed, and output to a terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.behaviour("D2", "D3", "D6"), pytest.mark.usefixtures("
 
 
 @pytest.mark.long
-def test_the_table_equals_the_database_whatever_was_killed(tmp_path: Path) -> None:
+def test_the_table_equals_the_database_after_each_kill(tmp_path: Path) -> None:
     assert run(tmp_path) == (0, 0)
 
 

@@ -1,4 +1,4 @@
-"""A table through a topic into another table, while the manager, PostgreSQL and the broker are killed: each row once."""
+"""Copy a table through a topic into another table while all parts are killed: each row is there once."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ pipelines:
 
 
 class Writers:
-    """Some who add rows in transactions that overlap, so that numbers are committed in another order than they were taken."""
+    """Threads that insert rows in overlapping transactions, so that the commit order differs from the order of ids."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -81,7 +81,7 @@ def committed(servers: str) -> list[int]:
 
 
 @pytest.mark.long
-def test_each_row_is_there_once_whatever_was_killed(tmp_path: Path) -> None:
+def test_each_row_is_there_once_after_each_kill(tmp_path: Path) -> None:
     with postgresql() as server, closing(MortalBroker(str(tmp_path / "broker"))) as broker:
         with psycopg.connect(server.url) as connection:
             connection.execute("create table events (id bigserial primary key, text text not null)")

@@ -1,4 +1,4 @@
-"""Web pages in a real Chromium against the REST interface of a running manager: none can control a pipeline."""
+"""Web pages in a real Chromium cannot control a pipeline through the REST interface of a running manager."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ottla.pipelines.file.reading import read_pipelines
-from ottla.pipelines.manager.control import Remote, controlled
+from ottla.pipelines.manager.control import Remote, serve_control
 from ottla.pipelines.manager.manager import Manager
 from ottla.pipelines.manager.session import end_session, session_for
 from tests.patience import eventually
@@ -34,7 +34,7 @@ async ([address, method, path, body]) => {
 
 @contextmanager
 def running_manager(folder: Path) -> Iterator[Remote]:
-    """A manager that runs a pipeline from a table of Spark's into files."""
+    """A manager that runs a pipeline from a table in Spark to files."""
     file = folder / "p.yaml"
     counts = {"source": {"type": "rate"}, "sink": {"type": "files", "format": "json", "path": "out"}}
     file.write_text(json.dumps({"settings": {"master": "local[1]"}, "pipelines": {"counts": counts}}), encoding="utf-8")
@@ -42,7 +42,7 @@ def running_manager(folder: Path) -> Iterator[Remote]:
     spark = session_for(reads)
     try:
         manager = Manager(reads, spark)
-        with controlled(manager) as address:
+        with serve_control(manager) as address:
             thread = threading.Thread(target=manager.run)
             thread.start()
             try:
@@ -56,7 +56,7 @@ def running_manager(folder: Path) -> Iterator[Remote]:
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """The files of a folder, as a web site; its address."""
+    """Serve the files of a folder as a web site, and yield its address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(SilentHandler, directory=str(folder)))
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -74,7 +74,7 @@ class SilentHandler(SimpleHTTPRequestHandler):
 
 
 def state_of(remote: Remote) -> str:
-    return str(remote.connector("GET", "counts", "status")["connector"]["state"])
+    return str(remote.request_connector("GET", "counts", "status")["connector"]["state"])
 
 
 @pytest.mark.xdist_group("chromium")
@@ -89,10 +89,10 @@ def test_no_page_of_a_browser_controls_a_pipeline(tmp_path: Path) -> None:
         page = browser.new_page()
         page.goto(url)
         for path in ("/connectors", "/connectors/counts/restart", "/"):
-            # Chromium sends this, and the body is two requests as they would come from a program of this machine.
+            # Chromium sends this. The body contains two requests as a local program would send them.
             page.evaluate(SENT, [remote.address, "POST", path, stop + reset])
         page.evaluate(SENT, [remote.address, "POST", "/connectors/counts/restart", ""])
-        own = browser.new_page()  # the interface's own address is no page of ours, and may ask
+        own = browser.new_page()  # pages of the interface's own address may send requests
         assert own.goto(f"http://{remote.address}/connectors/counts/status").status == 200  # type: ignore[union-attr]
         assert state_of(remote) == "RUNNING"
         assert not list((tmp_path / "state" / "counts").glob("checkpoint.*"))

@@ -21,7 +21,7 @@ LINES = 300
 
 
 def pipeline(folder: Path) -> Path:
-    """The example in a folder of its own, checkpoints and all."""
+    """A copy of the example in a new folder, including its checkpoints."""
     copy = Path(shutil.copytree(EXAMPLE, folder / "pipeline"))
     spec = copy / "spark-pipeline.yml"
     text = spec.read_text("utf-8")
@@ -31,7 +31,7 @@ def pipeline(folder: Path) -> Path:
 
 
 def update(spec: Path, servers: str, folder: Path) -> None:
-    """What a user types."""
+    """Run the update with the command that a user types."""
     warehouse = f"spark.sql.warehouse.dir={folder / 'warehouse'}"
     command = ["spark-pipelines", "run", "--spec", str(spec), "--remote", "local[2]", "--conf", warehouse]
     tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -39,7 +39,7 @@ def update(spec: Path, servers: str, folder: Path) -> None:
         "PATH": tools,
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
-        "SPARK_TESTING": "1",  # has Spark Connect take a free port instead of its own
+        "SPARK_TESTING": "1",  # Spark Connect uses a free port instead of its default
         "WORDS_SERVERS": servers,
         "WORDS_LAKE": str(folder / "lake"),
     }

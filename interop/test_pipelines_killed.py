@@ -1,4 +1,4 @@
-"""Pipelines that are killed: nothing is missing, and nothing is there twice."""
+"""Pipelines that are killed lose and repeat no record."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tests.patience import eventually
 pytestmark = pytest.mark.usefixtures("quick_drivers")
 BATCH = 100
 LONG = 240.0
-"""Seconds: each run starts a Spark of its own, beside whatever else is at work."""
+"""Seconds. Each run starts its own Spark on a machine that may be busy."""
 
 
 class Command:
-    """`ottla pipeline run` in a process of its own."""
+    """`ottla pipeline run` in a separate process."""
 
     def __init__(self, folder: Path, *more: str) -> None:
         self.said = folder / f"said-{len(list(folder.glob('said-*')))}"
@@ -44,7 +44,7 @@ class Command:
         return [one for one in found if one["event"] == name]
 
     def kill(self) -> None:
-        """The manager, its Java and all their workers, at once."""
+        """Kill the manager, its Java process and all their workers at once."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(60)
@@ -52,10 +52,8 @@ class Command:
 
 @pytest.mark.behaviour("D3")
 @pytest.mark.parametrize("kills", [(2,), pytest.param((1, 3, 1, 2), marks=pytest.mark.long)])
-def test_a_pipeline_that_is_killed_again_and_again_loses_nothing_and_writes_nothing_twice(
-    kills: tuple[int, ...], tmp_path: Path
-) -> None:
-    """After how many batches each run is killed."""
+def test_a_repeatedly_killed_pipeline_loses_and_repeats_no_record(kills: tuple[int, ...], tmp_path: Path) -> None:
+    """`kills` has the number of batches after which each run is killed."""
     with Broker() as broker:
         sent = 0
         source: dict[str, Any] = {"type": "topic", "topic": "in", "valueFormat": "json", "valueSchema": "n bigint"}
@@ -66,7 +64,7 @@ def test_a_pipeline_that_is_killed_again_and_again_loses_nothing_and_writes_noth
         file = {"settings": settings, "pipelines": {"copy": {**pipeline, "trigger": "1 millisecond"}}}
         (tmp_path / "p.yaml").write_text(json.dumps(file), encoding="utf-8")
         for batches in kills:
-            # On a busy machine a kill may come after all was read; who goes on is to have something to read.
+            # On a busy machine a kill may arrive after all records were read; the next run has to have records to read.
             sent = send(broker, sent, batches * BATCH)
             command = Command(tmp_path)
             try:
@@ -89,11 +87,11 @@ def test_a_pipeline_that_is_killed_again_and_again_loses_nothing_and_writes_noth
     assert (missing, [number for number, times in found.items() if times > 1]) == ([], [])
     first = last.events("progress")[0]["batch"]
     assert isinstance(first, int)
-    assert first >= max(kills)  # it went on where it was
+    assert first >= max(kills)  # it continued at its position
 
 
 def send(broker: Broker, sent: int, count: int) -> int:
-    """So many more; how many there are then."""
+    """Send `count` more records, and return the new total."""
     with Producer(bootstrap_servers=broker.bootstrap_servers) as producer:
         for number in range(sent, sent + count):
             producer.send("in", f'{{"n": {number}}}'.encode())
@@ -105,5 +103,5 @@ def ended(command: Command) -> bool:
 
 
 def has_caught_up(command: Command) -> bool:
-    """Whether nothing is left to read."""
+    """True if no records are left to read."""
     return any(one.get("lag") == 0 for one in command.events("progress"))

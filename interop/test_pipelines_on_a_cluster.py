@@ -1,4 +1,7 @@
-"""The same pipeline file on a Spark standalone cluster of two workers: Ottla installed there, shipped as an archive, in a packed environment."""
+"""A pipeline file on a Spark standalone cluster of two workers.
+
+Ottla is installed there, shipped as an archive, or part of a packed environment.
+"""
 
 from __future__ import annotations
 
@@ -85,8 +88,11 @@ def test_a_pipeline_file_runs_on_a_cluster_with_its_own_functions(
 
 
 @pytest.mark.long
-def test_sessions_that_end_go_on_by_logins_of_the_same_connections(cluster: Cluster, tmp_path: Path) -> None:
-    """Rows would go on as well if each client connected anew: the broker's own count tells the two apart."""
+def test_expiring_sessions_are_renewed_on_the_same_connections(cluster: Cluster, tmp_path: Path) -> None:
+    """The broker's own count of reauthentications proves that the connections stayed open.
+
+    Reconnecting clients would deliver the same rows.
+    """
     metrics_at = f"127.0.0.1:{free_port()}"
     secured: dict[str, Any] = {
         "listen": "SASL_SSL://127.0.0.1:0,PLAINTEXT://127.0.0.1:0",
@@ -130,7 +136,10 @@ def values_of(records: Iterable[ConsumerRecord]) -> list[bytes | None]:
 
 
 def packed(folder: Path) -> Path:
-    """An environment, unpacked in `folder` for the driver, and packed; what it has lies elsewhere, so that it is small."""
+    """Create an environment for the driver in `folder`, and pack it.
+
+    It refers to the packages installed here, so it is small.
+    """
     home = folder / "environment"
     venv.create(home, symlinks=True)
     (site,) = home.glob("lib/python*/site-packages")

@@ -1,4 +1,4 @@
-"""Three nodes of ours restarted in turn, each started as soon as it has stopped, while transactional clients of librdkafka copy records."""
+"""Three nodes of ours are restarted in turn without a pause, while transactional clients of librdkafka copy records."""
 
 from __future__ import annotations
 
@@ -21,24 +21,25 @@ NODES = (1, 2, 3)
 SOURCE, COPY = "source", "copy"
 COPIERS = 6
 TIMEOUT_SECONDS = 60.0
-"""For each call of a client."""
+"""The timeout in seconds of each client call."""
 STANDSTILL_SECONDS = 40.0
-"""A copier that copies nothing for so long is frozen: librdkafka reconnects at least every ten seconds."""
+"""A copier without progress for this time is frozen: librdkafka reconnects at least every ten seconds."""
 
 
 class Copier(Background):
     """Copies a topic in transactions that commit the offsets.
 
-    With librdkafka's own settings but one: its re-bootstrap forgets all brokers, which freezes it too, and no broker can prevent that.
+    It uses librdkafka's default settings, except for the re-bootstrap: that forgets all brokers, which also freezes the
+    client, and no broker can prevent that.
     """
 
     def __init__(self, servers: str, number: int) -> None:
-        super().__init__(daemon=True)  # one that is frozen is left alone
+        super().__init__(daemon=True)  # a frozen copier is abandoned
         self._servers = servers
         self._name = f"copier-{number}"
         self._partition = number % len(NODES)
         self.copied: list[int] = []
-        """Committed."""
+        """The committed numbers."""
         self.failed = ""
 
     def __exit__(self, *_: object) -> None:
@@ -90,7 +91,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 def test_no_transactional_client_freezes(cluster: Cluster) -> None:
-    """Issue 5511 of librdkafka: a node that disappears from Metadata, even for a second, freezes those whose group it coordinates."""
+    """Issue 5511 of librdkafka: a node is missing in Metadata for a second, and the groups that it coordinates freeze."""
     copiers = [Copier(cluster.bootstrap_servers, number) for number in range(COPIERS)]
     with Writer(cluster.bootstrap_servers, [SOURCE], pace_seconds=0.01) as writer:
         for copier in copiers:
@@ -117,7 +118,7 @@ def test_no_transactional_client_freezes(cluster: Cluster) -> None:
     assert found == Counter(number for each in copiers for number in each.copied)
 
 
-def test_a_node_that_has_just_left_is_listed_to_librdkafka_and_to_no_other_client(cluster: Cluster) -> None:
+def test_a_node_that_has_just_stopped_is_listed_for_librdkafka_and_for_no_other_client(cluster: Cluster) -> None:
     servers = cluster.bootstrap_servers
     with Tools() as tools, Admin(cluster.client_settings()) as admin:
         cluster.stop(3)

@@ -1,6 +1,7 @@
-"""README for who has nothing but what its text names: the blocks in an environment that has just been made.
+"""Run the blocks of the README and its further pages in a new environment with only the packages that their text
+names.
 
-Needs the network, for pip; what needs Spark, which takes long to install, is in `test_spark_readme.py`.
+The network is required for pip. Blocks that need Spark, which takes long to install, are in `test_spark_readme.py`.
 """
 
 from __future__ import annotations
@@ -11,25 +12,28 @@ import sys
 from pathlib import Path
 
 from ottla import Consumer, TopicPartition
-from tests.repository.readme import README, ROOT, Reader, commands, programs
+from tests.repository.readme import GUIDE, ROOT, Reader, commands, programs
 
 
 class Fresh:
-    """An environment that has just been made, into which a reader installs what README's text names, when it names it."""
+    """A new environment, into which the extras are installed when the text names them."""
 
     def __init__(self, folder: Path) -> None:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         self.python = str(folder / "bin" / "python")
 
     def install(self, extra: str) -> None:
-        """Compiled or not makes no difference to a block, neither for Ottla (`make wheels` sees to that) nor for the byte code of others."""
-        assert f"pip install '.[{extra}]'" in README
+        """Install an extra without compiling hot loops or byte code.
+
+        No block depends on it; `make wheels` tests compiled wheels.
+        """
+        assert f"'.[{extra}]'" in GUIDE
         command = ["env", "OTTLA_COMPILE=no", self.python, "-m", "pip", "--quiet", "install", "--no-compile"]
         result = subprocess.run([*command, f"{ROOT}[{extra}]"], capture_output=True, text=True, check=False)
         assert result.returncode == 0, result.stdout + result.stderr
 
 
-def test_a_reader_who_has_just_what_readme_names_gets_what_it_says(tmp_path: Path) -> None:
+def test_every_program_and_command_of_the_guide_prints_what_its_text_promises(tmp_path: Path) -> None:
     first, group, copy, table, bills = programs()
     serve, look = commands()
     fresh = Fresh(tmp_path / "fresh")
@@ -42,8 +46,8 @@ def test_a_reader_who_has_just_what_readme_names_gets_what_it_says(tmp_path: Pat
         said = reader.run_program(group, until=lambda said: "b'world'" in said)
         warning, _, said = said.partition("\n")
         assert warning.startswith("running without compiled hot loops"), "this environment was installed without them"
-        assert said.startswith("mine: [TopicPartition(topic='hello', partition=0)")
-        assert re.search(r"\n\d 0 b'world'\ngiven up: \[", said)
+        assert said.startswith("assigned: [TopicPartition(topic='hello', partition=0)")
+        assert re.search(r"\n\d 0 b'world'\nrevoked: \[", said)
         assert copied(reader, copy, "copy") == [b"world"]
         assert "billing" in reader.run_shell(look)
         assert copied(reader, bills, "bills") == [b"a bill for world"]
@@ -52,7 +56,7 @@ def test_a_reader_who_has_just_what_readme_names_gets_what_it_says(tmp_path: Pat
 
 
 def copied(reader: Reader, program: str, topic: str) -> list[bytes]:
-    """What the program, which says nothing and has no end, writes into `topic`."""
+    """Run a program that has no output and no end, and return the values that it writes to `topic`."""
     found: list[bytes] = []
 
     def is_there(_: str) -> bool:

@@ -1,4 +1,4 @@
-"""Three nodes of ours restarted in turn while everybody writes and groups read: every record counted."""
+"""Three nodes of ours are restarted in turn while producers write and groups read. Every record is counted."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from rivals.kafka_cluster import wait_for
 
 NODES = (1, 2, 3)
 SINGLE, WHOLE = ([f"{name}-{node}" for node in NODES] for name in ("single", "whole"))
-"""Topics, of which each node leads one."""
+"""The topics. Each node leads one of them."""
 PROTOCOLS = "classic", "consumer"
 REQUEST_MS = 2000
 
 
 class Member(Background):
-    """Of a group of ours; commits how far it came."""
+    """A member of our group that commits its position."""
 
     def __init__(self, servers: str, protocol: str) -> None:
         super().__init__()
         self.seen: list[tuple[str, int]] = []
-        """Topics and numbers, in the order in which they were read."""
+        """The topic and number of each record, in the order in which they were read."""
         self._failed = ""
         self._settings = {
             "bootstrap.servers": servers,
@@ -64,7 +64,7 @@ class Member(Background):
 
 
 class Crowd:
-    """Idempotent producers of librdkafka's and Java's, transactions, and a group of each protocol."""
+    """Idempotent producers of librdkafka and Java, transactional producers, and a group of each protocol."""
 
     def __init__(self, servers: str, folder: Path) -> None:
         self.single = Writer(servers, SINGLE, request_timeout_ms=REQUEST_MS)
@@ -79,7 +79,7 @@ class Crowd:
 
 @contextmanager
 def at_work(cluster: Cluster, folder: Path) -> Iterator[Crowd]:
-    """All of them, until the members have read what was written."""
+    """Run all clients, and at the end wait until the members have read all records."""
     crowd = Crowd(cluster.bootstrap_servers, folder)
     with ExitStack() as reading, ExitStack() as writing:
         for member in crowd.members:
@@ -107,7 +107,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.mark.long
 @pytest.mark.behaviour("B4", "B5")
-def test_nothing_is_lost_and_nothing_twice_while_all_restart_in_turn(cluster: Cluster, tmp_path: Path) -> None:
+def test_no_record_is_lost_or_repeated_while_all_nodes_restart_in_turn(cluster: Cluster, tmp_path: Path) -> None:
     with at_work(cluster, tmp_path) as crowd:
         for node in NODES:
             cluster.stop(node)

@@ -1,4 +1,4 @@
-"""Our clients where Apache Kafka asks for TLS and logins: each kind, and the mistakes people make."""
+"""Our clients at an Apache Kafka broker with TLS and SASL: each mechanism, and common mistakes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def kafka(authority: Authority, endpoint: IdentityProvider) -> Iterator[rival.Ap
 
 @pytest.fixture(scope="module")
 def endpoint(authority: Authority) -> Iterator[IdentityProvider]:
-    """Gives clients tokens, and Kafka the keys to check them with."""
+    """A server that issues tokens to clients and serves the keys to Kafka."""
     with identity_provider(authority.server_context(), lasting, KeySet([KEY]).as_dict(private=False)) as running:
         yield running
 
@@ -72,7 +72,7 @@ WAYS = (
 
 
 class Clients:
-    """The settings of each way in."""
+    """The client settings of each mechanism."""
 
     def __init__(self, kafka: rival.ApacheKafka, authority: Authority, endpoint: IdentityProvider) -> None:
         self.kafka, self.authority, self.endpoint = kafka, authority, endpoint
@@ -141,7 +141,7 @@ def read_group(settings: Settings, topic: str, count: int) -> list[bytes | None]
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_admin_producer_and_group_work_by_every_way_in(clients: Clients, way: str) -> None:
+def test_admin_producer_and_group_work_with_every_login_mechanism(clients: Clients, way: str) -> None:
     settings, topic = clients.settings(way), fresh()
     with Admin(settings) as admin, Producer(settings) as producer:
         admin.create_topics([NewTopic(topic, 1, 1)])
@@ -173,9 +173,7 @@ def test_asyncio_works_too(clients: Clients, way: str) -> None:
 
 
 @pytest.mark.parametrize("way", ["SCRAM-SHA-256", "OAUTHBEARER by a function"])
-def test_sessions_that_the_broker_ends_are_prolonged_amid_traffic(
-    clients: Clients, way: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_sessions_are_renewed_during_traffic(clients: Clients, way: str, caplog: pytest.LogCaptureFixture) -> None:
     settings, topic = clients.settings(way), fresh()
     with Producer(settings) as producer, Consumer(settings) as consumer:
         with Admin(settings) as admin:
@@ -195,7 +193,7 @@ def test_sessions_that_the_broker_ends_are_prolonged_amid_traffic(
     assert sent > 10
 
 
-def test_tokens_are_fetched_again_before_they_end(clients: Clients, endpoint: IdentityProvider) -> None:
+def test_tokens_are_fetched_again_before_they_expire(clients: Clients, endpoint: IdentityProvider) -> None:
     endpoint.seconds = 4.0
     asked = len(endpoint.scopes)
     try:
@@ -209,9 +207,7 @@ def test_tokens_are_fetched_again_before_they_end(clients: Clients, endpoint: Id
     assert endpoint.scopes[-1] == "kafka"
 
 
-def test_an_endpoint_that_is_out_of_order_for_a_moment_is_asked_again(
-    clients: Clients, endpoint: IdentityProvider
-) -> None:
+def test_a_request_to_a_failing_token_endpoint_is_retried(clients: Clients, endpoint: IdentityProvider) -> None:
     endpoint.failures = 2
     with Admin(clients.login("OAUTHBEARER", **clients.of_endpoint())) as admin:
         admin.list_topics()
@@ -223,11 +219,11 @@ def mistakes(clients: Clients) -> dict[str, tuple[Settings, str]]:
     right = clients.settings("PLAIN")
     stranger = Authority(clients.authority.folder.parent).file
     return {
-        "wrong password by PLAIN": (clients.login("PLAIN", **named), "refused the login by PLAIN as 'alice'"),
-        "wrong password by SCRAM": (clients.login("SCRAM-SHA-512", **named), "look at sasl.username and sasl.password"),
+        "wrong password by PLAIN": (clients.login("PLAIN", **named), "rejected the login by PLAIN as 'alice'"),
+        "wrong password by SCRAM": (clients.login("SCRAM-SHA-512", **named), "check sasl.username and sasl.password"),
         "a token that is none": (
             clients.login("OAUTHBEARER", **{"sasl.oauth.token.provider": lambda: "wr0ng-s3cret"}),
-            "the server refused the token",
+            "the server rejected the token",
         ),
         "wrong client secret": (
             clients.login("OAUTHBEARER", **clients.of_endpoint())
@@ -236,11 +232,11 @@ def mistakes(clients: Clients) -> dict[str, tuple[Settings, str]]:
         ),
         "an endpoint that is not believed": (
             {**clients.login("OAUTHBEARER", **clients.of_endpoint()), "https.ca.location": stranger},
-            "look at https.ca.location",
+            "check https.ca.location",
         ),
-        "another authority": ({**right, "ssl.truststore.location": stranger}, "name its certificate with"),
+        "another authority": ({**right, "ssl.truststore.location": stranger}, "add its certificate to"),
         "no authority": ({k: v for k, v in right.items() if "truststore" not in k}, "ssl.truststore.location"),
-        "no certificate of ours": (clients.at("MUTUAL", "SSL"), "the broker wants a certificate of this client"),
+        "no certificate of ours": (clients.at("MUTUAL", "SSL"), "the broker requires a certificate of this client"),
         "TLS at a plaintext port": (
             {**clients.at("SSL", "SSL"), "bootstrap.servers": clients.kafka.bootstrap_servers},
             "this is a plaintext port; set security.protocol=PLAINTEXT",
@@ -253,7 +249,7 @@ def mistakes(clients: Clients) -> dict[str, tuple[Settings, str]]:
         "no login in the clear": (clients.at("SASL_PLAINTEXT", "PLAINTEXT"), "set security.protocol=SASL_PLAINTEXT"),
         "a login where none is wanted": (
             {**clients.at("SSL", "SASL_SSL"), "sasl.mechanism": "PLAIN", **named},
-            "asks for no login; set security.protocol=SSL",
+            "requires no login; set security.protocol=SSL",
         ),
     }
 
@@ -293,7 +289,9 @@ def consume(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_one_sentence_at_once(clients: Clients, mistake: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_mistake_is_a_one_line_error_at_once(
+    clients: Clients, mistake: str, caplog: pytest.LogCaptureFixture
+) -> None:
     settings, told = mistakes(clients)[mistake]
     for act in (ask, produce, consume):
         started = time.monotonic()
@@ -306,7 +304,7 @@ def test_a_mistake_is_one_sentence_at_once(clients: Clients, mistake: str, caplo
         assert "s3cret" not in text
 
 
-def test_a_group_hears_of_a_wrong_password_as_well(clients: Clients) -> None:
+def test_a_group_member_also_receives_the_error_of_a_wrong_password(clients: Clients) -> None:
     settings = {**clients.login("PLAIN"), "sasl.username": USER, "sasl.password": "wr0ng", "group.id": "g"}
     with pytest.raises(AuthenticationError):
         consume(settings)
@@ -317,7 +315,7 @@ def ottla(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, input=given, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
-def test_the_command_line_takes_a_file_of_settings(clients: Clients, tmp_path: Path) -> None:
+def test_the_command_line_accepts_a_properties_file(clients: Clients, tmp_path: Path) -> None:
     settings = clients.settings("SCRAM by JAAS")
     server = settings.pop("bootstrap.servers")
     file = tmp_path / "client.properties"

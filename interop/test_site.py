@@ -1,4 +1,4 @@
-"""The documentation as a site that is opened from a folder, in a real Chromium without a network."""
+"""The documentation site, opened from a folder in a real Chromium without a network."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ expect.set_options(timeout=PATIENCE_MS)
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built anew."""
+    """The folder of the newly built site."""
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(folder)]
     subprocess.run(command, cwd=ROOT, check=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
     return folder
 
 
-def test_the_search_works_from_a_folder_and_nothing_is_loaded_from_elsewhere(site: Path) -> None:
+def test_the_search_works_from_a_folder_and_loads_nothing_from_the_network(site: Path) -> None:
     with chromium() as browser:
         page = browser.new_page()
         asked: list[str] = []
@@ -37,7 +37,7 @@ def test_the_search_works_from_a_folder_and_nothing_is_loaded_from_elsewhere(sit
         assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
 
 
-def test_no_page_of_the_site_names_a_script_or_a_style_from_elsewhere(site: Path) -> None:
+def test_no_page_of_the_site_refers_to_a_remote_script_or_style(site: Path) -> None:
     pages = list(site.rglob("*.html"))
     assert len(pages) > 20
     wrong = [

@@ -1,4 +1,4 @@
-"""The Spark source and sink against Apache Kafka: what other clients write and read there."""
+"""The Spark source and sink at Apache Kafka, together with other clients that write and read the topics."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def topics(spark: SparkSession, apache_kafka: str, tmp_path: Path) -> Topics:
 
 
 def produce(topics: Topics, topic: str, codec: str) -> None:
-    """Rows as librdkafka writes them."""
+    """Write the rows with librdkafka."""
     producer = Librdkafka({"bootstrap.servers": topics.servers, "compression.type": codec, "linger.ms": 20})
     for n in range(ROWS):
         key = None if n % 10 == 0 else f"k{n}"
@@ -63,7 +63,7 @@ def test_the_source_reads_ranges_of_offsets_and_of_time(topics: Topics) -> None:
     assert values(topics.read(subscribe=topic, endingOffsets=end).collect()) == ["1000", "2000"]
 
 
-def test_poison_is_told_beside_what_can_be_read(topics: Topics) -> None:
+def test_malformed_records_are_reported_next_to_readable_ones(topics: Topics) -> None:
     topic = topics.create()
     topics.send(topic, '{"id": 1}', "poison", '{"id": "x"}', None)
     frame = topics.read(subscribe=topic, valueFormat="json", valueSchema="id bigint").orderBy("offset")
@@ -71,9 +71,7 @@ def test_poison_is_told_beside_what_can_be_read(topics: Topics) -> None:
     assert [tuple(row) for row in rows] == [(1, True), (None, False), (None, False), (None, True)]
 
 
-def test_a_topic_that_was_made_again_stops_the_query_and_a_group_saw_how_far_it_was(
-    topics: Topics, tmp_path: Path
-) -> None:
+def test_a_recreated_topic_stops_the_query_and_its_group_has_the_offsets(topics: Topics, tmp_path: Path) -> None:
     topic = topics.create()
     topics.send(topic, *"abc")
     options = {"subscribe": topic, "startingOffsets": "earliest", "commitOffsetsToGroup": f"of-{topic}"}
@@ -96,11 +94,13 @@ def test_a_topic_that_was_made_again_stops_the_query_and_a_group_saw_how_far_it_
     topics.delete(topic)
     topics.create()
     topics.send(topic, *"defgh")
-    with pytest.raises(StreamingQueryException, match=f"topic {topic} was deleted and made again; the query had read"):
+    with pytest.raises(
+        StreamingQueryException, match=f"topic {topic} was deleted and created again; the query had read"
+    ):
         run()
 
 
-def test_predicates_choose_what_is_read(topics: Topics) -> None:
+def test_predicates_limit_the_records_that_are_read(topics: Topics) -> None:
     topic = topics.create(partitions=2)
     for n in range(5):
         topics.send(topic, str(n), partition=n % 2, timestamp=n * 1000)
@@ -108,7 +108,7 @@ def test_predicates_choose_what_is_read(topics: Topics) -> None:
     assert values(topics.read(subscribe=topic).where("timestamp >= timestamp_millis(2500)").collect()) == ["3", "4"]
 
 
-def test_times_that_the_broker_sets_are_told_from_those_of_the_producer(topics: Topics) -> None:
+def test_broker_timestamps_are_distinguished_from_producer_timestamps(topics: Topics) -> None:
     topic = f"{topics.prefix}-appended"
     with Admin(bootstrap_servers=topics.servers) as admin:
         admin.create_topics([NewTopic(topic, 1, 1, {"message.timestamp.type": "LogAppendTime"})])
@@ -118,7 +118,7 @@ def test_times_that_the_broker_sets_are_told_from_those_of_the_producer(topics: 
     assert row.timestamp.year > 2000
 
 
-def test_a_stream_goes_from_topic_to_topic_and_on_after_a_restart(topics: Topics, tmp_path: Path) -> None:
+def test_a_stream_copies_a_topic_and_continues_after_a_restart(topics: Topics, tmp_path: Path) -> None:
     source, target = topics.create("in", partitions=3), topics.create("out", partitions=3)
     for round_ in (1, 2):
         produce(topics, source, "lz4")
@@ -136,7 +136,7 @@ def test_a_stream_goes_from_topic_to_topic_and_on_after_a_restart(topics: Topics
     assert len(set(keyed)) == len({key for key, _ in keyed})
 
 
-def test_records_that_were_deleted_under_a_query_fail_it_or_are_left_out(topics: Topics, tmp_path: Path) -> None:
+def test_records_that_are_deleted_during_a_query_fail_it_or_are_skipped(topics: Topics, tmp_path: Path) -> None:
     topic = topics.create()
     topics.send(topic, *map(str, range(10)))
 

@@ -1,4 +1,4 @@
-"""Source, sink and table on a Spark standalone cluster, of which half is killed in the middle."""
+"""Source, sink and table on a Spark standalone cluster with two workers, of which one is killed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def committed(servers: str, topic: str) -> Counter[bytes]:
-    """What a reader of committed records finds."""
+    """Count the values that a read_committed consumer reads."""
     with Consumer(bootstrap_servers=servers, isolation_level="read_committed") as consumer:
         tps = [TopicPartition(topic, info.partition) for info in consumer.partitions_for(topic)]
         consumer.assign(tps)
@@ -64,18 +64,18 @@ def test_a_cluster_that_loses_a_worker_writes_every_row_once(
 
 
 @dataclass
-class Told:
-    """What the job said, and what was done to it."""
+class JobResult:
+    """The output of the job, and the time of the kill."""
 
     places: list[str] = field(default_factory=list)
-    """Where tasks found Ottla."""
+    """The paths from which tasks imported Ottla."""
     killed_at: int | None = None
-    """The batch that the faster query had done when a worker died."""
+    """The number of finished batches of the faster query when a worker was killed."""
 
 
-def run_and_kill(arguments: list[str], cluster: Cluster, log: Path) -> Told:
-    """Run the job to its end, and kill a worker with its executor when both queries have done their second batch."""
-    told = Told()
+def run_and_kill(arguments: list[str], cluster: Cluster, log: Path) -> JobResult:
+    """Run the job to its end, and kill a worker with its executor after the second batch of both queries."""
+    told = JobResult()
     command = [sys.executable, "-m", "interop.cluster_job", *arguments]
     environment = os.environ | {"PYSPARK_PYTHON": sys.executable}
     with log.open("wb") as errors:

@@ -1,4 +1,4 @@
-"""Spark Connect, whose server does the work: Ottla is where that is, and what is asked is the same."""
+"""Spark Connect, where the server does the work: only the server needs Ottla, and the options are the same."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ query.trigger(availableNow=True).start().awaitTermination()
 """
 
 
-def test_a_client_without_a_java_of_its_own_reads_writes_and_streams(
+def test_a_client_without_java_reads_writes_and_streams(
     ottla_broker: str, fresh_topic: NewTopicName, tmp_path: Path
 ) -> None:
     topics = [fresh_topic(ottla_broker) for _ in range(3)]

@@ -1,4 +1,4 @@
-"""Spark's sink exactly once, on our broker and on Apache Kafka: what is replayed, and who is killed."""
+"""Exactly once with Spark's sink, on our broker and on Apache Kafka, after replays and kills."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def job(spark: SparkSession, any_broker: str, tmp_path: Path) -> Job:
     return Job(Topics(spark, any_broker, f"{tmp_path.name[:40]}-{os.getpid()}"), tmp_path / "checkpoint")
 
 
-def test_a_task_that_was_not_done_is_done_by_the_next_run_and_the_others_are_left(job: Job) -> None:
+def test_an_unfinished_task_is_run_again_and_the_finished_ones_are_not(job: Job) -> None:
     job.feed(10)
     job.run()
     job.forget_the_end_of_the_last_batch()
     job.forget_a_task(1)
     job.run()
     counts = counted(job.topics, job.target)
-    assert counts == Counter({str(n): 1 + n % 2 for n in range(10)})  # the second task's rows were never taken away
+    assert counts == Counter({str(n): 1 + n % 2 for n in range(10)})  # the rows of the second task were not aborted
 
 
 def test_a_half_written_batch_to_another_topic_stops(job: Job) -> None:
@@ -55,7 +55,7 @@ def test_a_half_written_batch_to_another_topic_stops(job: Job) -> None:
     assert counted(job.topics, other) == Counter()
 
 
-def test_another_producer_with_a_task_s_name_stops_the_query_or_is_shut_out(job: Job) -> None:
+def test_another_producer_with_the_id_of_a_task_stops_the_query_or_is_fenced(job: Job) -> None:
     job.feed(2)
     job.run()
     with Producer(bootstrap_servers=job.topics.servers, transactional_id=job.group(0)) as zombie:
@@ -78,11 +78,11 @@ def test_rows_that_name_their_topics_are_committed_once(job: Job) -> None:
 
 
 STEPS = ("commit/ended/1", "announce/announced/commit", "hold/marked/0")
-"""A driver holds only what one before it announced and left undone."""
+"""The driver waits only at steps of a transaction that its predecessor announced and did not finish."""
 
 
 def test_the_driver_is_killed_at_steps_of_every_kind(ottla_broker: str, tmp_path: Path) -> None:
-    """On Apache Kafka by `make kills`, at every step."""
+    """On Apache Kafka, `make kills` runs every step."""
     stage = Stage(tmp_path, ottla_broker)
     for stop in STEPS:
         stage.feed(180)
@@ -93,7 +93,7 @@ def test_the_driver_is_killed_at_steps_of_every_kind(ottla_broker: str, tmp_path
 
 @pytest.mark.long
 def test_the_driver_is_killed_at_every_step(any_broker: str, tmp_path: Path) -> None:
-    """The same by hand: `python -m interop.spark_stage ADDRESS`."""
+    """The same from the command line: `python -m interop.spark_stage ADDRESS`."""
     stage = Stage(tmp_path, any_broker)
     for stop in STOPS:
         stage.feed(180)
@@ -103,11 +103,11 @@ def test_the_driver_is_killed_at_every_step(any_broker: str, tmp_path: Path) -> 
 
 
 ONE_CHECKPOINT = "two queries run on one checkpoint|Multiple streaming (jobs detected|queries are concurrently using)"
-"""What is said, by the sink or by Spark, to the one of two that has to stop."""
+"""The error of the sink or of Spark in the query that has to stop."""
 
 
 @pytest.mark.long
-def test_of_two_queries_on_one_checkpoint_one_stops_and_says_why(any_broker: str, tmp_path: Path) -> None:
+def test_one_of_two_queries_on_one_checkpoint_stops_with_a_reason(any_broker: str, tmp_path: Path) -> None:
     stage = Stage(tmp_path, any_broker)
     stage.feed(60)
     assert stage.run()
@@ -120,7 +120,7 @@ def test_of_two_queries_on_one_checkpoint_one_stops_and_says_why(any_broker: str
     assert stage.tally() == (0, 0, 0, 0)
 
 
-def test_a_worker_is_killed_and_its_task_tried_again(any_broker: str, tmp_path: Path) -> None:
+def test_the_task_of_a_killed_worker_is_retried(any_broker: str, tmp_path: Path) -> None:
     stage = Stage(tmp_path, any_broker)
     stage.feed(180)
     assert stage.run("commit/ended/1", "worker", "local[2,4]")
@@ -136,7 +136,7 @@ def test_the_broker_is_killed_in_the_middle_of_a_transaction(tmp_path: Path) -> 
     try:
         stage = Stage(tmp_path, address)
         stage.feed(180)
-        running = stage.start("commit/marked/0", "nobody")  # and waits there for a while
+        running = stage.start("commit/marked/0", "nobody")  # and waits there
         deadline = time.monotonic() + 200
         while not stage.stopped.exists():
             assert time.monotonic() < deadline
@@ -153,7 +153,7 @@ def test_the_broker_is_killed_in_the_middle_of_a_transaction(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("any_broker", ["ottla", pytest.param("apache", marks=pytest.mark.long)], indirect=True)
-def test_a_slow_task_and_the_one_that_spark_starts_beside_it_write_once(any_broker: str, tmp_path: Path) -> None:
+def test_a_slow_task_and_its_speculative_copy_write_once(any_broker: str, tmp_path: Path) -> None:
     stage = Stage(tmp_path, any_broker)
     stage.feed(180)
     soon = ("spark.speculation=true", "spark.speculation.interval=100ms", "spark.speculation.multiplier=1.1")

@@ -1,6 +1,4 @@
-"""A Spark cluster where brokers ask for tickets of Kerberos: from Apache Kafka to ours and back, by a keytab, beyond the sessions that
-the brokers end.
-"""
+"""A Spark cluster with Kerberos: from Apache Kafka to ours and back with a keytab, beyond the brokers' sessions."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("quick_drivers")
 __all__ = ["apache", "places"]
 
 SESSIONS = 2
-"""For so many of the brokers' sessions rows go round at least."""
+"""The minimum number of broker sessions during which rows are copied."""
 PATIENCE = 240.0
 JOB = """
 import json, sys
@@ -70,19 +68,19 @@ spark.stop()
 
 @pytest.fixture
 def cluster(places: Places, tmp_path: Path) -> Iterator[Cluster]:
-    """A standalone one, whose workers know the realm."""
+    """A standalone Spark cluster with Kerberos configuration for its workers."""
     with spark_cluster(tmp_path) as running:
         yield running
 
 
 def options(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings of a client as options of Spark's."""
+    """Convert client settings to Spark options."""
     return {f"kafka.{name}": value for name, value in settings.items()}
 
 
 @contextmanager
 def running(arguments: list[Any], folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """The job, which has queries until it is told that they may end."""
+    """Run the job. Its queries run until the test signals the end."""
     job, errors = folder / "job.py", folder / "errors"
     job.write_text(JOB)
     environment = os.environ | {"PYSPARK_PYTHON": sys.executable}
@@ -98,7 +96,7 @@ def running(arguments: list[Any], folder: Path) -> Iterator[subprocess.Popen[str
             process.kill()
 
 
-def test_rows_go_round_by_a_keytab_beyond_the_sessions_and_a_wrong_one_is_a_sentence(
+def test_rows_are_copied_with_a_keytab_beyond_the_sessions_and_a_wrong_keytab_is_a_one_line_error(
     places: Places, apache: str, cluster: Cluster, tmp_path: Path
 ) -> None:
     places.brokers["apache"] = apache
@@ -117,12 +115,12 @@ def test_rows_go_round_by_a_keytab_beyond_the_sessions_and_a_wrong_one_is_a_sent
     sentences = dict(json.loads(line) for line in told.splitlines() if line.startswith("["))
     assert sorted(sentences) == ["read", "write"], (tmp_path / "errors").read_text()[-3000:]
     for sentence in sentences.values():
-        assert "has no key of bob; look with `klist -k" in sentence
+        assert "has no key of bob: check `klist -k" in sentence
         assert "Traceback" not in sentence
 
 
 def rounds(producer: Producer, theirs: dict[str, Any], topics: list[str]) -> list[bytes]:
-    """Send a row, wait until it has come back, and so on, until sessions have passed since the first came back."""
+    """Send a row and wait until it returns, repeatedly, until enough sessions have passed."""
     sent: list[bytes] = []
     until = None
     while until is None or time.monotonic() < until:

@@ -1,6 +1,6 @@
-"""README's blocks for Spark for who has nothing but the extra that their text names, linked from what is installed here.
+"""The guide's Spark blocks in an environment with only the extra that their text names, linked from the packages here.
 
-What else they do is looked at in `tests/spark/test_readme.py`.
+Their other effects are checked in `tests/spark/test_readme.py`.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 from ottla import Broker, Producer, read_table
-from tests.repository.readme import README, Reader, blocks, environment, spark_blocks
+from tests.repository.readme import GUIDE, Reader, blocks, environment, spark_blocks
 
 pytestmark = pytest.mark.usefixtures("quick_drivers")
 
 
 @contextmanager
 def reading(folder: Path, extras: str) -> Iterator[Reader]:
-    """A reader who has nothing but Ottla with these extras, which README names, and records of two topics."""
-    assert f"'.[{extras}]'" in README
+    """Yield a reader with only Ottla and these extras, which the guide names, and records in two topics."""
+    assert f"'.[{extras}]'" in GUIDE
     with (
         Reader(folder, str(environment(folder / "environment", extras))) as reader,
         Broker(listen=reader.servers),
@@ -46,7 +46,7 @@ def test_topics_are_read_and_written_in_spark_with_its_extra_alone(tmp_path: Pat
 def test_a_table_needs_the_extra_that_its_text_names(tmp_path: Path) -> None:
     words, _, _, keeping = spark_blocks()
     with reading(tmp_path, "spark,tables") as reader:
-        assert "77 6F 72 6C 64" in reader.run_program(words + keeping)  # what `show` makes of "world"
+        assert "77 6F 72 6C 64" in reader.run_program(words + keeping)  # the output of `show` for "world"
 
 
 def test_a_pipeline_runs_with_its_extra_alone(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
-"""Spark where rules say who may do what, at Apache Kafka's and at ours: what docs/spark.md has users allowed is enough, and what is
-not allowed is one sentence in the driver.
+"""Spark with ACLs, at Apache Kafka and at our broker.
+
+The rules of docs/spark.md are sufficient, and an unauthorized operation is reported as one sentence in the driver.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ spark.stop()
 
 @pytest.fixture(scope="module")
 def sides() -> Iterator[dict[str, tuple[str, str]]]:
-    """Where each broker is reached: by who sets things up, and with a login."""
+    """The addresses of each broker: without login for the preparation, and with login."""
     rival.fetch()
     with ExitStack() as undo:
         theirs = undo.enter_context(
@@ -104,7 +105,7 @@ def sides() -> Iterator[dict[str, tuple[str, str]]]:
 
 
 def set_up(plain: str) -> None:
-    """Topics with rows, rules as the page has them, and those of users who may do less."""
+    """Create topics with rows, the rules of the page, and the rules of users with fewer rights."""
     with Admin(bootstrap_servers=plain) as admin, Producer(bootstrap_servers=plain) as producer:
         admin.create_topics([NewTopic(topic, 1, 1) for topic in TOPICS])
         for each in [producer.send("orders", b"%d" % number) for number in range(ROWS)]:
@@ -121,7 +122,7 @@ def set_up(plain: str) -> None:
 
 
 def commands() -> list[list[str]]:
-    """Those of the page, for the user `etl`."""
+    """Return the commands of the page for the user `etl`."""
     (block,) = re.findall(r"^```\n((?:ottla acls .*\n)+)```$", PAGE.read_text(), re.MULTILINE)
     return [shlex.split(line)[1:] for line in block.splitlines()]
 
@@ -145,15 +146,15 @@ CASES = {
     (
         "read",
         "knows",
-    ): "fetch of orders-0 at offset 0; no rule (ACL) lets this client's user: have one made for the topic",
-    ("write", "knows"): "this client's user may write to no topic: have a rule (ACL) for WRITE on the topic made",
+    ): "fetch of orders-0 at offset 0; no rule (ACL) allows this to the client's user: create one for the topic",
+    ("write", "knows"): "this client's user may write to no topic: add an ACL for WRITE on the topic",
     ("write", "writes"): "None",
-    ("write_once", "writes"): "have one made for the transactional.id, or names that begin as it does",
+    ("write_once", "writes"): "create one for the transactional.id, or a prefix of it",
 }
-"""By what is done and who does it: what comes of it."""
+"""The expected result by operation and user."""
 
 
-def test_what_the_page_has_allowed_is_enough_and_what_is_not_allowed_is_a_sentence(
+def test_the_documented_rules_are_sufficient_and_unauthorized_operations_are_a_one_line_error(
     sides: dict[str, tuple[str, str]], tmp_path: Path
 ) -> None:
     cases = [
@@ -171,5 +172,6 @@ def test_what_the_page_has_allowed_is_enough_and_what_is_not_allowed_is_a_senten
         assert "Traceback" not in sentence
     for _, login in sides.values():
         assert (
-            f"option subscribePattern = ord.*: no topic at {login} matches, for this user may see none" in done.stderr
+            f"option subscribePattern = ord.*: no topic at {login} matches, because this user can see none"
+            in done.stderr
         )

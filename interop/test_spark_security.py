@@ -1,4 +1,4 @@
-"""Spark where Apache Kafka asks for TLS and a login: it reads, writes and keeps no secret."""
+"""Spark at an Apache Kafka broker with TLS and SASL: it reads and writes, and stores no secret."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ spark.stop()
 
 @pytest.fixture
 def ours() -> Iterator[dict[str, Any]]:
-    """Settings for a broker of ours that asks for the same."""
+    """Settings for a broker of ours with the same mechanisms."""
     with Broker(listen="SASL_SSL://127.0.0.1:0", users={USER: PASSWORD}, process=True) as broker:
         yield broker.client_settings(mechanism="SCRAM-SHA-512")
 
 
 @pytest.mark.parametrize("whose", ["Apache Kafka's", "ours"])
-def test_spark_reads_and_writes_over_sasl_ssl_and_keeps_no_secret(
+def test_spark_reads_and_writes_over_sasl_ssl_and_stores_no_secret(
     request: pytest.FixtureRequest, whose: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if whose == "ours":
@@ -84,25 +84,25 @@ def test_spark_reads_and_writes_over_sasl_ssl_and_keeps_no_secret(
     kept = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
     assert len(kept) > 3
     for text in (done.stdout.encode(), done.stderr.encode(), *kept):
-        assert b"s-secret" not in text  # of the password, what no JSON writes otherwise
+        assert b"s-secret" not in text  # a part of the password that no other JSON contains
 
 
 def mistakes(clients: Clients, expired: Broker, folder: Path) -> dict[str, tuple[dict[str, Any], str]]:
-    """What people do wrong, and what they are told."""
+    """Common mistakes in the options, each with the expected error."""
     trusted = {"ssl.truststore.location": clients.authority.file}
     by_tls = clients.settings("SSL")
     return {
         "a wrong password": (
             clients.settings("PLAIN") | {"sasl.password": "wr0ng-s3cret"},
-            "refused the login by PLAIN as 'alice'",
+            "rejected the login by PLAIN as 'alice'",
         ),
         "an unknown authority": (
             by_tls | {"ssl.truststore.location": Authority(folder).file},
-            "name its certificate with ssl.truststore.location",
+            "add its certificate to ssl.truststore.location",
         ),
         "an expired certificate": (
             {"bootstrap.servers": expired.addresses["SSL"], "security.protocol": "SSL", **trusted},
-            "has expired, or one of those that signed it: have it renewed",
+            "has expired, or one in its chain has: renew it",
         ),
         "another host": (
             {"bootstrap.servers": expired.addresses["OTHER"], "security.protocol": "SSL", **trusted},
@@ -110,7 +110,7 @@ def mistakes(clients: Clients, expired: Broker, folder: Path) -> dict[str, tuple
         ),
         "plaintext at a port for TLS": (
             {"bootstrap.servers": by_tls["bootstrap.servers"]},
-            "set security.protocol=SSL, or SASL_SSL with a login",  # Kafka's answers, ours hangs up
+            "set security.protocol=SSL, or SASL_SSL with a login",  # Kafka responds, ours closes the connection
         ),
         "TLS at a plaintext port": (
             {"bootstrap.servers": clients.kafka.bootstrap_servers, "security.protocol": "SSL", **trusted},
@@ -174,7 +174,7 @@ def test_each_mistake_is_the_same_sentence_in_the_driver(clients: Clients, tmp_p
 
 @contextmanager
 def with_bad_certificates(authority: Authority) -> Iterator[Broker]:
-    """One that nobody should believe."""
+    """A broker with certificates that clients have to reject."""
     old, other = authority.certificate(expired=True), authority.certificate("other.example.org")
     with Broker(
         listen="SSL://127.0.0.1:0,OTHER://127.0.0.1:0",
@@ -188,7 +188,7 @@ def with_bad_certificates(authority: Authority) -> Iterator[Broker]:
         yield broker
 
 
-def test_a_pipeline_goes_from_one_login_to_another_and_keeps_no_secret(
+def test_a_pipeline_copies_between_two_logins_and_stores_no_secret(
     clients: Clients, ours: dict[str, Any], tmp_path: Path
 ) -> None:
     theirs, into = clients.settings("SCRAM-SHA-512"), f"{JAAS}scram.ScramLoginModule required"
@@ -235,7 +235,7 @@ def test_a_pipeline_goes_from_one_login_to_another_and_keeps_no_secret(
     assert sorted(found) == [2 * n for n in range(ROWS)]
     kept = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path != secret}
     told = b"".join(text for path, text in kept.items() if path.is_relative_to(events))
-    assert b"SparkListenerSQLExecutionStart" in told  # plans and all
+    assert b"SparkListenerSQLExecutionStart" in told  # the log contains the plans
     assert any(path.parent.name == "offsets" for path in kept)
     assert "s-secret" not in done.stdout + done.stderr
     for path, text in kept.items():
@@ -243,7 +243,7 @@ def test_a_pipeline_goes_from_one_login_to_another_and_keeps_no_secret(
 
 
 def committed(settings: dict[str, Any], topic: str) -> list[bytes]:
-    """The values that readers of what is committed see."""
+    """Return the values that a read_committed consumer reads."""
     with Consumer({**settings, "isolation.level": "read_committed"}) as consumer:
         tp = TopicPartition(topic, 0)
         consumer.assign([tp])

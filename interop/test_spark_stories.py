@@ -1,4 +1,4 @@
-"""What Spark's sink says to a broker, without a Spark: the stories that `tests/spark/exactly_once` tells on our broker, on Apache Kafka."""
+"""Run the stories of `tests/spark/exactly_once` against Apache Kafka: requests of Spark's sink, without Spark."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def test_a_story_without_spark(apache_kafka: str, story: Callable[[Query], None]
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", LARGE)
-def test_no_row_is_missing_or_twice_in_larger_worlds(name: str) -> None:
+def test_no_row_is_missing_or_repeated_in_larger_simulations(name: str) -> None:
     assert explore(LARGE[name]).fault is None

@@ -1,6 +1,6 @@
-"""Clusters whose network is split for real, under clients of three kinds: each is told what it was told, and that is what is there.
+"""Real network partitions in clusters with clients of three kinds: the logs agree with the responses of the brokers.
 
-The counts themselves are made by `python -m interop.splits`, which tells more, and for longer.
+For longer runs with more details use `python -m interop.splits`.
 """
 
 from __future__ import annotations
@@ -23,36 +23,36 @@ LONGEST_SECONDS = 1800
 NODES = (1, 2, 3)
 
 
-def test_a_ledger_counts_what_is_not_there_and_what_is_there_twice_or_late() -> None:
+def test_a_ledger_counts_missing_repeated_and_reordered_rows() -> None:
     rows = [(0, "a"), (2, "b"), (1, "c"), (1, "d"), (3, "e")]
     assert tally(rows, {0, 1, 2, 4}, {"e"}) == Tally(missing=1, twice=1, out_of_order=1, aborted=1)
 
 
-def test_a_ledger_takes_what_nobody_acknowledged_as_it_is() -> None:
+def test_a_ledger_accepts_unacknowledged_rows() -> None:
     assert tally([(0, "a"), (1, "b")], {0}) == tally([(0, "a")], {0}) == Tally()
 
 
-def test_who_reads_again_has_skipped_nothing() -> None:
+def test_a_reader_that_reads_again_has_skipped_nothing() -> None:
     assert skipped([0, 1, 2, 1, 2, 3]) == 0
     assert skipped([0, 2, 3]) == 1
 
 
 @pytest.mark.parametrize("kind", SPLITS)
-def test_each_split_has_somebody_not_hear_somebody_and_never_itself(kind: str) -> None:
+def test_each_partition_fault_separates_two_different_hosts(kind: str) -> None:
     cuts = Fault(kind, 2, 3, 1).cuts(NODES)
     assert cuts
     assert all(one != other for one, other in cuts)
     assert (CLIENTS in {each for cut in cuts for each in cut}) == (kind in ("gone", "unheard"))
 
 
-def test_a_seed_draws_the_same_again() -> None:
+def test_a_seed_draws_the_same_faults_again() -> None:
     first, again, other = (list(drawn(seed, 20, NODES, (3, 8), list(KINDS))) for seed in (7, 7, 8))
     assert first == again != other
     assert [each.seconds for each in first[:3]] == [3, 8, 3]
     assert all(each.node != each.other for each in first)
 
 
-def test_a_run_ends_when_it_is_asked_to_though_it_is_the_first_of_its_numbers() -> None:
+def test_a_run_ends_on_a_signal_although_it_has_pid_1() -> None:
     if why := missing():
         pytest.skip(why)
     waits = "from interop.splits.run import end_at_signals; end_at_signals(); print('ready', flush=True); input()"
@@ -68,7 +68,7 @@ def test_a_run_ends_when_it_is_asked_to_though_it_is_the_first_of_its_numbers() 
 @pytest.mark.long
 @pytest.mark.behaviour("B4", "P3")
 @pytest.mark.parametrize("constellation", CONSTELLATIONS)
-def test_nothing_is_lost_and_nothing_twice_while_the_network_is_split(constellation: str) -> None:
+def test_no_record_is_lost_or_repeated_during_network_partitions(constellation: str) -> None:
     if why := missing():
         pytest.skip(why)
     fetch()

@@ -1,4 +1,4 @@
-"""Tables under kills: Spark's driver dies between all pairs of steps, and every row is in the table once."""
+"""Tables under kills: Spark's driver is killed between all pairs of steps, and every row is in the table once."""
 
 from __future__ import annotations
 
@@ -42,12 +42,10 @@ def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
 
 
 def job(*arguments: str) -> int:
-    """Run the job; how it ended."""
+    """Run the job and return its exit status."""
     command = [sys.executable, "-m", "interop.table_job", *arguments]
     log = Path(arguments[2], "job.log")
-    with log.open(
-        "wb"
-    ) as errors:  # a file, for what is killed leaves its children behind, which would hold a pipe open
+    with log.open("wb") as errors:  # a file, because the children of a killed process would keep a pipe open
         process = subprocess.Popen(command, stdout=errors, stderr=errors)
         try:
             status = process.wait(300)
@@ -77,10 +75,10 @@ def test_a_driver_that_is_killed_at_any_step_leaves_every_row_once(
         assert {Path(file).name for file in lake.files()} == lake.store().file_names()
 
 
-def test_a_complete_result_replaces_the_one_before(topics: Topics, lake: Lake, tmp_path: Path) -> None:
+def test_a_complete_result_replaces_the_previous_one(topics: Topics, lake: Lake, tmp_path: Path) -> None:
     topic = topics.create()
     for value in ("1", "2"):
-        topics.send(topic, value, timestamp=NOW_MS)  # else retention takes it for old
+        topics.send(topic, value, timestamp=NOW_MS)  # otherwise retention deletes it as too old
         run(numbers(topics, topic).groupBy().sum("n"), lake, tmp_path / "checkpoint", mode="complete")
     assert lake.arrow().column(0).to_pylist() == [3]
 

@@ -1,4 +1,7 @@
-"""Other people's clients push their metrics to our broker (KIP-714), and `/metrics` shows them; ours push to Apache Kafka, by the same names."""
+"""Foreign clients push metrics to our broker (KIP-714), and `/metrics` exposes them.
+
+Ours push to Kafka by the same names.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +30,13 @@ TOLD, SENT = "kafka_client_telemetry_", "producer_topic_record_send_total"
 
 
 class Place(NamedTuple):
-    """A broker, and where it tells what it was told."""
+    """A broker, and the page on which it exposes the metrics that it received."""
 
     bootstrap_servers: str
     page: str
 
     def tells(self, metric: str, client_id: str) -> list[str]:
-        """Lines of one metric of one client."""
+        """Return the lines of one metric of one client."""
         with urllib.request.urlopen(self.page, timeout=20) as answer:
             lines = answer.read().decode().splitlines()
         return [line for line in lines if line.startswith(f"{TOLD}{metric}{{") and f'client_id="{client_id}"' in line]
@@ -41,7 +44,7 @@ class Place(NamedTuple):
 
 @pytest.fixture(scope="module")
 def place() -> Iterator[Place]:
-    """It wants everything, and often."""
+    """A broker that subscribes to all metrics with a short interval."""
     port = free_port()
     with Broker(metrics_listen=f"127.0.0.1:{port}") as broker:
         with Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
@@ -49,14 +52,14 @@ def place() -> Iterator[Place]:
         yield Place(broker.bootstrap_servers, f"http://127.0.0.1:{port}/metrics")
 
 
-def test_librdkafka_pushes_what_it_measures(place: Place) -> None:
+def test_librdkafka_pushes_its_metrics(place: Place) -> None:
     producer = ck.Producer({"bootstrap.servers": place.bootstrap_servers, "client.id": "librdkafka"})
     producer.produce("t", b"x")
     eventually(lambda: place.tells("producer_request_latency_max", "librdkafka"))
     assert producer.flush(30) == 0
 
 
-def test_java_pushes_what_it_counts_and_measures(place: Place) -> None:
+def test_java_pushes_its_counters_and_measurements(place: Place) -> None:
     load = ("--topic", "t", "--num-records", "100000", "--record-size", "10", "--throughput", "50")
     at = ("--bootstrap-server", place.bootstrap_servers, "--command-property", "client.id=java")
     with subprocess.Popen(java(f"{TOOLS}.ProducerPerformance", *load, *at), stdout=subprocess.DEVNULL) as running:
@@ -68,8 +71,8 @@ def test_java_pushes_what_it_counts_and_measures(place: Place) -> None:
     assert {count_in(line) for line in place.tells("producer_buffer_total_bytes", "java")} == {32 * 1024 * 1024}
 
 
-class Told(NamedTuple):
-    """One number that Kafka's plugin was told, as Google's library reads it."""
+class PushedMetric(NamedTuple):
+    """One metric that Kafka's plugin received, decoded by Google's library."""
 
     client_id: str
     instance_id: str
@@ -83,7 +86,7 @@ class Told(NamedTuple):
 
 @pytest.fixture(scope="module")
 def kafka() -> Iterator[ApacheKafka]:
-    """One with a plugin, which wants everything and often."""
+    """A broker with a metrics plugin that subscribes to all metrics with a short interval."""
     rival.fetch()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rival, "java", partial(java, classes=str(compiled())))
@@ -93,21 +96,21 @@ def kafka() -> Iterator[ApacheKafka]:
             yield kafka
 
 
-def pushed(kafka: ApacheKafka, client_id: str) -> list[Told]:
-    """All that was told by one client so far; a line that is still being written is left out."""
+def pushed(kafka: ApacheKafka, client_id: str) -> list[PushedMetric]:
+    """Return all metrics that one client has pushed so far, without a line that is still incomplete."""
     lines = (kafka.directory.parent / "output").read_text(errors="replace").splitlines(keepends=True)
     told = [
         line[:-1].split("\t") for line in lines if line.startswith(f"PUSHED\t{client_id}\t") and line.endswith("\n")
     ]
     assert all(len(words) == 9 for words in told), told
-    return [Told(*words[1:]) for words in told]
+    return [PushedMetric(*words[1:]) for words in told]
 
 
 def sum_of(kafka: ApacheKafka, client_id: str, name: str) -> float:
     return sum(float(told.value) for told in pushed(kafka, client_id) if told.name == name)
 
 
-def test_ours_push_to_apache_kafka_what_javas_would(kafka: ApacheKafka) -> None:
+def test_ours_push_the_same_metrics_to_apache_kafka_as_javas(kafka: ApacheKafka) -> None:
     at, sent, eaten = kafka.bootstrap_servers, f"{KAFKAS}producer.record.send.total", f"{KAFKAS}consumer.fetch.manager."
     with (
         Producer(bootstrap_servers=at, client_id="hands") as producer,
@@ -128,10 +131,10 @@ def test_ours_push_to_apache_kafka_what_javas_would(kafka: ApacheKafka) -> None:
     assert labels.startswith("client_rack=r1,group_id=g,group_member_id=")
 
 
-def test_ours_say_nothing_to_a_kafka_without_a_plugin(apache_kafka: str) -> None:
+def test_ours_push_nothing_to_a_kafka_without_a_plugin(apache_kafka: str) -> None:
     with (
         Producer(bootstrap_servers=apache_kafka) as producer,
-        pytest.raises(UnsupportedVersionError, match="takes no metrics of clients"),
+        pytest.raises(UnsupportedVersionError, match="does not accept client metrics"),
     ):
         producer.client_instance_id()
 

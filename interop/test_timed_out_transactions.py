@@ -1,4 +1,4 @@
-"""A producer whose transaction timed out continues after an abort, with Java's client and ours, at both brokers."""
+"""A producer with a timed out transaction aborts it and continues, with Java's client and ours, at both brokers."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tests.broker.wire import Wire, values
 SWEEP = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
 TIMEOUT_MS = 500
 PAUSE_MS = 3_000
-"""Java's client reports nothing between a flush and the end, so it waits: for the timeout, a sweep and the markers."""
+"""Java's client prints nothing between a flush and the end, so it waits for the timeout, a check and the markers."""
 PATIENCE = 60.0
 
 
 @pytest.fixture(scope="module", params=["ottla", "apache"])
 def sweeping_broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a broker that looks for timed out transactions several times a second."""
+    """The address of a broker that checks for timed out transactions several times a second."""
     if request.param == "ottla":
         directory: Path = tmp_path_factory.mktemp("ottla")
         with Broker(directory, process=True, transaction_abort_timed_out_transaction_cleanup_interval_ms=200) as broker:
@@ -55,8 +55,8 @@ def test_javas_producer_cannot_commit(sweeping_broker: str, fresh_topic: NewTopi
     assert after != "next ok"
 
 
-def begin_late_transaction(address: str, topic: str) -> Producer:
-    """A producer whose transaction the broker has just aborted."""
+def begin_timed_out_transaction(address: str, topic: str) -> Producer:
+    """Return a producer with a transaction that the broker has just aborted after its timeout."""
     name = uuid.uuid4().hex
     producer = Producer(bootstrap_servers=address, transactional_id=name, transaction_timeout_ms=TIMEOUT_MS)
     producer.init_transactions()
@@ -70,7 +70,7 @@ def begin_late_transaction(address: str, topic: str) -> Producer:
 
 def test_our_producer_continues_after_an_abort(sweeping_broker: str, fresh_topic: NewTopicName) -> None:
     topic = fresh_topic(sweeping_broker)
-    with begin_late_transaction(sweeping_broker, topic) as producer:
+    with begin_timed_out_transaction(sweeping_broker, topic) as producer:
         producer.abort_transaction()
         producer.begin_transaction()
         producer.send(topic, b"next", partition=0)
@@ -80,7 +80,7 @@ def test_our_producer_continues_after_an_abort(sweeping_broker: str, fresh_topic
 
 
 def test_our_producer_cannot_commit(sweeping_broker: str, fresh_topic: NewTopicName) -> None:
-    producer = begin_late_transaction(sweeping_broker, fresh_topic(sweeping_broker))
+    producer = begin_timed_out_transaction(sweeping_broker, fresh_topic(sweeping_broker))
     with pytest.raises((ProducerFencedError, InvalidTxnStateError)):
         producer.commit_transaction()
     with pytest.raises(KafkaError):

@@ -1,4 +1,4 @@
-"""The way from a cluster of ours to one of Apache Kafka's, and back, walked while a producer writes."""
+"""Move a cluster of ours to Apache Kafka node by node, and back, while a producer writes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from interop.kafka_places import BROKER_PORT, KafkaPlace
+from interop.kafka_places import BROKER_PORT, KAFKA_RELEASE, KafkaPlace
 from ottla import Admin
 from ottla.client.admin.quorum import RaftVoterEndpoint
 from ottla.client.producer import Producer
@@ -25,13 +25,13 @@ from tests.broker.quorum_nodes import PORT, Place, new_hosts
 CONTROLLER, OURS, KAFKAS = 1, (101, 102), (201, 202)
 PARTITIONS = 4
 SNAPSHOTS = {"metadata_log_max_snapshot_interval_ms": "500", "metadata_max_retention_bytes": "0"}
-"""So many that who comes later is given one of them, and the rest of the log alone."""
+"""Frequent snapshots, so that a new node receives a snapshot and then only the rest of the log."""
 AT_ONCE = 20
-"""Numbers that are under way together."""
+"""The number of records in flight."""
 
 
 class Writer:
-    """Writes numbers one after the other, each acknowledged by all in sync, until it is told to stop."""
+    """Writes consecutive numbers until it is stopped. Each number is acknowledged by the whole ISR."""
 
     def __init__(self, servers: str) -> None:
         self.written: Counter[bytes] = Counter()
@@ -65,7 +65,7 @@ class Writer:
             self._stopping.set()
             thread.join()
 
-    def goes_on(self) -> None:
+    def wait_for_progress(self) -> None:
         """Wait until it has written more than before."""
         before = self.written.total()
         wait_for(lambda: self.errors or self.written.total() >= before + 5 * AT_ONCE, "more is written")
@@ -73,12 +73,12 @@ class Writer:
 
 
 class Walk:
-    """The nodes of both, and an admin who asks whichever is there."""
+    """The nodes of both kinds, and the addresses of all of them."""
 
     def __init__(self, folder: Path) -> None:
         hosts = new_hosts(5)
         self.controller = Place(folder, CONTROLLER, hosts[0], **SNAPSHOTS)
-        self.controller.format([self.controller.voter])
+        self.controller.format([self.controller.voter], KAFKA_RELEASE)
         self.ours = [
             BrokerPlace(folder, id_, host, [self.controller]) for id_, host in zip(OURS, hosts[1:], strict=False)
         ]
@@ -103,7 +103,7 @@ class Walk:
         return {node.node_id for node in admin.describe_cluster().nodes}
 
     def move_all(self, admin: Admin, brokers: tuple[int, int]) -> None:
-        """Every partition of every topic, one copy at each of the two."""
+        """Move every partition of every topic to the two brokers, one replica on each."""
         found = admin.describe_topics()
         partitions = [
             TopicPartition(name, each.partition) for name, topic in found.items() for each in topic.partitions
@@ -115,7 +115,7 @@ class Walk:
 
 @pytest.fixture
 def walk(tmp_path: Path) -> Iterator[Walk]:
-    """Ours run; Kafka's are formatted."""
+    """Our nodes are running; Kafka's are formatted."""
     rival.fetch()
     walk = Walk(tmp_path)
     for each in walk.kafkas:
@@ -130,21 +130,21 @@ def walk(tmp_path: Path) -> Iterator[Walk]:
 
 @pytest.fixture
 def writer(walk: Walk) -> Writer:
-    """Of a topic that ours lead."""
+    """A writer to a topic with leaders on our brokers."""
     configs = [CreatableTopicConfig("min.insync.replicas", "2")]
     make_topic(walk.ours[0], CreatableTopic("flights", PARTITIONS, 2, configs=configs))
     wait_for(lambda: is_led(walk.ours[0], "flights", in_sync=2), "ours lead")
     return Writer(walk.servers)
 
 
-def test_everything_walks_from_ours_to_kafkas_while_a_producer_writes(walk: Walk, writer: Writer) -> None:
+def test_a_cluster_moves_from_ours_to_kafkas_while_a_producer_writes(walk: Walk, writer: Writer) -> None:
     with Admin({"bootstrap.servers": walk.servers}) as admin, writer.writing():
         walk_out(walk, admin, writer)
     assert counted(walk.servers, "flights", writer.written.total()) == writer.written
 
 
 @pytest.mark.long
-def test_everything_walks_to_kafkas_and_back_to_ours_while_a_producer_writes(walk: Walk, writer: Writer) -> None:
+def test_a_cluster_moves_to_kafkas_and_back_to_ours_while_a_producer_writes(walk: Walk, writer: Writer) -> None:
     with Admin({"bootstrap.servers": walk.servers}) as admin, writer.writing():
         walk_out(walk, admin, writer)
         walk_back(walk, admin, writer)
@@ -152,7 +152,7 @@ def test_everything_walks_to_kafkas_and_back_to_ours_while_a_producer_writes(wal
 
 
 def walk_out(walk: Walk, admin: Admin, writer: Writer) -> None:
-    writer.goes_on()
+    writer.wait_for_progress()
     wait_for(walk.has_forgotten_the_beginning, "what was decided first is in a snapshot alone")
     for kafka in walk.kafkas:
         kafka.start()
@@ -160,30 +160,30 @@ def walk_out(walk: Walk, admin: Admin, writer: Writer) -> None:
         kafka.wait_until_started()
     wait_for(lambda: walk.brokers(admin) == {*OURS, *KAFKAS}, "brokers of both are in the cluster")
     walk.move_all(admin, KAFKAS)
-    writer.goes_on()
+    writer.wait_for_progress()
     assert [line for kafka in walk.kafkas for line in kafka.complaints()] == [], "of what ours decided"
 
     take_over(admin, walk.kafkas[0], walk.controller)
     walk.controller.end()
-    writer.goes_on()
+    writer.wait_for_progress()
     leave(walk.ours, admin)
     wait_for(lambda: walk.brokers(admin) == {*KAFKAS}, "Kafka's are alone")
-    writer.goes_on()
+    writer.wait_for_progress()
 
 
 def walk_back(walk: Walk, admin: Admin, writer: Writer) -> None:
-    """Ours come with the directories that they left with."""
+    """Our nodes return with their old directories."""
     for node in (walk.controller, *walk.ours):
         node.start()
     wait_for(lambda: walk.brokers(admin) == {*OURS, *KAFKAS}, "brokers of both are in the cluster again")
     walk.move_all(admin, OURS)
-    writer.goes_on()
+    writer.wait_for_progress()
 
     take_over(admin, walk.controller, walk.kafkas[0])
-    writer.goes_on()
+    writer.wait_for_progress()
     leave(walk.kafkas, admin)
     wait_for(lambda: walk.brokers(admin) == {*OURS}, "ours are alone")
-    writer.goes_on()
+    writer.wait_for_progress()
 
 
 def leave(brokers: Sequence[Place], admin: Admin) -> None:
@@ -193,7 +193,7 @@ def leave(brokers: Sequence[Place], admin: Admin) -> None:
 
 
 def take_over(admin: Admin, newcomer: Place, former: Place) -> None:
-    """One becomes a voter, and decides once the other votes no longer."""
+    """Add a voter, remove the former one, and wait until the new voter is the active controller."""
     wait_for(lambda: newcomer.node_id in observers(admin), "the newcomer copies the metadata")
     host = newcomer.address.rpartition(":")[0]
     endpoint = RaftVoterEndpoint("CONTROLLER", host, PORT)
@@ -204,7 +204,7 @@ def take_over(admin: Admin, newcomer: Place, former: Place) -> None:
 
 
 def leader(admin: Admin) -> int | None:
-    """Whom the cluster takes for its controller; None between two."""
+    """Return the active controller of the cluster, or None during an election."""
     try:
         return admin.describe_metadata_quorum().leader_id
     except KafkaError:

@@ -1,8 +1,9 @@
-"""A transactional producer of librdkafka's that goes on and on, whoever is killed, and knows what it has committed.
+"""A transactional producer of librdkafka. It continues when brokers are killed, and records its committed numbers.
 
-One end is its own: where a coordinator has gone before it took partitions into a transaction, librdkafka aborts at the next one what has not
-begun there, and is told INVALID_TXN_STATE as Kafka tells it, which it takes for fatal (confluentinc/librdkafka#4849). Another producer
-of that transactional id goes on then, and nothing is committed meanwhile.
+One kind of error ends a producer. If a coordinator fails before it has added partitions to a transaction, librdkafka
+aborts a transaction that is unknown to the next coordinator. Like Kafka, that coordinator responds INVALID_TXN_STATE,
+which librdkafka treats as fatal (confluentinc/librdkafka#4849). Another producer with the same transactional id then
+continues, and nothing is committed meanwhile.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ from interop.background import Background
 from rivals.kafka_cluster import wait_for
 
 ABORTED_EACH = 5
-"""Every so many numbers are written once in a transaction that is aborted, before they are in one that is not."""
+"""One of this many numbers is first written in a transaction that is aborted, and then written again."""
 
 
 class Transactor(Background):
-    """Writes one number after the other to all topics at once, each number in a transaction; the key tells the attempt."""
+    """Writes consecutive numbers to all topics at once, each number in a transaction.
+
+    The key identifies the attempt.
+    """
 
     def __init__(
         self, address: str, topics: Sequence[str], transactional_id: str, first: int = 0, **settings: Any
@@ -38,12 +42,12 @@ class Transactor(Background):
         self._producer = ck.Producer(self._settings)
         self._topics = topics
         self._first = self.count = first
-        """Numbers from `first` on and below are committed."""
+        """The end of the range of committed numbers, which starts at `first`."""
         self._attempts = 0
         self.aborted_attempts: list[str] = []
-        """By their records' keys."""
+        """The keys of the records in aborted attempts."""
         self.given_up = 0
-        """Producers that took their own abort for fatal."""
+        """The number of producers that failed because of their own abort."""
         self.failed = ""
         super().__init__()
 
@@ -56,7 +60,7 @@ class Transactor(Background):
         return len(self.aborted_attempts)
 
     def go_on(self, count: int = 10) -> None:
-        """Wait until more is committed."""
+        """Wait until `count` more numbers are committed."""
         enough = self.count + count
         wait_for(lambda: self.count >= enough or self.failed, f"{self.count} of {enough} are committed")
         assert not self.failed, self.failed
@@ -73,7 +77,7 @@ class Transactor(Background):
             self.failed = str(error)
 
     def _write(self, *, commit: bool) -> bool:
-        """Whether it is committed; what must be aborted is written again."""
+        """Return True if the transaction was committed. An aborted number has to be written again."""
         attempt = f"{self._first}.{self._attempts}"
         self._attempts += 1
         self._producer.begin_transaction()
@@ -81,7 +85,7 @@ class Transactor(Background):
             for topic in self._topics:
                 self._producer.produce(topic, b"%d" % self.count, attempt, partition=0)
             if commit:
-                again(lambda: self._producer.commit_transaction(60))
+                retry(lambda: self._producer.commit_transaction(60))
                 return True
             self._producer.flush(60)
         except ck.KafkaException as error:
@@ -93,17 +97,17 @@ class Transactor(Background):
 
     def _abort(self) -> None:
         try:
-            again(lambda: self._producer.abort_transaction(60))
+            retry(lambda: self._producer.abort_transaction(60))
         except ck.KafkaException as error:
             if error.args[0].code() != ck.KafkaError.INVALID_TXN_STATE:
                 raise
             self.given_up += 1
             self._producer = ck.Producer(self._settings)
-            again(lambda: self._producer.init_transactions(60))
+            retry(lambda: self._producer.init_transactions(60))
 
 
-def again(call: Callable[[], object]) -> None:
-    """Until it does not fail of what passes."""
+def retry(call: Callable[[], object]) -> None:
+    """Retry the call while it fails with transient errors."""
     while True:
         try:
             call()

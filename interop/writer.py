@@ -1,4 +1,4 @@
-"""An idempotent producer of librdkafka's that goes on and on, whoever is killed, and knows what is acknowledged."""
+"""An idempotent producer of librdkafka. It continues when brokers are killed, and records the acknowledged numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ PACE_SECONDS = 0.002
 
 
 class Writer(Background):
-    """Writes one number after the other to each topic, all of them once; `about` tells more where it stands still."""
+    """Writes consecutive numbers to each topic, each exactly once.
+
+    `about` describes the cluster if the writer is blocked.
+    """
 
     def __init__(
         self,
@@ -41,7 +44,7 @@ class Writer(Background):
         self._pace_seconds = pace_seconds
         self.count = 0
         self.told: dict[str, list[int]] = {topic: [] for topic in topics}
-        """The numbers that are acknowledged."""
+        """The acknowledged numbers."""
         self.failed: list[str] = []
 
     def __exit__(self, *_: object) -> None:
@@ -50,11 +53,11 @@ class Writer(Background):
 
     @property
     def acknowledged(self) -> dict[str, int]:
-        """How many are, by topic."""
+        """Return the number of acknowledged numbers by topic."""
         return {topic: len(numbers) for topic, numbers in self.told.items()}
 
     def go_on(self, count: int = 50) -> None:
-        """Wait until more is acknowledged in each topic."""
+        """Wait until `count` more numbers are acknowledged in each topic."""
         enough = {topic: known + count for topic, known in self.acknowledged.items()}
 
         def is_enough() -> bool:
@@ -70,7 +73,7 @@ class Writer(Background):
                     self._producer.produce(topic, b"%d" % self.count, partition=0, on_delivery=self._told)
                 self.count += 1
                 self._producer.poll(0)
-        except (ck.KafkaException, BufferError) as error:  # after which it writes nothing more
+        except (ck.KafkaException, BufferError) as error:  # it writes nothing more after this
             self.failed.append(str(error))
 
     def _told(self, error: ck.KafkaError | None, message: ck.Message) -> None:

@@ -23,6 +23,9 @@ from rivals.one_at_a_time import one_at_a_time
 ROOT = Path(__file__).parent.parent
 JARS = ROOT / ".cache" / "apache-kafka"
 POM = Path(__file__).with_name("apache-kafka.xml")
+NEWEST_JARS = ROOT / ".cache" / "apache-kafka-newest"
+NEWEST_VERSION = "4.4.0"
+"""Runs alone, without our brokers: its default metadata level is higher than ours."""
 CLUSTER_ID = "b3R0bGEtcml2YWwta2Fma2"
 READY_SECONDS = 180
 STOP_SECONDS = 20
@@ -69,7 +72,14 @@ def fetch() -> None:
             bring(POM, JARS)
 
 
-def bring(pom: Path, jars: Path) -> None:
+def fetch_newest() -> None:
+    """Download the jars of the newest Kafka, unless they are there."""
+    with one_at_a_time(NEWEST_JARS):
+        if not any(NEWEST_JARS.glob("kafka_2.13-*.jar")):
+            bring(POM, NEWEST_JARS, f"-Dkafka.version={NEWEST_VERSION}")
+
+
+def bring(pom: Path, jars: Path, *options: str) -> None:
     """Have all that a project of Maven's depends on in a folder."""
     if shutil.which("mvn") is None:
         raise RuntimeError(
@@ -79,14 +89,15 @@ def bring(pom: Path, jars: Path) -> None:
     part = jars.with_suffix(".part")
     shutil.rmtree(part, ignore_errors=True)
     goal = ("dependency:copy-dependencies", f"-DoutputDirectory={part}")
-    run(["mvn", "--batch-mode", "--quiet", "-f", str(pom), *goal])
+    run(["mvn", "--batch-mode", "--quiet", "-f", str(pom), *options, *goal])
     shutil.rmtree(jars, ignore_errors=True)
     part.rename(jars)
 
 
-def java(main_class: str, *arguments: str, classes: str = "") -> list[str]:
+def java(main_class: str, *arguments: str, classes: str = "", jars: Path | None = None) -> list[str]:
     """The command that runs one of Kafka's main classes, its tools for instance; or one in the folder `classes`."""
-    return ["java", *options, "-cp", f"{JARS}/*:{classes}" if classes else f"{JARS}/*", main_class, *arguments]
+    path = f"{jars or JARS}/*"
+    return ["java", *options, "-cp", f"{path}:{classes}" if classes else path, main_class, *arguments]
 
 
 def run(command: Sequence[str]) -> str:
@@ -99,12 +110,17 @@ def run(command: Sequence[str]) -> str:
 
 @contextmanager
 def apache_kafka(
-    settings: Mapping[str, str] | None = None, *, listeners: Sequence[str] = (), formatted_with: Sequence[str] = ()
+    settings: Mapping[str, str] | None = None,
+    *,
+    listeners: Sequence[str] = (),
+    formatted_with: Sequence[str] = (),
+    jars: Path | None = None,
+    heap: Sequence[str] = HEAP,
 ) -> Iterator[ApacheKafka]:
     """A node with an empty log directory of its own, ready; stopped at the end. `settings` are server properties.
 
     `listeners` are protocols that it speaks on ports of their own, beside PLAINTEXT; `formatted_with` what the tool that
-    formats its directory is told as well, such as `--add-scram`.
+    formats its directory is told as well, such as `--add-scram`; `jars` another version than that of `JARS`.
     """
     with TemporaryDirectory(prefix="apache-kafka-") as folder:
         node = started(
@@ -114,6 +130,8 @@ def apache_kafka(
             format_first=True,
             listeners=listeners,
             formatted_with=formatted_with,
+            jars=jars,
+            heap=heap,
         )
         with node as kafka:
             yield kafka
@@ -129,6 +147,8 @@ def started(
     fixed_voters: bool = False,
     listeners: Sequence[str] = (),
     formatted_with: Sequence[str] = (),
+    jars: Path | None = None,
+    heap: Sequence[str] = HEAP,
 ) -> Iterator[ApacheKafka]:
     """A node on a log directory that is there, ready; stopped at the end. What it prints is in `folder`.
 
@@ -137,7 +157,7 @@ def started(
     if shutil.which("java") is None:
         raise RuntimeError("there is no Java here, which runs Apache Kafka: install Java 17 or newer, or `make java`")
     ports = new_ports(listeners)
-    plan = Plan(folder, logs, settings or {}, fixed_voters)
+    plan = Plan(folder, logs, settings or {}, fixed_voters, jars, tuple(heap))
     if format_first:
         plan.format(ports, formatted_with)
     process, ports = plan.launched(ports)
@@ -186,11 +206,13 @@ class Plan(NamedTuple):
     logs: Path
     settings: Mapping[str, str]
     fixed_voters: bool
+    jars: Path | None = None
+    heap: tuple[str, ...] = HEAP
 
     def format(self, ports: Ports, more: Sequence[str]) -> None:
         """Make its directory ready."""
         given = ("--standalone", "-t", CLUSTER_ID, "-c", str(self._write(ports)), *more)
-        run(java("kafka.tools.StorageTool", "format", *given))
+        run(java("kafka.tools.StorageTool", "format", *given, jars=self.jars))
 
     def launched(self, ports: Ports) -> tuple[subprocess.Popen[bytes], Ports]:
         """It, ready. If it ends at once, as when somebody has taken one of its ports, it is tried on others."""
@@ -221,8 +243,8 @@ class Plan(NamedTuple):
         return path
 
     def _begun(self, ports: Ports) -> subprocess.Popen[bytes]:
-        command = java("kafka.Kafka", str(self._write(ports)))
-        command[1:1] = [*HEAP, *FLAGS]
+        command = java("kafka.Kafka", str(self._write(ports)), jars=self.jars)
+        command[1:1] = [*self.heap, *FLAGS]
         with (self.folder / "output").open("wb") as file:
             return subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, cwd=self.folder)
 

@@ -1,7 +1,7 @@
-"""Which promises of docs/behaviours.md are proved, and by which tests: a pytest plugin.
+"""A pytest plugin that lists the promises of docs/behaviours.md with the tests that prove them.
 
-A test says `@pytest.mark.behaviour("C2")`; `pytest --behaviours` collects, runs nothing and prints the list.
-An id that the document does not have is an error in every run.
+A test is marked with `@pytest.mark.behaviour("C2")`; `pytest --behaviours` collects, runs nothing and prints the list.
+An id that is missing in the document is an error in every run.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ ROW = re.compile(r"^\| (?P<id>[A-Z]\d+) \| (?P<text>.+) \| ?(?P<missing>[^|]*?) 
 
 
 class Promise(NamedTuple):
-    """One line of the document."""
+    """A promise in the document."""
 
     text: str
     missing: str
-    """What of it is not there yet although tests prove a part."""
+    """The missing part of a promise that tests prove only partly."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -61,18 +61,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def read_promises(document: str) -> dict[str, Promise]:
-    """Each line of the document's tables by its id."""
+    """Return the promises in the document's tables by id."""
     return {row["id"]: Promise(row["text"], row["missing"]) for row in ROW.finditer(document)}
 
 
 def ids_of(item: pytest.Item) -> Iterator[str]:
-    """The ids a test bears, its class's and module's included."""
+    """Return the ids of a test, including those of its class and module."""
     for mark in item.iter_markers("behaviour"):
         yield from mark.args
 
 
 def proofs(items: Iterable[pytest.Item]) -> dict[str, list[str]]:
-    """The tests that prove each id; the cases of one parametrized test count as one."""
+    """Return the tests that prove each id. All cases of a parametrized test count as one."""
     found: dict[str, list[str]] = {}
     for item in items:
         test = item.nodeid.partition("[")[0]
@@ -83,7 +83,7 @@ def proofs(items: Iterable[pytest.Item]) -> dict[str, list[str]]:
 
 
 def report(promised: Mapping[str, Promise], found: Mapping[str, list[str]]) -> Iterator[str]:
-    """The lines to print: each promise with its tests, and the sum."""
+    """Return the lines to print: each promise with its tests, and the totals."""
     states = Counter(state_of(promise, found.get(name, [])) for name, promise in promised.items())
     for name, promise in promised.items():
         tests = found.get(name, [])
@@ -96,12 +96,12 @@ def report(promised: Mapping[str, Promise], found: Mapping[str, list[str]]) -> I
 
 
 def state_of(promise: Promise, tests: Sequence[str]) -> str:
-    """How far a promise is proved."""
+    """Return how far a promise is proved."""
     if not tests:
         return NOBODY
     return IN_PART if promise.missing else PROVED
 
 
 def first_words(text: str, width: int = 100) -> str:
-    """As much of `text` as one line takes, cut at a word."""
+    """Return as much of `text` as fits on one line, cut at a word."""
     return text if len(text) <= width else text[:width].rpartition(" ")[0] + " …"

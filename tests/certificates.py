@@ -1,4 +1,4 @@
-"""Authorities and certificates, made for a test and good for nothing else."""
+"""Certificate authorities and certificates for a single test."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LATER = datetime.datetime(2020, 2, 1, tzinfo=datetime.UTC)
 
 
 class Authority:
-    """Who signs certificates, and a folder for them."""
+    """A certificate authority, with a folder for its certificates."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -23,22 +23,22 @@ class Authority:
 
     @property
     def file(self) -> str:
-        """Its own certificate, in a file."""
+        """The authority's own certificate, in a file."""
         return self.write("ca.pem", self.pem)
 
     def write(self, name: str, text: str) -> str:
-        """A text as a file of the folder."""
+        """Write a text to a file of the folder."""
         path = self.folder / name
         path.write_text(text)
         return str(path)
 
     def certificate(self, *names: str, expired: bool = False) -> Certificate:
-        """One for a server, or for a client."""
+        """Issue a certificate for a server or a client."""
         span = {"not_before": LONG_AGO, "not_after": LATER} if expired else {}
         return Certificate(self._ca.issue_cert(*names or ("127.0.0.1", "localhost"), **span))
 
     def server_context(self, certificate: Certificate | None = None, *, asks: bool = False) -> ssl.SSLContext:
-        """What a server needs; `asks`: it wants a certificate of each client."""
+        """Return the TLS context of a server. With `asks`, it requires a client certificate."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         (certificate or self.certificate()).made.configure_cert(context)
         if asks:
@@ -57,13 +57,13 @@ class Certificate:
 
     @property
     def java_key(self) -> str:
-        """The key as Java reads it: in PKCS8."""
+        """The key in the format of Java, PKCS8."""
         s, key = loaded(self.key)
         text: str = key.private_bytes(s.Encoding.PEM, s.PrivateFormat.PKCS8, s.NoEncryption()).decode()
         return text
 
     def encrypted_key(self, password: str) -> str:
-        """The key, for whoever knows the password."""
+        """Return the private key, encrypted with the password."""
         s, key = loaded(self.key)
         text: bytes = key.private_bytes(
             s.Encoding.PEM, s.PrivateFormat.PKCS8, s.BestAvailableEncryption(password.encode())
@@ -71,7 +71,7 @@ class Certificate:
         return text.decode()
 
     def pkcs12(self, password: str) -> bytes:
-        """Both, as Java's keytool writes them."""
+        """Return certificate and key in the format of Java's keytool."""
         from cryptography import x509
         from cryptography.hazmat.primitives.serialization import pkcs12
 
@@ -84,14 +84,14 @@ class Certificate:
 
 
 def loaded(key: str) -> tuple[Any, Any]:
-    """Cryptography's module of forms, and the key."""
+    """Return cryptography's serialization module, and the key."""
     from cryptography.hazmat.primitives import serialization
 
     return serialization, serialization.load_pem_private_key(key.encode(), None)
 
 
 def trust_pkcs12(pem: str, password: str) -> bytes:
-    """A store of authorities alone, as Java's keytool writes it."""
+    """Return a trust store in the format of Java's keytool."""
     from cryptography import x509
     from cryptography.hazmat.primitives.serialization import pkcs12
 
@@ -103,7 +103,7 @@ def trust_pkcs12(pem: str, password: str) -> bytes:
 
 
 def loaded_certificate(pem: str) -> tuple[Any, Any]:
-    """Cryptography's module of forms, and the certificate."""
+    """Return cryptography's serialization module, and the certificate."""
     from cryptography import x509
     from cryptography.hazmat.primitives import serialization
 

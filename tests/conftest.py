@@ -1,4 +1,4 @@
-"""What every test shares."""
+"""The fixtures and hooks of all tests."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_collection_finish() -> None:
-    """What was collected stays until the end: who searches for garbage need not look through it (a tenth of the time)."""
+    """Exclude the collected objects from garbage collection, which saves a tenth of the time."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(autouse=True)
 def loggers_stay_as_they_were() -> Iterator[None]:
-    """A command sets how much Ottla says; the next test is not to be silenced by it."""
+    """Restore the loggers. A command sets the log level, which would hide the log of the next test."""
     before = {logger: logger.level for logger in ottla_loggers()}
     yield
     for logger in ottla_loggers():
@@ -35,7 +35,7 @@ def loggers_stay_as_they_were() -> Iterator[None]:
 
 @pytest.fixture
 def usual_signals() -> Iterator[None]:
-    """Ctrl-C and SIGTERM as a program has them that has just begun, and afterwards as they were."""
+    """Install the default handlers of Ctrl-C and SIGTERM during a test, and restore the previous ones."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
@@ -44,12 +44,15 @@ def usual_signals() -> Iterator[None]:
 
 
 def ottla_loggers() -> list[logging.Logger]:
-    """Those that were asked for so far."""
+    """Return the loggers of Ottla that exist so far."""
     return [logging.getLogger(name) for name in logging.root.manager.loggerDict if name.split(".")[0] == "ottla"]
 
 
 @pytest.fixture
 def short_path() -> Iterator[Path]:
-    """A folder for sockets, whose paths may have a hundred characters: those of `tmp_path` are longer where TMPDIR or the user's name is."""
+    """A folder for sockets, with paths below a hundred characters.
+
+    `tmp_path` is longer if TMPDIR or the user name is long.
+    """
     with TemporaryDirectory(dir="/tmp") as folder:
         yield Path(folder)

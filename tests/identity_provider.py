@@ -1,4 +1,4 @@
-"""Who gives tokens to clients and keys to brokers, over HTTPS: Authlib's server of OAuth 2.0, and a JWKS."""
+"""An OAuth 2.0 server of Authlib with a JWKS: tokens for clients and keys for brokers, over HTTPS."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logging.getLogger("werkzeug").setLevel(logging.CRITICAL)
 
 
 class TheClient(ClientMixin):  # type: ignore[misc]
-    """Who may ask for tokens, for itself and by its secret."""
+    """The client that may request tokens, for itself and with its secret."""
 
     client_id = CLIENT_ID
 
@@ -42,23 +42,26 @@ def client_of(name: str) -> TheClient | None:
 
 
 def forgotten(token: dict[str, Any], request: object) -> None:
-    """A token is good by its signature; nobody looks it up."""
+    """Do not save the token: it is verified by its signature and never looked up."""
 
 
 class IdentityProvider:
-    """One client, one token that `make_token` makes for so many seconds, and the keys that it is told."""
+    """A provider with one client.
+
+    `make_token` creates its tokens, valid for `seconds`, and `keys` is the served JWKS.
+    """
 
     def __init__(
         self, context: ssl.SSLContext, make_token: Callable[[float], str], keys: dict[str, Any], seconds: float = 300
     ) -> None:
         self.make_token, self.keys, self.seconds = make_token, keys, seconds
         self.failures = 0
-        """How many times it is to be out of order yet."""
+        """The number of further requests that fail with status 503."""
         self.redirected_to = ""
-        """Where whoever asks for keys is sent instead."""
+        """The URL to which requests for keys are redirected; "" for no redirect."""
         self.asked: list[str] = []
         self.scopes: list[str | None] = []
-        """What the clients that asked for a token wanted it for."""
+        """The requested scope of each token request."""
         app = self._app()
         self.server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Quiet, ssl_context=context)
         self.url = f"https://localhost:{self.server.server_port}"
@@ -90,7 +93,7 @@ class IdentityProvider:
 
 
 class Quiet(WSGIRequestHandler):  # type: ignore[misc]
-    """Nobody reads its log."""
+    """A request handler without a log."""
 
     def log(self, *ignored: object) -> None:
         pass
@@ -100,7 +103,7 @@ class Quiet(WSGIRequestHandler):  # type: ignore[misc]
 def identity_provider(
     context: ssl.SSLContext, make_token: Callable[[float], str], keys: dict[str, Any]
 ) -> Iterator[IdentityProvider]:
-    """One that runs."""
+    """Run an identity provider."""
     provider = IdentityProvider(context, make_token, keys)
     thread = threading.Thread(target=provider.server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

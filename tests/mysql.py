@@ -1,4 +1,4 @@
-"""One MariaDB for the tests of a process, or the MySQL that OTTLA_MYSQLD names, and databases of their own for each test."""
+"""A MariaDB server per test process, or the MySQL server of OTTLA_MYSQLD, with databases for each test."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rivals.mysql import mysql as real_mysql
 
 @pytest.fixture(scope="session")
 def mysql_server() -> Iterator[Server]:
-    """Where none can be had, tests are skipped with the sentence that says so."""
+    """A MySQL server. Tests are skipped with its error if it is unavailable."""
     pytest.importorskip("pymysql", reason="PyMySQL is not installed; make install")
     if MYSQLD in os.environ:
         with real_mysql() as server:
@@ -31,7 +31,7 @@ def mysql_server() -> Iterator[Server]:
 
 
 class MySql:
-    """A database of a test's own."""
+    """A database for one test."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -43,7 +43,7 @@ class MySql:
         self.database = self.name
 
     def connect(self, user: str = "tester") -> Any:
-        """A connection, in a transaction from its first statement on."""
+        """Return a connection that is in a transaction from its first statement."""
         import pymysql
 
         return pymysql.connect(

@@ -1,4 +1,4 @@
-"""Waiting in tests: for something to be so, never for a time to pass."""
+"""Tests wait for a condition, never for a fixed time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 PATIENCE = 60.0
-"""Seconds: a machine that is busy may take long, and a test that fails for that says nothing about the code."""
+"""Seconds. A busy machine may need long, and a test that fails because of that proves nothing about the code."""
 PAUSE = 0.005
 
 

@@ -1,4 +1,4 @@
-"""One PostgreSQL for the tests of a process, and schemas of their own for each test."""
+"""A PostgreSQL server per test process, with databases for each test."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rivals.postgresql import Server, postgresql
 
 @pytest.fixture(scope="session")
 def postgresql_server() -> Iterator[Server]:
-    """Where there is none, tests fail with the sentence that says so; they are not skipped in silence."""
+    """A PostgreSQL server. Tests fail with its error if it is unavailable; they are not skipped silently."""
     try:
         with postgresql() as server:
             yield server
@@ -23,7 +23,7 @@ def postgresql_server() -> Iterator[Server]:
 
 
 class Sql:
-    """A database of a test's own."""
+    """A database for one test."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -34,7 +34,7 @@ class Sql:
         self.shown = f"postgresql://127.0.0.1:{server.port}/{self.name}"
 
     def connect(self) -> Any:
-        """A connection, in a transaction from its first statement on."""
+        """Return a connection that is in a transaction from its first statement."""
         return psycopg.connect(self.url)
 
     def run(self, *statements: str) -> None:

@@ -1,4 +1,4 @@
-"""A file system that is soon full; only who may mount has one."""
+"""A small file system that is soon full. Only a user with the right to mount can create it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 @contextmanager
 def mounted(place: Path, megabytes: int) -> Iterator[Path]:
-    """Of so many megabytes, at this folder."""
+    """Mount a file system of this size at this folder."""
     mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(place)]
     if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("mounting a small file system takes root")

@@ -1,4 +1,4 @@
-"""One wording for an address that a server cannot have."""
+"""The error for an address that a server cannot bind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BOUND = "cannot listen on localhost:80: "
         (errno.EACCES, "--x", "ports below 1024 need privileges: choose a higher one with --x"),
     ],
 )
-def test_what_is_known_has_its_remedy(number: int, option: str | None, reason: str) -> None:
+def test_a_known_error_has_its_remedy(number: int, option: str | None, reason: str) -> None:
     assert cannot_listen(OSError(number, "said by Python"), "localhost", 80, option) == BOUND + reason
 
 
@@ -32,5 +32,5 @@ def test_what_is_known_has_its_remedy(number: int, option: str | None, reason: s
         (OSError("no number"), "no number"),
     ],
 )
-def test_what_is_not_known_is_told_as_it_came(error: OSError, reason: str) -> None:
+def test_an_unknown_error_is_reported_unchanged(error: OSError, reason: str) -> None:
     assert cannot_listen(error, "localhost", 80) == BOUND + reason

@@ -1,4 +1,4 @@
-"""Both clocks."""
+"""The system clock and the manual clock."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from ottla.clock import Clock, ManualClock, SystemClock
 
 
-def test_a_manual_clock_stands_still_until_it_is_told_to_move() -> None:
+def test_a_manual_clock_changes_only_when_it_is_advanced() -> None:
     clock: Clock = ManualClock(now=5.0, wall_ms=1000)
     assert (clock.monotonic(), clock.wall_ms()) == (5.0, 1000)
     assert (clock.monotonic(), clock.wall_ms()) == (5.0, 1000)

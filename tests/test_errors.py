@@ -1,4 +1,4 @@
-"""Error codes, their names and what is retriable, held against two tables that are not ours."""
+"""Error codes, their names and the retriable ones, compared with two foreign tables."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from ottla.errors import (
 )
 
 LATER_THAN_KIO = {134, 135, 136}
-"""Codes of Kafka 4.3 that the table of kio 0.6 does not have yet."""
+"""Codes of Kafka 4.3 that are missing in the table of kio 0.6."""
 
 
 def kafka_python_classes() -> dict[int, Any]:
-    """kafka-python's exception for each code that it knows."""
+    """Return kafka-python's exception class for each code that it knows."""
     found: list[Any] = [cls for cls in vars(kafka.errors).values() if inspect.isclass(cls)]
     return {cls.errno: cls for cls in found if isinstance(getattr(cls, "errno", None), int)}
 
 
-def test_every_code_of_kafka_is_there_and_none_is_invented() -> None:
+def test_every_code_of_kafka_exists_and_no_other() -> None:
     assert {code.value for code in ErrorCode} - LATER_THAN_KIO == {code.value for code in KioErrorCode}
     assert sorted(ErrorCode) == list(range(-1, 137))
 
 
 @pytest.mark.parametrize("theirs", list(KioErrorCode), ids=lambda code: code.name)
-def test_a_code_has_kafkas_name_and_may_be_retried_when_kafka_says_so(theirs: KioErrorCode) -> None:
+def test_a_code_has_kafkas_name_and_is_retriable_like_kafkas(theirs: KioErrorCode) -> None:
     ours = ErrorCode(theirs.value)
     assert ours.name == theirs.name.upper()
     assert (ours in RETRIABLE) == theirs.retriable
@@ -51,13 +51,13 @@ def test_a_code_has_kafkas_name_and_may_be_retried_when_kafka_says_so(theirs: Ki
 
 def test_kafka_python_retries_what_we_retry() -> None:
     known = kafka_python_classes()
-    # kafka-python takes a damaged batch for final; the Java client asks for it again, and so do we.
+    # kafka-python does not retry a damaged batch; the Java client and ours do.
     differing = {code for code, cls in known.items() if code in RETRIABLE and not getattr(cls, "retriable", False)}
     assert differing <= {ErrorCode.CORRUPT_MESSAGE}
     assert {code for code, cls in known.items() if cls.retriable and code >= 0} <= RETRIABLE
 
 
-def test_an_error_names_its_code_and_says_the_brokers_message() -> None:
+def test_an_error_contains_its_code_and_the_brokers_message() -> None:
     assert str(error_for(40, "retention.ms = x")) == "INVALID_CONFIG: retention.ms = x"
     assert str(error_for(40)) == "INVALID_CONFIG"
 
@@ -75,7 +75,7 @@ def test_a_code_that_programs_catch_has_a_class_of_its_own(code: int, cls: type[
     assert error.code == code
 
 
-def test_an_error_knows_whether_to_try_again() -> None:
+def test_an_error_states_if_it_is_retriable() -> None:
     assert error_for(ErrorCode.NOT_LEADER_OR_FOLLOWER).retriable
     assert not error_for(ErrorCode.MESSAGE_TOO_LARGE).retriable
 
@@ -87,7 +87,7 @@ def test_everything_raised_on_purpose_has_one_root() -> None:
     assert issubclass(KafkaTimeoutError, TimeoutError), "a program that catches Python's own timeouts catches ours"
 
 
-def test_an_error_travels_between_processes() -> None:
+def test_an_error_can_be_pickled() -> None:
     copy = pickle.loads(pickle.dumps(UnknownTopicOrPartitionError(3, "flights-7")))
     assert isinstance(copy, UnknownTopicOrPartitionError)
     assert (copy.code, str(copy)) == (3, "UNKNOWN_TOPIC_OR_PARTITION: flights-7")
@@ -95,14 +95,14 @@ def test_an_error_travels_between_processes() -> None:
 
 @pytest.mark.parametrize("code", sorted(NOT_ALLOWED))
 @pytest.mark.parametrize("message", ["topic 't'", None])
-def test_who_may_not_is_told_what_helps_and_once(code: int, message: str | None) -> None:
+def test_an_authorization_error_names_the_remedy_once(code: int, message: str | None) -> None:
     error = error_for(code, message)
     again = str(error_for(code, error.message))
-    assert str(error).startswith(f"{ErrorCode(code).name}: {message or 'refused'}; no rule (ACL) lets")
+    assert str(error).startswith(f"{ErrorCode(code).name}: {message or 'refused'}; no rule (ACL) allows")
     assert again == str(error)
 
 
-def test_who_may_not_describe_a_topic_is_told_so_and_others_only_its_name() -> None:
+def test_an_authorization_error_for_a_topic_names_the_operation_and_others_only_the_topic() -> None:
     told = topic_asked(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "t")
-    assert told == "DESCRIBE of topic 't' (a rule for READ or WRITE would do too)"
+    assert told == "DESCRIBE of topic 't' (a rule for READ or WRITE is sufficient too)"
     assert topic_asked(ErrorCode.INVALID_TOPIC_EXCEPTION, "t") == "topic 't'"

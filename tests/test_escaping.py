@@ -1,4 +1,4 @@
-"""Names of strangers in terminals and logs."""
+"""Escaping of untrusted names in terminals and logs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ottla.log_format import EscapingFormatter
         ("\u2028\u2066\udc80", r"\u2028\u2066\udc80"),
     ],
 )
-def test_what_a_terminal_obeys_is_written_as_an_escape(name: str, shown: str) -> None:
+def test_control_characters_are_written_as_escapes(name: str, shown: str) -> None:
     assert escape_controls(name) == shown
 
 
@@ -62,4 +62,4 @@ def test_a_traceback_keeps_its_lines_and_a_name_in_its_message_makes_none() -> N
     assert r"ValueError: first\nINFO forged" in lines
     assert "The above exception was the direct cause of the following exception:" in lines
     assert lines[-1] == r"RuntimeError: second\x1b[2J\nINFO forged"
-    assert len([line for line in lines if line.startswith("  File ")]) == 2
+    assert len([line for line in lines if line.startswith(f'  File "{__file__}"')]) == 2

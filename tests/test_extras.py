@@ -1,4 +1,4 @@
-"""Who has not got an extra is told which, and how to get it."""
+"""The error for a missing extra names it, and the command that installs it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ with ottla.Broker() as broker:
 SENTENCE = "this needs pyarrow, which is not installed; pip install 'ottla[arrow]'"
 
 
-def test_every_function_that_needs_arrow_says_so_where_it_is_not_there() -> None:
+def test_every_function_that_needs_arrow_reports_that_it_is_missing() -> None:
     result = subprocess.run(
         [sys.executable, "-c", WITHOUT_ARROW], capture_output=True, text=True, timeout=60, check=False
     )
@@ -78,7 +78,7 @@ sys.exit(status)
 
 
 @pytest.mark.parametrize("package", ["pydantic", "pyspark", "pyarrow", "urllib3", "ruamel"])
-def test_pipelines_say_so_whichever_package_of_theirs_is_not_there(package: str, tmp_path: Path) -> None:
+def test_pipelines_report_each_missing_package(package: str, tmp_path: Path) -> None:
     (tmp_path / "p.yaml").write_text("pipelines: {}\n", encoding="utf-8")
     command = [sys.executable, "-c", WITHOUT_ONE, package, "validate", str(tmp_path / "p.yaml")]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -94,6 +94,6 @@ def test_a_missing_extra_is_an_error_of_ours_and_of_pythons() -> None:
     assert caught.value.name == "no_such"
 
 
-def test_an_error_of_another_kind_passes() -> None:
+def test_an_error_of_another_kind_is_not_changed() -> None:
     with pytest.raises(ImportError, match="cannot import name 'nothing'"), extra("some"):
         from ottla.errors import nothing  # type: ignore[attr-defined]  # noqa: F401

@@ -1,4 +1,4 @@
-"""The shared nouns."""
+"""The common types of the model."""
 
 from __future__ import annotations
 

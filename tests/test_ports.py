@@ -1,4 +1,4 @@
-"""A port is a number as people write it, up to the highest there is."""
+"""Parsing of ports: decimal numbers up to 65535."""
 
 from __future__ import annotations
 

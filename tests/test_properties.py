@@ -1,4 +1,4 @@
-"""Java's properties syntax, case by case as `java.util.Properties` reads it."""
+"""The syntax of Java properties files, compared case by case with `java.util.Properties`."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ CASES = {
 
 
 @pytest.mark.parametrize("text", CASES)
-def test_it_is_read_as_java_reads_it(text: str) -> None:
+def test_a_file_is_read_as_by_java(text: str) -> None:
     assert [(key, value) for _, key, value in read_properties(text)] == CASES[text]
 
 
-def test_a_setting_knows_the_line_on_which_it_begins() -> None:
+def test_a_setting_has_the_number_of_its_first_line() -> None:
     assert [each.line for each in read_properties("#\na=1\n\nb=\\\n 2\nc=3")] == [2, 4, 6]
 
 
 @pytest.mark.parametrize("value", ["\\u12", "\\u12g4", "\\u"])
-def test_an_escape_that_is_none_is_said_with_its_line(value: str) -> None:
+def test_an_invalid_escape_is_reported_with_its_line(value: str) -> None:
     with pytest.raises(ConfigError, match=r"^line 2: \\u must be followed by four hexadecimal digits"):
         read_properties(f"a=1\nb={value}")
 
 
 @given(st.text("ab=: \t\\\n\r#!u0", max_size=30))
-def test_any_text_is_read_unless_an_escape_in_it_is_none(text: str) -> None:
+def test_any_text_is_read_unless_it_has_an_invalid_escape(text: str) -> None:
     try:
         found = read_properties(text)
     except ConfigError:

@@ -1,4 +1,4 @@
-"""Rings of events."""
+"""Ring buffers of trace events."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def stream(clock: ManualClock) -> EventStream:
     return EventStream(clock)
 
 
-def test_events_are_kept_with_their_time_from_when_somebody_listens(stream: EventStream, clock: ManualClock) -> None:
-    stream.tell("before")
+def test_events_are_stored_with_their_time_while_there_is_a_listener(stream: EventStream, clock: ManualClock) -> None:
+    stream.publish("before")
     with stream.trace() as trace:
-        stream.tell("first")
+        stream.publish("first")
         clock.advance(0.25)
-        stream.tell("second")
-    stream.tell("after")
+        stream.publish("second")
+    stream.publish("after")
     (first, second) = trace
     assert (first.event, second.event) == ("first", "second")
     assert second.at_ms - first.at_ms == 250
@@ -35,21 +35,21 @@ def test_events_are_kept_with_their_time_from_when_somebody_listens(stream: Even
 def test_a_full_ring_drops_the_oldest_and_counts_them(stream: EventStream) -> None:
     trace = stream.trace(capacity=3)
     for n in range(10):
-        stream.tell(n)
+        stream.publish(n)
     assert [moment.event for moment in trace.events()] == [7, 8, 9]
-    assert (trace.told, trace.dropped, len(trace)) == (10, 7, 3)
+    assert (trace.recorded_count, trace.dropped, len(trace)) == (10, 7, 3)
 
 
-def test_what_is_taken_is_there_no_longer_and_counts_as_seen(stream: EventStream) -> None:
+def test_read_events_are_removed_and_count_as_seen(stream: EventStream) -> None:
     trace = stream.trace(capacity=2)
-    stream.tell(1)
+    stream.publish(1)
     assert [moment.event for moment in trace.take()] == [1]
     assert trace.take() == []
-    stream.tell(2)
+    stream.publish(2)
     assert (len(trace), trace.dropped) == (1, 0)
 
 
-def test_a_stream_is_active_while_somebody_listens(stream: EventStream) -> None:
+def test_a_stream_is_active_while_it_has_a_listener(stream: EventStream) -> None:
     one, two = stream.trace(), stream.trace()
     one.close()
     one.close()
@@ -58,23 +58,23 @@ def test_a_stream_is_active_while_somebody_listens(stream: EventStream) -> None:
     assert [*active, stream.active] == [True, False]
 
 
-def test_every_listener_hears_everything(stream: EventStream) -> None:
+def test_every_listener_receives_every_event(stream: EventStream) -> None:
     traces = [stream.trace() for _ in range(3)]
-    stream.tell("x")
+    stream.publish("x")
     assert [trace.events()[0].event for trace in traces] == ["x"] * 3
 
 
-def test_a_ring_without_room_is_refused(stream: EventStream) -> None:
+def test_a_ring_of_size_zero_is_rejected(stream: EventStream) -> None:
     with pytest.raises(ValueError, match="capacity = 0: must be at least 1"):
         stream.trace(0)
 
 
-def test_reading_while_others_tell_sees_events_in_order(stream: EventStream) -> None:
+def test_concurrent_reading_returns_events_in_order(stream: EventStream) -> None:
     trace = stream.trace(capacity=50)
 
     def tell() -> None:
         for n in range(20_000):
-            stream.tell(n)
+            stream.publish(n)
 
     teller = threading.Thread(target=tell)
     teller.start()

@@ -1,4 +1,4 @@
-"""Loading without the garbage collector."""
+"""Blocks without garbage collection."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def test_nothing_is_collected_until_the_block_ends() -> None:
     assert gc.isenabled()
 
 
-def test_a_fault_inside_leaves_it_as_it_was() -> None:
+def test_an_exception_inside_restores_the_collector() -> None:
     with pytest.raises(KeyError), uncollected():
         raise KeyError
     assert gc.isenabled()
 
 
-def test_who_had_it_off_finds_it_off() -> None:
+def test_a_disabled_collector_stays_disabled() -> None:
     gc.disable()
     try:
         with uncollected():

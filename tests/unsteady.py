@@ -1,9 +1,9 @@
-"""Processes that stand still now and then, as on a machine that is far too busy: a pytest plugin.
+"""A pytest plugin that pauses processes at random, as on an overloaded machine.
 
-`make test ARGS=--unsteady` stops, one after another, processes that run tests and processes that tests have started, each for up to a
-second; one that has just begun often, so that who was started first is not always there first. What fails then waits for less time
-than it needs, or counts on an order that nothing ensures; or else what is tested does. A test that stops processes itself may find
-one going on too early.
+`make test ARGS=--unsteady` stops processes that run tests, and processes that tests have started, each for up to a
+second. A new process is stopped often, so that the process that was started first is not always ready first. A failure
+means that the test waits too briefly or relies on an order that nothing ensures, or that the tested code does. A test
+that stops processes itself may see one continue too early.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ import pytest
 LONGEST_SECONDS = 1.0
 TURN_SECONDS = 0.1
 AT_ONCE = 3
-"""As many stand still; with more the run stands still."""
+"""The number of processes that are paused at once. With more, the whole run is blocked."""
 BORN = 0.3
-"""How often a process is stopped as soon as it is seen."""
+"""The probability that a new process is stopped."""
 LATER = 0.5
-"""How often, each turn, one of the others is."""
+"""The probability per turn that one of the other processes is stopped."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,7 +36,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
-    """In the process that starts all others; where that one runs the tests, only what they start stands still."""
+    """Pause processes from the main process.
+
+    If it runs the tests itself, only the processes that they start are paused.
+    """
     if not session.config.option.unsteady or hasattr(session.config, "workerinput"):
         return (yield)
     with unsteady():
@@ -56,7 +59,7 @@ def unsteady() -> Iterator[None]:
 
 
 class Stops:
-    """Who stands still, and until when."""
+    """The paused processes, each with the time when it continues."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -64,7 +67,7 @@ class Stops:
         self._until: dict[psutil.Process, float] = {}
 
     def go_on(self, over: threading.Event) -> None:
-        """Stop some and have others go on, until it is over."""
+        """Stop processes and continue them until `over` is set."""
         try:
             while not over.wait(TURN_SECONDS):
                 self._turn(time.monotonic(), psutil.Process().children(recursive=True))
@@ -84,7 +87,7 @@ class Stops:
             self._stop(self._chance.choice(family), now)
 
     def _stop(self, process: psutil.Process, now: float) -> None:
-        """Most of the time briefly; one that stands still already is not ours to wake."""
+        """Pause a process, usually briefly. Processes that are already stopped are left alone."""
         with suppress(psutil.Error):
             if len(self._until) < AT_ONCE and process.status() != psutil.STATUS_STOPPED:
                 process.send_signal(signal.SIGSTOP)

@@ -1,1 +1,1 @@
-"""What `make` runs."""
+"""The programs that `make` runs."""

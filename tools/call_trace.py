@@ -2,7 +2,8 @@
 
 The operation runs once to warm up and is then recorded, from the call until 50 ms after its result, over all threads of the
 process, in which the broker runs as well. Hot loops are loaded from their Python source, because compiled functions cannot be
-recorded. `--nodes 3` places the operation on a cluster of three nodes, `--functions` lists every function with its file.
+recorded. `--nodes 3` places the operation on a cluster of three nodes, `--functions` lists every function with its file,
+`--order` in the order of the calls.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class CallRecorder:
     """Records which functions are entered while `recording` is open, in every thread started after `install`."""
 
     def __init__(self) -> None:
-        self.entered: set[CodeType] = set()
+        self.entered: dict[CodeType, None] = {}
         self._is_recording = False
 
     def install(self) -> None:
@@ -74,17 +75,20 @@ class CallRecorder:
             self._is_recording = False
 
     def functions(self) -> list[tuple[str, str]]:
-        """Return the file and the qualified name of each function of Ottla that was entered; a lambda counts as one."""
+        """Return the file and the qualified name of each function of Ottla that was entered, in the order of the first entries.
+
+        A lambda counts as one.
+        """
         root = f"{SOURCES}{os.sep}"
-        return sorted(
+        return [
             (code.co_filename.removeprefix(root), code.co_qualname)
             for code in self.entered
             if code.co_filename.startswith(root)
-        )
+        ]
 
     def _profile(self, frame: FrameType, event: str, argument: object) -> None:
         if event == "call" and self._is_recording:
-            self.entered.add(frame.f_code)
+            self.entered.setdefault(frame.f_code)
 
 
 def main() -> None:
@@ -98,6 +102,7 @@ def main() -> None:
         help="1 broker; 2: one controller and one broker; 3 nodes that are both",
     )
     parser.add_argument("--functions", action="store_true", help="list the functions, by file")
+    parser.add_argument("--order", action="store_true", help="list the functions, in the order of their first calls")
     given = parser.parse_args()
     load_uncompiled()
     recorder = CallRecorder()
@@ -108,8 +113,11 @@ def main() -> None:
     recorder.uninstall()
     functions = recorder.functions()
     files = Counter(file for file, _ in functions)
+    if given.order:
+        for file, name in functions:
+            print(f"{file} {name}")
     if given.functions:
-        for file, names in itertools.groupby(functions, key=lambda function: function[0]):
+        for file, names in itertools.groupby(sorted(functions), key=lambda function: function[0]):
             print(file)
             for _, name in names:
                 print(f"    {name}")
@@ -118,7 +126,7 @@ def main() -> None:
 
 @contextmanager
 def start_one() -> Iterator[str]:
-    from ottla.broker.embedded import Broker
+    from ottla.broker.embedding.embedded_broker import Broker
 
     with tempfile.TemporaryDirectory() as folder, Broker(data_dir=folder) as broker:
         yield broker.bootstrap_servers
@@ -143,7 +151,7 @@ def start_controller_and_broker() -> Iterator[str]:
 @contextmanager
 def start_three() -> Iterator[str]:
     """Three nodes, each with both roles, all in this process."""
-    from ottla.broker.local_nodes import format_nodes, plan, read_nodes
+    from ottla.broker.embedding.local_nodes import format_nodes, plan_nodes, read_nodes
     from ottla.clock import SystemClock
     from ottla.free_ports import HeldPorts
 
@@ -151,7 +159,7 @@ def start_three() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         stack.callback(ports.close)
         folder = Path(name)
-        format_nodes(folder, plan(3, ports), {}, SystemClock())
+        format_nodes(folder, plan_nodes(3, ports), {}, SystemClock())
         configs = read_nodes(folder, {})
         with ThreadPoolExecutor(len(configs)) as threads:  # no node is ready before most voters are
             list(threads.map(lambda config: stack.enter_context(serve(config)), configs.values()))

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ottla.spark.driver.class_archive import OPTIONS, archive_path, reading
+from ottla.spark.driver.class_archive import OPTIONS, archive_path, read_options
 
 FOLDER = Path(__file__).parents[1] / "out"
 QUICK = "-XX:TieredStopAtLevel=1"
@@ -20,7 +20,7 @@ DEADLINE = 600.0
 
 
 def place() -> Path:
-    """Where the archive for this Java and this Spark is, or would be."""
+    """Return the path of the archive for this Java and this Spark."""
     return FOLDER / archive_path(os.environ).name
 
 
@@ -34,8 +34,8 @@ def class_archive() -> Path:
 
 
 def driver_options(archive: Path) -> str:
-    """What to tell Java so that it takes classes from there."""
-    return f"{reading(archive)} {QUICK}"
+    """Return the Java options that use the archive."""
+    return f"{read_options(archive)} {QUICK}"
 
 
 def write(archive: Path) -> None:

@@ -53,7 +53,7 @@ def remembered() -> dict[str, str]:
 
 
 def remember(digests: dict[str, str]) -> None:
-    """As a whole: several targets of one `make` run this side by side."""
+    """Write a file atomically, since several targets of one `make` run this in parallel."""
     part = STAMP.with_suffix(f".{os.getpid()}")
     part.write_text(json.dumps(digests), encoding="utf-8")
     part.replace(STAMP)
@@ -68,13 +68,13 @@ def digest(files: Iterable[Path], *more: str) -> str:
 
 
 def hot_modules() -> list[Path]:
-    """Every module that has a `.pxd` beside it."""
+    """Return every module with a `.pxd` file."""
     beside = (pxd.with_suffix(".py") for pxd in sorted((ROOT / "src").rglob("*.pxd")))
     return [module for module in beside if module.exists()]
 
 
 def sources() -> list[Path]:
-    """What the compiled forms are made of; a `.pxd` alone holds types that others use."""
+    """Return the sources of the compiled forms, including `.pxd` files with shared types."""
     return [*hot_modules(), *(ROOT / "src").rglob("*.pxd")]
 
 
@@ -85,12 +85,12 @@ def compiler() -> str:
 
 
 def builder_versions() -> str:
-    """What else decides how the compiled forms look."""
+    """Return the other inputs of the compiled forms."""
     return " ".join(f"{name} {version(name)}" for name in BUILDERS)
 
 
 def form(module: Path) -> Path:
-    """Where the compiled form of `module` is, for this Python."""
+    """Return the path of the compiled form of `module` for this Python."""
     return module.with_name(module.stem + sysconfig.get_config_var("EXT_SUFFIX"))
 
 
@@ -100,7 +100,7 @@ def compiled_forms() -> list[Path]:
 
 
 def missing_forms() -> bool:
-    """Whether a compiler is there and compiled forms are not, as after `make clean`."""
+    """Return true if there is a compiler but no compiled forms, as after `make clean`."""
     return bool(compiler()) and not all(form(module).exists() for module in [*hot_modules(), SHARED])
 
 
@@ -132,7 +132,7 @@ def build(*, anew: bool) -> None:
 
 def keep_byte_code() -> None:
     """The modules compiled to byte code, as pip does for what it installs."""
-    # A start is mostly imports; where PYTHONDONTWRITEBYTECODE is set, as in many containers, each would compile anew.
+    # A start is mostly imports; where PYTHONDONTWRITEBYTECODE is set, as in many containers, each start would compile all modules again.
     compileall.compile_dir(ROOT / "src", quiet=2)
 
 

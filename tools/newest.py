@@ -67,7 +67,7 @@ def prepare(python: str) -> None:
 
 
 def digest(version: str) -> str:
-    """What decides about the environment, in short."""
+    """Return a summary of the environment."""
     files = (ROOT / name for name in ("pyproject.toml", "setup.py", "constraints.txt"))
     return hashlib.sha256(b"\0".join([version.encode(), *(file.read_bytes() for file in files)])).hexdigest()
 

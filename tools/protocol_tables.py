@@ -8,7 +8,7 @@ from typing import Any
 
 import ottla
 from ottla.errors import RETRIABLE, ErrorCode, OttlaError
-from ottla.protocol.apis import DECLARED, ELSEWHERE
+from ottla.protocol.apis import DECLARED, ELSEWHERE, NOT_SERVED
 from ottla.protocol.schema import Range
 from tools.settings_tables import in_cell
 
@@ -21,10 +21,10 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def apis() -> str:
-    """Every API of Kafka 4.3: who serves it here, and which versions."""
+    """Return the table of Kafka 4.4's APIs: the nodes that serve them, and the versions."""
     rows = ["| key | API | versions | served by |\n|---|---|---|---|"]
     for key in sorted({*DECLARED, *ELSEWHERE}):
-        if declared := DECLARED.get(key):
+        if (declared := DECLARED.get(key)) and key not in NOT_SERVED:
             place = "controllers" if declared.to_controller else "brokers"
             rows.append(f"| {key} | {declared.name} | {spoken(declared.advertised)} | {place} |")
         else:

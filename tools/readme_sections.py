@@ -16,7 +16,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def section(text: str, heading: str) -> str:
-    """What stands under `heading`, with links as they are from within `docs`."""
+    """Return the text under `heading`, with links relative to `docs`."""
     parts = re.split(r"^## (.+)\n", text, flags=re.MULTILINE)
     found = dict(zip(parts[1::2], parts[2::2], strict=True))
     return found[heading].strip().replace("](docs/", "](")

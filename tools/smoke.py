@@ -1,4 +1,4 @@
-"""Whether an installed Ottla works: a broker, a producer, a consumer, the command. Needs Ottla and nothing else.
+"""Check an installed Ottla: a broker, a producer, a consumer, the command. Needs only Ottla.
 
 `python tools/smoke.py`, anywhere but in `src`; with the argument "plain" the hot loops may be uncompiled.
 """

@@ -15,6 +15,7 @@ from ottla.client.admin.config import AdminConfig
 from ottla.client.config.common_config import CommonConfig
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.producer.config import ProducerConfig
+from ottla.client.share.config import ShareConsumerConfig
 from ottla.config import Option, Password, options_of
 
 PLACE = Path(__file__).parent.parent / "src/ottla/client/config/typed_settings.py"
@@ -31,29 +32,35 @@ from typing import Any, Literal, TypedDict
 DESERIALIZERS = ("key_deserializer", "value_deserializer")
 """Named by the consumers themselves: their types say what is in a record."""
 WRITTEN_TOO: dict[str, tuple[str | int, ...]] = {"acks": ("-1", -1)}
-"""What is taken as well for one of a few values: `read_producer_settings` knows it."""
+"""Types that are also accepted for a choice; `read_producer_settings` converts them."""
 
 
 def written() -> str:
     """The whole file."""
     common = {option.field for option in options_of(CommonConfig)}
-    of_consumer = [option for option in options_of(ConsumerConfig) if option.field not in common]
-    plain = [option for option in of_consumer if option.field not in DESERIALIZERS]
-    made = [option for option in of_consumer if option.field in DESERIALIZERS]
     parts = (
         typed_dict("CommonSettings", "TypedDict", "Settings of all clients.", options_of(CommonConfig)),
         typed_dict("ProducerSettings", "CommonSettings", "Settings of a producer.", own(ProducerConfig, common)),
-        typed_dict(
-            "PlainConsumerSettings", "CommonSettings", "Settings of a consumer except its deserializers.", plain
-        ),
-        typed_dict("ConsumerSettings", "PlainConsumerSettings", "Settings of a consumer.", made),
+        *consumer_dicts("ConsumerSettings", "a consumer", own(ConsumerConfig, common)),
+        *consumer_dicts("ShareConsumerSettings", "a share consumer", own(ShareConsumerConfig, common)),
         typed_dict("AdminSettings", "CommonSettings", "Settings of an admin.", own(AdminConfig, common)),
     )
     return "\n\n".join((HEAD, *parts))
 
 
+def consumer_dicts(name: str, owner: str, options: Iterable[Option]) -> tuple[str, str]:
+    """Two classes: the settings without the deserializers, and all of them."""
+    options = list(options)
+    plain = [option for option in options if option.field not in DESERIALIZERS]
+    made = [option for option in options if option.field in DESERIALIZERS]
+    return (
+        typed_dict(f"Plain{name}", "CommonSettings", f"Settings of {owner} except its deserializers.", plain),
+        typed_dict(name, f"Plain{name}", f"Settings of {owner}.", made),
+    )
+
+
 def own(cls: type[Any], common: set[str]) -> list[Option]:
-    """What the class adds to what all have."""
+    """Return the settings that the class adds to the common ones."""
     return [option for option in options_of(cls) if option.field not in common]
 
 
@@ -89,7 +96,7 @@ def spelled(hint: Any) -> str:
 
 
 def as_source(value: str | int) -> str:
-    """A value as it stands in a program."""
+    """Return a value as Python source."""
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 

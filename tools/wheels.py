@@ -50,12 +50,12 @@ def pythons() -> list[str]:
 
 
 def places(name: str) -> list[str]:
-    """Where `name` may be, the one on PATH first."""
+    """Yield the possible paths of `name`, the one on PATH first."""
     return [name, *map(str, sorted(PYENV.glob(f"*/bin/{name}"), reverse=True))]
 
 
 def works(name: str) -> bool:
-    """Whether there is such a Python: a name may lead to one that says only that it is not chosen here."""
+    """Return true if this Python works: a name may lead to a shim without a selected version."""
     return shutil.which(name) is not None and not subprocess.run([name, "-c", MODERN], capture_output=True).returncode
 
 
@@ -99,7 +99,7 @@ def try_out(python: str, wheel: Path, work: Path) -> None:
 
 
 def try_without_compiler(source: Path, work: Path) -> None:
-    """The source installs where no C compiler is, and where Python is told not to keep byte code."""
+    """Check that the source installs without a C compiler, and with PYTHONDONTWRITEBYTECODE."""
     folder = environment(sys.executable, work / "try-plain")
     pip(folder, "install", str(source), CC="no-such-compiler", PYTHONDONTWRITEBYTECODE="1")
     smoke(folder, "plain")

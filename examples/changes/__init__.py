@@ -1,1 +1,1 @@
-"""PostgreSQL's changes through a topic into a Delta table that equals the database, whatever is killed on the way."""
+"""Changes of a PostgreSQL table through a topic into a Delta table, which equals it at the end despite kills."""

@@ -1,4 +1,4 @@
-"""`python -m examples.changes`: starts a PostgreSQL, a broker and the pipelines, and kills each of them amid the work."""
+"""`python -m examples.changes`: starts a PostgreSQL, a broker and the pipelines, and kills each of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rivals.postgresql import Server, postgresql
 
 
 def kills(pipelines: Pipelines, server: Server, broker: MortalBroker) -> list[tuple[str, Callable[[], object]]]:
-    """What is killed, one after the other."""
+    """Return the kills in order, as pairs of a name and a function."""
 
     def database() -> None:
         server.kill()
@@ -38,13 +38,13 @@ def kills(pipelines: Pipelines, server: Server, broker: MortalBroker) -> list[tu
 
 
 def two_batches(pipelines: Pipelines) -> None:
-    """Wait until the table has had two more: the pipelines are at work, whatever was killed before."""
+    """Wait until two more batches are in the table, so that the pipelines are working again after a kill."""
     seen = pipelines.batches("orders-table")
     wait_for(lambda: pipelines.batches("orders-table") >= seen + 2, pipelines, "two batches")
 
 
 def run(folder: Path) -> tuple[int, int]:
-    """The story; how many rows are missing, and how many too many."""
+    """Run the example. Returns the numbers of missing and of surplus rows."""
     with postgresql() as server, closing(MortalBroker(str(folder / "broker"))) as broker:
         shop = Shop(server.url)
         pipelines = Pipelines(folder, broker.address, server.url)

@@ -1,4 +1,4 @@
-"""Somebody who uses the database all the time: adds orders, changes them, takes them away."""
+"""A writer that changes the database continuously: it inserts, updates and deletes orders."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Rows = list[tuple[int, str, int]]
 
 
 class Shop:
-    """Writes in a thread until it is told to stop; a database that is away is waited for."""
+    """Writes in a thread until it is stopped, and waits while the database is down."""
 
     def __init__(self, url: str, seed: int = 1) -> None:
         self.url, self.transactions = url, 0
@@ -51,7 +51,7 @@ class Shop:
                 self._stop.wait(0.2)
 
     def _transaction(self, connection: Any) -> None:
-        """A few changes that count together."""
+        """Make a few changes in one transaction."""
         for _ in range(self._chance.randint(1, 5)):
             some = self._chance.randint(1, self._next)
             match self._chance.randint(0, 3):

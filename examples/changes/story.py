@@ -1,4 +1,4 @@
-"""What is killed, and whether the table equals the database in the end."""
+"""Run the pipelines, kill their processes, and compare the table with the database at the end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PATIENCE = 240.0
 
 
 class Pipelines:
-    """`ottla pipeline run changes.yaml` in a folder, as often as it is started."""
+    """`ottla pipeline run changes.yaml` in a folder, started as often as necessary."""
 
     def __init__(self, folder: Path, servers: str, database: str) -> None:
         self.folder = folder
@@ -48,18 +48,18 @@ class Pipelines:
         return [json.loads(line) for line in self.said.read_text("utf-8").splitlines() if line.endswith("}")]
 
     def batches(self, name: str) -> int:
-        """How many batches a pipeline has written in this life."""
+        """Return the number of batches that a pipeline has written since its last start."""
         return sum((one["pipeline"], one["event"]) == (name, "progress") for one in self.events())
 
     def kill(self) -> None:
-        """The manager, Spark's Java and all workers, at once."""
+        """Kill the manager, Spark's Java process and all workers at once."""
         assert self.process is not None
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
     def kill_java(self) -> None:
-        """Spark's driver alone; the manager sees it and ends."""
+        """Kill Spark's driver alone. The manager detects it and exits."""
         assert self.process is not None
         for child in psutil.Process(self.process.pid).children(recursive=True):
             with suppress(psutil.NoSuchProcess):  # a worker may end meanwhile
@@ -68,7 +68,7 @@ class Pipelines:
         self.process.wait()
 
     def kill_workers(self) -> None:
-        """The Python processes of Spark's, which it starts anew."""
+        """Kill Spark's Python processes. Spark starts them again."""
         assert self.process is not None
         for child in psutil.Process(self.process.pid).children(recursive=True):
             with suppress(psutil.Error):
@@ -91,15 +91,15 @@ def wait_for(condition: Callable[[], bool], pipelines: Pipelines, what: str) -> 
 
 
 def in_table(folder: Path) -> Rows:
-    """The rows of the Delta table."""
+    """Return the rows of the Delta table."""
     try:
         table = DeltaTable(str(folder / "lake" / "orders")).to_pyarrow_table()
-    except Exception:  # there is none yet
+    except Exception:  # the table does not exist yet
         return []
     return sorted(zip(*(table.column(name).to_pylist() for name in ("id", "item", "amount")), strict=True))
 
 
 def differences(shop: Shop, folder: Path) -> tuple[int, int]:
-    """How many rows are missing or others, and how many are too many."""
+    """Return the number of missing or different rows, and of surplus rows."""
     wanted, found = shop.rows(), in_table(folder)
     return len(set(wanted) - set(found)), len(found) - len(set(found) & set(wanted))

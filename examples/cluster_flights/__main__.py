@@ -1,4 +1,4 @@
-"""`python -m examples.cluster_flights`: plays it, counts, draws."""
+"""`python -m examples.cluster_flights`: runs the story, counts the flights, and draws the picture."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from examples.flights.replay import records
 from ottla import Cluster
 
 AFTER_SECONDS = 5.0
-"""How long after a kill its price is looked for."""
+"""The time after a kill in which its longest pause is measured."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The exit status is 0 only if each flight is there once."""
+    """Run the example. The exit status is 0 only if each flight is there once."""
     parser = argparse.ArgumentParser(prog="python -m examples.cluster_flights", description=__doc__)
     parser.add_argument("--flights", type=int, default=336_776, help="how many of the year's; default all")
     parser.add_argument("--per-second", type=int, default=30_000, help="how many are sent in a second")
     parser.add_argument("--picture", type=Path, default=Path("out/cluster.png"), help="where to draw it; PNG or SVG")
     options = parser.parse_args(arguments)
-    logging.getLogger("ottla").setLevel(logging.ERROR)  # that nodes are lost is what we want
+    logging.getLogger("ottla").setLevel(logging.ERROR)  # lost nodes are expected
     flights = list(records(data.flights().head(options.flights)))
     begun = time.monotonic()
     with Cluster(3) as cluster:
@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def prices(story: Story) -> list[str]:
-    """What each kill cost."""
+    """Return a line for each kill with its longest pause of acknowledgements."""
     kills = [(moment, what) for moment, what in story.events if what.startswith("kill")]
     return [
         f"after {what.partition(',')[0]}: {story.longest_pause(moment, moment + AFTER_SECONDS):.2f} s without an acknowledgement at most"
@@ -49,7 +49,7 @@ def prices(story: Story) -> list[str]:
 
 
 def verdict(sent: Counter[bytes], found: Counter[bytes], story: Story) -> int:
-    """Print it; flights may look alike, so each is to be there as often as it was sent."""
+    """Print the result. Flights may be identical, so each has to be there as often as it was sent."""
     missing, more = (sent - found).total(), (found - sent).total()
     print(f"{sent.total():,} flights sent, {len(story.failed)} refused, {missing} missing, {more} more than once")
     return 0 if not (missing or more or story.failed) else 1

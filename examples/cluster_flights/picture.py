@@ -1,4 +1,4 @@
-"""The story as a picture: acknowledged flights over time, and what befell the cluster."""
+"""Draw the story as a picture: acknowledged flights over time, and the events of the cluster."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from examples.cluster_flights.story import Story
 from examples.flights.chart import INK, PAPER, tidy
 
 WIDTH = 0.1
-"""Seconds of a bar."""
+"""The width of a bar in seconds."""
 
 
 def draw(story: Story, path: Path) -> None:
-    """Write it, as PNG or SVG."""
+    """Write the picture as PNG or SVG."""
     figure = Figure(figsize=(12, 4.6), facecolor=PAPER, layout="constrained")
     axes = figure.subplots()
     bars = Counter(int(each / WIDTH) for each in story.acknowledged)

@@ -1,4 +1,7 @@
-"""Flights are sent, a leader is killed, then whoever decides; each comes back. What was acknowledged when, and what is there at the end."""
+"""Send flights to a cluster while a leader and then the active controller are killed and restarted.
+
+Records the times.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +21,17 @@ TOPIC, PARTITIONS = "flights", 6
 WAIT_SECONDS = 120.0
 LOOK_SECONDS = 0.01
 PIECE = 500
-"""Flights that are sent between two looks at the clock."""
+"""The number of flights that are sent between two checks of the clock."""
 
 
 @dataclass
 class Story:
-    """Moments are seconds since the first flight was sent."""
+    """The events of a run. Times are seconds since the first flight was sent."""
 
     acknowledged: list[float] = field(default_factory=list)
-    """When each flight was."""
+    """The time of each acknowledgement."""
     events: list[tuple[float, str]] = field(default_factory=list)
-    """What befell the cluster."""
+    """The events of the cluster."""
     failed: list[str] = field(default_factory=list)
 
     def longest_pause(self, since: float, until: float) -> float:
@@ -38,7 +41,7 @@ class Story:
 
 
 def play(cluster: Cluster, flights: Sequence[Record], per_second: int, tell: Callable[[str], None]) -> Story:
-    """Send all; a third of the way the leader of most is killed, at two thirds the active controller."""
+    """Send all flights. At 1/6 the broker with most leaders is killed, and at 1/2 the active controller."""
     story = Story()
     with Admin(cluster.client_settings()) as admin:
         admin.create_topics([NewTopic(TOPIC, PARTITIONS, configs={"retention.ms": "-1"})])
@@ -55,17 +58,17 @@ def play(cluster: Cluster, flights: Sequence[Record], per_second: int, tell: Cal
             for first in range(0, len(flights), PIECE):
                 for record in flights[first : first + PIECE]:
                     sent = producer.send(TOPIC, record.value, key=record.key, timestamp=record.timestamp)
-                    sent.add_done_callback(lambda done: note(story, done, begun))
+                    sent.add_done_callback(lambda done: record_delivery(story, done, begun))
                 plot.share = first / len(flights)
                 behind = begun + (first + PIECE) / per_second - time.monotonic()
-                time.sleep(max(behind, 0.0))  # a year in a blink would be no picture
+                time.sleep(max(behind, 0.0))  # without a pause the picture would show nothing
             producer.flush(WAIT_SECONDS)
             plot.share = 1.0
     return story
 
 
-def note(story: Story, done: Any, begun: float) -> None:
-    """An acknowledgement, or an error."""
+def record_delivery(story: Story, done: Any, begun: float) -> None:
+    """Record an acknowledgement, or an error."""
     error = done.exception()
     if error is None:
         story.acknowledged.append(time.monotonic() - begun)
@@ -74,7 +77,7 @@ def note(story: Story, done: Any, begun: float) -> None:
 
 
 class Plot:
-    """Who is killed, and when it comes back; in a thread, so that the flights go on meanwhile."""
+    """Kills and restarts nodes at fixed shares of the flights, in a thread of its own."""
 
     def __init__(self, cluster: Cluster, admin: Admin, happened: Callable[[str], None]) -> None:
         self._cluster = cluster
@@ -88,7 +91,7 @@ class Plot:
         ]
         self._away: int | None = None
         self.share = 0.0
-        """How much of the flights is sent."""
+        """The share of the flights that has been sent."""
         self._thread = threading.Thread(target=self._run, name="plot")
 
     def __enter__(self) -> Self:
@@ -129,7 +132,7 @@ class Plot:
 
 
 def counted(cluster: Cluster) -> Counter[bytes]:
-    """How often each flight is in the topic."""
+    """Count how often each flight is in the topic."""
     places = [TopicPartition(TOPIC, number) for number in range(PARTITIONS)]
     found: Counter[bytes] = Counter()
     with Consumer({**cluster.client_settings(), "auto.offset.reset": "earliest"}) as consumer:

@@ -1,4 +1,4 @@
-"""`python -m examples.flights` runs the demo, and ends all it has started when it is interrupted."""
+"""`python -m examples.flights` runs the demo, and stops all its processes when it is interrupted."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 
 
 def stop(number: int, frame: FrameType | None) -> NoReturn:
-    """Leave by the way of Ctrl-C, once: what ends is not interrupted while it ends."""
+    """Raise KeyboardInterrupt, once. Later signals are ignored, so that they do not interrupt the cleanup."""
     for interrupt in INTERRUPTS:
         signal.signal(interrupt, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
 def stopping() -> bool:
-    """Whether `stop` was called."""
+    """True if `stop` was called."""
     return signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
@@ -26,15 +26,17 @@ def main() -> int:
     for interrupt in INTERRUPTS:
         signal.signal(interrupt, stop)
     try:
-        from examples.flights.demo import demo  # takes a second, in which somebody may press Ctrl-C
+        from examples.flights.demo import demo  # takes a second, and the user may press Ctrl-C meanwhile
 
         return demo()
     except BaseException:
-        if not stopping():  # asked so, because a library that is being loaded makes an interrupt an error of its own
+        if (
+            not stopping()
+        ):  # not by exception type: a library that is being loaded may raise its own error for the interrupt
             raise
         exec(
             ""
-        )  # CPython ends by the signal, whatever is returned, if that came within an `exec` such as `namedtuple`'s; the next one forgets it
+        )  # CPython exits by the signal, whatever is returned, if it arrived within an `exec` such as `namedtuple`'s; the next `exec` resets this
         print("stopped; the broker and Spark have ended too")
         return 130
 

@@ -1,4 +1,4 @@
-"""A step of the pipeline that is written in Python: the names of the airlines, joined to the flights."""
+"""A step of the pipeline in Python: join the names of the airlines to the flights."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from examples.flights.data import table
 
 
 def with_names(flights: DataFrame) -> DataFrame:
-    """The flights with a column `airline`."""
+    """Return the flights with a column `airline`."""
     names = flights.sparkSession.read.csv(str(table("airlines.csv")), header=True)
     return flights.join(F.broadcast(names.withColumnRenamed("name", "airline")), "carrier", "left")

@@ -1,4 +1,4 @@
-"""The year as a picture: above, how late flights left each day; below, how many did not leave at all."""
+"""Draw the year as a picture: the delays of each day above, and the cancelled flights below."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def draw(delays: pd.DataFrame, days: pd.DataFrame, path: Path) -> None:
 
 
 def draw_delays(axes: Axes, days: pd.DataFrame) -> None:
-    """A bar per day, darker where it is higher."""
+    """Draw a bar per day, darker for larger delays."""
     height = days["mean_delay"]
     shades = mpl.colormaps["YlOrRd"](0.15 + 0.8 * (height / height.max()).clip(0, 1))
     axes.bar(pd.to_datetime(days.index), height, width=1.0, color=shades)
@@ -45,7 +45,7 @@ def draw_delays(axes: Axes, days: pd.DataFrame) -> None:
 
 
 def label_worst(axes: Axes, height: pd.Series[float]) -> None:
-    """Write the date over the highest bars, of neighbours over one."""
+    """Write the date over the highest bars. Of neighbours, only one is labelled."""
     labelled: list[pd.Timestamp] = []
     for day, minutes in height.nlargest(14).items():
         when = pd.Timestamp(str(day))
@@ -56,7 +56,7 @@ def label_worst(axes: Axes, height: pd.Series[float]) -> None:
 
 
 def draw_cancelled(axes: Axes, delays: pd.DataFrame, days: pd.DataFrame) -> None:
-    """Cancelled flights, the airports on top of each other."""
+    """Draw the cancelled flights, with the airports stacked."""
     counts = delays.pivot_table(index="day", columns="origin", values="cancelled", aggfunc="sum", fill_value=0)
     floor = pd.Series(0, index=days.index)
     for origin, colour in COLOURS.items():
@@ -68,7 +68,7 @@ def draw_cancelled(axes: Axes, delays: pd.DataFrame, days: pd.DataFrame) -> None
 
 
 def tidy(axes: Axes) -> None:
-    """Take away the ink that says nothing."""
+    """Remove unnecessary lines."""
     axes.set_facecolor(PAPER)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.grid(axis="y", color=INK, alpha=0.12, linewidth=0.8)

@@ -1,6 +1,6 @@
-"""Sets what came out of the pipeline against what pandas finds in the original file.
+"""Compare the results of the pipeline with those of pandas from the original file.
 
-Nothing that went through the pipeline is used to decide what should have come out of it.
+No data from the pipeline is used to compute the expected results.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ KEY = ["day", "origin", "carrier"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """How the two compare."""
+    """The result of the comparison."""
 
     flights_in: int
     counted: int
     missing: int
-    """Flights of the original that no row counts."""
+    """Flights of the original that are in no row."""
     counted_twice: int
-    """Flights that rows count beyond those of the original: in a row too many, or in a number too high."""
+    """Flights in addition to those of the original, by a surplus row or by a count that is too high."""
     wrong: list[str]
-    """Rows whose other figures differ."""
+    """Rows with other differences: cancellations, delays or airline."""
     expected: int
 
     @property
@@ -41,7 +41,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class TableVerdict:
-    """What the table of flights holds, by each record's place in the topic."""
+    """The count of flights in the table, and of missing and repeated ones, by their offsets in the topic."""
 
     rows: int
     missing: int
@@ -56,13 +56,19 @@ class TableVerdict:
 
 
 def compare_table(flights_in: int, places: pd.DataFrame) -> TableVerdict:
-    """`places` has a row for each of the table; the topic has one place for each flight."""
+    """Compare the table with the topic.
+
+    `places` has a row for each row of the table, and each flight has one offset in the topic.
+    """
     different = len(places.drop_duplicates())
     return TableVerdict(len(places), flights_in - different, len(places) - different)
 
 
 def compare(flights_in: int, delays: pd.DataFrame, expected: pd.DataFrame, airlines: dict[str, str]) -> Verdict:
-    """`delays` has a row for each record of the topic, several for a day if it came out several times."""
+    """Compare the results.
+
+    `delays` has a row for each record of the topic, several for a day that was emitted several times.
+    """
     counted = delays.groupby(KEY)["flights"].sum()
     both = pd.concat([expected["flights"].rename("expected"), counted.rename("counted")], axis=1).fillna(0).astype(int)
     surplus = both["counted"] - both["expected"]
@@ -77,7 +83,7 @@ def compare(flights_in: int, delays: pd.DataFrame, expected: pd.DataFrame, airli
 
 
 def differences(delays: pd.DataFrame, expected: pd.DataFrame, airlines: dict[str, str]) -> list[str]:
-    """A line for each row whose cancellations, delays or airline are not those of the original."""
+    """Return a line for each row with cancellations, delays or an airline that differ from the original."""
     rows = delays.join(expected, on=KEY, how="inner", rsuffix="_expected")
     mean = (rows["mean_delay"] - rows["mean_delay_expected"]).abs() < 1e-9
     bad = rows[
@@ -90,5 +96,5 @@ def differences(delays: pd.DataFrame, expected: pd.DataFrame, airlines: dict[str
 
 
 def same(left: pd.Series[float], right: pd.Series[float]) -> pd.Series[bool]:
-    """Equal, or both missing."""
+    """True if both are equal, or both are missing."""
     return (left == right) | (left.isna() & right.isna())

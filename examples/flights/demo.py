@@ -1,4 +1,4 @@
-"""The whole of it: broker, replay, Spark, its death and the broker's, tables, picture, check."""
+"""The demo: broker, replay, Spark, the kills of both, tables, picture, check."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OUT = Path("out")
 TABLE = OUT / "flights"
 FILE = Path(__file__).with_name("flights.yaml")
 SHOWN = 20
-"""How many wrong rows are printed when there are any."""
+"""The maximum number of wrong rows that are printed."""
 
 
 class Rate(ProgressColumn):
@@ -44,19 +44,19 @@ class Rate(ProgressColumn):
 
 
 def bars(console: Console) -> Progress:
-    """How progress is shown."""
+    """Return the progress bars."""
     name, count = TextColumn("{task.description:<36}"), TextColumn("{task.completed:>7,.0f}")
     return Progress(name, BarColumn(bar_width=None), count, Rate(), TimeElapsedColumn(), console=console)
 
 
 @contextmanager
 def started_broker(folder: str, console: Console) -> Iterator[MortalBroker]:
-    """A broker in a process of its own, with the two topics."""
+    """Start a broker in a process of its own, with the two topics."""
     broker = MortalBroker(folder)
     try:
         console.print(f"broker on {broker.address}, started in {broker.started_ms:.0f} ms", highlight=False)
         with Admin(bootstrap_servers=broker.address) as admin:
-            # The records are of 2013. Retention goes by their own time, and would find all of them too old.
+            # The records are of 2013. Retention uses their own timestamps, and would delete all of them.
             keep = {"retention.ms": "-1"}
             admin.create_topics([NewTopic("flights", PARTITIONS, 1, keep), NewTopic("delays", 1, 1, keep)])
         yield broker
@@ -66,18 +66,18 @@ def started_broker(folder: str, console: Console) -> Iterator[MortalBroker]:
 
 @dataclass(frozen=True)
 class Results:
-    """What came out of the pipeline."""
+    """The results of the pipeline."""
 
     flights_in: int
-    """How many the topic held."""
+    """The number of flights in the topic."""
     delays: pd.DataFrame
     """Every row of the topic `delays`."""
     places: pd.DataFrame
-    """Where each row of the Delta table was in the topic."""
+    """The partition and offset of each row of the Delta table."""
 
 
 def pipeline(console: Console, flights: pd.DataFrame, timing: Timing) -> Results:
-    """Flights through broker and Spark, to a topic and a table, while both are killed once."""
+    """Send the flights through broker and Spark to a topic and a table, while both are killed once."""
     OUT.mkdir(exist_ok=True)
     shutil.rmtree(TABLE, ignore_errors=True)
     with TemporaryDirectory(prefix="ottla-flights-") as folder, started_broker(folder + "/broker", console) as broker:
@@ -91,17 +91,20 @@ def pipeline(console: Console, flights: pd.DataFrame, timing: Timing) -> Results
             known = {"FLIGHTS_SERVERS": servers, "FLIGHTS_TABLE": str(TABLE.absolute())}
             Job(command, OUT / "flights-spark.log", held, progress, faults, timing, environment=known).run()
         timing.enter("reading the results")
-        return Results(held - PARTITIONS, read_delays(servers), read_places(TABLE))  # less the closing records
+        return Results(held - PARTITIONS, read_delays(servers), read_places(TABLE))  # without the closing records
 
 
 def run_of(folder: Path) -> list[str]:
-    """The command that runs the pipelines until all that is there has been read; its checkpoints lie beside the file."""
+    """Return the command that runs the pipelines until they have read everything.
+
+    The checkpoints are next to the file.
+    """
     file = Path(shutil.copy(FILE, folder))
     return [sys.executable, "-m", "ottla.cli.main", "pipeline", "run", str(file), "--once"]
 
 
 def show(console: Console, delays: pd.DataFrame) -> None:
-    """The table and the picture."""
+    """Print the table and draw the picture."""
     days = by_day(delays)
     console.print("", worst_days(days), "", sep="\n")
     draw(delays, days, OUT / "flights.png")
@@ -109,7 +112,7 @@ def show(console: Console, delays: pd.DataFrame) -> None:
 
 
 def run(console: Console, timing: Timing) -> tuple[Verdict, TableVerdict]:
-    """The whole story."""
+    """Run the whole demo."""
     ensure_java()
     flights = data.flights()
     results = pipeline(console, flights, timing)
@@ -123,7 +126,7 @@ def run(console: Console, timing: Timing) -> tuple[Verdict, TableVerdict]:
 
 
 def demo() -> int:
-    """Run it and print the verdict; the exit status is 0 only if all of it is true."""
+    """Run the demo and print the result. The exit status is 0 only if all checks succeed."""
     console, timing = Console(), Timing("reading the file")
     try:
         verdict, table = run(console, timing)

@@ -1,4 +1,4 @@
-"""What happens to the pipeline while it works: Spark is killed, and the broker is."""
+"""The faults during the pipeline's work: Spark is killed, and the broker is killed."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ottla import Broker
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that strikes when a share of the records has been read."""
+    """A kill that happens when a share of the records has been read."""
 
     share: float
     name: str
     strike: Callable[[], str] | None = None
-    """Does it, and says what was done; None kills Spark, which whoever runs it does."""
+    """Causes the fault and returns a description. None means that the process of Spark is killed by the job itself."""
 
 
 class MortalBroker:
-    """A broker in a process of its own, at one address through several lives."""
+    """A broker in a process of its own, with the same address after each restart."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -37,7 +37,7 @@ class MortalBroker:
         return broker
 
     def kill(self) -> str:
-        """End it by SIGKILL, which leaves it no time for anything, and start another with its files."""
+        """Kill the broker with SIGKILL, and start another one with its files."""
         victim = self._broker.pid
         os.kill(victim, signal.SIGKILL)
         self._broker.close()

@@ -1,4 +1,4 @@
-"""The flights as records, sent in the order in which they should have left."""
+"""Send the flights as records, in the order of their scheduled departure."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ottla import Producer
 
 FIELDS = ["carrier", "flight", "tailnum", "origin", "dest", "dep_delay"]
 CLOSING_MS = 1_420_070_400_000
-"""The first moment of 2015, when the last flight has long been over. Brokers refuse records from the future."""
+"""The first millisecond of 2015, long after the last flight. Brokers reject records from the future."""
 
 
 class Record(NamedTuple):
-    """What is sent for a flight."""
+    """The record of one flight."""
 
     key: bytes
     value: bytes
@@ -26,7 +26,7 @@ class Record(NamedTuple):
 
 
 def records(flights: pd.DataFrame) -> Iterator[Record]:
-    """Each flight as JSON; the key is the aircraft, or the carrier where the aircraft is not known."""
+    """Yield each flight as JSON. The key is the aircraft, or the carrier if the aircraft is unknown."""
     timestamps = flights.scheduled.dt.tz_localize(None).astype("datetime64[ms]").astype("int64")
     columns = flights[FIELDS].astype({"dep_delay": "Int64"}).astype(object)  # a delay is whole minutes, or none
     columns = columns.where(columns.notna(), None)
@@ -37,7 +37,7 @@ def records(flights: pd.DataFrame) -> Iterator[Record]:
 
 
 def replay(servers: str, flights: pd.DataFrame, progress: Progress) -> None:
-    """Send all flights, then a closing record to each partition, and wait until the broker has everything."""
+    """Send all flights, then a closing record to each partition, and wait for all acknowledgements."""
     task = progress.add_task("flights → topic flights", total=len(flights))
     with Producer(bootstrap_servers=servers, linger_ms=20) as producer:
         for record in records(flights):
@@ -48,11 +48,12 @@ def replay(servers: str, flights: pd.DataFrame, progress: Progress) -> None:
 
 
 def close_input(producer: Producer) -> None:
-    """Let time pass for the job.
+    """Advance the watermark of the job past the last flight.
 
-    In append mode a day comes out when the watermark has passed its end, and the watermark moves only by what is read:
-    without a later record the last days would never come out. A record from 2015 ends them all. Each
-    partition gets one, so that it makes no difference which one Spark reads last; the day they begin never ends.
+    In append mode a day is emitted when the watermark has passed its end, and only input advances the watermark.
+    Without a later record the last days would never be emitted. A record from 2015 ends them all. Each partition
+    receives one, so the result does not depend on the partition that Spark reads last. The day of these records never
+    ends.
     """
     for info in producer.partitions_for("flights"):
         producer.send("flights", b"{}", partition=info.partition, timestamp=CLOSING_MS)

@@ -1,4 +1,4 @@
-"""What the job wrote, read back by a plain consumer and by `deltalake`."""
+"""Read the results of the job with a plain consumer and with `deltalake`."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from ottla import Consumer, TopicPartition
 
 
 def partitions(consumer: Consumer, topic: str) -> list[TopicPartition]:
-    """All partitions of a topic."""
+    """Return all partitions of a topic."""
     return [TopicPartition(topic, info.partition) for info in consumer.partitions_for(topic)]
 
 
 def count(servers: str, topic: str) -> int:
-    """How many records the topic holds."""
+    """Return the number of records in the topic."""
     with Consumer(bootstrap_servers=servers) as consumer:
         tps = partitions(consumer, topic)
         return sum(consumer.end_offsets(tps).values()) - sum(consumer.beginning_offsets(tps).values())
 
 
 def read_delays(servers: str) -> pd.DataFrame:
-    """Every record of the topic `delays`, one row each, in the order read; nothing is merged or dropped."""
+    """Return every record of the topic `delays` as a row, in the order read. Nothing is merged or dropped."""
     rows: list[dict[str, Any]] = []
     with Consumer(bootstrap_servers=servers, isolation_level="read_committed") as consumer:
         tps = partitions(consumer, "delays")
@@ -38,7 +38,7 @@ def read_delays(servers: str) -> pd.DataFrame:
 
 
 def read_places(table: Path) -> pd.DataFrame:
-    """Where in the topic `flights` each row of the Delta table was: `partition` and `offset`."""
+    """Return the `partition` and `offset` in the topic `flights` of each row of the Delta table."""
     from deltalake import DeltaTable
 
     return DeltaTable(str(table)).to_pandas(columns=["partition", "offset"])

@@ -1,6 +1,6 @@
-"""Runs the pipelines in a process of their own, and ends that process with all it has started, come what may.
+"""Run the pipelines in a separate process, and end that process with all its children in every case.
 
-On the way faults strike: what was killed is started again, and goes on by its checkpoints.
+Faults happen during the run. A killed process is started again and continues from its checkpoints.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from examples.flights.timing import Timing
 
 
 class JobError(Exception):
-    """The pipelines did not end well."""
+    """The pipelines failed."""
 
 
 @dataclass
 class Job:
-    """The process of the pipelines, through all of its lives."""
+    """The process of the pipelines, including its restarts."""
 
     command: Sequence[str]
     log: Path
     total: int
-    """How many records the topic has."""
+    """The number of records in the topic."""
     progress: Progress
     faults: list[Fault] = field(default_factory=list)
-    """What strikes, in this order."""
+    """The faults in their order."""
     timing: Timing = field(default_factory=lambda: Timing("preparing"))
     bars: dict[str, TaskID] = field(default_factory=dict)
     positions: dict[str, int] = field(default_factory=dict)
-    """How many records each pipeline has read, in all of its lives."""
+    """The number of records that each pipeline has read, over all restarts."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """What the file asks for."""
+    """The variables that the file refers to."""
 
     def run(self) -> None:
-        """Run them to their end, through all faults; JobError if they fail by themselves."""
+        """Run the pipelines to their end, through all faults. Raises JobError if they fail by themselves."""
         names = {"delays": "flights → Spark → topic delays", "flights": "flights → Spark → Delta table"}
         self.positions = dict.fromkeys(names, 0)
         self.bars = {key: self.progress.add_task(name, total=None) for key, name in names.items()}
@@ -53,7 +53,7 @@ class Job:
             continue
 
     def live(self) -> bool:
-        """One life; whether they came to their end."""
+        """Run the process once. Returns True if the pipelines reached their end."""
         self.timing.enter("Spark's own start")
         with self.log.open("ab") as errors, running(self.command, errors, self.environment) as process:
             assert process.stdout is not None
@@ -70,7 +70,7 @@ class Job:
         return True
 
     def show(self, event: dict[str, Any]) -> int:
-        """Move the bars; how far the slower pipeline is."""
+        """Update the bars, and return the position of the slower pipeline."""
         if event.get("event") == "starting":
             self.timing.enter("Spark's first batches")
         elif event.get("event") == "progress":
@@ -82,7 +82,7 @@ class Job:
         return min(self.positions.values())
 
     def is_killed(self, position: int, process: subprocess.Popen[bytes]) -> bool:
-        """Let the next fault strike if it is time; whether it was Spark that died."""
+        """Cause the next fault if it is due, and return True if it killed Spark."""
         if not self.faults or position < self.faults[0].share * self.total:
             return False
         fault = self.faults.pop(0)
@@ -95,7 +95,7 @@ class Job:
         return True
 
     def tell(self, position: int, text: str) -> None:
-        """A line above the bars."""
+        """Print a line above the bars."""
         self.progress.console.print(f"at {position:,} flights: {text}", highlight=False, soft_wrap=True)
 
 
@@ -103,7 +103,7 @@ class Job:
 def running(
     command: Sequence[str], errors: IO[bytes], environment: Mapping[str, str]
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """The process of `command`, leader of a group of its own: Python, its JVM and their children end together."""
+    """Run `command` as the leader of its own process group, so that Python, its JVM and their children end together."""
     process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
@@ -118,7 +118,7 @@ def running(
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """Ask the whole group to end, then make it."""
+    """Send SIGTERM to the whole group, and SIGKILL after a timeout."""
     for way, patience in ((signal.SIGTERM, 3), (signal.SIGKILL, 10)):
         try:
             os.killpg(process.pid, way)
@@ -134,6 +134,6 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def last_line(log: Path) -> str:
-    """What was said last."""
+    """Return the last line of the log."""
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
     return lines[-1] if lines else "it said nothing"

@@ -1,4 +1,4 @@
-"""Where the time goes: each moment belongs to one stage, the one that was entered last."""
+"""Measure the time of each stage. A moment belongs to the stage that was entered last."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Timing:
         self.seconds: dict[str, float] = {}
 
     def enter(self, stage: str) -> None:
-        """What goes on from now on is `stage`."""
+        """Start the stage `stage` and end the current one."""
         now = self._clock()
         self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + now - self._since
         self._stage, self._since = stage, now

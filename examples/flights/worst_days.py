@@ -1,4 +1,4 @@
-"""The days of the year on which flights left latest, as a table."""
+"""The days of the year with the largest delays, as a table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ AIRPORTS = {"EWR": "Newark", "JFK": "Kennedy", "LGA": "La Guardia"}
 
 
 def by_day(delays: pd.DataFrame) -> pd.DataFrame:
-    """One row per day: flights, cancelled, mean delay of those that left, worst delay and whose it was."""
+    """Return a row per day: flights, cancelled, mean delay of the departed ones, worst delay, its airline and origin."""
     rows = delays.assign(late=delays["mean_delay"].fillna(0) * (delays["flights"] - delays["cancelled"]))
     days = rows.groupby("day")[["flights", "cancelled", "late"]].sum()
     days["mean_delay"] = days["late"] / (days["flights"] - days["cancelled"])
@@ -20,7 +20,7 @@ def by_day(delays: pd.DataFrame) -> pd.DataFrame:
 
 
 def worst_days(days: pd.DataFrame, count: int = 10) -> Table:
-    """The `count` days with the largest mean delay."""
+    """Return the `count` days with the largest mean delay."""
     title = f"The {count} worst days of 2013 at New York's airports"
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
     for heading in ("day", "flights", "cancelled", "mean delay", "worst delay", "from"):

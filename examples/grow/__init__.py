@@ -1,1 +1,1 @@
-"""A topic of an Apache Kafka cluster moves to a broker of ours and back, while it is written to."""
+"""Move a topic of an Apache Kafka cluster to a broker of ours and back during writes."""

@@ -1,6 +1,7 @@
-"""`python -m examples.grow`: moves a topic from Apache Kafka to a broker of ours and back under load, and draws what the load saw.
+"""`python -m examples.grow`: moves a topic from Apache Kafka to a broker of ours and back under load, and draws the
+load.
 
-It takes Java, and the first time Maven, which brings Apache Kafka's jars.
+It requires Java, and for the first run Maven, which downloads Apache Kafka's jars.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from examples.grow.story import run
 
 
 def main() -> int:
-    """Play, draw, count; 0 where every record is there once."""
+    """Run the story and print the results. Returns 0 if every record is there once."""
     logging.getLogger("ottla").setLevel(logging.ERROR)
     with TemporaryDirectory(prefix="ottla-grow-") as folder:
         told = run(Path(folder))

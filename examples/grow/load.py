@@ -1,4 +1,4 @@
-"""Somebody who writes one number after the other, whatever happens to the brokers."""
+"""A producer that writes consecutive numbers while brokers are added and removed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ QUIET_SECONDS = 2.0
 
 
 class Load:
-    """Writes until it is left."""
+    """Writes inside a `with` block."""
 
     def __init__(self, bootstrap_servers: str, topic: str, partitions: int) -> None:
         self._producer = Producer(bootstrap_servers=bootstrap_servers)
@@ -52,7 +52,7 @@ class Load:
 
 
 def read_all(bootstrap_servers: str, topic: str, partitions: int) -> list[int]:
-    """Every number in a topic."""
+    """Return every number in a topic."""
     places = [TopicPartition(topic, index) for index in range(partitions)]
     found: list[int] = []
     with Consumer(bootstrap_servers=bootstrap_servers, auto_offset_reset="earliest") as consumer:

@@ -1,4 +1,4 @@
-"""A Kafka cluster, a broker of ours that joins it, and a topic that goes there and comes back."""
+"""Add a broker of ours to a Kafka cluster, move a topic to it, and move it back."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ TOPIC, PARTITIONS = "orders", 3
 KAFKA, OURS = 1, 7
 LETTERS = {KAFKA: "K", OURS: "O"}
 WATCH_SECONDS = 2.0
-"""How long each state is looked at."""
+"""The duration of each state, in seconds."""
 
 
-class Told(NamedTuple):
-    """How it ended."""
+class Outcome(NamedTuple):
+    """The results of the story."""
 
     written: int
     missing: int
@@ -32,8 +32,8 @@ class Told(NamedTuple):
     timeline: Timeline
 
 
-def play(folder: Path, kafka: rival.ApacheKafka) -> Told:
-    """Everything, from the first record to the count."""
+def play(folder: Path, kafka: rival.ApacheKafka) -> Outcome:
+    """Run the story, from the first record to the count."""
     view, ours = View(kafka), OttlaNode(OURS, kafka, folder)
     with Admin(bootstrap_servers=kafka.bootstrap_servers) as admin:
         assignments = dict.fromkeys(range(PARTITIONS), (KAFKA,))
@@ -65,11 +65,11 @@ def play(folder: Path, kafka: rival.ApacheKafka) -> Told:
         if ours.is_running:
             ours.kill()
     missing, twice = load.sent - len(set(found)), len(found) - len(set(found))
-    return Told(load.sent, missing, twice, len(load.failed), timeline)
+    return Outcome(load.sent, missing, twice, len(load.failed), timeline)
 
 
 class Move(NamedTuple):
-    """Kafka's own tool for reassignments."""
+    """Moves all partitions with Kafka's tool for reassignments."""
 
     kafka: rival.ApacheKafka
     view: View
@@ -77,7 +77,7 @@ class Move(NamedTuple):
     plan: Path
 
     def to(self, replicas: Sequence[int]) -> None:
-        """Give all partitions these copies, and wait until they are in sync."""
+        """Assign these replicas to all partitions, and wait until they are in sync."""
         moved = [{"topic": TOPIC, "partition": index, "replicas": list(replicas)} for index in range(PARTITIONS)]
         self.plan.write_text(json.dumps({"version": 1, "partitions": moved}))
         at = "--bootstrap-server", self.kafka.bootstrap_servers, "--reassignment-json-file", self.plan
@@ -92,13 +92,13 @@ class Move(NamedTuple):
 
 
 def leaders(view: View) -> str:
-    """A letter for the leader of each partition."""
+    """Return a letter for the leader of each partition."""
     states = (view.state(TOPIC, index) for index in range(PARTITIONS))
     return "".join("·" if state is None else LETTERS.get(state.leader, "·") for state in states)
 
 
-def run(folder: Path) -> Told:
-    """The same, with a Kafka of its own."""
+def run(folder: Path) -> Outcome:
+    """Run the story with a new Kafka cluster."""
     rival.fetch()
     with kafka_node() as kafka:
         return play(folder, kafka)

@@ -1,4 +1,4 @@
-"""What the load saw, from moment to moment: how much was acknowledged, and who led each partition."""
+"""A series of measurements during the load: acknowledged records, and the leader of each partition."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ WIDTH = 40
 
 class Moment(NamedTuple):
     at: float
-    """Seconds since the beginning."""
+    """Seconds since the start."""
     rate: float
-    """Acknowledged records a second."""
+    """Acknowledged records per second."""
     leaders: str
-    """A letter for each partition."""
+    """A letter for the leader of each partition."""
 
 
 class Timeline:
-    """Looks twice a second, in a thread of its own."""
+    """Measures twice a second, in a thread of its own."""
 
     def __init__(self, acknowledged: Callable[[], int], leaders: Callable[[], str]) -> None:
         self.moments: list[Moment] = []
@@ -44,7 +44,7 @@ class Timeline:
         self._thread.join()
 
     def tell(self, sentence: str) -> None:
-        """Something happens now."""
+        """Record and print a step of the story that happens now."""
         at = time.monotonic() - self._begun
         self.steps.append((at, sentence))
         print(f"{at:6.1f} s  {sentence}", flush=True)
@@ -57,7 +57,10 @@ class Timeline:
             before, then = count, now
 
     def drawing(self) -> str:
-        """A line for each moment, the longer the more was acknowledged; what happened stands where it did."""
+        """Return one line per measurement, with a bar for the acknowledged records.
+
+        Steps are printed at their times.
+        """
         most = max((each.rate for each in self.moments), default=1.0) or 1.0
         lines, steps = [], list(self.steps)
         for moment in self.moments:

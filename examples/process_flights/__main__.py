@@ -1,4 +1,4 @@
-"""`python -m examples.process_flights [--flights N]`: plays the story, shows what came of it, and checks it."""
+"""`python -m examples.process_flights [--flights N]`: runs the story, prints the results, and checks them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ PICTURE = Path("out/process-flights.png")
 
 
 def expected(flights: pd.DataFrame) -> Counter[tuple[str, str]]:
-    """What should come of it, computed from the columns alone."""
+    """Compute the expected results from the columns alone."""
     delays = flights.dep_delay.astype("Int64").astype(object).where(flights.dep_delay.notna(), None)
     return Counter(zip(flights.carrier, map(punctuality, delays), strict=True))
 
 
 def verdict(outcome: Outcome, flights: pd.DataFrame) -> str:
-    """Whether each flight counts once; AssertionError where it does not."""
+    """Return a summary if each flight counts once. Raises AssertionError otherwise."""
     wrong = (outcome.counts - expected(flights)) + (expected(flights) - outcome.counts)
     assert not wrong, f"{wrong.total()} flights are lost or twice: {dict(wrong.most_common(5))}"
     assert outcome.letters == 1, f"{outcome.letters} dead letters where one record was no flight"
@@ -36,7 +36,7 @@ def verdict(outcome: Outcome, flights: pd.DataFrame) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Play, check, show."""
+    """Run the story, check and print the results."""
     parser = argparse.ArgumentParser(prog="python -m examples.process_flights", description=__doc__)
     parser.add_argument("--flights", type=int, default=None, help="how many, from the first of January on; else all")
     parser.add_argument("--picture", type=Path, default=PICTURE, help="where to draw it; PNG or SVG")

@@ -1,4 +1,4 @@
-"""What is made of a flight: how punctually it left."""
+"""Classify a flight by the delay of its departure."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import json
 from ottla import ConsumerRecord, Outgoing
 
 CLASSES = {"early": 0, "on time": 15, "late": 60, "very late": 24 * 60}
-"""Name → the delay in minutes below which it is so."""
+"""The class names, each with the delay in minutes below which it applies."""
 CANCELLED = "cancelled"
 
 
 def punctuality(delay: int | None) -> str:
-    """The class of a delay in minutes; without one the flight never left."""
+    """Return the class of a delay in minutes. None means that the flight was cancelled."""
     if delay is None:
         return CANCELLED
     return next(name for name, limit in CLASSES.items() if delay < limit)
 
 
 def departure(record: ConsumerRecord) -> Outgoing:
-    """What is known about a flight's departure, for whoever follows its carrier."""
+    """Return a record about the flight's departure, for consumers that follow its carrier."""
     assert record.value is not None, "a flight that took place is not deleted"
     flight = json.loads(record.value)
     known = {name: flight[name] for name in ("carrier", "flight", "origin", "dest")}

@@ -1,4 +1,4 @@
-"""How punctual the carriers were: as a table, and as a picture."""
+"""The punctuality of the carriers, as a table and as a picture."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Counts = Counter[tuple[str, str]]
 
 
 def carriers(counts: Counts) -> list[str]:
-    """Those with most flights first."""
+    """Return the carriers, those with the most flights first."""
     totals: Counter[str] = Counter()
     for (carrier, _), count in counts.items():
         totals[carrier] += count
@@ -26,7 +26,7 @@ def carriers(counts: Counts) -> list[str]:
 
 
 def table(counts: Counts, names: Mapping[str, str]) -> Table:
-    """A line for each carrier, in percent of its flights."""
+    """Return a table with a row for each carrier, in percent of its flights."""
     shown = Table(title="How punctually flights left New York in 2013", title_justify="left", box=None)
     shown.add_column("", no_wrap=True)
     for heading in ("flights", *ORDER):
@@ -39,7 +39,7 @@ def table(counts: Counts, names: Mapping[str, str]) -> Table:
 
 
 def draw(counts: Counts, names: Mapping[str, str], path: Path) -> None:
-    """A bar for each carrier, of all its flights."""
+    """Draw a bar for each carrier, of all its flights."""
     figure = Figure(figsize=(12, 6), facecolor=PAPER, layout="constrained")
     axes = figure.subplots()
     order = carriers(counts)[::-1]

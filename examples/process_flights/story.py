@@ -1,4 +1,4 @@
-"""Two workers share the flights, one of them is killed again and again, and each flight is classified once."""
+"""Two workers share the flights. One of them is killed repeatedly, and each flight is classified once."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ PARTITIONS = 6
 TOPICS = ("flights", "departures", "no-flights")
 WORKERS = ("anna", "bert")
 PORTIONS = 4
-"""The flights come in so many portions; in each of them a worker is killed."""
+"""The number of portions of the flights. A worker is killed in each."""
 PATIENCE = 120.0
 
 
 class Outcome(NamedTuple):
-    """What came of it."""
+    """The results of the story."""
 
     counts: Counter[tuple[str, str]]
     """(carrier, class) → departures."""
@@ -36,7 +36,7 @@ class Outcome(NamedTuple):
 
 
 def play(flights: Sequence[Record]) -> Outcome:
-    """Feed, kill, count; one record among them is no flight."""
+    """Send the flights, kill workers and count the results. One record is not a flight."""
     begun, kills = time.monotonic(), 0
     with started_broker() as servers, Crew(servers) as crew, Producer(bootstrap_servers=servers) as producer:
         producer.send("flights", b"no flight at all")
@@ -54,7 +54,7 @@ def play(flights: Sequence[Record]) -> Outcome:
 
 @contextmanager
 def started_broker() -> Iterator[str]:
-    """A broker with the topics; yields its address."""
+    """Start a broker with the topics, and yield its address."""
     with (
         TemporaryDirectory(prefix="ottla-process-flights-") as folder,
         Broker(folder, process=True, group_initial_rebalance_delay_ms=0) as broker,
@@ -82,7 +82,7 @@ class Crew:
             worker.wait()
 
     def replace(self, name: str) -> None:
-        """Kill a worker in the middle of whatever it does; another takes its place."""
+        """Kill a worker at any point of its work, and start another."""
         self._workers[name].kill()
         self._workers[name].wait()
         self._workers[name] = self._started(name)
@@ -92,7 +92,7 @@ class Crew:
 
 
 def wait_until_done(servers: str, count: int) -> None:
-    """Until the workers have committed that they are done with so many flights."""
+    """Wait until the workers have committed this number of flights."""
     deadline, pause = time.monotonic() + PATIENCE, threading.Event()
     with Consumer(bootstrap_servers=servers, group_id=GROUP, enable_auto_commit=False) as consumer:
         while sum(each.offset for each in consumer.committed(partitions("flights")).values() if each) < count:
@@ -102,12 +102,12 @@ def wait_until_done(servers: str, count: int) -> None:
 
 
 def counted(servers: str) -> Counter[tuple[str, str]]:
-    """Departures by carrier and class."""
+    """Count departures by carrier and class."""
     return Counter((flight["carrier"], flight["departed"]) for flight in map(json.loads, read(servers, "departures")))
 
 
 def read(servers: str, topic: str) -> list[bytes]:
-    """All committed values of a topic."""
+    """Return all committed values of a topic."""
     with Consumer(
         bootstrap_servers=servers, isolation_level="read_committed", auto_offset_reset="earliest"
     ) as consumer:
@@ -120,5 +120,5 @@ def read(servers: str, topic: str) -> list[bytes]:
 
 
 def partitions(topic: str) -> list[TopicPartition]:
-    """All of a topic's."""
+    """Return all partitions of a topic."""
     return [TopicPartition(topic, number) for number in range(PARTITIONS)]

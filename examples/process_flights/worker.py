@@ -17,7 +17,7 @@ def work(servers: str, name: str) -> None:
         ottla.Consumer(
             bootstrap_servers=servers,
             group_id=GROUP,
-            group_instance_id=name,  # a worker that comes back has its partitions at once
+            group_instance_id=name,  # a restarted worker receives its partitions at once
             auto_offset_reset="earliest",
             enable_auto_commit=False,
             isolation_level="read_committed",
@@ -30,5 +30,5 @@ def work(servers: str, name: str) -> None:
 
 
 if __name__ == "__main__":
-    logging.getLogger("ottla").setLevel(logging.ERROR)  # that its partitions move is no news here
+    logging.getLogger("ottla").setLevel(logging.ERROR)  # moving partitions are expected
     work(*sys.argv[1:])

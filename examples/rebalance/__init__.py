@@ -1,4 +1,4 @@
-"""A consumer group's life, told by the broker and by its members at once.
+"""The life of a consumer group, from the events of the broker and of its members.
 
-python -m examples.rebalance ─► story ─► what happened ─► time line on the terminal, and a picture
+python -m examples.rebalance ─► story ─► events ─► time line on the terminal, and a picture
 """

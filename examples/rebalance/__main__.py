@@ -1,4 +1,4 @@
-"""`python -m examples.rebalance`: plays the story twice, and tells what happened."""
+"""`python -m examples.rebalance`: runs the story twice, and prints the events."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from examples.rebalance.story import play_both
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Play, print, draw."""
+    """Run the story, print the events and draw the picture."""
     parser = argparse.ArgumentParser(prog="python -m examples.rebalance", description=__doc__)
     parser.add_argument("--picture", type=Path, default=Path("rebalance.png"), help="where to draw it; PNG or SVG")
     parser.add_argument(
         "--max-poll-interval-ms", type=int, default=1000, help="how long a member may stay away from poll"
     )
     options = parser.parse_args(arguments)
-    logging.getLogger("ottla").setLevel(logging.ERROR)  # that a member sleeps too long is what we want to see
+    logging.getLogger("ottla").setLevel(logging.ERROR)  # a member that sleeps too long is expected
     stories = play_both(options.max_poll_interval_ms)
     for told in stories:
         print(f"\n== {told.assignor} ==")

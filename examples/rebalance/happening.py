@@ -1,4 +1,4 @@
-"""What happened, in the order it did: the story's own steps, the broker's notes, the members' events.
+"""All events in order of time: the steps of the story, the events of the broker, and the events of the members.
 
 Pure.
 """
@@ -16,11 +16,11 @@ from ottla.trace import Moment
 STORY, BROKER = "story", "broker"
 UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 TOLD = (Assigned, Revoked, Lost, Left)
-"""Of a member's events, those that are for the time line."""
+"""The events of a member that appear in the time line."""
 
 
 class Happening(NamedTuple):
-    """One thing that happened."""
+    """An event with its time and source."""
 
     at_ms: int
     who: str
@@ -29,14 +29,14 @@ class Happening(NamedTuple):
 
 
 def merged(moments: Iterable[tuple[str, Iterable[Moment]]]) -> list[Happening]:
-    """Everything that is worth telling, by time."""
+    """Return all events for the time line, by time."""
     found = (Happening(at_ms, who, event) for who, told in moments for at_ms, event in told)
     worthy = (each for each in found if each.who in (STORY, BROKER) or isinstance(each.event, TOLD))
     return sorted((each for each in worthy if not isinstance(each.event, notes.MemberIdGiven)), key=lambda e: e.at_ms)
 
 
 def lines(happenings: list[Happening]) -> list[str]:
-    """The time line, in seconds from its beginning."""
+    """Return the time line, in seconds from its start."""
     start = happenings[0].at_ms
     told = []
     for at_ms, who, event in happenings:
@@ -48,7 +48,7 @@ def lines(happenings: list[Happening]) -> list[str]:
 
 
 def sentence(event: Any) -> str:
-    """One event, in short where the broker's log is long; names without their random parts."""
+    """Describe an event. Texts of the broker's log are shortened, and the random parts of names are removed."""
     match event:
         case notes.RebalanceStarted(generation=generation, reason=reason):
             text = f"rebalance after generation {generation}: {reason}"
@@ -62,17 +62,17 @@ def sentence(event: Any) -> str:
 
 
 class Span(NamedTuple):
-    """A partition with one owner for a while."""
+    """A period in which a partition had one owner."""
 
     partition: int
     owner: str
     start: float
-    """Seconds from the beginning."""
+    """Seconds from the start."""
     end: float
 
 
 def spans(happenings: list[Happening]) -> list[Span]:
-    """Who had which partition from when to when."""
+    """Return the owner of each partition over time."""
     start, end = happenings[0].at_ms, happenings[-1].at_ms
     since: dict[tuple[str, int], int] = {}
     found: list[Span] = []

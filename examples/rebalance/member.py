@@ -1,4 +1,4 @@
-"""A member of the group: a consumer in a thread of its own, which polls, or sleeps when it is told to."""
+"""A member of the group: a consumer in a thread of its own, which polls, or sleeps on request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ POLL_SECONDS = 0.02
 
 
 class Member:
-    """One consumer under a name; leaves the group at `close`, a static one without a word."""
+    """A consumer with a name. At `close` it leaves the group; a static member closes without a LeaveGroup request."""
 
     def __init__(self, name: str, servers: str, topic: str, **settings: Any) -> None:
         self.name = name
@@ -26,21 +26,21 @@ class Member:
         self._thread.start()
 
     def sleep(self) -> None:
-        """Have it not poll until it is woken."""
+        """Stop polling until `wake`."""
         self._awake.clear()
 
     def wake(self) -> None:
         self._awake.set()
 
     def partitions(self) -> set[int]:
-        """What it has while it is a member in good standing."""
+        """Return the owned partitions, or an empty set while the membership is not stable."""
         seen = self.consumer.snapshot()
         if seen.coordinator is None or seen.coordinator.state != "stable":
             return set()
         return {view.partition.partition for view in seen.subscription.partitions}
 
     def close(self) -> None:
-        """Have it go, and wait for that."""
+        """Close the consumer and wait for its thread."""
         self._ended.set()
         self.wake()
         self._thread.join()

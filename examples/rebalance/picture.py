@@ -1,4 +1,4 @@
-"""The story as a picture: a lane for each partition, coloured by its owner; white is nobody."""
+"""Draw the story as a picture: a lane for each partition, coloured by its owner; white means no owner."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS = {"range": "eager (range)", "cooperative-sticky": "cooperative (cooperati
 
 
 def draw(stories: list[Told], path: Path) -> None:
-    """Write the picture; PNG or SVG, as the name ends."""
+    """Write the picture as PNG or SVG, depending on the suffix."""
     figure = Figure(figsize=(12, 3.6 * len(stories)), facecolor=PAPER, layout="constrained")
     for axes, told in zip(figure.subplots(len(stories), 1, squeeze=False)[:, 0], stories, strict=True):
         draw_one(axes, told)
@@ -34,7 +34,7 @@ def draw(stories: list[Told], path: Path) -> None:
 
 
 def draw_one(axes: Axes, told: Told) -> None:
-    """Lanes, steps as numbered ticks above, rebalances as dashed lines."""
+    """Draw lanes, steps as numbered ticks above, and rebalances as dashed lines."""
     start = told.happenings[0].at_ms
     for partition, owner, begin, end in spans(told.happenings):
         axes.barh(partition, end - begin, left=begin, height=0.8, color=COLOURS[owner])

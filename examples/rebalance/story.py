@@ -1,4 +1,4 @@
-"""Three members come and go, a static one restarts, and one sleeps too long."""
+"""Three members join and leave, a static one restarts, and one sleeps too long."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from ottla.trace import EventStream, Trace
 TOPIC, PARTITIONS, GROUP = "orders", 6, "billing"
 PATIENCE = 20.0
 QUIET_SECONDS = 0.15
-"""How long things stay as they are before the next step, so that a person can tell the steps apart."""
+"""The pause after each step, so that the steps are distinguishable in the picture."""
 STATIC = "cleo-1"
 """The `group.instance.id` of the member that restarts."""
 
 
 class Told(NamedTuple):
-    """A story that is over."""
+    """The events of a finished story."""
 
     assignor: str
     happenings: list[Happening]
 
 
 class Stage:
-    """The broker, the members of the moment, and everybody's notes."""
+    """The broker, the current members, and the events of all."""
 
     def __init__(self, broker: Broker, assignor: str) -> None:
         self._servers = broker.bootstrap_servers
@@ -43,11 +43,11 @@ class Stage:
         self.members: dict[str, Member] = {}
 
     def step(self, text: str) -> None:
-        """The next thing that happens."""
-        self._steps.tell(text)
+        """Record the next step of the story."""
+        self._steps.publish(text)
 
     def enter(self, name: str, **settings: Any) -> Member:
-        """A member joins."""
+        """Start a member that joins the group."""
         member = Member(name, self._servers, TOPIC, **{**self._settings, **settings})
         self._notes.append((name, member.trace))
         self.members[name] = member
@@ -57,7 +57,7 @@ class Stage:
         self.members.pop(name).close()
 
     def settle(self, *names: str) -> None:
-        """Wait until these share all partitions, each having some, and nobody else has any."""
+        """Wait until exactly these members own all partitions, and each owns at least one."""
         wanted = set(names)
 
         def settled() -> bool:
@@ -69,12 +69,12 @@ class Stage:
         threading.Event().wait(QUIET_SECONDS)
 
     def told(self) -> list[Happening]:
-        """Everything so far."""
+        """Return all events so far."""
         return merged((who, trace.events()) for who, trace in self._notes)
 
 
 def wait_until(condition: Callable[[], bool], complaint: str) -> None:
-    """Poll a condition, with patience."""
+    """Wait until the condition is true. Raises TimeoutError after `PATIENCE` seconds."""
     deadline = time.monotonic() + PATIENCE
     while not condition():
         if time.monotonic() > deadline:
@@ -83,7 +83,10 @@ def wait_until(condition: Callable[[], bool], complaint: str) -> None:
 
 
 def play(broker: Broker, assignor: str, max_poll_interval_ms: int = 1000) -> Told:
-    """The whole story with one assignor; `max_poll_interval_ms` is that of the one who sleeps too long."""
+    """Run the whole story with one assignor.
+
+    `max_poll_interval_ms` is the setting of the member that sleeps too long.
+    """
     stage = Stage(broker, assignor)
     try:
         tell(stage, max_poll_interval_ms)
@@ -94,7 +97,7 @@ def play(broker: Broker, assignor: str, max_poll_interval_ms: int = 1000) -> Tol
 
 
 def tell(stage: Stage, max_poll_interval_ms: int) -> None:
-    """Act after act."""
+    """Run the steps of the story."""
     stage.step("anna comes, and has everything")
     anna = stage.enter("anna", max_poll_interval_ms=max_poll_interval_ms)
     stage.settle("anna")
@@ -121,7 +124,7 @@ def tell(stage: Stage, max_poll_interval_ms: int) -> None:
 
 
 def play_both(max_poll_interval_ms: int) -> list[Told]:
-    """Eager, then cooperative."""
+    """Run the story with the eager protocol, then with the cooperative one."""
     with Broker() as broker:
         with Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
             admin.create_topics([NewTopic(TOPIC, PARTITIONS)])

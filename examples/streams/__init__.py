@@ -1,1 +1,1 @@
-"""Kafka Streams' best known examples as pipeline files: `ottla pipeline run examples/streams/word_count.yaml`."""
+"""The best known examples of Kafka Streams as pipeline files: `ottla pipeline run examples/streams/word_count.yaml`."""

@@ -1,4 +1,4 @@
-"""Every client alike: writes rows to partition 0 of a topic, reads that many back."""
+"""A common interface for all clients: write rows to partition 0 of a topic, and read that many rows back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from interop.rows import Row
 
 
 class Client(Protocol):
-    """A module of this folder."""
+    """The interface of each module in this folder."""
 
     def produce(self, address: str, topic: str, rows: Sequence[Row], codec: str) -> None: ...
 

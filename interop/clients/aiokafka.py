@@ -1,4 +1,4 @@
-"""aiokafka: on asyncio, with Cython."""
+"""The client aiokafka, on asyncio, with parts in Cython."""
 
 from __future__ import annotations
 

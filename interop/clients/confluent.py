@@ -1,4 +1,4 @@
-"""confluent-kafka: librdkafka, in C."""
+"""The client confluent-kafka, a wrapper of librdkafka."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kafka-python: plain Python."""
+"""The client kafka-python, in plain Python."""
 
 from __future__ import annotations
 

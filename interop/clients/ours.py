@@ -1,4 +1,4 @@
-"""Ottla's producer and consumer, record by record."""
+"""Ottla's producer and consumer, one record at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ottla's producer and consumer, by Arrow tables."""
+"""Ottla's producer and consumer, with Arrow tables."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def consume(address: str, topic: str, count: int) -> list[Row]:
 
 
 def row_of(fields: dict[str, object]) -> Row:
-    """A line of the table as a row."""
+    """Convert a line of the table to a row."""
     headers = tuple((header["key"], header["value"]) for header in fields["headers"] or ())  # type: ignore[attr-defined]
     timestamp = round(fields["timestamp"].timestamp() * 1000)  # type: ignore[attr-defined]
     return Row(fields["key"], fields["value"], headers, timestamp)  # type: ignore[arg-type]

@@ -1,7 +1,8 @@
-"""Makes Python processes of a Spark job die, or dawdle, at a step of the exactly-once protocol.
+"""Make Python processes of a Spark job exit or wait at a step of the exactly-once protocol.
 
-First on the path of the job that `interop/spark_job.py` runs. `OTTLA_STOP` is `mode/step/task`, such as `commit/marked/1` or `hold/ending/0`;
-`announce/announcing/-`, `announce/announced/commit`, `finish/finished/-` and the like are steps of the driver. It happens once for each file `OTTLA_STOPPED`.
+The folder is first on the path of the job that `interop/spark_job.py` runs. `OTTLA_STOP` is `mode/step/task`, such as
+`commit/marked/1` or `hold/ending/0`. Steps of the driver are `announce/announcing/-`, `announce/announced/commit`,
+`finish/finished/-` and the like. It happens once for each file `OTTLA_STOPPED`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ DAWDLE = 8.0
 
 
 def reached(mode: str, step: str, task: object) -> None:
-    """Die here with the driver (or alone, or only wait), if that is wished for and has not happened yet."""
+    """Kill the driver or this process, or wait, if `OTTLA_STOP` requests it and it has not happened yet."""
     if f"{mode}/{step}/{task}" != WISH:
         return
     try:
@@ -37,19 +38,19 @@ def reached(mode: str, step: str, task: object) -> None:
     if whom == "driver":
         for pid in Path(os.environ["OTTLA_DRIVER"]).read_text().split():
             os.kill(int(pid), signal.SIGKILL)
-        return  # a zombie: what it still does must do no harm
+        return  # a zombie process: its further actions must be harmless
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def around(owner: Any, name: str, place: Callable[..., tuple[str, object]], before: str, after: str) -> None:
-    """Have a function reach a step before and one after it."""
+    """Wrap a function so that it reaches one step before the call and one after it."""
     original = getattr(owner, name)
 
     def wrapped(*arguments: Any, **keywords: Any) -> Any:
         mode, task = place(*arguments)
         reached(mode, before, task)
         result = original(*arguments, **keywords)
-        decided = getattr(result, "mode", None)  # what was announced says which mode it is to be
+        decided = getattr(result, "mode", None)  # the announcement decides the mode
         reached(mode, after, task if decided is None else decided.name.lower())
         return result
 
@@ -57,7 +58,7 @@ def around(owner: Any, name: str, place: Callable[..., tuple[str, object]], befo
 
 
 def watch(sink: Any) -> None:
-    """Have everything that can stop look for the wish."""
+    """Wrap all functions of the sink that can stop."""
     from ottla.spark.exactly_once import driver
     from ottla.spark.exactly_once.task import Task
 
@@ -66,15 +67,18 @@ def watch(sink: Any) -> None:
 
     around(Task, "write_with", of_task, "begun", "ended")
     around(Task, "enter", of_task, "inited", "entered")
-    around(Task, "look", of_task, "looking", "read")
+    around(Task, "decide", of_task, "looking", "read")
     around(Task, "mark", of_task, "sent", "marked")
-    around(sink, "announce", lambda *_: ("announce", "-"), "announcing", "announced")
-    around(sink, "finish", lambda *_: ("finish", "-"), "finishing", "finished")
-    around(driver, "end", lambda _, outcome: ("hold", outcome.task), "ending", "committed")
+    around(sink, "announce_run", lambda *_: ("announce", "-"), "announcing", "announced")
+    around(sink, "finish_batch", lambda *_: ("finish", "-"), "finishing", "finished")
+    around(driver, "end_transaction", lambda _, outcome: ("hold", outcome.task), "ending", "committed")
 
 
 class Watcher(MetaPathFinder):
-    """Watches the sink from the moment that a process imports it: most never do, and Spark starts a dozen for each job."""
+    """Wraps the sink when a process imports it.
+
+    Most processes never import it, and Spark starts a dozen for each job.
+    """
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
         if name != SINK:

@@ -1,9 +1,9 @@
-"""A cluster whose network is split for real: each node in a network namespace of its own, on a switch of this run's.
+"""A cluster under real network partitions: each node in its own network namespace, on a switch of this run.
 
-    faults.py ──► what befalls whom, drawn from a seed     crowd.py ──► who writes and reads meanwhile
+    faults.py ──► faults and their victims, from a seed    crowd.py ──► clients that write and read meanwhile
         │                                                      │
-    network.py, nodes.py ──► where it happens              ledger.py ──► what each was told, against what is there
+    network.py, nodes.py ──► hosts and nodes               ledger.py ──► acknowledgements against the log
 
-`python -m interop.splits kkk|ooo|ook|kc3 --seed 7` as root, where there is iproute2's `ip`. The run has its own network, mounts and
-process numbers: when it ends, however it ends, nothing of it is left.
+`python -m interop.splits kkk|ooo|ook|kc3 --seed 7` as root; it requires `ip` of iproute2. The run has its own network,
+mount and process namespaces: nothing of it remains when it ends, even after a kill.
 """

@@ -1,4 +1,4 @@
-"""What is there when all has come to rest, partition by partition, against what everybody was told."""
+"""Compare the final content of each partition with the responses that all clients received."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def place_of(place: str) -> TopicPartition:
 
 
 def wait_in_sync(address: str, count: int) -> None:
-    """Until each partition has all its copies in sync again."""
+    """Wait until every partition has `count` in-sync replicas."""
 
     def lagging() -> list[str] | None:
         try:
@@ -37,7 +37,7 @@ def wait_in_sync(address: str, count: int) -> None:
 
 
 def rows(address: str, place: TopicPartition, isolation: str) -> list[Row]:
-    """All of a partition, in order."""
+    """Read all records of a partition, in order."""
     with Admin(bootstrap_servers=address) as admin:
         end = admin.list_offsets({place: LATEST})[place].offset
     found: list[Row] = []
@@ -54,7 +54,7 @@ def rows(address: str, place: TopicPartition, isolation: str) -> list[Row]:
 
 
 def accounts(address: str, crowd: Crowd) -> dict[str, Tally]:
-    """By writer; a transaction is in all of its partitions, or in none."""
+    """Return the tally of each writer. A transaction has to be in all of its partitions, or in none."""
     found: dict[str, Tally] = {}
     for writer in crowd.writers:
         there = {place: rows(address, place_of(place), writer.isolation) for place in writer.places}
@@ -67,7 +67,7 @@ def accounts(address: str, crowd: Crowd) -> dict[str, Tally]:
 
 
 def wait_until_read(crowd: Crowd, address: str) -> None:
-    """Until each member of a group has all that is there."""
+    """Wait until each member of a group has read all records."""
     written = {
         topic: {number for number, _ in rows(address, TopicPartition(topic, 0), "read_uncommitted")}
         for topic in topics_of("librdkafka")
@@ -86,13 +86,13 @@ def wait_until_read(crowd: Crowd, address: str) -> None:
 
 
 def skips(crowd: Crowd) -> dict[str, int]:
-    """How often a group went beyond what it had not read, where nothing was missing."""
+    """Return how often each group skipped records although none were missing."""
     found = {reader.name: sum(map(skipped, reader.seen.values())) for reader in crowd.readers}
     return {name: count for name, count in found.items() if count}
 
 
 def differing(nodes: Sequence[Node], crowd: Crowd) -> list[str]:
-    """Partitions of which two brokers have other bytes."""
+    """Return the partitions with different bytes on two brokers."""
     places = [place for writer in crowd.writers for place in writer.places]
     brokers = [each for each in nodes if each.leads]
     return [place for place in places if len({each.log(place) for each in brokers}) > 1]

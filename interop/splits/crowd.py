@@ -1,4 +1,4 @@
-"""Who works while the network is split: producers of three clients, idempotent and transactional, and groups of both protocols."""
+"""The clients of a run: idempotent and transactional producers of three clients, and groups of both protocols."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from interop.transactor import Transactor
 from interop.writer import Writer
 
 LED = (1, 2, 3)
-"""Each of these brokers leads a topic of each writer's."""
+"""Each of these brokers leads one topic of each writer."""
 PACE_SECONDS = 0.03
 STEADY, JAVA = ("librdkafka", "ours"), "java"
 TRANSACTIONAL = ("librdkafka-tx", "ours-tx", "java-tx", "java-restarted")
@@ -28,7 +28,7 @@ def topics_of(name: str) -> list[str]:
 
 
 class SteadyWriter:
-    """An idempotent one, by partitions."""
+    """An idempotent writer, with acknowledgements by partition."""
 
     isolation = "read_uncommitted"
     aborted: Sequence[str] = ()
@@ -51,7 +51,7 @@ class SteadyWriter:
 
 
 class JavaSteady:
-    """Java's idempotent one: a topic of three partitions."""
+    """Java's idempotent writer, with one topic of three partitions."""
 
     isolation = "read_uncommitted"
     aborted: Sequence[str] = ()
@@ -75,7 +75,7 @@ class JavaSteady:
 
 
 class Crowd:
-    """Twelve clients; entered they work."""
+    """Twelve clients that work inside a `with` block."""
 
     def __init__(self, address: str, folder: Path, history: History, seed: int) -> None:
         self._chance = random.Random(seed)
@@ -133,7 +133,10 @@ class Crowd:
             each.tend()
 
     def restart_somebody(self) -> None:
-        """Java's producer that is there for it: killed, or taken over from while it writes."""
+        """Restart Java's second producer: kill it, or fence it by a successor while it writes.
+
+        At random, do nothing.
+        """
         restarted = self.lives[-1]
         what: Callable[[], None] | None = self._chance.choice([restarted.kill, restarted.take_over, None])
         if what is not None:
@@ -143,7 +146,7 @@ class Crowd:
         return {each.name: each.progress for each in (*self.writers, *self.readers)}
 
     def failures(self) -> dict[str, int | str]:
-        """Who failed how often; not all failures are somebody's fault: a transaction that lasts too long is aborted."""
+        """Return the number of failures by client. Some are expected: a transaction that lasts too long is aborted."""
         found: dict[str, int | str] = {each.name: each.failures for each in self.writers}
         found |= {each.name: each.failed for each in self.readers}
         return {name: what for name, what in found.items() if what}

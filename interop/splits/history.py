@@ -1,4 +1,4 @@
-"""What happened when, to be read when something is wrong."""
+"""A log of events with their times, for the analysis of a failure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 
 
 class History:
-    """Lines with the seconds since the beginning; they are shown as they come where that is asked for."""
+    """Lines with the seconds since the start. With `shown`, each line is also printed at once."""
 
     def __init__(self, *, shown: bool) -> None:
         self._begun = time.monotonic()

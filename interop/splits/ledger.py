@@ -1,4 +1,4 @@
-"""What a writer was told of what it wrote, and what is there: counted, and nothing read or waited for."""
+"""Compare the acknowledgements of a writer with the records in the log. Pure: it neither reads nor waits."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from itertools import pairwise
 from typing import NamedTuple
 
 Row = tuple[int, str]
-"""The number that a record bears, and the attempt in which it was written: where it was not acknowledged it may be there or not."""
+"""The number of a record and the attempt that wrote it. An unacknowledged number may be in the log or not."""
 
 
 class Tally(NamedTuple):
-    """All of it 0 where all is well."""
+    """The number of errors of each kind; 0 means that there are none."""
 
     missing: int = 0
     twice: int = 0
     out_of_order: int = 0
     aborted: int = 0
-    """Written in attempts that were aborted, and read all the same."""
+    """Rows of aborted attempts that were read."""
 
     def __add__(self, other: object) -> Tally:
         assert isinstance(other, Tally)
@@ -29,7 +29,7 @@ class Tally(NamedTuple):
 
 
 def tally(rows: Sequence[Row], acknowledged: Collection[int], aborted: Collection[str] = ()) -> Tally:
-    """What is there in its order, against what was told."""
+    """Count the lost, repeated and unexpected rows, by comparing the rows in order with the acknowledgements."""
     kept = [(number, attempt) for number, attempt in rows if attempt not in set(aborted)]
     counts = Counter(number for number, _ in kept)
     numbers = [number for number, _ in kept]
@@ -42,7 +42,7 @@ def tally(rows: Sequence[Row], acknowledged: Collection[int], aborted: Collectio
 
 
 def skipped(seen: Sequence[int]) -> int:
-    """How often a reader of numbers without a gap went beyond one that it had not read; to read again is its right."""
+    """Count the gaps in the numbers of a reader. Reading a number again is allowed."""
     jumps, highest = 0, -1
     for number in seen:
         jumps += number > highest + 1

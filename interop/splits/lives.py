@@ -1,4 +1,6 @@
-"""A transactional producer that has one life after another, under one transactional id: what its last transaction came to, nobody was told."""
+"""A series of transactional producers with one transactional id. The outcome of the last transaction before a failure
+is unknown.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,11 @@ from typing import Protocol
 from interop.splits.history import History
 
 FAR = 100_000
-"""Numbers further on begins who takes over from one that still writes."""
+"""The distance of a successor's first number from the last one of a producer that is still writing."""
 
 
 class Transacting(Protocol):
-    """One life: `interop.transactor`, `interop.java_transactor` or ours."""
+    """One producer of the series: `interop.transactor`, `interop.java_transactor` or ours."""
 
     @property
     def count(self) -> int: ...
@@ -30,7 +32,7 @@ class Transacting(Protocol):
 
 
 class Lives:
-    """Whoever is over has a successor, which is not to write the number again whose end is unknown."""
+    """Starts a successor for each producer that ended. The successor skips the number with the unknown outcome."""
 
     isolation = "read_committed"
 
@@ -41,7 +43,7 @@ class Lives:
         self._history = history
         self._lives: list[tuple[int, Transacting]] = []
         self.undead: list[Transacting] = []
-        """That were taken over from while they wrote, and have not heard of it."""
+        """Fenced producers that were still writing and have not received the error yet."""
         self.fenced = self.killed = self.failures = 0
 
     def __enter__(self) -> Lives:
@@ -49,7 +51,7 @@ class Lives:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """All of them end; who was taken over from has to be over by itself by then."""
+        """Stop the current producer. Fenced producers have to end by themselves before."""
         self._now.__exit__(None, None, None)
 
     @property
@@ -61,7 +63,7 @@ class Lives:
         return sum(life.count - first for first, life in self._lives)
 
     def tend(self) -> None:
-        """Have somebody go on where nobody does."""
+        """Start a successor if the current producer has ended, and count the fenced producers that ended."""
         for each in [each for each in self.undead if each.is_over]:
             self.undead.remove(each)
             self.fenced += 1
@@ -72,14 +74,17 @@ class Lives:
             self._begin(self._now.count + 1)
 
     def kill(self) -> None:
-        """Where its process can be killed; the next one comes at once."""
+        """Kill the process of the current producer and start the next one.
+
+        Only for producers in a process of their own.
+        """
         self._now.kill()  # type: ignore[attr-defined]
         self.killed += 1
         self._history.add(f"{self.name} is killed at {self._now.count}")
         self._begin(self._now.count + 1)
 
     def take_over(self) -> None:
-        """Another begins while this one writes on."""
+        """Start a successor while the current producer is still writing."""
         self.undead.append(self._now)
         self._history.add(f"{self.name} is taken over from at {self._now.count}")
         self._begin(self._now.count + FAR)

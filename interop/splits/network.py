@@ -1,7 +1,9 @@
-"""Hosts on a switch, each in a network namespace; what one sends to another is lost from `cut` on until `heal`.
+"""Hosts on a switch, each in a network namespace. Frames from one host to another are dropped between `cut` and
+`heal`.
 
-Nothing is refused: the frames go to an address that nobody has, one way at a time, as when a cable is out. Connections
-live on and wait. To be made where `apart` has brought the process, which owns the whole network there.
+No connection is refused: the frames are sent to an unused hardware address, in one direction at a time, as with an
+unplugged cable. Connections stay open and wait. Create it in a process that `apart` has isolated, since it owns the
+whole network there.
 """
 
 from __future__ import annotations
@@ -13,14 +15,14 @@ import sys
 from collections.abc import Iterable, Sequence
 
 CLIENTS = 254
-"""The host of this process."""
+"""The id of the host in which this process runs."""
 NOBODY = "02:00:00:00:00:00"
 NAMES = "/run/netns"
 APART = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 
 
 def missing() -> str:
-    """Why networks cannot be split here; empty where they can."""
+    """Return the reason why networks cannot be partitioned here, or "" if they can."""
     if os.geteuid() != 0:
         return "network namespaces are for root: run the tests as root, in a container for instance, to have clusters split"
     lacking = [each for each in ("ip", "unshare", "mount") if shutil.which(each) is None]
@@ -33,7 +35,7 @@ def missing() -> str:
 
 
 def apart(module: str, arguments: Sequence[str]) -> list[str]:
-    """The command that runs a module with a network, mounts and process numbers of its own."""
+    """Return the command that runs a module with network, mount and PID namespaces of its own."""
     return [*APART, sys.executable, "-m", module, *arguments]
 
 
@@ -42,12 +44,12 @@ def address(host: int) -> str:
 
 
 class Network:
-    """All hosts reach each other, and this process them."""
+    """Hosts that reach each other and this process."""
 
     def __init__(self, hosts: Iterable[int]) -> None:
         self.hosts = (*hosts, CLIENTS)
         self.cuts: set[tuple[int, int]] = set()
-        """Who is not heard by whom."""
+        """Pairs of hosts: frames from the first host do not reach the second."""
         os.makedirs(NAMES, exist_ok=True)
         run("mount", "-t", "tmpfs", "none", NAMES)
         run("ip", "link", "set", "lo", "up")
@@ -60,11 +62,11 @@ class Network:
                 self._send(one, other, hardware(other))
 
     def command(self, host: int, words: Sequence[str]) -> list[str]:
-        """The same command, run on a host."""
+        """Return the command that runs `words` on a host."""
         return list(words) if host == CLIENTS else ["ip", "netns", "exec", name(host), *words]
 
     def cut(self, one: int, other: int) -> None:
-        """What `one` sends does not come to `other`."""
+        """Drop all frames from `one` to `other`."""
         self._send(one, other, NOBODY)
         self.cuts.add((one, other))
 

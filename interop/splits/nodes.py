@@ -1,4 +1,4 @@
-"""Nodes of either kind in their hosts, with Kafka's own times, and the constellations that they stand in."""
+"""Nodes of both kinds on their hosts, with Kafka's default times, and the cluster layouts."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ CONSTELLATIONS: Mapping[str, Sequence[Role]] = {
     "ook": [Role(OURS, COMBINED), Role(OURS, COMBINED), Role(KAFKA, BROKER), Role(OURS, CONTROLLER)],
     "kc3": [Role(OURS, BROKER)] * 3 + [Role(KAFKA, CONTROLLER)] * 3,
 }
-"""By the letters of the brokers, and `c` before those whose controllers are Kafka's."""
+"""One letter per broker; a leading `c` means that the controllers are separate nodes of Kafka."""
 
 
 class Node:
-    """One, which can be killed and started again."""
+    """A node that can be killed and started again."""
 
     def __init__(self, node_id: int, role: Role, network: Network, folder: Path) -> None:
         self.node_id = node_id
@@ -48,7 +48,7 @@ class Node:
 
     @property
     def leads(self) -> bool:
-        """Whether it is a broker."""
+        """True if the node is a broker."""
         return BROKER in self.roles
 
     @property
@@ -60,7 +60,7 @@ class Node:
         return f"{self.node_id}@{address(self.node_id)}:{CONTROLLER_PORT}"
 
     def write(self, nodes: Sequence[Node]) -> None:
-        """Its settings, in Kafka's words."""
+        """Write the node's settings with Kafka's names."""
         host = address(self.node_id)
         listeners = [f"PLAINTEXT://{host}:{PORT}"] * self.leads + [
             f"CONTROLLER://{host}:{CONTROLLER_PORT}"
@@ -79,11 +79,11 @@ class Node:
         self.properties.write_text(rival.render(settings))
 
     def format(self, nodes: Sequence[Node]) -> None:
-        """By the tool of its kind."""
+        """Format the directory with the tool of its kind."""
         how = ["-N"]
         if self.decides:
             how = ["-I", ",".join(f"{each.voter}:{each.directory_id}" for each in nodes if each.decides)]
-            how += NOT_OURS if self.kind == KAFKA else []
+            how += NOT_OURS
         tool = rival.java("kafka.tools.StorageTool", "format") if self.kind == KAFKA else [*OTTLA, "storage", "format"]
         rival.run([*tool, "-t", rival.CLUSTER_ID, "-c", str(self.properties), *how])
 
@@ -108,7 +108,7 @@ class Node:
         self.process.wait()
 
     def stop(self) -> None:
-        """Cleanly, if it can."""
+        """Stop the node with SIGTERM, and kill it if it does not end."""
         assert self.process is not None
         self.process.terminate()
         try:
@@ -117,7 +117,7 @@ class Node:
             self.kill()
 
     def log(self, partition: str) -> bytes:
-        """The bytes of a partition's segments, one after the other."""
+        """Return the bytes of all segments of a partition."""
         return b"".join(path.read_bytes() for path in sorted((self.data / partition).glob("*.log")))
 
 
@@ -134,11 +134,11 @@ COMMON = {
     "group.initial.rebalance.delay.ms": "0",
     "auto.create.topics.enable": "false",
 }
-"""Beyond these all is as Kafka has it: sessions of 9 s, copies that are out of sync after 30 s, a quorum that waits 2 s for its leader."""
+"""All other settings have Kafka's defaults: sessions of 9 s, ISR lag of 30 s, quorum fetch timeout of 2 s."""
 
 
-def made(constellation: str, folder: Path) -> tuple[Network, list[Node]]:
-    """Its network, and its nodes, formatted; none runs yet."""
+def create_cluster(constellation: str, folder: Path) -> tuple[Network, list[Node]]:
+    """Create the network and the formatted nodes of a cluster layout. No node runs yet."""
     roles = CONSTELLATIONS[constellation]
     network = Network(range(1, len(roles) + 1))
     nodes = [Node(number, role, network, folder) for number, role in enumerate(roles, 1)]

@@ -1,4 +1,7 @@
-"""Our own producers as `interop.writer` and `interop.transactor` have librdkafka's: they go on, whoever is away, and know what they were told."""
+"""Our producers with the interfaces of `interop.writer` and `interop.transactor`.
+
+They survive broker failures and record responses.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ CALL_SECONDS = 60.0
 
 
 class OurWriter(Background):
-    """Idempotent: one number after the other to each topic."""
+    """An idempotent producer that writes consecutive numbers to each topic."""
 
     def __init__(self, address: str, topics: Sequence[str], pace_seconds: float) -> None:
         self._producer = Producer(bootstrap_servers=address, delivery_timeout_ms=240_000, metadata_max_age_ms=500)
@@ -48,7 +51,10 @@ class OurWriter(Background):
 
 
 class OurTransactor(Background):
-    """One number after the other to all topics at once, each in a transaction; the key tells the attempt."""
+    """Writes consecutive numbers to all topics at once, each number in a transaction.
+
+    The key identifies the attempt.
+    """
 
     def __init__(self, address: str, topics: Sequence[str], transactional_id: str, first: int) -> None:
         self._producer = Producer(
@@ -66,7 +72,7 @@ class OurTransactor(Background):
 
     def _run(self) -> None:
         try:
-            again(lambda: self._producer.init_transactions(CALL_SECONDS))
+            retry(lambda: self._producer.init_transactions(CALL_SECONDS))
             while not self._over.is_set():
                 if self.count % ABORTED_EACH == 0:
                     self._write(commit=False)
@@ -79,7 +85,7 @@ class OurTransactor(Background):
             self._producer.close(0)
 
     def _write(self, *, commit: bool) -> bool:
-        """Whether it is committed; what must be aborted is written again."""
+        """Return True if the transaction was committed. An aborted number has to be written again."""
         attempt = f"{self._first}.{self._attempts}"
         self._attempts += 1
         self._producer.begin_transaction()
@@ -87,17 +93,17 @@ class OurTransactor(Background):
             for topic in self._topics:
                 self._producer.send(topic, b"%d" % self.count, key=attempt.encode(), partition=0)
             if commit:
-                again(lambda: self._producer.commit_transaction(CALL_SECONDS))
+                retry(lambda: self._producer.commit_transaction(CALL_SECONDS))
                 return True
         except TransactionAbortableError:
             pass
-        again(lambda: self._producer.abort_transaction(CALL_SECONDS))
+        retry(lambda: self._producer.abort_transaction(CALL_SECONDS))
         self.aborted_attempts.append(attempt)
         return False
 
 
-def again(call: Callable[[], object]) -> None:
-    """Until it is heard."""
+def retry(call: Callable[[], object]) -> None:
+    """Retry the call until it succeeds."""
     while True:
         try:
             call()

@@ -1,4 +1,7 @@
-"""Members of groups, ours, librdkafka's and Java's: they read numbers, commit how far they came, and keep what they saw."""
+"""Members of groups with our clients, librdkafka and Java.
+
+They read numbers, commit offsets, and record what they read.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +23,12 @@ COMMIT_MS = 500
 
 
 class Reader(Background):
-    """A member alone in its group."""
+    """The only member of its group."""
 
     def __init__(self, name: str, topics: Sequence[str], settings: dict[str, Any]) -> None:
         self.name = name
         self.seen: dict[str, list[int]] = {topic: [] for topic in topics}
-        """Numbers of each topic, in the order in which they came."""
+        """The numbers of each topic, in the order in which they were read."""
         self.failed = ""
         self._settings = settings
         super().__init__()
@@ -94,7 +97,7 @@ class JavaReader(Reader):
 
 
 def readers(address: str, topics: Sequence[str], folder: Path, seed: int) -> list[Reader]:
-    """One of each client for each protocol of groups; of Java's by either."""
+    """Return a reader of each client for each group protocol. The seed selects the one of Java's reader."""
     java = JavaReader(address, topics[0], folder, ("classic", "consumer")[seed % 2])
     return [
         java,

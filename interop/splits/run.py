@@ -1,6 +1,6 @@
-"""One constellation from its start to its account; exit status 1 and the history where something is not as it should be.
+"""Run one cluster layout to the final comparison. The exit status is 1 if it finds errors, and the history shows them.
 
-To be run where `network.apart` brings it: `python -m interop.splits` does.
+It runs inside the namespaces of `network.apart`, which `python -m interop.splits` creates.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from interop.splits.crowd import JAVA, LED, STEADY, TRANSACTIONAL, Crowd, topics
 from interop.splits.faults import KINDS, SPLITS, Fault, drawn
 from interop.splits.history import History
 from interop.splits.network import Network, address
-from interop.splits.nodes import CONSTELLATIONS, PORT, Node, made
+from interop.splits.nodes import CONSTELLATIONS, PORT, Node, create_cluster
 from interop.splits.standstill import Standstills
 from ottla import Admin, NewTopic, TopicPartition
 from ottla.errors import OttlaError
@@ -30,17 +30,17 @@ from rivals.kafka_cluster import wait_for
 
 PATIENCE = 240.0
 MORE = 5
-"""Everybody has done so much more before the next thing happens."""
+"""The progress of every client between two faults."""
 
 
 class Stage:
-    """A cluster, a crowd, and what befalls both."""
+    """A cluster, its clients, and the faults of both."""
 
     def __init__(self, options: argparse.Namespace, folder: Path, history: History) -> None:
         self.history = history
         self.network: Network
         self.nodes: list[Node]
-        self.network, self.nodes = made(options.constellation, folder)
+        self.network, self.nodes = create_cluster(options.constellation, folder)
         self.brokers = [each.node_id for each in self.nodes if each.leads]
         self.servers = ",".join(f"{address(each)}:{PORT}" for each in self.brokers)
         places = [TopicPartition(topic, 0) for name in TRANSACTIONAL for topic in topics_of(name)]
@@ -75,7 +75,7 @@ class Stage:
         account.wait_in_sync(self.servers, len(LED))
 
     def go_on(self, after: str) -> None:
-        """Until everybody has done more, whoever they were held up by."""
+        """Wait until every client has made progress, and report the clients that have not."""
         before = self.crowd.progress()
         begun = time.monotonic()
 
@@ -108,7 +108,7 @@ class Stage:
         account.wait_in_sync(self.servers, len(LED))
 
     def _pass(self, seconds: float) -> None:
-        """The time of a fault; in its middle somebody may be restarted."""
+        """Wait for the duration of a fault. One client may be restarted at half time."""
         end = time.monotonic() + seconds
         time.sleep(seconds / 2)
         self.crowd.restart_somebody()
@@ -117,7 +117,7 @@ class Stage:
             time.sleep(0.1)
 
     def roles(self) -> str:
-        """Who decides, for a person."""
+        """Return the active controller as text for the log."""
         try:
             with Admin(bootstrap_servers=self.servers, request_timeout_ms=3000) as admin:
                 return f"controller {admin.describe_metadata_quorum(3).leader_id}"
@@ -125,7 +125,7 @@ class Stage:
             return f"{type(error).__name__}"
 
     def close(self) -> bool:
-        """The account; whether all is well."""
+        """Compare and print the results. Returns True if there are no errors."""
         self.crowd.end_writing()
         account.wait_in_sync(self.servers, len(LED))
         tallies = account.accounts(self.servers, self.crowd)
@@ -181,7 +181,10 @@ def kinds(text: str) -> list[str]:
 
 
 def end_at_signals() -> None:
-    """The first process of its numbers is sent nothing that it does not ask for; with it all end who still run."""
+    """Exit on SIGTERM and SIGINT, so that all processes of this PID namespace end.
+
+    PID 1 receives only signals that it handles.
+    """
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda which, _: os._exit(128 + which))
 
@@ -202,7 +205,7 @@ def main() -> None:
         history.add(traceback.format_exc())
         well = False
     print(f"{'well' if well else 'NOT WELL'}: {' '.join(sys.argv[1:])}; see {folder}", flush=True)
-    # Whoever still runs is ended with this process, which is the first of its numbers.
+    # The kernel kills the remaining processes with this process, because it is PID 1 of the namespace.
     os._exit(0 if well else 1)
 
 

@@ -1,6 +1,7 @@
-"""Looks whether readers of committed records stand still at a partition: its last stable offset does not move, though there is more behind it.
+"""Detect partitions with a blocked last stable offset: it does not advance although the log continues after it.
 
-A transaction that is open may be so for as long as its producer waits for somebody. One that is decided is to be over soon: its markers are late.
+An open transaction may last as long as its producer waits for a broker. A decided transaction has to end soon;
+otherwise its markers are late.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ LONG_SECONDS = 20.0
 
 
 class Standstills(Background):
-    """Tells of each, with how the transaction stands."""
+    """Reports each blocked partition with the state of its transaction."""
 
     def __init__(self, address: str, places: Sequence[TopicPartition], history: History) -> None:
         self._address, self._places, self._history = address, places, history
         self._since: dict[TopicPartition, tuple[int, float]] = {}
         self._told: set[TopicPartition] = set()
-        """Of which it is told that they stand."""
+        """Partitions that have been reported as blocked."""
         self.longest = 0.0
         self.count = self.late_markers = 0
-        """How often for long; and how often of these the transaction was decided."""
+        """The number of long blocks, and how many of these had a decided transaction."""
         super().__init__(daemon=True)
 
     def _run(self) -> None:
@@ -60,7 +61,7 @@ class Standstills(Background):
             self._history.add(f"{place} stands at {offset} of {end}: {state}")
 
     def _state(self, place: TopicPartition, admin: Admin) -> str:
-        """Of the transaction of whoever writes there: its id is in the topic's name."""
+        """Describe the transaction of the partition's writer. The transactional id is part of the topic's name."""
         transactional_id = place.topic.rpartition("-")[0]
         try:
             found = admin.describe_transactions([transactional_id], 3)[transactional_id]

@@ -16,14 +16,17 @@ from ottla._version import __version__
 from ottla.lazy_names import loader_of
 
 HOME = {
-    "Broker": "ottla.broker.embedded",
-    "Cluster": "ottla.broker.local_cluster",
+    "Broker": "ottla.broker.embedding.embedded_broker",
+    "Cluster": "ottla.broker.embedding.local_cluster",
     "Producer": "ottla.client.producer",
     "Consumer": "ottla.client.consumer",
+    "ShareConsumer": "ottla.client.share",
+    "AcknowledgeType": "ottla.client.share",
     "ConsumerRecord": "ottla.client.consumer",
     "ConsumerRecords": "ottla.client.consumer",
     "ConsumerSettings": "ottla.client.config.typed_settings",
     "ProducerSettings": "ottla.client.config.typed_settings",
+    "ShareConsumerSettings": "ottla.client.config.typed_settings",
     "AdminSettings": "ottla.client.config.typed_settings",
     "read_table": "ottla.client.consumer",
     "RebalanceListener": "ottla.client.consumer",
@@ -76,19 +79,21 @@ HOME = {
     "InvalidProducerEpochError": "ottla.errors",
     "InvalidProducerIdMappingError": "ottla.errors",
     "InvalidTxnStateError": "ottla.errors",
+    "InvalidRecordStateError": "ottla.errors",
 }
 
 __all__ = ["__version__", *HOME, "aio"]
 
 if TYPE_CHECKING:
     from ottla import aio as aio
-    from ottla.broker.embedded import Broker as Broker
-    from ottla.broker.local_cluster import Cluster as Cluster
+    from ottla.broker.embedding.embedded_broker import Broker as Broker
+    from ottla.broker.embedding.local_cluster import Cluster as Cluster
     from ottla.client.admin import Admin as Admin
     from ottla.client.admin import NewTopic as NewTopic
     from ottla.client.config.typed_settings import AdminSettings as AdminSettings
     from ottla.client.config.typed_settings import ConsumerSettings as ConsumerSettings
     from ottla.client.config.typed_settings import ProducerSettings as ProducerSettings
+    from ottla.client.config.typed_settings import ShareConsumerSettings as ShareConsumerSettings
     from ottla.client.consumer import Consumer as Consumer
     from ottla.client.consumer import ConsumerRecord as ConsumerRecord
     from ottla.client.consumer import ConsumerRecords as ConsumerRecords
@@ -99,6 +104,8 @@ if TYPE_CHECKING:
     from ottla.client.process import Processor as Processor
     from ottla.client.process import process as process
     from ottla.client.producer import Producer as Producer
+    from ottla.client.share import AcknowledgeType as AcknowledgeType
+    from ottla.client.share import ShareConsumer as ShareConsumer
     from ottla.errors import ApplicationRecoverableError as ApplicationRecoverableError
     from ottla.errors import AssignmentError as AssignmentError
     from ottla.errors import AuthenticationError as AuthenticationError
@@ -111,6 +118,7 @@ if TYPE_CHECKING:
     from ottla.errors import InvalidGroupIdError as InvalidGroupIdError
     from ottla.errors import InvalidProducerEpochError as InvalidProducerEpochError
     from ottla.errors import InvalidProducerIdMappingError as InvalidProducerIdMappingError
+    from ottla.errors import InvalidRecordStateError as InvalidRecordStateError
     from ottla.errors import InvalidTopicError as InvalidTopicError
     from ottla.errors import InvalidTxnStateError as InvalidTxnStateError
     from ottla.errors import KafkaError as KafkaError
@@ -152,5 +160,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """What there is to use, and nothing that only this module needs."""
+    """Return the public names, without those that only this module needs."""
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

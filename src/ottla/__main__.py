@@ -1,6 +1,6 @@
-"""The program `ottla`, and `python -m ottla`: Ctrl-C while it still loads, or while Python ends, is no traceback either.
+"""The program `ottla`, and `python -m ottla`; Ctrl-C during imports or shutdown prints no traceback.
 
-What it does is the business of `ottla.cli.main`.
+The command line is implemented in `ottla.cli.main`.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ import sys
 
 
 def main() -> int:
-    """Load the command line and run it; returns the exit status."""
+    """Import the command line and run it; return the exit status."""
     try:
         from ottla.cli.main import main as run
 
         return run()
     except KeyboardInterrupt:
-        return 130  # as a shell tells of SIGINT; `INTERRUPTED` of the command line may not be there yet
+        return 130  # the shells' status for SIGINT; `INTERRUPTED` of the command line may not be imported yet
     finally:
         end_at_once_from_now_on()
 
 
 def end_at_once_from_now_on() -> None:
-    """The command is over: who presses Ctrl-C now has waited for what is left, such as the end of a Java, and need not."""
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as it is in the background of a script
+    """Make Ctrl-C end the process at once, so that a slow shutdown, such as that of a Java process, can be skipped."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as in the background of a script
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

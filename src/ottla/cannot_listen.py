@@ -1,4 +1,4 @@
-"""What a person is told where a server cannot have its address."""
+"""The error text for an address that a server cannot bind."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 
 
 def cannot_listen(error: OSError, host: str, port: int, option: str | None = None) -> str:
-    """What was tried, why it failed and the remedy; `option` is where the address is set."""
+    """Return what failed, the reason and the remedy; `option` names the option of the address."""
     another = f"choose another with {option}" if option else "choose another"
     higher = f"choose a higher one with {option}" if option else "choose a higher one"
     reasons = {

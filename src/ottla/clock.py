@@ -1,4 +1,4 @@
-"""Time as a value that can be handed in: only shells hold a clock, and tests hold a manual one."""
+"""The clock as a constructor argument, so that tests can use a manual one."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Two readings: one for spans, one for calendars."""
+    """A clock for durations, and one for timestamps."""
 
     def monotonic(self) -> float:
-        """Seconds from an arbitrary start; never goes back."""
+        """Return seconds from an arbitrary start; never decreases."""
         ...
 
     def wall_ms(self) -> int:
-        """Milliseconds since the epoch, as records carry them."""
+        """Return milliseconds since the epoch, as in records."""
         ...
 
 
 def wall_ms() -> int:
-    """Milliseconds since the epoch, by the machine's clock; compiled loops read it in C (`native_clock.pxd`)."""
+    """Return milliseconds since the epoch, by the system clock; compiled loops read it in C (`native_clock.pxd`)."""
     return time.time_ns() // 1_000_000
 
 
 class SystemClock:
-    """The machine's; each reading is the function itself, as loops call it often."""
+    """The system clock; its methods are the functions themselves, because loops call them often."""
 
     monotonic = staticmethod(time.monotonic)
     wall_ms = staticmethod(wall_ms)
 
 
 class ManualClock:
-    """A clock that stands still until it is told to move."""
+    """A clock that changes only by method calls."""
 
     def __init__(self, now: float = 0.0, wall_ms: int = 1_000_000) -> None:
         self._now = now
@@ -44,10 +44,13 @@ class ManualClock:
         return self._wall_ms
 
     def set_wall_ms(self, wall_ms: int) -> None:
-        """Put the calendar right, or wrong: nothing of that is a span that passes."""
+        """Set the wall clock without a passage of time."""
         self._wall_ms = wall_ms
 
     def advance(self, seconds: float) -> None:
-        """The calendar first: what another thread does because a span is over finds it where it is then."""
+        """Advance both clocks.
+
+        The wall clock changes first, so that a thread that sees the end of a duration also sees the new time.
+        """
         self._wall_ms += round(seconds * 1000)
         self._now += seconds

@@ -1,4 +1,4 @@
-"""Whether the hot loops are compiled: the same files run either way, at a different speed."""
+"""Detect whether the hot loops are compiled; uncompiled they are slower, and otherwise the same."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_NAMES = 2
 
 
 def uncompiled_modules(package: Path | None = None) -> list[str]:
-    """The hot modules, those with a `.pxd` beside them, that run as plain Python."""
+    """Return the hot modules (those with a `.pxd` file) that run as plain Python."""
     root = package or Path(__file__).parent
     return sorted(
         ".".join((root.name, *pxd.relative_to(root).with_suffix("").parts))
@@ -23,28 +23,28 @@ def uncompiled_modules(package: Path | None = None) -> list[str]:
 
 
 def hot_modules(package: Path | None = None) -> list[Path]:
-    """The `.pxd` of each."""
+    """Return the `.pxd` files of the hot modules."""
     return [pxd for pxd in (package or Path(__file__).parent).rglob("*.pxd") if pxd.with_suffix(".py").exists()]
 
 
 def is_compiled(pxd: Path) -> bool:
-    """Whether Python will find the compiled form, which it prefers."""
+    """Return true if Python will import the compiled form, which it prefers."""
     return any(pxd.with_suffix(suffix).exists() for suffix in EXTENSION_SUFFIXES)
 
 
 def runs_compiled(module: ModuleType) -> bool:
-    """Whether a module that is loaded is its compiled form; where it came from may be an archive, which has no files to look for."""
+    """Return true if an imported module is compiled; its location may be an archive, in which files cannot be checked."""
     return not str(module.__file__).endswith((".py", ".pyc"))
 
 
 @cache
 def warn_if_uncompiled() -> None:
-    """Say it once in the life of a process, where there is something to say."""
+    """Log a warning once per process if a hot module is not compiled."""
     package = Path(__file__).parent
     if not package.is_dir():
         log.warning(
-            "running out of the archive %s, from which Python loads no compiled hot loops: correct, but several times slower; "
-            "install Ottla where it runs, or ship an environment in which it is installed (Spark: --archives)",
+            "running from the archive %s, from which Python cannot load compiled hot loops: correct, but several times slower; "
+            "install Ottla on the machine, or ship an environment that contains it (Spark: --archives)",
             package.parent,
         )
         return
@@ -59,6 +59,6 @@ def warn_if_uncompiled() -> None:
 
 
 def warn_if_slow(module: ModuleType) -> None:
-    """Log the warning if a hot module that is loaded is not compiled; costs nothing if it is."""
+    """Log the warning if an imported hot module is not compiled; costs nothing if it is."""
     if not runs_compiled(module):
         warn_if_uncompiled()

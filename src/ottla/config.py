@@ -1,8 +1,8 @@
-"""Settings: one class is the table that names, types, defaults and documents them.
+"""Settings: a class declares their names, types, defaults and documentation.
 
-A field `linger_ms: int = 5` with a docstring under it is the dotted Kafka name `linger.ms`, the keyword
-`linger_ms`, a type, a default and the text that help and documentation print. `read_settings` fills such a
-class from a dict of dotted names and from keywords, and says clearly what does not fit.
+ A field `linger_ms: int = 5` with a docstring under it declares the Kafka name `linger.ms`, the keyword `linger_ms`, a
+type, a default and the documentation. `read_settings` creates an instance from a dict of dotted names and from
+keywords, and raises clear errors for invalid ones.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from ottla.settings_class import shape_of
 
 C = TypeVar("C")
 MISSING: Any = object()
-"""The default of an option that somebody has to give."""
+"""The default of a mandatory option."""
 TRUE = {"true", "yes", "on", "1"}
 FALSE = {"false", "no", "off", "0"}
 
 
 class Between(Struct, frozen=True):
-    """Bounds of a number, both ends included; None is no bound. Used in `Annotated[int, Between(0)]`."""
+    """Bounds of a number, both included; None is no bound. Used in `Annotated[int, Between(0)]`."""
 
     least: float | None = None
     most: float | None = None
 
     def check(self, name: str, value: float) -> None:
-        """Raise ConfigError where `value` lies outside."""
+        """Raise ConfigError if `value` is outside the bounds."""
         if self.least is not None and value < self.least:
-            raise ConfigError(f"{name} = {value}: must be at least {shown(self.least)}")
+            raise ConfigError(f"{name} = {value}: must be at least {format_bound(self.least)}")
         if self.most is not None and value > self.most:
-            raise ConfigError(f"{name} = {value}: must be at most {shown(self.most)}")
+            raise ConfigError(f"{name} = {value}: must be at most {format_bound(self.most)}")
 
 
-def shown(bound: float) -> float:
-    """A whole number without a point. `Between(0, 1)` and `Between(0.0, 1.0)` are equal, and `typing` keeps whichever it met first."""
+def format_bound(bound: float) -> float:
+    """Return a whole number as int. `Between(0, 1)` equals `Between(0.0, 1.0)`, and `typing` caches the first one."""
     return int(bound) if bound == int(bound) else bound
 
 
 class Password:
-    """A secret: it is compared, copied and handed on, and never shown."""
+    """A secret: it can be compared and copied, but is never printed."""
 
     __slots__ = ("value",)
 
@@ -65,7 +65,7 @@ class Password:
 
 
 class Option(NamedTuple):
-    """One setting as its class declares it."""
+    """One setting as declared by its class."""
 
     field: str
     """The keyword, such as `linger_ms`."""
@@ -77,18 +77,18 @@ class Option(NamedTuple):
 
     @property
     def doc(self) -> str:
-        """The text under the field; read from the source only when asked for."""
+        """The documentation of the field; read from the source on demand."""
         return prose(self.owner).get(self.field, "")
 
 
 def read_settings(cls: type[C], settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> C:
-    """An instance of `cls` from dotted names and snake_case keywords.
+    """Return an instance of `cls` from dotted names and snake_case keywords.
 
-    Text is converted to the declared type. Raises ConfigError for an unknown name ("did you mean"), a
-    value of the wrong type or out of bounds, or a name given both ways.
+     Text is converted to the declared type. Raises ConfigError for an unknown name ("did you mean"), a value of the
+    wrong type or out of bounds, or a name given both ways.
     """
     if not isinstance(settings, Mapping | None):
-        raise ConfigError(f"settings = {settings!r}: must be a dict; settings by keyword go without one")
+        raise ConfigError(f"settings = {settings!r}: must be a dict, or keyword arguments")
     table = {option.field: option for option in options_of(cls)}
     given: dict[str, Any] = {}
     for name, value in [*(settings or {}).items(), *keywords.items()]:
@@ -96,7 +96,7 @@ def read_settings(cls: type[C], settings: Mapping[str, Any] | None = None, /, **
         if option is None:
             raise ConfigError(unknown("setting", name, known_names(table.values(), name)))
         if option.field in given:
-            raise ConfigError(f"{option.name} is given twice; give it once")
+            raise ConfigError(f"{option.name} is given twice: give it once")
         given[option.field] = convert(option.name, value, option.type)
     for option in table.values():
         if option.field not in given and option.default is MISSING:
@@ -105,42 +105,45 @@ def read_settings(cls: type[C], settings: Mapping[str, Any] | None = None, /, **
 
 
 def refuse_credentials(name: str, addresses: Iterable[str], remedy: str) -> None:
-    """Raise ConfigError for addresses such as `user:password@host:9092`; its text has only what follows the `@`."""
+    """Raise ConfigError for addresses such as `user:password@host:9092`.
+
+    The error contains only the part after the `@`.
+    """
     given = list(addresses)
     if any("@" in address for address in given):
-        # A comma in a password has cut it into several addresses: those without a mark are hidden, too.
+        # A comma in a password splits it into several addresses, so those without `@` are hidden too.
         shown = ",".join(f"***@{address.rpartition('@')[2]}" if "@" in address else "***" for address in given)
         raise ConfigError(f"{name} = {shown!r}: an address must have no user and password; {remedy}")
 
 
 def known_names(options: Iterable[Option], like: object) -> list[str]:
-    """The names to suggest, spelled the way the user spells."""
+    """Return the names for suggestions, in the user's spelling."""
     dotted = "." in str(like)
     return [option.name if dotted else option.field for option in options]
 
 
 def unknown(kind: str, name: object, known: Iterable[str]) -> str:
-    """The sentence about a name nobody knows, with a suggestion where one is close."""
-    import difflib  # for those who mistype
+    """Return the error text for an unknown name, with a similar known one if possible."""
+    import difflib  # imported only for errors
 
     close = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.6)
     return f"unknown {kind} {name!r}" + (f"; did you mean {close[0]!r}?" if close else "")
 
 
 def unknown_among(kind: str, name: object, known: Iterable[str], there: str) -> str:
-    """The same, and what there is, as `there` says it."""
-    told = unknown(kind, name, known)
-    return f"{told}{' There' if told.endswith('?') else '; there'} are {there}"
+    """Return the error text of `unknown`, followed by the known names in `there`."""
+    text = unknown(kind, name, known)
+    return f"{text}{' There' if text.endswith('?') else '; there'} are {there}"
 
 
 def options_of(cls: type[Any]) -> tuple[Option, ...]:
-    """The settings that `cls` declares, in order."""
-    return declared(typing.cast(Hashable, cls))
+    """Return the settings that `cls` declares, in order."""
+    return declared_options(typing.cast(Hashable, cls))
 
 
 @cache
-def declared(cls: Hashable) -> tuple[Option, ...]:
-    """The same, read once: resolving the types takes longer than all that is done with them."""
+def declared_options(cls: Hashable) -> tuple[Option, ...]:
+    """Return the settings of a class; cached, because resolving the types is slow."""
     cls = typing.cast(type, cls)
     hints = typing.get_type_hints(cls, include_extras=True)
     shape = shape_of(cls)
@@ -152,7 +155,7 @@ def declared(cls: Hashable) -> tuple[Option, ...]:
 
 @cache
 def prose(cls: Hashable) -> dict[str, str]:
-    """The docstring under each field of `cls`, its base classes' included."""
+    """Return the docstrings of the fields of `cls`, including its base classes."""
     texts: dict[str, str] = {}
     for part in reversed(typing.cast(type, cls).__mro__[:-1]):
         texts.update(own_prose(part))
@@ -161,8 +164,8 @@ def prose(cls: Hashable) -> dict[str, str]:
 
 @cache
 def own_prose(cls: Hashable) -> dict[str, str]:
-    """The same of what `cls` itself declares; many share a base, whose module may be long."""
-    import ast  # for those who read
+    """Return the docstrings of the fields that `cls` itself declares; cached, since classes share long base classes."""
+    import ast  # imported only for documentation
     import inspect
     import textwrap
 
@@ -179,7 +182,7 @@ def own_prose(cls: Hashable) -> dict[str, str]:
 
 
 def convert(name: str, value: Any, hint: Any) -> Any:
-    """`value` as the declared type; ConfigError names the setting, the value and what was expected."""
+    """Convert `value` to the declared type; raise ConfigError with the setting, the value and the expectation."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
         return converted_within_bounds(name, value, args)
@@ -188,9 +191,9 @@ def convert(name: str, value: Any, hint: Any) -> Any:
             return None
         return convert(name, value, next(arg for arg in args if arg is not type(None)))
     if origin is Literal:
-        return choice(name, value, args)
+        return to_choice(name, value, args)
     if origin is tuple:
-        return tuple(convert(name, part, args[0]) for part in listed(name, value))
+        return tuple(convert(name, part, args[0]) for part in to_list(name, value))
     if origin is Callable and not callable(value):
         raise ConfigError(f"{name} = {value!r}: must be a function")
     converter = CONVERTERS.get(hint)
@@ -198,7 +201,7 @@ def convert(name: str, value: Any, hint: Any) -> Any:
 
 
 def converted_within_bounds(name: str, value: Any, args: tuple[Any, ...]) -> Any:
-    """`Annotated[type, Between(...), ...]`: convert, then check each bound."""
+    """Convert to the type of `Annotated[type, Between(...), ...]`, then check each bound."""
     converted = convert(name, value, args[0])
     for rule in args[1:]:
         if isinstance(rule, Between) and converted is not None:
@@ -206,17 +209,22 @@ def converted_within_bounds(name: str, value: Any, args: tuple[Any, ...]) -> Any
     return converted
 
 
-def listed(name: str, value: Any) -> list[Any]:
-    """Several values, as text between commas or as a list."""
+def to_list(name: str, value: Any) -> list[Any]:
+    """Return several values, from text with commas or from an iterable."""
     if isinstance(value, str):
-        return [part.strip() for part in value.split(",") if part.strip()]
+        return split_list(value)
     if isinstance(value, Iterable):
         return list(value)
     raise ConfigError(f"{name} = {value!r}: must be a list")
 
 
-def choice(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:
-    """One of a fixed few, compared as text so that `acks=1` and `acks="1"` are the same."""
+def split_list(text: str) -> list[str]:
+    """Return the values of a list with commas, without empty ones."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def to_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:
+    """Return the matching choice; compared as text, so that `acks=1` and `acks="1"` are the same."""
     for candidate in allowed:
         if str(value).lower() == str(candidate).lower():
             return candidate
@@ -224,7 +232,7 @@ def choice(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:
 
 
 def to_int(name: str, value: Any) -> int:
-    """A whole number; a bool is not one."""
+    """Convert to a whole number; a bool is rejected."""
     try:
         if isinstance(value, bool) or (isinstance(value, float) and value != int(value)):
             raise ValueError
@@ -244,7 +252,7 @@ def to_float(name: str, value: Any) -> float:
 
 
 def to_bool(name: str, value: Any) -> bool:
-    """True or false, also as text."""
+    """Convert to a bool, also from text."""
     text = str(value).lower()
     if text in TRUE or text in FALSE:
         return text in TRUE
@@ -252,14 +260,14 @@ def to_bool(name: str, value: Any) -> bool:
 
 
 def to_str(name: str, value: Any) -> str:
-    """Text as it is; anything else is a mistake rather than its repr."""
+    """Return text unchanged; reject other types."""
     if isinstance(value, str):
         return value
     raise ConfigError(f"{name} = {value!r}: must be text")
 
 
 def to_password(name: str, value: Any) -> Password:
-    """Text that is not repeated, whatever is wrong with it."""
+    """Convert to a Password; errors do not contain the value."""
     if isinstance(value, Password):
         return value
     if isinstance(value, str):

@@ -1,7 +1,7 @@
-"""What can go wrong: Kafka's error codes, and the exceptions a person sees.
+"""Kafka's error codes, and the exceptions of Ottla.
 
-Inside, errors are values (`ErrorCode`); at the edges they are exceptions. Every exception text says
-what was wrong, the value, and the remedy. Codes and names are those of Kafka's protocol.
+Internally, errors are values (`ErrorCode`); public methods raise exceptions. Every exception text contains the failure,
+the value and the remedy. Codes and names are those of Kafka's protocol.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ RETRIABLE = frozenset(
 
 
 class OttlaError(Exception):
-    """The root of everything Ottla raises on purpose."""
+    """The base class of all exceptions of Ottla."""
 
 
 class ConfigError(OttlaError):
@@ -210,7 +210,7 @@ class WakeupError(OttlaError):
 
 
 class MissingExtraError(OttlaError, ModuleNotFoundError):
-    """What was asked for needs a package that is not installed; the text has the command that installs it."""
+    """A feature needs a package that is not installed; the text has the command that installs it."""
 
 
 class NotYetError(OttlaError):
@@ -218,7 +218,7 @@ class NotYetError(OttlaError):
 
 
 class KafkaTimeoutError(OttlaError, TimeoutError):
-    """Something did not happen within its time; the text names what and the setting."""
+    """An operation timed out; the text has the operation and the setting of the timeout."""
 
 
 class BufferExhaustedError(KafkaTimeoutError):
@@ -255,29 +255,26 @@ class RecordDeserializationError(SerializationError):
 
 
 class UndeliveredError(OttlaError):
-    """Records were not delivered, and nobody has asked what became of them; told by `flush` and `close`."""
+    """Records were not delivered, and their results were not retrieved; raised by `flush` and `close`."""
 
     def __init__(self, count: int, first: Exception) -> None:
         super().__init__(count, first)
         self.count = count
-        """How many records."""
+        """The number of records."""
         self.first = first
-        """What kept the first of them from being written."""
+        """The error of the first one."""
 
     def __str__(self) -> str:
         records = "1 record was" if self.count == 1 else f"{self.count} records were"
-        return (
-            f"{records} not delivered, and nobody asked what became of them: {self.first}; look at the futures that "
-            f"send() returns, or give it on_delivery"
-        )
+        return f"{records} not delivered: {self.first}; check the futures that send() returns, or pass on_delivery"
 
 
 class AssignmentError(OttlaError):
-    """An assignor of the user's own did not share the partitions out as it must."""
+    """A custom assignor returned an invalid assignment."""
 
 
 class LogTruncationError(OttlaError):
-    """Records that were read are gone: a leader without them took over, and there is no reset policy (KIP-320)."""
+    """Records that were read are lost: the new leader lacks them, and there is no reset policy (KIP-320)."""
 
     def __init__(
         self, message: str, partition: tuple[str, int], position: int, divergent: tuple[int, str, int] | None
@@ -285,28 +282,28 @@ class LogTruncationError(OttlaError):
         super().__init__(message, partition, position, divergent)
         self.partition = partition
         self.position = position
-        """Where reading had come to."""
+        """The position of the consumer."""
         self.divergent = divergent
-        """Where the log went on otherwise, as an OffsetAndMetadata to `seek` to; None when that is not known."""
+        """The offset at which the logs diverge, as an OffsetAndMetadata for `seek`; None if unknown."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 class AuthenticationError(OttlaError):
-    """A broker and this client do not accept each other; trying again will not help, and the text says what will."""
+    """The broker or the client rejected the other; a retry will not help, and the text has the remedy."""
 
 
 class SslAuthenticationError(AuthenticationError):
-    """One of both sides does not believe the other's certificate, or they have no TLS in common."""
+    """One side rejected the other's certificate, or they have no common TLS version or cipher."""
 
 
 class SaslAuthenticationError(AuthenticationError):
-    """The broker does not take the login, or the broker is not to be believed, or there is nothing to log in with."""
+    """The broker rejected the login, could not prove its identity, or there are no credentials."""
 
 
 class ProtocolError(OttlaError):
-    """The peer sent bytes that are not the protocol."""
+    """The peer sent bytes that violate the protocol."""
 
 
 class CorruptRecordError(ProtocolError):
@@ -314,14 +311,14 @@ class CorruptRecordError(ProtocolError):
 
 
 class UnsupportedVersionError(OttlaError):
-    """The broker does not speak an API, or no version of it that this client speaks."""
+    """The broker does not support an API, or no version of it that the client supports."""
 
 
 class KafkaError(OttlaError):
     """A broker answered with an error code."""
 
     def __init__(self, code: int, message: str | None = None) -> None:
-        # Both go to the base class as they came, so that a copy from another process is built of the same.
+        # Both are passed to the base class, so that the exception can be pickled.
         super().__init__(code, message)
         self.code = code
         self.message = message
@@ -336,22 +333,22 @@ class KafkaError(OttlaError):
 
     @property
     def reason(self) -> str:
-        """What an answer says beside the code: the message, or the code's name where there is none."""
+        """The message of the response, or the name of the code without one."""
         return self.message or self.name
 
     @property
     def retriable(self) -> bool:
-        """Whether the same request may succeed later."""
+        """True if the same request may succeed later."""
         return self.code in RETRIABLE
 
 
 class RecordsRefusedError(KafkaError):
-    """Records of a batch are not taken, and so the whole batch is not."""
+    """Records of a batch were rejected, and so the whole batch."""
 
     def __init__(self, code: int, message: str, faults: Sequence[tuple[int, str]] = ()) -> None:
         super().__init__(code, message)
         self.faults = faults
-        """Which records, by their place in the batch, and what is wrong with each."""
+        """The rejected records by their index in the batch, with the reason of each."""
 
 
 class UnknownTopicOrPartitionError(KafkaError):
@@ -367,7 +364,7 @@ class InvalidTopicError(KafkaError):
 
 
 class OffsetOutOfRangeError(KafkaError):
-    """A fetch asked for an offset the partition does not have, and no reset policy is set."""
+    """A fetch requested an offset that the partition does not have, and no reset policy is set."""
 
 
 class RecordTooLargeError(KafkaError):
@@ -375,15 +372,15 @@ class RecordTooLargeError(KafkaError):
 
 
 class CommitFailedError(KafkaError):
-    """Offsets cannot be committed: this consumer is no member of its group any longer, others have its partitions."""
+    """Offsets cannot be committed: this consumer is not a member of its group any more, and other members have its partitions."""
 
 
 class RebalanceInProgressError(KafkaError):
-    """The group is being made up anew; what was asked for can be tried again after the next `poll`."""
+    """The group is rebalancing; the operation can be retried after the next `poll`."""
 
 
 class InvalidGroupIdError(KafkaError):
-    """There is no group to do this in, or its name will not do."""
+    """The group id is missing or invalid."""
 
 
 class FencedInstanceIdError(KafkaError):
@@ -391,7 +388,7 @@ class FencedInstanceIdError(KafkaError):
 
 
 class TransactionAbortableError(KafkaError):
-    """The transaction cannot be committed, but the producer is well: abort it and begin anew (KIP-1050)."""
+    """The transaction cannot be committed, but the producer is usable: abort it and start another (KIP-1050)."""
 
 
 class TransactionAbortedError(TransactionAbortableError):
@@ -399,27 +396,31 @@ class TransactionAbortedError(TransactionAbortableError):
 
 
 class OutOfOrderSequenceError(KafkaError):
-    """Batches before this one are missing in the partition: some that were taken for written are lost."""
+    """Batches before this one are missing in the partition: some acknowledged ones are lost."""
 
 
 class ApplicationRecoverableError(KafkaError):
-    """The client is finished, its application is not: close the client and make a new one (KIP-1050)."""
+    """The client is unusable: close it and create a new one (KIP-1050)."""
 
 
 class ProducerFencedError(ApplicationRecoverableError):
-    """Another producer has taken over the `transactional.id`, or the transaction took too long and was ended."""
+    """Another producer has taken over the `transactional.id`, or the transaction timed out and was aborted."""
 
 
 class InvalidProducerEpochError(ProducerFencedError):
-    """The epoch of this producer is not the latest: what fenced it told others first."""
+    """The epoch of this producer is not the latest one: it was fenced."""
 
 
 class InvalidProducerIdMappingError(ApplicationRecoverableError):
-    """The coordinator knows the `transactional.id` under another producer id, or has forgotten it."""
+    """The coordinator has another producer id for the `transactional.id`, or the id has expired."""
 
 
 class InvalidTxnStateError(ApplicationRecoverableError):
     """The coordinator does not expect this step of a transaction."""
+
+
+class InvalidRecordStateError(KafkaError):
+    """A record of a share group cannot be acknowledged: its acquisition lock has expired, or it was acknowledged before."""
 
 
 CLASSES: dict[int, type[KafkaError]] = {
@@ -437,24 +438,25 @@ CLASSES: dict[int, type[KafkaError]] = {
     ErrorCode.INVALID_PRODUCER_EPOCH: InvalidProducerEpochError,
     ErrorCode.INVALID_PRODUCER_ID_MAPPING: InvalidProducerIdMappingError,
     ErrorCode.INVALID_TXN_STATE: InvalidTxnStateError,
+    ErrorCode.INVALID_RECORD_STATE: InvalidRecordStateError,
 }
 
 
 HOW_RULES_ARE_MADE = "with `ottla acls create` or kafka-acls"
 NOT_ALLOWED: dict[int, str] = {
-    code: f"no rule (ACL) lets this client's user: have one made for {what}, {HOW_RULES_ARE_MADE}"
+    code: f"no rule (ACL) allows this to the client's user: create one for {what}, {HOW_RULES_ARE_MADE}"
     for code, what in (
         (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "the topic"),
         (ErrorCode.GROUP_AUTHORIZATION_FAILED, "the group"),
         (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "the cluster"),
-        (ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "the transactional.id, or names that begin as it does"),
+        (ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "the transactional.id, or a prefix of it"),
     )
 }
-"""What helps against these codes."""
+"""The remedies for these codes."""
 
 
 def name_of(code: int) -> str:
-    """Kafka's name for `code`; a code from the future keeps its number."""
+    """Return Kafka's name for `code`; an unknown code keeps its number."""
     try:
         return ErrorCode(code).name
     except ValueError:
@@ -462,20 +464,20 @@ def name_of(code: int) -> str:
 
 
 def topic_asked(code: int, topic: str) -> str:
-    """What a client asked of a topic when a broker's Metadata refused it: whoever may not, is told what that was."""
+    """Describe the denied or failed operation on a topic of a Metadata request."""
     if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
-        return f"DESCRIBE of topic {topic!r} (a rule for READ or WRITE would do too)"
+        return f"DESCRIBE of topic {topic!r} (a rule for READ or WRITE is sufficient too)"
     return f"topic {topic!r}"
 
 
 def few_of(names: Sequence[object], most: int = 5, between: str = ", ") -> str:
-    """The first names, and how many more there are."""
+    """Return the first names, and the number of further ones."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return between.join(map(str, names[:most])) + more
 
 
 def error_for(code: int, message: str | None = None) -> KafkaError:
-    """The exception for an error code."""
+    """Return the exception for an error code."""
     if code in NOT_ALLOWED and HOW_RULES_ARE_MADE not in (message or ""):
         message = f"{message or 'refused'}; {NOT_ALLOWED[code]}"
     return CLASSES.get(code, KafkaError)(code, message)

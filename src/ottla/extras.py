@@ -1,4 +1,4 @@
-"""Packages that come with an extra only: who has not got one is told which, and how to get it."""
+"""Optional packages: a clear error with the install command if one is missing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ottla.errors import MissingExtraError
 
 @contextmanager
 def extra(name: str) -> Iterator[None]:
-    """Around imports: MissingExtraError where a package of the extra `name` is not there."""
+    """Convert a failed import in the block to a MissingExtraError for the extra `name`."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -1,8 +1,8 @@
-"""Ports for servers that have to be told theirs before they start.
+"""Free ports for servers that need their ports before they start.
 
-The kernel gives connections, and whoever asks for port 0, one of its ephemeral ports: such a port that was free a moment
-ago may be another test's by the time a server comes for it, or comes back to it after a kill. Those beneath that range
-are given to nobody who does not name them. Among those who do, the one who holds a port keeps it from the others.
+ The kernel assigns ephemeral ports to connections and for port 0. Such a port that was free a moment ago may be used by
+another test when a server binds it, or binds it again after a kill. Ports below that range are only used by processes
+that name them, and a socket bound to a port reserves it against these.
 """
 
 from __future__ import annotations
@@ -17,47 +17,51 @@ from typing import Self
 LOWEST = 10_000
 RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 EPHEMERAL = 32_768
-"""Where the range starts unless the machine says otherwise."""
+"""The default start of the ephemeral range."""
 
 HOLDS = sys.platform == "linux"
-"""Whether a socket that only has a port keeps it from everybody but who asks for just that port."""
+"""True if a bound socket reserves its port against all processes that do not name it."""
 
 _chance = random.SystemRandom()
 _given: set[int] = set()
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody has, and that were not given here before."""
+    """Return ports that are neither in use nor returned before."""
     return [free_port() for _ in range(count)]
 
 
 def free_port() -> int:
-    """See `free_ports`."""
-    port, holder = claim("127.0.0.1")
+    """Return one free port; see `free_ports`."""
+    port, holder = claim_port("127.0.0.1")
     holder.close()
     return port
 
 
-def claim(host: str) -> tuple[int, socket.socket]:
-    """A port that nobody has or holds, and what holds it: until that is closed only a server that names the port gets it."""
+def claim_port(host: str) -> tuple[int, socket.socket]:
+    """Return a free port, and a socket that reserves it until it is closed, except against servers that name the port."""
     while True:
         port = _chance.randrange(LOWEST, first_ephemeral())
         if port in _given:
             continue
         with suppress(OSError):
-            holder = held(host, port, alone=True)
+            holder = hold_port(host, port, alone=True)
             _given.add(port)
             return port, holder
 
 
-def held(host: str, port: int, *, alone: bool) -> socket.socket:
-    """What holds a port; OSError where a server has it, or, if it is to be held `alone`, anybody holds or has just had it."""
+def hold_port(host: str, port: int, *, alone: bool) -> socket.socket:
+    """Return a socket that reserves a port.
+
+    Raise OSError if a server uses it or, with `alone`, if any process reserved it.
+    """
     found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     holder = socket.socket(found[0][0], socket.SOCK_STREAM)
     try:
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, not alone)
         holder.bind(found[0][4])
-        # As the server has it, which comes for the port beside this: of two who want it alone at once one has failed by now.
+        # The option of the server, which binds the same port; of two reservations with `alone` one has failed at this
+        # point.
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     except OSError:
         holder.close()
@@ -66,7 +70,7 @@ def held(host: str, port: int, *, alone: bool) -> socket.socket:
 
 
 class HeldPorts:
-    """Ports that servers begin with, go from and come back to; nobody else is given them meanwhile."""
+    """Ports that stay reserved while their servers restart."""
 
     def __init__(self) -> None:
         self._holders: list[socket.socket] = []
@@ -77,19 +81,19 @@ class HeldPorts:
     def __exit__(self, *failure: object) -> None:
         self.close()
 
-    def claim(self, host: str) -> int:
-        """One that nobody has."""
-        port, holder = claim(host)
+    def claim_port(self, host: str) -> int:
+        """Reserve a free port."""
+        port, holder = claim_port(host)
         self._hold(holder)
         return port
 
-    def keep(self, host: str, port: int) -> None:
-        """That one, unless somebody has it: the server for which it is will say so."""
+    def hold_given_port(self, host: str, port: int) -> None:
+        """Reserve a given port, unless it is in use: then its server will report the error."""
         with suppress(OSError):
-            self._hold(held(host, port, alone=False))
+            self._hold(hold_port(host, port, alone=False))
 
     def close(self) -> None:
-        """Hold none any more; may be called twice."""
+        """Release all ports; may be called twice."""
         while self._holders:
             self._holders.pop().close()
 
@@ -101,6 +105,6 @@ class HeldPorts:
 
 
 def first_ephemeral() -> int:
-    """Never so low that there is nothing beneath."""
+    """Return the first ephemeral port, or the default if there are too few ports below it."""
     first = int(RANGE.read_text().split()[0]) if RANGE.exists() else EPHEMERAL
     return first if first > LOWEST + 1000 else EPHEMERAL

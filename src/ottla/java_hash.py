@@ -1,4 +1,7 @@
-"""`String.hashCode()` of Java: by it Kafka's coordinators share out keys, and its sets hold what they hold in some order."""
+"""Java's `String.hashCode()`.
+
+Kafka maps groups to coordinators by it, and the order of Java's hash sets follows from it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ SIGN = 0x8000_0000
 
 
 def java_hash(text: str) -> int:
-    """The hash over UTF-16 units, as 32 bits without a sign."""
+    """Return the hash of the UTF-16 units as an unsigned 32-bit number."""
     value = 0
     units = text.encode("utf-16-be", "surrogatepass")
     for at in range(0, len(units), 2):
@@ -16,7 +19,7 @@ def java_hash(text: str) -> int:
 
 
 def positive_java_hash(text: str) -> int:
-    """Its absolute value, as Kafka's coordinators take it: 0 for the least int, which has no positive counterpart."""
+    """Return its absolute value as in Kafka's `Utils.abs`: 0 for the smallest int, which has no positive counterpart."""
     value = java_hash(text)
     if value == SIGN:
         return 0

@@ -1,4 +1,4 @@
-"""Names of a package that are loaded when they are first used (PEP 562), so that importing it costs little."""
+"""Names of a package that are imported on first use (PEP 562), so that importing the package is fast."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ottla.uncollected import uncollected
 
 
 def loader_of(package: str, home: Mapping[str, str]) -> Callable[[str], Any]:
-    """The package's `__getattr__`; `home` says in which module each name is defined. What was loaded stays in the package."""
+    """Return the package's `__getattr__`; `home` has the module of each name. An imported name becomes an attribute."""
 
     def load(name: str) -> Any:
         if name not in home:

@@ -1,4 +1,4 @@
-"""The log as text: one line for each event, whatever names are in its message; tracebacks below."""
+"""The text format of the log: one line per event, tracebacks below."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ ExcInfo: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | N
 
 
 class EscapingFormatter(logging.Formatter):
-    """A formatter that escapes what clients send, so that a name cannot forge lines of the log or command a terminal."""
+    """A formatter that escapes control characters.
+
+    A client's name can then neither forge log lines nor control a terminal.
+    """
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         record.message = escape_controls(record.message)
@@ -28,7 +31,10 @@ class EscapingFormatter(logging.Formatter):
 
 
 def escape_part(part: str) -> str:
-    """A part of a traceback. Frames begin with a space and may have several lines; of an exception's message one is made."""
+    """Escape a part of a traceback.
+
+    Frames start with a space and keep their lines; an exception's message becomes one line.
+    """
     if part[:1].isspace():
         return escape_controls_in_lines(part)
     return escape_controls(part.rstrip("\n")) + "\n"

@@ -1,4 +1,4 @@
-"""Addresses that only programs on this machine reach, and the Host headers by which an HTTP server there is addressed."""
+"""Loopback addresses, and the Host headers of an HTTP server on them."""
 
 from __future__ import annotations
 

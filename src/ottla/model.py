@@ -1,7 +1,4 @@
-"""The nouns every part of Ottla shares.
-
-Values only: nothing here does I/O or knows a clock.
-"""
+"""The basic types of Ottla. Values only: no I/O, no clock."""
 
 from __future__ import annotations
 
@@ -19,17 +16,17 @@ INT16_MAX = 2**15 - 1
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
 FOREVER = float("inf")
-"""Seconds of a wait that only something else will end; a moment that does not come."""
+"""An infinite timeout in seconds; a time that is never reached."""
 EARLIEST = -2
-"""ListOffsets timestamp that asks for the first offset."""
+"""ListOffsets timestamp that requests the first offset."""
 LATEST = -1
-"""ListOffsets timestamp that asks for the end offset."""
+"""ListOffsets timestamp that requests the end offset."""
 MAX_TIMESTAMP = -3
-"""ListOffsets timestamp that asks for the record with the largest timestamp (KIP-734)."""
+"""ListOffsets timestamp that requests the record with the largest timestamp (KIP-734)."""
 
 
 class TimestampType(IntEnum):
-    """Who set a record's timestamp."""
+    """The origin of a record's timestamp: the producer or the broker."""
 
     CREATE_TIME = 0
     LOG_APPEND_TIME = 1
@@ -56,24 +53,24 @@ class Node(NamedTuple):
 
 
 class PartitionInfo(NamedTuple):
-    """Who leads and who copies a partition."""
+    """The leader and the replicas of a partition."""
 
     topic: str
     partition: int
     leader: int
-    """Node id of the leader, -1 when there is none."""
+    """Node id of the leader, -1 without one."""
     leader_epoch: int
     replicas: tuple[int, ...]
     in_sync_replicas: tuple[int, ...]
 
 
 class RecordMetadata(NamedTuple):
-    """Where a produced record is."""
+    """The position of a produced record."""
 
     topic: str
     partition: int
     offset: int
-    """-1 when the producer did not wait for an answer (`acks=0`)."""
+    """-1 if the producer did not wait for a response (`acks=0`)."""
     timestamp: int
     """Milliseconds since the epoch."""
     serialized_key_size: int
@@ -83,7 +80,7 @@ class RecordMetadata(NamedTuple):
 
 
 class OffsetAndTimestamp(NamedTuple):
-    """An answer to "which record is the first at or after this time"."""
+    """The first record at or after a time."""
 
     offset: int
     timestamp: int
@@ -103,10 +100,10 @@ class HasFileno(Protocol):
 
 
 class FileSlice(Struct, frozen=True):
-    """Bytes that travel from a file to a socket without passing through Python.
+    """Bytes that are sent from a file to a socket without being read by Python.
 
-    Holding the file object keeps its descriptor open until the last slice is sent. A small piece that was written a
-    moment ago brings its bytes along, and is not read again.
+    The reference to the file object keeps its descriptor open until the last slice is sent. A small slice that was just
+    written contains its bytes, and is not read again.
     """
 
     file: HasFileno
@@ -120,9 +117,9 @@ class FileSlice(Struct, frozen=True):
 
 
 Part = Buffer | FileSlice
-"""A piece of a frame on its way out."""
+"""A part of a frame to send."""
 
 
 def size_of(parts: Sequence[Part]) -> int:
-    """Bytes that `parts` will take on the wire."""
+    """Return the size of `parts` in bytes on the wire."""
     return sum(map(len, parts))

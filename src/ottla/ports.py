@@ -1,4 +1,4 @@
-"""Which numbers a port can have."""
+"""Valid port numbers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ HIGHEST_PORT = 65_535
 
 
 def is_port(text: str) -> bool:
-    """Whether a text is a port's number; 0 is one where somebody listens."""
+    """Return true if a text is a port number, including 0."""
     digits = text.lstrip("0")
     return text.isascii() and text.isdecimal() and (not digits or (len(digits) <= 5 and int(digits) <= HIGHEST_PORT))

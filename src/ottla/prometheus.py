@@ -1,9 +1,9 @@
-"""What clients count, for Prometheus: a collector, to which a program hands its clients.
+"""The metrics of clients for Prometheus: a collector to which a program adds its clients.
 
-    REGISTRY.register(ClientCollector(producer, consumer))
+REGISTRY.register(ClientCollector(producer, consumer))
 
-Names are those of Java's JMX metrics with units in them, as a broker's are: `kafka_consumer_fetch_manager_records_lag`. Rates are left
-out, since Prometheus makes them of the totals. Needs the extra `metrics`; no other part loads this.
+Names are those of Java's JMX metrics with units, as in a broker's metrics: `kafka_consumer_fetch_manager_records_lag`.
+Rates are omitted, since Prometheus computes them from totals. Needs the extra `metrics`; no other module imports this.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Measured(Protocol):
 
 
 class ClientCollector:
-    """Asks its clients whenever Prometheus asks; one that its program has dropped is told of no more."""
+    """Collects the metrics of its clients for each scrape; a garbage-collected client is removed."""
 
     def __init__(self, *clients: Measured) -> None:
         self._clients: list[weakref.ref[Measured]] = []
@@ -39,39 +39,39 @@ class ClientCollector:
             self.add(client)
 
     def add(self, client: Measured) -> None:
-        """One more."""
+        """Add a client."""
         self._clients.append(weakref.ref(client))
 
     def collect(self) -> Iterator[Metric]:
-        """As prometheus-client asks for it."""
+        """Yield the metrics, as prometheus-client requires."""
         self._clients = [each for each in self._clients if each() is not None]
         there = [client for each in self._clients if (client := each()) is not None]
-        for (group, name), samples in sorted(by_name(client.metrics() for client in there).items()):
-            yield family(group, name, samples)
+        for (group, name), samples in sorted(group_by_name(client.metrics() for client in there).items()):
+            yield make_family(group, name, samples)
 
     def describe(self) -> list[Metric]:
-        """Nothing beforehand: it depends on the clients."""
+        """Return nothing: the metrics depend on the clients."""
         return []
 
 
-def by_name(told: Iterable[ClientMetrics]) -> Samples:
-    """All values of all clients that are shown."""
+def group_by_name(all_metrics: Iterable[ClientMetrics]) -> Samples:
+    """Return all exported values of all clients."""
     samples: Samples = {}
-    for metrics in told:
+    for metrics in all_metrics:
         for each, value in metrics.items():
-            if is_shown(each):
+            if is_exported(each):
                 samples.setdefault((each.group, each.name), []).append((each, value))
     return samples
 
 
-def is_shown(each: MetricName) -> bool:
-    """Not rates, and what is there by topic not once more in all."""
+def is_exported(each: MetricName) -> bool:
+    """Return true unless it is a rate, or the total of a metric that is also exported by topic."""
     of_all = each.name in CONSUMED and len(each.tags) == 1
     return not of_all and not each.name.endswith("-rate") and "-rate-per-" not in each.name
 
 
-def family(group: str, name: str, samples: list[tuple[MetricName, float]]) -> Metric:
-    """One metric with all its values, in the library's words."""
+def make_family(group: str, name: str, samples: list[tuple[MetricName, float]]) -> Metric:
+    """Return one metric with all its values as an object of the library."""
     about = description_of(group, name)
     labels = [tag.replace("-", "_") for tag, _ in samples[0][0].tags]
     kind: Any = CounterMetricFamily if about.kind == COUNTER else GaugeMetricFamily
@@ -83,7 +83,7 @@ def family(group: str, name: str, samples: list[tuple[MetricName, float]]) -> Me
 
 
 def prometheus_name(group: str, name: str) -> str:
-    """Without the `_total` of a counter, which the library adds."""
+    """Return the name without the `_total` of a counter, which the library adds."""
     unit = {NS: "seconds", MS: "seconds", SECONDS: "seconds", BYTES: "bytes"}.get(description_of(group, name).unit, "")
     base = name.removesuffix("-total").removesuffix("-ns")
     if unit and unit not in base:

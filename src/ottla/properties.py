@@ -23,7 +23,7 @@ LETTERS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 class Property(NamedTuple):
-    """One setting and the line on which it begins, from 1."""
+    """One setting and its first line, from 1."""
 
     line: int
     key: str
@@ -31,12 +31,12 @@ class Property(NamedTuple):
 
 
 def read_properties(text: str) -> list[Property]:
-    """The settings in `text`, in order; ConfigError names the line that cannot be read."""
+    """Return the settings in `text`, in order; raise ConfigError with the line that cannot be read."""
     return [read_property(line, content) for line, content in logical_lines(text)]
 
 
 def property_line(key: str, value: str) -> str:
-    """A setting as a line that is read as the same again; blanks around a value are never part of it."""
+    """Return a setting as a line that is parsed to the same value; spaces around a value are not preserved."""
     escaped = (
         value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t").replace("\f", "\\f")
     )
@@ -44,7 +44,7 @@ def property_line(key: str, value: str) -> str:
 
 
 def logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines without blanks before them, comments and continuations; each with its number."""
+    """Yield logical lines with their numbers: comments removed, continuations joined."""
     number, content = 0, ""
     for current, line in enumerate(re.split(r"\r\n|\r|\n", text), 1):
         line = line.lstrip(BLANK)
@@ -53,7 +53,7 @@ def logical_lines(text: str) -> Iterator[tuple[int, str]]:
                 continue
             number = current
         content += line
-        if goes_on(content):
+        if is_continued(content):
             content = content[:-1]
         else:
             yield number, content
@@ -62,23 +62,23 @@ def logical_lines(text: str) -> Iterator[tuple[int, str]]:
         yield number, content
 
 
-def goes_on(line: str) -> bool:
-    """Whether a line ends in a backslash that is not itself escaped."""
+def is_continued(line: str) -> bool:
+    """Return true if a line ends with a backslash that is not escaped."""
     return (len(line) - len(line.rstrip("\\"))) % 2 == 1
 
 
 def read_property(number: int, content: str) -> Property:
-    """Key and value of a logical line; the first `=`, `:` or blank that is not escaped stands between them."""
+    """Return key and value of a logical line, which are separated by the first unescaped `=`, `:` or blank."""
     matched = KEY.match(content)
-    assert matched is not None  # it matches nothing at all, too
+    assert matched is not None  # the pattern also matches an empty key
     between = BETWEEN.match(content, matched.end())
     assert between is not None
-    value = unescaped(number, content[between.end() :])
-    return Property(number, unescaped(number, matched.group()), value.strip())
+    value = unescape_text(number, content[between.end() :])
+    return Property(number, unescape_text(number, matched.group()), value.strip())
 
 
-def unescaped(number: int, text: str) -> str:
-    """The text that is meant."""
+def unescape_text(number: int, text: str) -> str:
+    """Replace escape sequences."""
 
     def meant(found: re.Match[str]) -> str:
         if found[1]:

@@ -1,8 +1,8 @@
-"""What a table of settings is made of: `@settings` above a class with a field for each.
+"""The class decorator `@settings` for a class with one field per setting.
 
-It is made by keywords and then stays as it is, like a frozen dataclass. What `dataclass` would write and compile for each is as
-long as its fields are many, and a broker's hundred and fifty took a thirtieth of its start; so all tables share one of each
-method, which looks at the fields when it is called.
+ Instances are immutable and have only keyword arguments, like a frozen dataclass. `dataclass` generates and compiles
+methods in proportion to the number of fields, which took a thirtieth of a broker's start with its hundred and fifty
+settings. Here all classes share the same methods, which use the fields at runtime.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ V = TypeVar("V")
 
 
 class Beside(NamedTuple):
-    """What is in a table and is no setting: each has its own, it is neither compared nor shown."""
+    """A field that is not a setting: each instance has its own value, which is neither compared nor shown."""
 
     make: Callable[[], Any]
 
 
 class Shape(NamedTuple):
-    """What the shared methods need to know of a table."""
+    """The fields of a settings class."""
 
     defaults: dict[str, Any]
-    """Of those settings that nobody has to say."""
+    """Default values of optional settings."""
     settings: tuple[str, ...]
-    """All of them, in the order of their declaration."""
+    """All settings in the order of declaration."""
     beside: dict[str, Callable[[], Any]]
 
 
 def beside(*, default_factory: Callable[[], V]) -> V:
-    """Declare a field that is no setting, which `default_factory` makes where nobody says it."""
+    """Declare a field that is not a setting; `default_factory` creates its value if none is given."""
     return cast(V, Beside(default_factory))
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(beside,))
 def settings(cls: type[C]) -> type[C]:
-    """Declare a table of settings; one that is read by `read_settings`."""
+    """Declare a settings class, to be read by `read_settings`."""
     for name, common in COMMON.items():
         if name not in vars(cls):
             setattr(cls, name, common)
@@ -46,7 +46,7 @@ def settings(cls: type[C]) -> type[C]:
 
 
 def changed(table: C, **said: Any) -> C:
-    """A copy with these fields as given, checked as a new one is."""
+    """Return a copy with changed fields, checked as a new instance."""
     shape = shape_of(type(table))
     before = {name: getattr(table, name) for name in (*shape.settings, *shape.beside)}
     return type(table)(**before | said)
@@ -58,7 +58,7 @@ def shape_of(cls: type[Any]) -> Shape:
 
 @cache
 def looked_at(cls: Hashable) -> Shape:
-    """The bases' fields come first, as in a dataclass."""
+    """Return the fields; those of base classes first, as in a dataclass."""
     found: dict[str, Any] = {}
     for part in reversed(cast(type, cls).__mro__):
         found |= {name: vars(part).get(name, needed) for name in vars(part).get("__annotations__", ())}
@@ -72,11 +72,11 @@ def looked_at(cls: Hashable) -> Shape:
 
 
 def needed() -> None:
-    """Stands where a default would."""
+    """Mark a setting without a default."""
 
 
 def fill(self: Any, **said: Any) -> None:
-    """The fields as said, or by default; TypeError for one that is unknown or missing."""
+    """Set the fields from arguments and defaults; raise TypeError for an unknown or a missing one."""
     shape = shape_of(type(self))
     if unknown := said.keys() - shape.settings - shape.beside.keys():
         raise TypeError(f"{type(self).__name__} has no {', '.join(sorted(unknown))}")
@@ -89,11 +89,11 @@ def fill(self: Any, **said: Any) -> None:
 
 
 def refuse(self: Any, name: str, value: object = None) -> None:
-    raise AttributeError(f"{type(self).__name__}.{name} stays as it is; make another with changed()")
+    raise AttributeError(f"{type(self).__name__}.{name} is immutable: create a copy with changed()")
 
 
 def is_same(self: Any, other: object) -> bool:
-    """Of one class, with the same in each setting."""
+    """Return true for an instance of the same class with equal settings."""
     return NotImplemented if type(other) is not type(self) else values_of(self) == values_of(other)
 
 
@@ -106,7 +106,7 @@ def values_of(table: Any) -> tuple[Any, ...]:
 
 
 def shown(self: Any) -> str:
-    """As a call that makes it."""
+    """Return the expression that creates it."""
     said = zip(shape_of(type(self)).settings, values_of(self), strict=True)
     return f"{type(self).__qualname__}({', '.join(f'{name}={value!r}' for name, value in said)})"
 

@@ -6,16 +6,16 @@ cimport ottla.native_clock as machine
 @cython.final
 cdef class Trace:
     cdef object _stream, _ring
-    cdef readonly long long told
+    cdef readonly long long recorded_count
     cdef long long _taken
 
-    cpdef add(self, tuple told)
+    cpdef add(self, tuple recorded)
 
 @cython.final
 cdef class EventStream:
-    cdef readonly bint active, rare_are_heard
+    cdef readonly bint active, has_rare_listener
     cdef object _clock, _lock
-    cdef tuple _traces, _hearers
+    cdef tuple _traces, _listeners
 
-    @cython.locals(trace=Trace, told=tuple)
-    cpdef tell_facts(self, str kind, tuple facts)
+    @cython.locals(trace=Trace, recorded=tuple)
+    cpdef publish_facts(self, str kind, tuple facts)

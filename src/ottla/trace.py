@@ -1,8 +1,8 @@
-"""What happens, as it happens: typed events in bounded rings, for whoever listens.
+"""Events of clients and brokers in bounded ring buffers, for tracing.
 
-Any thread may tell and any may read. While nobody listens, a source pays for a truth test where it would build an event;
-while somebody does, for a tuple of facts: the event is built of them when it is read. Where these are numbers and texts alone the
-garbage collector lets them be, which is more than half of what thousands of events a second cost.
+ Any thread may emit and read events. Without a trace a source pays only for a test of `active`; with one, for a tuple
+of facts: the event object is created when it is read. If the facts are only numbers and text, the garbage collector
+does not track the tuple, which saves more than half of the cost of thousands of events per second.
 """
 
 from __future__ import annotations
@@ -21,40 +21,41 @@ CAPACITY = 10_000
 
 
 class Moment(NamedTuple):
-    """An event and when it was."""
+    """An event and its time."""
 
     at_ms: int
     """Milliseconds since the epoch."""
     event: Any
-    """Its text is for people."""
+    """`str(event)` is its text for people."""
 
 
-Told = tuple[int, str, tuple[Any, ...]]
-"""When, of which kind, and of what its event is made."""
+RecordedEvent = tuple[int, str, tuple[Any, ...]]
+"""The time in ms, the kind, and the facts of the event."""
 MAKERS: dict[str, Callable[..., Any]] = {}
-"""What makes an event, by its kind."""
+"""The functions that create events, by kind."""
 ITSELF = ""
-"""In place of a kind: the event is built already, and the only fact."""
+"""In place of a kind: the event object exists already, and is the only fact."""
 
 
 def maker(kind: type[Any], make: Callable[..., Any] | None = None) -> str:
-    """The name by which rings know events of that kind, which are built of facts by `make`, or by the kind itself.
+    """Register a kind of event, which is created from facts by `make`, or by the class itself; return its name.
 
-    It is in each tuple, where a function would have the collector walk through all of them; and it goes to whoever looks from another process.
+     The name is stored in each tuple, since a function would make the garbage collector track it; it is also sent to
+    readers in other processes.
     """
     MAKERS[kind.__name__] = make or kind
     return kind.__name__
 
 
-def moment_of(told: Told) -> Moment:
-    at_ms, kind, facts = told
+def moment_of(recorded: RecordedEvent) -> Moment:
+    at_ms, kind, facts = recorded
     return Moment(at_ms, facts[0] if kind == ITSELF else MAKERS[kind](*facts))
 
 
 class Trace:
-    """The latest events of one source, from the moment it was made; when it is full the oldest go.
+    """The latest events of one source since the creation of the trace; when it is full, the oldest are dropped.
 
-    Close it, or use it in a `with` statement: an open one costs something with each event.
+    Close it, or use it in a `with` statement: an open trace makes each event more expensive.
     """
 
     def __init__(self, stream: EventStream, capacity: int) -> None:
@@ -63,9 +64,9 @@ class Trace:
         if capacity < 1:
             raise ValueError(f"capacity = {capacity}: must be at least 1, the number of events to keep")
         self._stream = stream
-        self._ring: deque[Told] = deque(maxlen=capacity)
-        self.told = 0
-        """How many events there were in all."""
+        self._ring: deque[RecordedEvent] = deque(maxlen=capacity)
+        self.recorded_count = 0
+        """The total number of events."""
         self._taken = 0
 
     def __iter__(self) -> Iterator[Moment]:
@@ -75,20 +76,20 @@ class Trace:
         return len(self._ring)
 
     def events(self) -> list[Moment]:
-        """What is there, the oldest first; it stays there."""
+        """Return the stored events, the oldest first, and keep them."""
         while True:
             try:
-                return [moment_of(told) for told in list(self._ring)]
+                return [moment_of(recorded) for recorded in list(self._ring)]
             except RuntimeError:  # it grew while it was copied
                 continue
 
     def take(self) -> list[Moment]:
-        """What is there, the oldest first; it is there no longer."""
-        return [moment_of(told) for told in self.take_told()]
+        """Return the stored events, the oldest first, and remove them."""
+        return [moment_of(recorded) for recorded in self.take_recorded()]
 
-    def take_told(self) -> list[Told]:
-        """The same as it was told, nothing built of it."""
-        taken: list[Told] = []
+    def take_recorded(self) -> list[RecordedEvent]:
+        """Remove and return the stored facts without creating events."""
+        taken: list[RecordedEvent] = []
         with suppress(IndexError):  # another thread may take too
             for _ in range(len(self._ring)):
                 taken.append(self._ring.popleft())  # noqa: PERF401  a generator would cost as much again
@@ -97,16 +98,16 @@ class Trace:
 
     @property
     def dropped(self) -> int:
-        """How many went unseen because newer ones needed the room."""
-        return max(0, self.told - self._taken - len(self._ring))
+        """The number of unread events that were dropped."""
+        return max(0, self.recorded_count - self._taken - len(self._ring))
 
-    def add(self, told: Told) -> None:
-        """One more; the stream's business."""
-        self.told += 1
-        self._ring.append(told)
+    def add(self, recorded: RecordedEvent) -> None:
+        """Add an event; called by the stream."""
+        self.recorded_count += 1
+        self._ring.append(recorded)
 
     def close(self) -> None:
-        """Listen no longer; what is there stays readable. May be called again."""
+        """Stop recording; stored events stay readable. May be called again."""
         self._stream.unsubscribe(self)
 
     def __enter__(self) -> Self:
@@ -119,54 +120,54 @@ class Trace:
 
 
 class EventStream:
-    """Where a source tells its events."""
+    """The events of one source, distributed to its traces and listeners."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self.active = False
-        """Whether anybody listens: look before building an event that is frequent."""
-        self.rare_are_heard = False
-        """Whether anybody does to what is rare at least."""
+        """True if a trace is open: test it before emitting a frequent event."""
+        self.has_rare_listener = False
+        """True if a trace is open or a listener for rare events is registered."""
         self._clock = None if isinstance(clock, SystemClock) else clock
-        """None is the machine's, which is read in C where this is compiled."""
+        """None for the system clock, which compiled code reads in C."""
         self._lock = threading.Lock()
         self._traces: tuple[Trace, ...] = ()
-        self._hearers: tuple[Callable[[Any], None], ...] = ()
+        self._listeners: tuple[Callable[[Any], None], ...] = ()
 
-    def tell(self, event: Any) -> None:
-        self.tell_of(ITSELF, event)
-        for hear in self._hearers:
-            hear(event)
+    def publish(self, event: Any) -> None:
+        self.publish_kind(ITSELF, event)
+        for listener in self._listeners:
+            listener(event)
 
-    def tell_of(self, kind: str, *facts: Any) -> None:
-        """Tell the event that a `maker` makes of these facts, for what is frequent: it is built once somebody reads it.
+    def publish_kind(self, kind: str, *facts: Any) -> None:
+        """Emit an event by its `maker` and facts, for frequent events: the object is created only when it is read.
 
-        The facts have to stay what they are, and had better be numbers and texts: they are kept for as long as the event.
+        The facts must not change, and should be numbers and text: they are stored as long as the event.
         """
-        self.tell_facts(kind, facts)
+        self.publish_facts(kind, facts)
 
-    def tell_facts(self, kind: str, facts: tuple[Any, ...]) -> None:
-        """The same, as compiled code calls it."""
+    def publish_facts(self, kind: str, facts: tuple[Any, ...]) -> None:
+        """Emit as `publish_kind` does; called by compiled code."""
         at_ms = machine.wall_ms() if self._clock is None else self._clock.wall_ms()
-        told = (at_ms, kind, facts)
+        recorded = (at_ms, kind, facts)
         for trace in self._traces:
-            trace.add(told)
+            trace.add(recorded)
 
-    def hear_what_is_rare(self, hear: Callable[[Any], None]) -> None:
-        """Have `hear` called with each event that is not told by `tell_of`, on the thread that tells."""
+    def add_rare_listener(self, listener: Callable[[Any], None]) -> None:
+        """Register a listener for events that are not emitted by `publish_kind`; it runs in the emitting thread."""
         with self._lock:
-            self._hearers = (*self._hearers, hear)
-            self.rare_are_heard = True
+            self._listeners = (*self._listeners, listener)
+            self.has_rare_listener = True
 
     def trace(self, capacity: int = CAPACITY) -> Trace:
         trace = Trace(self, capacity)
         with self._lock:
             self._traces = (*self._traces, trace)
-            self.active = self.rare_are_heard = True
+            self.active = self.has_rare_listener = True
         return trace
 
     def unsubscribe(self, trace: Trace) -> None:
-        """Tell one listener no more."""
+        """Remove a trace."""
         with self._lock:
             self._traces = tuple(each for each in self._traces if each is not trace)
             self.active = bool(self._traces)
-            self.rare_are_heard = self.active or bool(self._hearers)
+            self.has_rare_listener = self.active or bool(self._listeners)

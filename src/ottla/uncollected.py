@@ -1,7 +1,7 @@
-"""Loading without the garbage collector.
+"""Imports without the garbage collector.
 
-Modules are made of thousands of objects that stay. While they come into being, the collector looks through them a hundred times and finds nothing: an
-eighth of the time that a broker takes to load, and more in a program that holds much already.
+Modules consist of thousands of objects that are never freed. While they are created, the collector scans them a hundred
+times without result: an eighth of a broker's import time, and more in a program with many objects.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Until the end of the block nothing is collected; afterwards all is as before."""
+    """Disable the garbage collector in the block, and restore its state afterwards."""
     before = gc.isenabled()
     gc.disable()
     try:

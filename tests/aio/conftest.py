@@ -1,4 +1,4 @@
-"""What the tests of groups have, and a way to run a story in an event loop."""
+"""Fixtures for groups, and a helper to run a story in an event loop."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Members = Callable[..., Consumer]
 
 
 def play(story: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a story in an event loop of its own, for so long at most."""
+    """Run a coroutine in a new event loop, with a time limit."""
 
     async def timed() -> T:
         async with asyncio.timeout(PATIENCE):
@@ -33,7 +33,7 @@ def play(story: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 @pytest.fixture
 def member(group_broker: Broker, group_id: str) -> Members:
-    """Makes members of one group, quick ones; whoever asks for one closes it."""
+    """Creates fast members of one group; the caller closes them."""
 
     def make(**settings: Any) -> Consumer:
         quick = {
@@ -50,7 +50,7 @@ def member(group_broker: Broker, group_id: str) -> Members:
 
 
 async def until(condition: Callable[[], object], *doing: Callable[[], Awaitable[Any]]) -> None:
-    """Do these in turn until it is so."""
+    """Await these in turn until the condition holds."""
     while not condition():
         for each in doing:
             await each()
@@ -58,7 +58,7 @@ async def until(condition: Callable[[], object], *doing: Callable[[], Awaitable[
 
 
 async def poll_count(consumer: Consumer, count: int) -> list[Any]:
-    """Poll until so many records have come."""
+    """Poll until this number of records was returned."""
     records: list[Any] = []
     while len(records) < count:
         records += await consumer.poll(0.1)

@@ -26,7 +26,7 @@ def test_it_has_every_method_of_the_blocking_one_with_its_text() -> None:
         assert inspect.getdoc(getattr(Admin, name)) == inspect.getdoc(getattr(ottla.Admin, name)), name
 
 
-def test_what_is_asked_is_awaited_while_other_tasks_run(group_broker: Broker, group_id: str) -> None:
+def test_other_tasks_run_while_a_request_is_awaited(group_broker: Broker, group_id: str) -> None:
     async def story() -> None:
         async with Admin(group_broker.client_settings()) as admin:
             await admin.create_topics([NewTopic(group_id, num_partitions=2)])
@@ -40,7 +40,7 @@ def test_what_is_asked_is_awaited_while_other_tasks_run(group_broker: Broker, gr
     play(story)
 
 
-def test_a_call_that_nobody_answers_holds_nothing_up_and_ends_with_the_client() -> None:
+def test_an_unanswered_call_blocks_no_other_and_ends_when_the_client_closes() -> None:
     async def story() -> None:
         with socket.create_server(("127.0.0.1", 0)) as silent:
             admin = Admin(bootstrap_servers=f"127.0.0.1:{silent.getsockname()[1]}")

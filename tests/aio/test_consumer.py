@@ -1,4 +1,4 @@
-"""The consumer of asyncio: what it returns, and what becomes of a task that is cancelled in it."""
+"""The asyncio consumer: its results, and cancelled tasks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_records_come_one_by_one_in_a_loop(member: Members, shared_topic: str, g
     assert sorted(play(story)) == list(range(40))
 
 
-def test_a_loop_that_is_left_commits_what_it_has_had_and_the_next_poll_goes_on(
+def test_leaving_a_loop_commits_the_yielded_records_and_the_next_poll_continues(
     member: Members, shared_topic: str, group_producer: Producer
 ) -> None:
     fill_topic(group_producer, shared_topic, 10, partitions=1)
@@ -101,7 +101,7 @@ def test_a_table_comes_with_every_column(member: Members, shared_topic: str, gro
     assert play(story).to_pydict() == {"offset": [0, 1, 2, 3, 4], "value": [b"0", b"1", b"2", b"3", b"4"]}
 
 
-def test_questions_are_answered(member: Members, shared_topic: str, group_producer: Producer) -> None:
+def test_lookups_return_their_results(member: Members, shared_topic: str, group_producer: Producer) -> None:
     fill_topic(group_producer, shared_topic, 8)
     tps = partitions(shared_topic)
 
@@ -120,7 +120,7 @@ def test_questions_are_answered(member: Members, shared_topic: str, group_produc
     play(story)
 
 
-def test_polls_that_are_cancelled_at_any_moment_lose_no_record(
+def test_polls_cancelled_at_any_time_lose_no_record(
     member: Members, shared_topic: str, group_producer: Producer
 ) -> None:
     fill_topic(group_producer, shared_topic, 600, partitions=1)
@@ -166,7 +166,7 @@ def test_a_member_that_is_cancelled_while_it_joins_joins_with_its_next_poll(memb
     play(story)
 
 
-def test_a_commit_that_is_cancelled_leaves_the_next_one_alone(
+def test_a_cancelled_commit_does_not_affect_the_next_one(
     member: Members, shared_topic: str, group_producer: Producer
 ) -> None:
     fill_topic(group_producer, shared_topic, 4, partitions=1)
@@ -187,7 +187,7 @@ def test_a_commit_that_is_cancelled_leaves_the_next_one_alone(
     play(story)
 
 
-def test_a_close_that_is_cancelled_goes_on_and_leaves_the_group(member: Members, shared_topic: str) -> None:
+def test_a_cancelled_close_continues_and_leaves_the_group(member: Members, shared_topic: str) -> None:
     async def story() -> None:
         leaving, staying = member(), member()
         for consumer in (leaving, staying):
@@ -228,7 +228,7 @@ def test_the_end_of_the_loop_leaves_the_group_though_the_task_is_cancelled(membe
     play(cut_short)
 
 
-def test_a_coroutine_of_the_listener_outlives_a_cancelled_poll_and_may_commit(
+def test_a_listener_coroutine_continues_after_a_cancelled_poll_and_may_commit(
     member: Members, shared_topic: str, group_producer: Producer
 ) -> None:
     fill_topic(group_producer, shared_topic, 8)
@@ -255,7 +255,7 @@ def test_a_coroutine_of_the_listener_outlives_a_cancelled_poll_and_may_commit(
     play(story)
 
 
-def test_what_a_coroutine_of_the_listener_raises_is_raised_by_poll(member: Members, shared_topic: str) -> None:
+def test_an_exception_of_a_listener_coroutine_is_raised_by_poll(member: Members, shared_topic: str) -> None:
     async def story() -> None:
         async def assigned(_: object) -> None:
             await asyncio.sleep(0)
@@ -270,7 +270,7 @@ def test_what_a_coroutine_of_the_listener_raises_is_raised_by_poll(member: Membe
     play(story)
 
 
-def test_partitions_are_given_up_when_the_coroutine_has_ended(member: Members, shared_topic: str) -> None:
+def test_partitions_are_revoked_after_the_listener_coroutine_has_ended(member: Members, shared_topic: str) -> None:
     async def story() -> None:
         first, second = member(enable_auto_commit=False), member()
         ended = []
@@ -380,7 +380,7 @@ def test_an_empty_subscription_is_refused(member: Members) -> None:
     play(story)
 
 
-def test_unsubscribe_gives_everything_up(member: Members, shared_topic: str) -> None:
+def test_unsubscribe_revokes_all_partitions(member: Members, shared_topic: str) -> None:
     async def story() -> None:
         async with member() as consumer:
             consumer.subscribe([shared_topic])
@@ -393,7 +393,7 @@ def test_unsubscribe_gives_everything_up(member: Members, shared_topic: str) -> 
     play(story)
 
 
-def test_a_coroutine_that_hears_of_what_goes_is_waited_for_with_the_newer_protocol_too(
+def test_a_listener_coroutine_is_awaited_with_the_consumer_protocol_too(
     group_broker: Broker, group_id: str, shared_topic: str, group_producer: Producer
 ) -> None:
     fill_topic(group_producer, shared_topic, 40)

@@ -47,7 +47,7 @@ def halves(servers: str, new_topic: NewTopicName) -> str:
 
 
 def remembering() -> tuple[list[bytes], Callable[[ConsumerRecord], bytes]]:
-    """What a function has seen, and the function, which returns what it sees."""
+    """A function that records its arguments and returns them."""
     seen: list[bytes] = []
 
     def noted(record: ConsumerRecord) -> bytes:
@@ -67,7 +67,7 @@ async def made(
     make: type[Producer] = Producer,
     **how: Any,
 ) -> AsyncIterator[Processor]:
-    """A processor that nobody runs yet, and its clients."""
+    """A processor that is not started yet, and its clients."""
     transactional_id = fresh_name() if how.get("exactly_once", True) else None
     reads: dict[str, Any] = {
         "group_id": source,
@@ -85,7 +85,7 @@ async def made(
 
 
 async def until(condition: Callable[[], object], task: asyncio.Task[None]) -> None:
-    """Until it is so, or the task has ended, which it should not; to look may block, and does so elsewhere."""
+    """Wait until the condition holds; the task must not end before. The condition may block and runs in a thread."""
     while not await asyncio.to_thread(condition):
         if task.done():
             task.result()
@@ -171,12 +171,12 @@ def test_a_task_that_is_cancelled_aborts_what_is_under_way(servers: str, source:
 
 
 @pytest.mark.parametrize("moment", range(4))
-def test_whenever_it_is_cancelled_nothing_is_lost_or_twice(group_broker: ottla.Broker, moment: int) -> None:
+def test_a_cancellation_at_any_time_loses_and_repeats_nothing(group_broker: ottla.Broker, moment: int) -> None:
     servers, source, target = group_broker.bootstrap_servers, fresh_name(), fresh_name()
     with ottla.Admin(bootstrap_servers=servers) as admin:
         admin.create_topics([ottla.NewTopic(source, 1), ottla.NewTopic(target, 1)])
     filled(servers, source, [str(number) for number in range(40)])
-    # Who is cancelled while it joins may be missed no earlier than that.
+    # A member cancelled while it joins is removed after this time at the earliest.
     how: dict[str, Any] = {"to": target, "session_timeout_ms": 1000}
 
     async def story() -> None:
@@ -196,7 +196,7 @@ def test_whenever_it_is_cancelled_nothing_is_lost_or_twice(group_broker: ottla.B
     assert values_of(servers, target) == [b"%d" % number for number in range(40)]
 
 
-def test_what_a_coroutine_raises_becomes_a_dead_letter(
+def test_an_exception_of_a_coroutine_becomes_a_dead_letter(
     servers: str, source: str, target: str, new_topic: NewTopicName
 ) -> None:
     letters = new_topic()
@@ -217,7 +217,9 @@ def test_what_a_coroutine_raises_becomes_a_dead_letter(
     assert (values_of(servers, target), values_of(servers, letters)) == ([b"1"], [b"none"])
 
 
-def test_what_one_has_read_counts_before_another_takes_its_partitions(servers: str, halves: str, target: str) -> None:
+def test_records_of_a_processor_are_committed_before_its_partitions_move(
+    servers: str, halves: str, target: str
+) -> None:
     seen, noted = remembering()
 
     async def story() -> None:
@@ -237,7 +239,7 @@ def test_what_one_has_read_counts_before_another_takes_its_partitions(servers: s
 
 
 class Held(Producer):
-    """One whose commits begin, and go no further until they may."""
+    """A processor with commits that start and then wait for permission."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -251,10 +253,10 @@ class Held(Producer):
         await super().commit_transaction(timeout)
 
 
-def test_what_is_due_while_a_rebalance_has_it_committed_is_committed_once(
+def test_a_commit_due_during_a_rebalance_is_made_once(
     servers: str, halves: str, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A coroutine of the listener outlives the poll it began in: the processor is not to commit beside it."""
+    """A listener's coroutine outlives the poll that started it: the processor must not commit concurrently."""
     clock, (seen, noted) = ManualClock(), remembering()
     monkeypatch.setattr(processor_face, "time", SimpleNamespace(monotonic=clock.monotonic))
 

@@ -1,4 +1,4 @@
-"""The producer of asyncio: what is sent, what waits, and what becomes of a task that is cancelled in it."""
+"""The asyncio producer: sending, waiting, and cancelled tasks."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Producers = Callable[..., Producer]
 
 @pytest.fixture
 def producer(group_broker: Broker) -> Producers:
-    """Makes producers; whoever asks for one closes it."""
+    """Creates producers; the caller closes them."""
     return lambda **settings: Producer(bootstrap_servers=group_broker.bootstrap_servers, **settings)
 
 
 def read(broker: Broker, topic: str, count: int, **settings: Any) -> list[bytes]:
-    """The values of a topic's first records."""
+    """Return the values of a topic's first records."""
     servers, seen = broker.bootstrap_servers, list[bytes]()
     with Consumer(bootstrap_servers=servers, auto_offset_reset="earliest", **settings) as consumer:
         consumer.assign(partitions(topic))
@@ -35,7 +35,7 @@ def read(broker: Broker, topic: str, count: int, **settings: Any) -> list[bytes]
     return seen
 
 
-def test_a_record_is_sent_and_its_future_tells_where_it_is(
+def test_a_record_is_sent_and_its_future_returns_the_metadata(
     producer: Producers, group_broker: Broker, shared_topic: str
 ) -> None:
     async def story() -> Any:
@@ -46,7 +46,7 @@ def test_a_record_is_sent_and_its_future_tells_where_it_is(
     assert read(group_broker, shared_topic, 1) == [b"v"]
 
 
-def test_it_works_without_a_thread(producer: Producers, shared_topic: str) -> None:
+def test_the_asyncio_producer_starts_no_thread(producer: Producers, shared_topic: str) -> None:
     async def story() -> None:
         before = set(threading.enumerate())
         async with producer() as sender:
@@ -113,7 +113,7 @@ def test_a_topic_that_does_not_appear_and_a_broker_that_is_not_there_are_errors(
     async def story() -> None:
         async with producer(max_block_ms=2_000) as sender:
             await sender.send(shared_topic, b"v", partition=0)  # from here on the topic is known
-            with pytest.raises(KafkaTimeoutError, match="partitions 0 to 3, and 9 did not appear"):
+            with pytest.raises(KafkaTimeoutError, match="partitions 0 to 3, and 9 was not created"):
                 await sender.send(shared_topic, b"v", partition=9)
         async with Producer(bootstrap_servers="127.0.0.1:1", max_block_ms=100) as sender:
             with pytest.raises(NoBrokersAvailableError, match="within 100 ms"):
@@ -122,15 +122,15 @@ def test_a_topic_that_does_not_appear_and_a_broker_that_is_not_there_are_errors(
     play(story)
 
 
-def test_waiting_for_a_broker_costs_next_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_for_a_broker_uses_little_cpu_time(monkeypatch: pytest.MonkeyPatch) -> None:
     turns: list[float] = []
-    work = LoopSender._work
+    work = LoopSender._run_work
 
     def counted(self: LoopSender) -> float:
         turns.append(work(self))
         return turns[-1]
 
-    monkeypatch.setattr(LoopSender, "_work", counted)
+    monkeypatch.setattr(LoopSender, "_run_work", counted)
 
     async def story() -> None:
         async with Producer(bootstrap_servers="127.0.0.1:1", max_block_ms=300) as sender:
@@ -141,7 +141,7 @@ def test_waiting_for_a_broker_costs_next_to_nothing(monkeypatch: pytest.MonkeyPa
     assert len(turns) < 100
 
 
-def test_a_send_that_is_cancelled_leaves_the_others_alone(
+def test_a_cancelled_send_does_not_affect_the_others(
     producer: Producers, group_broker: Broker, shared_topic: str
 ) -> None:
     async def story() -> int:
@@ -163,7 +163,7 @@ def test_a_send_that_is_cancelled_leaves_the_others_alone(
     assert [int(v) for v in values[:-1]] == sorted({int(v) for v in values[:-1]})
 
 
-def test_a_close_that_is_cancelled_goes_on(producer: Producers, group_broker: Broker, shared_topic: str) -> None:
+def test_a_cancelled_close_continues(producer: Producers, group_broker: Broker, shared_topic: str) -> None:
     async def story() -> None:
         sender = producer(linger_ms=60_000, delivery_timeout_ms=120_000)
         await sender.send(shared_topic, b"v")
@@ -252,7 +252,7 @@ def test_a_task_that_is_cancelled_in_a_transaction_aborts_it(
     assert read(group_broker, shared_topic, 1, isolation_level="read_committed") == [b"committed"]
 
 
-def test_a_block_after_one_that_was_cancelled_in_its_commit_works(
+def test_a_transaction_after_a_cancelled_commit_succeeds(
     producer: Producers, group_broker: Broker, shared_topic: str, group_id: str
 ) -> None:
     async def story() -> None:
@@ -287,7 +287,7 @@ def test_a_block_after_one_that_was_cancelled_in_its_commit_works(
     assert read(group_broker, shared_topic, 6, isolation_level="read_committed") == expected
 
 
-def test_offsets_of_a_group_travel_with_a_transaction(
+def test_offsets_of_a_group_are_committed_in_a_transaction(
     producer: Producers, member: Members, shared_topic: str, group_id: str
 ) -> None:
     tp = TopicPartition(shared_topic, 0)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ottla.broker.controllers.formatting import format_without_voters
+from ottla.broker.controller.formatting import format_without_voters
 from ottla.broker.server import Server
 from ottla.client.consumer import Consumer
 from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -35,7 +35,7 @@ class BrokerPlace(Place):
         format_without_voters(self.config, CLUSTER)
 
 
-class Begun:
+class StartedBroker:
     """A broker in a thread."""
 
     def __init__(self, place: BrokerPlace) -> None:
@@ -61,21 +61,21 @@ def make_topic(broker: Place, topic: CreatableTopic) -> None:
 
 
 def partitions_of(broker: Place, topic: str) -> list[Any]:
-    """What a broker says of them."""
+    """The partitions of the topic as described by a broker."""
     with Wire(broker.address) as client:
         response: Any = client.ask(MetadataRequest([MetadataRequestTopic(name=topic)], False))
     return sorted(response.topics[0].partitions, key=lambda each: each.partition_index)
 
 
 def is_led(broker: Place, topic: str, leader: int | None = None, in_sync: int = 1) -> bool:
-    """Whether all are led, by that broker if it is named, with so many in sync."""
+    """True if every partition has a leader (the given broker, if any) and an ISR of the given size."""
     found = partitions_of(broker, topic)
     leaders = all(each.leader_id >= 0 if leader is None else each.leader_id == leader for each in found)
     return bool(found) and leaders and all(len(each.isr_nodes) >= in_sync for each in found)
 
 
 def counted(addresses: str, topic: str, at_least: int) -> Counter[bytes]:
-    """How often each value is there, read until so many are."""
+    """Return value → number of occurrences, read until there are `count` records."""
     found: Counter[bytes] = Counter()
 
     def enough() -> bool:

@@ -1,4 +1,4 @@
-"""A data directory whose broker was killed, copies of it with damaged bytes, and what a broker makes of each."""
+"""A data directory whose broker was killed, copies of it with damaged bytes, and the result of a start with each copy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.errors import OttlaError
 from ottla.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -37,7 +37,7 @@ def crashed(path: Path) -> Path:
 
 
 def wait_for_checkpoint(path: Path) -> None:
-    """Until the files tell of both topics; the one of start offsets is written after the other."""
+    """Wait until the checkpoints list both topics; the checkpoint of start offsets is written last."""
     points, starts = path / "recovery-point-offset-checkpoint", path / "log-start-offset-checkpoint"
     wanted = {"t 0 3", "u 0 3"}
     eventually(lambda: points.exists() and starts.exists() and wanted <= set(points.read_text().splitlines()))
@@ -75,10 +75,7 @@ def stored(path: Path) -> dict[str, bytes]:
 
 
 def served(path: Path) -> dict[str, list[bytes | None]] | str:
-    """What a broker serves of each topic, an error code as its number; or the sentence with which it does not start.
-
-    Whatever it is, nothing that was stored has gone, or has another name.
-    """
+    """Return the records or error code per topic, or the error with which the broker does not start."""
     before = stored(path)
     try:
         broker = Broker(path).start()

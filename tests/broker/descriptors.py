@@ -1,4 +1,4 @@
-"""What this process, in which a test's broker is, holds open of connections that the test made."""
+"""The descriptors that the broker in this process holds open for connections of a test."""
 
 from __future__ import annotations
 
@@ -11,11 +11,7 @@ import psutil
 
 
 def both_ends_of(clients: Iterable[socket]) -> set[str]:
-    """These connections as they are open here, each end by its name in the system.
-
-    Only these are counted where a test asks what was left open: a client of another test may find its old port again
-    at this test's broker, and stay.
-    """
+    """Return the sockets of these connections at both ends."""
     ends = set()
     for client in clients:
         with suppress(OSError):  # the broker has hung up already
@@ -29,6 +25,6 @@ def open_descriptors() -> set[str]:
     """Whatever is open here, by the same names."""
     opened = set()
     for fd in os.listdir("/proc/self/fd"):
-        with suppress(FileNotFoundError):  # closed while we look
+        with suppress(FileNotFoundError):  # closed during the listing
             opened.add(os.readlink(f"/proc/self/fd/{fd}"))
     return opened

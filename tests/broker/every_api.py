@@ -1,4 +1,4 @@
-"""A request of each kind, about things with known names, that changes nothing that another asks about."""
+"""A request of each kind that names known resources and does not affect the results of the others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,17 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from ottla.protocol.messages import alter_configs, incremental_alter_configs
+from ottla.protocol.messages import (
+    alter_configs,
+    delete_share_group_state,
+    incremental_alter_configs,
+    initialize_share_group_state,
+    read_share_group_state,
+    read_share_group_state_summary,
+    share_acknowledge,
+    share_fetch,
+    write_share_group_state,
+)
 from ottla.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from ottla.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -27,6 +37,11 @@ from ottla.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirTopic,
 )
+from ottla.protocol.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsRequestPartition,
+    AlterShareGroupOffsetsRequestTopic,
+)
 from ottla.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialDeletion,
@@ -40,6 +55,10 @@ from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRe
 from ottla.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from ottla.protocol.messages.delete_groups import DeleteGroupsRequest
 from ottla.protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
+from ottla.protocol.messages.delete_share_group_offsets import (
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsRequestTopic,
+)
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from ottla.protocol.messages.describe_acls import DescribeAclsRequest
 from ottla.protocol.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest, EntityData
@@ -49,6 +68,11 @@ from ottla.protocol.messages.describe_groups import DescribeGroupsRequest
 from ottla.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from ottla.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from ottla.protocol.messages.describe_quorum import DescribeQuorumRequest, RequestPartitionData, RequestTopicData
+from ottla.protocol.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsRequestTopic,
+)
 from ottla.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from ottla.protocol.messages.describe_topic_partitions import TopicRequest as NamedTopic
 from ottla.protocol.messages.describe_transactions import DescribeTransactionsRequest
@@ -92,6 +116,8 @@ from ottla.protocol.messages.offset_for_leader_epoch import (
 from ottla.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from ottla.protocol.messages.push_telemetry import PushTelemetryRequest
 from ottla.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
+from ottla.protocol.messages.share_group_describe import ShareGroupDescribeRequest
+from ottla.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from ottla.protocol.messages.sync_group import SyncGroupRequest
 from ottla.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -106,11 +132,11 @@ from ottla.protocol.schema import Message
 KNOWN, ABSENT = "known", "absent"
 """Topics: one is there, one is not."""
 GROUP, TRANSACTIONAL_ID = "readers", "writer"
-"""A group with a commit for the known topic, and a transactional id that nobody has used."""
+"""A group with a commit for the known topic, and an unused transactional id."""
 TOPIC_CONFIG, BROKER_CONFIG = ("retention.ms", "1000000"), ("log.cleaner.threads", "1")
 
 
-class Asked(NamedTuple):
+class SampleRequest(NamedTuple):
     """A request in a version."""
 
     request: Message
@@ -122,12 +148,12 @@ def both(make: Callable[[str], Any]) -> list[Any]:
     return [make(KNOWN), make(ABSENT)]
 
 
-def every_api(topic_id: UUID, records: bytes) -> dict[str, Asked]:
+def every_api(topic_id: UUID, records: bytes) -> dict[str, SampleRequest]:
     """By a name that begins with the API's."""
     member = (GROUP, 7, "nobody")
     return {
-        "ApiVersions": Asked(ApiVersionsRequest("a", "1"), 4),
-        "Produce": Asked(
+        "ApiVersions": SampleRequest(ApiVersionsRequest("a", "1"), 4),
+        "Produce": SampleRequest(
             ProduceRequest(
                 None,
                 -1,
@@ -136,7 +162,7 @@ def every_api(topic_id: UUID, records: bytes) -> dict[str, Asked]:
             ),
             11,
         ),
-        "Produce by id": Asked(
+        "Produce by id": SampleRequest(
             ProduceRequest(
                 None,
                 -1,
@@ -148,7 +174,7 @@ def every_api(topic_id: UUID, records: bytes) -> dict[str, Asked]:
             ),
             13,
         ),
-        "Fetch": Asked(
+        "Fetch": SampleRequest(
             FetchRequest(
                 max_wait_ms=0,
                 session_epoch=-1,
@@ -156,7 +182,7 @@ def every_api(topic_id: UUID, records: bytes) -> dict[str, Asked]:
             ),
             12,
         ),
-        "Fetch by id": Asked(
+        "Fetch by id": SampleRequest(
             FetchRequest(
                 max_wait_ms=0,
                 session_epoch=-1,
@@ -167,19 +193,19 @@ def every_api(topic_id: UUID, records: bytes) -> dict[str, Asked]:
             ),
             17,
         ),
-        "ListOffsets": Asked(
+        "ListOffsets": SampleRequest(
             ListOffsetsRequest(-1, 0, both(lambda name: ListOffsetsTopic(name, [ListOffsetsPartition(0, -1, -1)]))), 7
         ),
-        "OffsetForLeaderEpoch": Asked(
+        "OffsetForLeaderEpoch": SampleRequest(
             OffsetForLeaderEpochRequest(
                 -1, both(lambda name: OffsetForLeaderTopic(name, [OffsetForLeaderPartition(0, -1, 0)]))
             ),
             4,
         ),
-        "DeleteRecords": Asked(
+        "DeleteRecords": SampleRequest(
             DeleteRecordsRequest(both(lambda name: DeleteRecordsTopic(name, [DeleteRecordsPartition(0, 0)])), 5000), 2
         ),
-        "Metadata": Asked(
+        "Metadata": SampleRequest(
             MetadataRequest(
                 both(lambda name: MetadataRequestTopic(name=name)),
                 allow_auto_topic_creation=False,
@@ -187,40 +213,44 @@ def every_api(topic_id: UUID, records: bytes) -> dict[str, Asked]:
             ),
             12,
         ),
-        "Metadata of all": Asked(MetadataRequest(None, include_topic_authorized_operations=True), 12),
-        "Metadata by id": Asked(
+        "Metadata of all": SampleRequest(MetadataRequest(None, include_topic_authorized_operations=True), 12),
+        "Metadata by id": SampleRequest(
             MetadataRequest(
                 [MetadataRequestTopic(each, None) for each in (topic_id, UUID(int=7))], allow_auto_topic_creation=False
             ),
             12,
         ),
-        "Metadata of the cluster": Asked(MetadataRequest([], include_cluster_authorized_operations=True), 10),
-        "DescribeCluster": Asked(DescribeClusterRequest(include_cluster_authorized_operations=True), 1),
-        "DescribeTopicPartitions": Asked(DescribeTopicPartitionsRequest(both(NamedTopic)), 0),
-        "DescribeTopicPartitions of all": Asked(DescribeTopicPartitionsRequest(), 0),
-        "DescribeQuorum": Asked(
+        "Metadata of the cluster": SampleRequest(MetadataRequest([], include_cluster_authorized_operations=True), 10),
+        "DescribeCluster": SampleRequest(DescribeClusterRequest(include_cluster_authorized_operations=True), 1),
+        "DescribeTopicPartitions": SampleRequest(DescribeTopicPartitionsRequest(both(NamedTopic)), 0),
+        "DescribeTopicPartitions of all": SampleRequest(DescribeTopicPartitionsRequest(), 0),
+        "DescribeQuorum": SampleRequest(
             DescribeQuorumRequest([RequestTopicData("__cluster_metadata", [RequestPartitionData(0)])]), 2
         ),
-        "DescribeLogDirs": Asked(DescribeLogDirsRequest(), 4),
-        "AlterReplicaLogDirs": Asked(
+        "DescribeLogDirs": SampleRequest(DescribeLogDirsRequest(), 4),
+        "AlterReplicaLogDirs": SampleRequest(
             AlterReplicaLogDirsRequest([AlterReplicaLogDir("/nowhere", [AlterReplicaLogDirTopic(KNOWN, [0])])]), 2
         ),
-        "ElectLeaders": Asked(ElectLeadersRequest(0, [TopicPartitions(KNOWN, [0])]), 2),
-        "AlterPartitionReassignments": Asked(
+        "ElectLeaders": SampleRequest(ElectLeadersRequest(0, [TopicPartitions(KNOWN, [0])]), 2),
+        "AlterPartitionReassignments": SampleRequest(
             AlterPartitionReassignmentsRequest(topics=[ReassignableTopic(KNOWN, [ReassignablePartition(0, None)])]), 0
         ),
-        "ListPartitionReassignments": Asked(ListPartitionReassignmentsRequest(), 0),
-        "UpdateFeatures": Asked(UpdateFeaturesRequest(60000, [FeatureUpdateKey("no.such.feature", 3)], True), 1),
-        "UnregisterBroker": Asked(UnregisterBrokerRequest(77), 0),
-        "AddRaftVoter": Asked(AddRaftVoterRequest(None, 100, 77), 1),
-        "RemoveRaftVoter": Asked(RemoveRaftVoterRequest(None, 77), 0),
-        "CreateTopics": Asked(CreateTopicsRequest([CreatableTopic(ABSENT, 1, 1)], 5000, True), 7),
-        "DeleteTopics": Asked(DeleteTopicsRequest([DeleteTopicState(ABSENT)], timeout_ms=5000), 6),
-        "DeleteTopics by id": Asked(DeleteTopicsRequest([DeleteTopicState(None, UUID(int=7))], timeout_ms=5000), 6),
-        "CreatePartitions": Asked(
+        "ListPartitionReassignments": SampleRequest(ListPartitionReassignmentsRequest(), 0),
+        "UpdateFeatures": SampleRequest(
+            UpdateFeaturesRequest(60000, [FeatureUpdateKey("no.such.feature", 3)], True), 1
+        ),
+        "UnregisterBroker": SampleRequest(UnregisterBrokerRequest(77), 0),
+        "AddRaftVoter": SampleRequest(AddRaftVoterRequest(None, 100, 77), 1),
+        "RemoveRaftVoter": SampleRequest(RemoveRaftVoterRequest(None, 77), 0),
+        "CreateTopics": SampleRequest(CreateTopicsRequest([CreatableTopic(ABSENT, 1, 1)], 5000, True), 7),
+        "DeleteTopics": SampleRequest(DeleteTopicsRequest([DeleteTopicState(ABSENT)], timeout_ms=5000), 6),
+        "DeleteTopics by id": SampleRequest(
+            DeleteTopicsRequest([DeleteTopicState(None, UUID(int=7))], timeout_ms=5000), 6
+        ),
+        "CreatePartitions": SampleRequest(
             CreatePartitionsRequest(both(lambda name: CreatePartitionsTopic(name, 2)), 5000, True), 3
         ),
-        "DescribeConfigs": Asked(
+        "DescribeConfigs": SampleRequest(
             DescribeConfigsRequest(
                 [
                     DescribeConfigsResource(2, KNOWN, ["retention.ms"]),
@@ -231,7 +261,7 @@ def every_api(topic_id: UUID, records: bytes) -> dict[str, Asked]:
             ),
             4,
         ),
-        "AlterConfigs": Asked(
+        "AlterConfigs": SampleRequest(
             alter_configs.AlterConfigsRequest(
                 [
                     alter_configs.AlterConfigsResource(2, KNOWN, [alter_configs.AlterableConfig(*TOPIC_CONFIG)]),
@@ -242,7 +272,7 @@ def every_api(topic_id: UUID, records: bytes) -> dict[str, Asked]:
             ),
             2,
         ),
-        "IncrementalAlterConfigs": Asked(
+        "IncrementalAlterConfigs": SampleRequest(
             incremental_alter_configs.IncrementalAlterConfigsRequest(
                 [
                     incremental_alter_configs.AlterConfigsResource(
@@ -255,25 +285,106 @@ def every_api(topic_id: UUID, records: bytes) -> dict[str, Asked]:
             ),
             1,
         ),
-        "GetTelemetrySubscriptions": Asked(GetTelemetrySubscriptionsRequest(), 0),
-        "PushTelemetry": Asked(PushTelemetryRequest(), 0),
-        "ListConfigResources": Asked(ListConfigResourcesRequest([2]), 1),
-        "FindCoordinator of a group": Asked(FindCoordinatorRequest(key_type=0, coordinator_keys=[GROUP]), 4),
-        "FindCoordinator of an id": Asked(FindCoordinatorRequest(key_type=1, coordinator_keys=[TRANSACTIONAL_ID]), 4),
-        "FindCoordinator of one": Asked(FindCoordinatorRequest(GROUP, 0), 3),
-        "JoinGroup": Asked(
+        "GetTelemetrySubscriptions": SampleRequest(GetTelemetrySubscriptionsRequest(), 0),
+        "PushTelemetry": SampleRequest(PushTelemetryRequest(), 0),
+        "ListConfigResources": SampleRequest(ListConfigResourcesRequest([2]), 1),
+        "FindCoordinator of a group": SampleRequest(FindCoordinatorRequest(key_type=0, coordinator_keys=[GROUP]), 4),
+        "FindCoordinator of an id": SampleRequest(
+            FindCoordinatorRequest(key_type=1, coordinator_keys=[TRANSACTIONAL_ID]), 4
+        ),
+        "FindCoordinator of one": SampleRequest(FindCoordinatorRequest(GROUP, 0), 3),
+        "JoinGroup": SampleRequest(
             JoinGroupRequest(GROUP, 10000, 10000, "", None, "consumer", [JoinGroupRequestProtocol("range", b"")]), 7
         ),
-        "SyncGroup": Asked(SyncGroupRequest(*member, None, "consumer", "range"), 5),
-        "Heartbeat": Asked(HeartbeatRequest(*member), 4),
-        "LeaveGroup": Asked(LeaveGroupRequest(GROUP, members=[MemberIdentity("nobody")]), 5),
-        "ConsumerGroupHeartbeat": Asked(
+        "SyncGroup": SampleRequest(SyncGroupRequest(*member, None, "consumer", "range"), 5),
+        "Heartbeat": SampleRequest(HeartbeatRequest(*member), 4),
+        "LeaveGroup": SampleRequest(LeaveGroupRequest(GROUP, members=[MemberIdentity("nobody")]), 5),
+        "ConsumerGroupHeartbeat": SampleRequest(
             ConsumerGroupHeartbeatRequest(
                 "newer", "nobody", 5, subscribed_topic_names=[KNOWN], rebalance_timeout_ms=5000, topic_partitions=[]
             ),
             0,
         ),
-        "OffsetCommit": Asked(
+        "ShareGroupHeartbeat": SampleRequest(ShareGroupHeartbeatRequest("sharers", "nobody", 5, None, [KNOWN]), 1),
+        "ShareGroupDescribe": SampleRequest(ShareGroupDescribeRequest(["nobodys"], True), 1),
+        "ShareFetch": SampleRequest(
+            share_fetch.ShareFetchRequest(
+                "sharers",
+                "nobody",
+                0,
+                topics=[share_fetch.FetchTopic(topic_id, [share_fetch.FetchPartition(0)])],
+            ),
+            2,
+        ),
+        "ShareAcknowledge": SampleRequest(share_acknowledge.ShareAcknowledgeRequest("sharers", "nobody", 0), 2),
+        "DescribeShareGroupOffsets": SampleRequest(
+            DescribeShareGroupOffsetsRequest(
+                [
+                    DescribeShareGroupOffsetsRequestGroup(
+                        "sharers", both(lambda name: DescribeShareGroupOffsetsRequestTopic(name, [0]))
+                    )
+                ]
+            ),
+            1,
+        ),
+        "AlterShareGroupOffsets": SampleRequest(
+            AlterShareGroupOffsetsRequest(
+                "nobodys",
+                both(
+                    lambda name: AlterShareGroupOffsetsRequestTopic(
+                        name, [AlterShareGroupOffsetsRequestPartition(0, 3)]
+                    )
+                ),
+            ),
+            0,
+        ),
+        "DeleteShareGroupOffsets": SampleRequest(
+            DeleteShareGroupOffsetsRequest("nobodys", both(DeleteShareGroupOffsetsRequestTopic)), 0
+        ),
+        "InitializeShareGroupState": SampleRequest(
+            initialize_share_group_state.InitializeShareGroupStateRequest(
+                "sharers",
+                [
+                    initialize_share_group_state.InitializeStateData(
+                        topic_id, [initialize_share_group_state.PartitionData(0, 5, 3)]
+                    )
+                ],
+            ),
+            0,
+        ),
+        "ReadShareGroupState": SampleRequest(
+            read_share_group_state.ReadShareGroupStateRequest(
+                "sharers",
+                [read_share_group_state.ReadStateData(topic_id, [read_share_group_state.PartitionData(0, 0)])],
+            ),
+            0,
+        ),
+        "WriteShareGroupState": SampleRequest(
+            write_share_group_state.WriteShareGroupStateRequest(
+                "sharers",
+                [write_share_group_state.WriteStateData(topic_id, [write_share_group_state.PartitionData(0, 5, 0, 3)])],
+            ),
+            1,
+        ),
+        "DeleteShareGroupState": SampleRequest(
+            delete_share_group_state.DeleteShareGroupStateRequest(
+                "nobodys",
+                [delete_share_group_state.DeleteStateData(topic_id, [delete_share_group_state.PartitionData(0)])],
+            ),
+            0,
+        ),
+        "ReadShareGroupStateSummary": SampleRequest(
+            read_share_group_state_summary.ReadShareGroupStateSummaryRequest(
+                "sharers",
+                [
+                    read_share_group_state_summary.ReadStateSummaryData(
+                        topic_id, [read_share_group_state_summary.PartitionData(0, 0)]
+                    )
+                ],
+            ),
+            1,
+        ),
+        "OffsetCommit": SampleRequest(
             OffsetCommitRequest(
                 "loose",
                 topics=both(
@@ -282,7 +393,7 @@ def every_api(topic_id: UUID, records: bytes) -> dict[str, Asked]:
             ),
             9,
         ),
-        "OffsetCommit by id": Asked(
+        "OffsetCommit by id": SampleRequest(
             OffsetCommitRequest(
                 "loose",
                 topics=[
@@ -292,7 +403,7 @@ def every_api(topic_id: UUID, records: bytes) -> dict[str, Asked]:
             ),
             10,
         ),
-        "OffsetFetch": Asked(
+        "OffsetFetch": SampleRequest(
             OffsetFetchRequest(
                 groups=[
                     OffsetFetchRequestGroup(
@@ -302,20 +413,22 @@ def every_api(topic_id: UUID, records: bytes) -> dict[str, Asked]:
             ),
             9,
         ),
-        "OffsetFetch of all": Asked(OffsetFetchRequest(groups=[OffsetFetchRequestGroup(GROUP, topics=None)]), 9),
-        "OffsetFetch of one group": Asked(
+        "OffsetFetch of all": SampleRequest(
+            OffsetFetchRequest(groups=[OffsetFetchRequestGroup(GROUP, topics=None)]), 9
+        ),
+        "OffsetFetch of one group": SampleRequest(
             OffsetFetchRequest(GROUP, both(lambda name: OffsetFetchRequestTopic(name, [0]))), 7
         ),
-        "OffsetDelete": Asked(
+        "OffsetDelete": SampleRequest(
             OffsetDeleteRequest("nobodys", [OffsetDeleteRequestTopic(KNOWN, [OffsetDeleteRequestPartition(0)])]), 0
         ),
-        "DescribeGroups": Asked(DescribeGroupsRequest([GROUP], True), 5),
-        "ConsumerGroupDescribe": Asked(ConsumerGroupDescribeRequest(["nobodys"], True), 1),
-        "ListGroups": Asked(ListGroupsRequest(), 4),
-        "DeleteGroups": Asked(DeleteGroupsRequest(["nobodys"]), 2),
-        "InitProducerId": Asked(InitProducerIdRequest(None, 5000), 4),
-        "InitProducerId of a transaction": Asked(InitProducerIdRequest("another", 0), 4),
-        "AddPartitionsToTxn": Asked(
+        "DescribeGroups": SampleRequest(DescribeGroupsRequest([GROUP], True), 5),
+        "ConsumerGroupDescribe": SampleRequest(ConsumerGroupDescribeRequest(["nobodys"], True), 1),
+        "ListGroups": SampleRequest(ListGroupsRequest(), 4),
+        "DeleteGroups": SampleRequest(DeleteGroupsRequest(["nobodys"]), 2),
+        "InitProducerId": SampleRequest(InitProducerIdRequest(None, 5000), 4),
+        "InitProducerId of a transaction": SampleRequest(InitProducerIdRequest("another", 0), 4),
+        "AddPartitionsToTxn": SampleRequest(
             AddPartitionsToTxnRequest(
                 v3_and_below_transactional_id=TRANSACTIONAL_ID,
                 v3_and_below_producer_id=5,
@@ -323,46 +436,46 @@ def every_api(topic_id: UUID, records: bytes) -> dict[str, Asked]:
             ),
             3,
         ),
-        "AddPartitionsToTxn of many": Asked(
+        "AddPartitionsToTxn of many": SampleRequest(
             AddPartitionsToTxnRequest(
                 [AddPartitionsToTxnTransaction(TRANSACTIONAL_ID, 5, 0, True, [AddPartitionsToTxnTopic(KNOWN, [0])])]
             ),
             4,
         ),
-        "AddOffsetsToTxn": Asked(AddOffsetsToTxnRequest(TRANSACTIONAL_ID, 5, 0, GROUP), 3),
-        "EndTxn": Asked(EndTxnRequest(TRANSACTIONAL_ID, 5, 0, True), 3),
-        "TxnOffsetCommit": Asked(
+        "AddOffsetsToTxn": SampleRequest(AddOffsetsToTxnRequest(TRANSACTIONAL_ID, 5, 0, GROUP), 3),
+        "EndTxn": SampleRequest(EndTxnRequest(TRANSACTIONAL_ID, 5, 0, True), 3),
+        "TxnOffsetCommit": SampleRequest(
             TxnOffsetCommitRequest(
                 TRANSACTIONAL_ID,
                 GROUP,
                 5,
                 0,
-                topics=[TxnOffsetCommitRequestTopic(KNOWN, [TxnOffsetCommitRequestPartition(0, 3)])],
+                topics=[TxnOffsetCommitRequestTopic(KNOWN, partitions=[TxnOffsetCommitRequestPartition(0, 3)])],
             ),
             3,
         ),
-        "WriteTxnMarkers": Asked(
+        "WriteTxnMarkers": SampleRequest(
             WriteTxnMarkersRequest([WritableTxnMarker(5, 0, True, [WritableTxnMarkerTopic(ABSENT, [0])])]), 1
         ),
-        "DescribeProducers": Asked(DescribeProducersRequest(both(lambda name: TopicRequest(name, [0]))), 0),
-        "DescribeTransactions": Asked(DescribeTransactionsRequest([TRANSACTIONAL_ID]), 0),
-        "ListTransactions": Asked(ListTransactionsRequest(), 1),
-        "DescribeUserScramCredentials": Asked(DescribeUserScramCredentialsRequest([UserName("nobody")]), 0),
-        "AlterUserScramCredentials": Asked(
+        "DescribeProducers": SampleRequest(DescribeProducersRequest(both(lambda name: TopicRequest(name, [0]))), 0),
+        "DescribeTransactions": SampleRequest(DescribeTransactionsRequest([TRANSACTIONAL_ID]), 0),
+        "ListTransactions": SampleRequest(ListTransactionsRequest(), 1),
+        "DescribeUserScramCredentials": SampleRequest(DescribeUserScramCredentialsRequest([UserName("nobody")]), 0),
+        "AlterUserScramCredentials": SampleRequest(
             AlterUserScramCredentialsRequest([ScramCredentialDeletion("nobody", 1)], ()), 0
         ),
-        "DescribeClientQuotas": Asked(DescribeClientQuotasRequest([ComponentData("user", 0, "nobody")]), 1),
-        "AlterClientQuotas": Asked(
+        "DescribeClientQuotas": SampleRequest(DescribeClientQuotasRequest([ComponentData("user", 0, "nobody")]), 1),
+        "AlterClientQuotas": SampleRequest(
             AlterClientQuotasRequest([RequestEntryData([EntityData("user", "x")], [OpData("no_such", 1.0)])]), 1
         ),
-        "DescribeAcls": Asked(DescribeAclsRequest(2, "no such topic", 3, None, None, 1, 1), 3),
-        "CreateAcls": Asked(CreateAclsRequest([AclCreation(1, "no rule", 3, "User:a", "*", 3, 3)]), 3),
-        "DeleteAcls": Asked(DeleteAclsRequest([DeleteAclsFilter(2, "no such topic", 3, None, None, 1, 1)]), 3),
+        "DescribeAcls": SampleRequest(DescribeAclsRequest(2, "no such topic", 3, None, None, 1, 1), 3),
+        "CreateAcls": SampleRequest(CreateAclsRequest([AclCreation(1, "no rule", 3, "User:a", "*", 3, 3)]), 3),
+        "DeleteAcls": SampleRequest(DeleteAclsRequest([DeleteAclsFilter(2, "no such topic", 3, None, None, 1, 1)]), 3),
     }
 
 
 def codes_in(answer: Any) -> Iterator[int]:
-    """Every error code in an answer, in order; a code of 0 too, since it tells that something was done."""
+    """Return every error code in a response in order, including 0, which means that something was done."""
     if isinstance(answer, list | tuple):
         for item in answer:
             yield from codes_in(item)
@@ -389,7 +502,7 @@ def names_in(answer: Any) -> Iterator[str]:
 
 
 def operations_in(answer: Any) -> Iterator[int]:
-    """Every field of authorized operations that says something."""
+    """Return every non-empty authorized-operations field."""
     if isinstance(answer, list | tuple):
         for item in answer:
             yield from operations_in(item)

@@ -21,7 +21,7 @@ from uuid import UUID
 
 import psutil
 
-from ottla.broker.handlers import HANDLERS, Line
+from ottla.broker.apis.handlers import HANDLERS, Line
 from ottla.protocol.codec import KINDS, Plan, Step
 from ottla.protocol.conversation import encode_request
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -138,7 +138,7 @@ def doubled(chance: random.Random, frame: bytes) -> bytes:
 
 
 def untouched(chance: random.Random, frame: bytes) -> bytes:
-    """As it was."""
+    """Return the message unchanged."""
     return frame
 
 
@@ -173,7 +173,7 @@ def attack(address: str, frames: Iterator[bytes], count: int, chance: random.Ran
 
 
 class Cost(NamedTuple):
-    """What the broker's process holds."""
+    """The open descriptors and the memory of the broker process."""
 
     memory: int
     descriptors: int
@@ -246,7 +246,7 @@ def fuzzed() -> Iterator[Fuzzed]:
 
 
 def main(seconds: float, seed: int) -> None:
-    """A long run, which tells what the broker holds as it goes on."""
+    """Run for a long time and print the descriptors and the memory of the broker."""
     chance = random.Random(seed)
     end = time.monotonic() + seconds
     with fuzzed() as broker:

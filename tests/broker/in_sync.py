@@ -1,4 +1,4 @@
-"""Which copies of a topic are complete, as a client is told."""
+"""The ISR of a topic as described to a client."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ottla.errors import UnknownTopicOrPartitionError
 
 
 def in_sync(admin: Admin, topic: str) -> set[int]:
-    """Who has all of it; nobody where the node that is asked has not heard of the topic yet, as just after another one has made it."""
+    """Return the ISR; empty while the queried node does not know a new topic yet."""
     try:
         partitions = admin.describe_topics([topic])[topic].partitions
     except UnknownTopicOrPartitionError:

@@ -1,4 +1,4 @@
-"""A member of a group, over a connection of its own, that does exactly what it is told to."""
+"""A group member with its own connection that sends exactly the requests of the test."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEADLINE = 10.0
 
 
 class Membership:
-    """What a client knows of its membership."""
+    """The membership state of a client."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Membership:
         )
 
     def ask_to_join(self) -> None:
-        """Send a join, and come again with an id where that is wanted; the answer is not waited for."""
+        """Send a join, with the assigned id if one is required, without waiting for the response."""
         if not self.member_id and self.instance is None and self.version >= 4:
             self.member_id = self.wire.ask(self.request(), self.version).member_id
         self.wire.send(self.request(), self.version)
@@ -98,7 +98,7 @@ class Membership:
         self.wire.socket.close()
 
     def move_to(self, servers: str) -> None:
-        """Go on over another connection."""
+        """Continue over another connection."""
         self.hang_up()
         self.wire = Wire(servers, client_id="app")
 
@@ -112,7 +112,7 @@ class Membership:
 
 
 def committed(wire: Wire, topic: str = "t", group: str = "g") -> int:
-    """How far a group has read partition 0."""
+    """Return the committed offset of partition 0."""
     found = wire.ask(OffsetFetchRequest(group, [OffsetFetchRequestTopic(topic, [0])]), 7).topics[0].partitions[0]
     assert found.error_code == 0
     return int(found.committed_offset)

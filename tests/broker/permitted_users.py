@@ -1,8 +1,8 @@
-"""Users who are allowed one thing, or all but one: with each of them every API is tried."""
+"""Users with one permission, or all but one, that try every API."""
 
 from __future__ import annotations
 
-from ottla.broker.permissions import PERMISSIONS
+from ottla.broker.apis.permissions import PERMISSIONS
 from ottla.coordination.access.acl import Acl
 from ottla.protocol.acl import CLUSTER_NAME, Operation, PatternType, PermissionType, ResourceType
 
@@ -24,7 +24,7 @@ USERS: dict[str, list[Grant]] = {
     **{f"only-{called(grant)}": [grant] for grant in GRANTS},
     **{f"all-but-{called(grant)}": [each for each in GRANTS if each != grant] for grant in GRANTS},
 }
-"""What each user is allowed, on every resource of the kind."""
+"""The permissions of each user on every resource of the type."""
 
 
 def acls(user: str) -> list[Acl]:

@@ -1,4 +1,4 @@
-"""As much of Prometheus' language as our dashboard speaks: an expression is read to its end, or SyntaxError."""
+"""A parser for the part of PromQL that our dashboard uses. It raises SyntaxError for anything else."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ TOKEN = re.compile(
     r'\s*(?:("(?:[^"\\]|\\.)*")|(\d+(?:\.\d+)?)|([a-zA-Z_:][\w:]*)|(\[\$__rate_interval\])|(=~|!~|!=|[-+*/(){},=]))'
 )
 FUNCTIONS = {"rate": 1, "histogram_quantile": 2, "time": 0}
-"""How many arguments each takes."""
+"""The number of arguments of each function."""
 AGGREGATIONS = frozenset({"sum", "max"})
 
 
 def names_in(expression: str) -> set[str]:
-    """The metrics that it asks for."""
+    """Return the metrics that the expression uses."""
     reading = Reading(tokens_of(expression))
     reading.sum()
     if reading.tokens:

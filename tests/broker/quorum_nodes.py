@@ -1,4 +1,4 @@
-"""Controllers for tests: their settings, their directories, and what one asks them."""
+"""Controllers for tests: settings, directories and descriptions."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ottla.broker.controllers.formatting import format_initial
+from ottla.broker.controller.bootstrap_records import build_bootstrap_records
+from ottla.broker.controller.formatting import format_initial
 from ottla.broker.server import Server
 from ottla.broker.settings.config import BrokerConfig, read_config
-from ottla.broker.settings.quorum_settings import VoterPlace
+from ottla.broker.settings.quorum_settings import VoterAddress
 from ottla.clock import SystemClock
 from ottla.errors import ErrorCode
 from ottla.protocol.messages import describe_quorum
@@ -30,7 +31,10 @@ QUORUMS = itertools.count()
 
 
 def new_hosts(count: int) -> list[str]:
-    """Loopback addresses that nobody else has: who votes where is written down before anybody listens, so ports cannot be free ones."""
+    """Loopback addresses that no other test uses.
+
+    Voters are configured before they listen, so their ports cannot be chosen by the system.
+    """
     process, quorum = os.getpid(), next(QUORUMS)
     return [f"127.{16 + (quorum * 8 + number) % 200}.{process >> 8 & 255}.{process & 255}" for number in range(count)]
 
@@ -41,7 +45,7 @@ class Place:
     def __init__(self, folder: Path, node_id: int, host: str, **more: str) -> None:
         self.node_id = node_id
         self.address = f"{host}:{PORT}"
-        self.voter = VoterPlace(node_id, host, PORT, random_id())
+        self.voter = VoterAddress(node_id, host, PORT, random_id())
         self.data = folder / f"data-{node_id}"
         self.settings = {
             "process.roles": "controller",
@@ -62,7 +66,7 @@ class Place:
         self.file.write_text("".join(f"{name}={value}\n" for name, value in self.settings.items()))
 
     def knows(self, controllers: Sequence[Place]) -> None:
-        """Where it looks for those who decide, whoever of them does."""
+        """The bootstrap addresses of the controllers."""
         self.settings["controller.quorum.bootstrap.servers"] = ",".join(each.address for each in controllers)
         self.write()
 
@@ -74,11 +78,13 @@ class Place:
     def log(self) -> bytes:
         return (self.data / "__cluster_metadata-0" / f"{0:020}.log").read_bytes()
 
-    def format(self, voters: Sequence[VoterPlace]) -> None:
-        format_initial(self.config, CLUSTER, voters, SystemClock())
+    def format(self, voters: Sequence[VoterAddress], release: str | None = None) -> None:
+        """Format the directory, with the feature levels of a Kafka release or of a new cluster."""
+        first = build_bootstrap_records(release, {}, (), fixed_voters=False)
+        format_initial(self.config, CLUSTER, voters, SystemClock(), first)
 
     def start(self) -> None:
-        """In a process of its own; waits until it says that it is ready."""
+        """Start the node in its own process and wait until it reports that it is ready."""
         self.process = start("broker", "--config", self.file)
         assert self.process.stdout is not None
         assert self.process.stdout.readline() == f"ready {self.address}\n"
@@ -111,7 +117,7 @@ class Place:
             thread.join()
 
     def describe(self) -> Any:
-        """What it says of the quorum: one partition's data."""
+        """Return the description of the quorum partition."""
         topic = describe_quorum.RequestTopicData("__cluster_metadata", [describe_quorum.RequestPartitionData(0)])
         with Wire(self.address) as client:
             response: Any = client.ask(DescribeQuorumRequest([topic]))
@@ -123,7 +129,7 @@ class Place:
 
 
 def leader_of(places: Sequence[Place]) -> Place | None:
-    """Who leads, if all say the same and it is in its place as a leader."""
+    """Return the leader if all nodes name the same one and it leads."""
     said = [place.describe() for place in places]
     if len({(each.leader_id, each.leader_epoch) for each in said}) != 1:
         return None

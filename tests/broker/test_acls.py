@@ -1,4 +1,4 @@
-"""DescribeAcls, CreateAcls, DeleteAcls: without an authorizer there are no rules, and clients are told so."""
+"""DescribeAcls, CreateAcls, DeleteAcls: without an authorizer they return SECURITY_DISABLED."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from confluent_kafka.admin import (
 )
 from confluent_kafka.admin import ResourcePatternType as PatternType
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.messages.create_acls import AclCreation, CreateAclsRequest
@@ -26,14 +26,14 @@ VERSIONS = range(1, 4)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_rules_cannot_be_listed(wire: Wire, version: int) -> None:
+def test_acls_cannot_be_listed_without_an_authorizer(wire: Wire, version: int) -> None:
     answer = wire.ask(DescribeAclsRequest(1, None, 1, None, None, 1, 1), version)
     assert (answer.error_code, answer.resources) == (ErrorCode.SECURITY_DISABLED, [])
     assert "no authorizer" in answer.error_message
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_each_rule_that_is_to_be_made_is_refused(wire: Wire, version: int) -> None:
+def test_each_created_acl_is_rejected_without_an_authorizer(wire: Wire, version: int) -> None:
     rules = [AclCreation(2, name, 3, "User:a", "*", 3, 3) for name in ("t", "u")]
     results = wire.ask(CreateAclsRequest(rules), version).results
     assert [result.error_code for result in results] == [ErrorCode.SECURITY_DISABLED] * 2
@@ -41,20 +41,20 @@ def test_each_rule_that_is_to_be_made_is_refused(wire: Wire, version: int) -> No
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_each_filter_of_rules_that_are_to_go_is_refused(wire: Wire, version: int) -> None:
+def test_each_deletion_filter_is_rejected_without_an_authorizer(wire: Wire, version: int) -> None:
     filters = [DeleteAclsFilter(1, None, 1, None, None, 1, 1), DeleteAclsFilter(2, "t", 3, "User:a", "*", 3, 3)]
     results = wire.ask(DeleteAclsRequest(filters), version).filter_results
     assert [(each.error_code, each.matching_acls) for each in results] == [(ErrorCode.SECURITY_DISABLED, [])] * 2
 
 
-def test_the_three_are_among_the_apis_that_clients_are_told_of(wire: Wire) -> None:
+def test_the_three_acl_apis_are_advertised(wire: Wire) -> None:
     keys = {
         api.api_key: (api.min_version, api.max_version) for api in wire.ask(ApiVersionsRequest("a", "1"), 4).api_keys
     }
     assert [keys[key] for key in (29, 30, 31)] == [(1, 3)] * 3
 
 
-def test_confluents_admin_client_is_told_that_there_is_no_security(broker: Broker) -> None:
+def test_confluents_admin_client_gets_the_error_that_security_is_disabled(broker: Broker) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     rule = ("t", PatternType.LITERAL, "User:a", "*", AclOperation.READ, AclPermissionType.ALLOW)
     one = AclBindingFilter(ResourceType.TOPIC, *rule)

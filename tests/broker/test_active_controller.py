@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.controllers.active_controller import BATCH_BYTES, ActiveController, metadata_of
-from ottla.broker.controllers.quorum_log import QuorumLog
-from ottla.broker.timers import Timers
+from ottla.broker.controller.active_controller import BATCH_BYTES, ActiveController, load_metadata
+from ottla.broker.controller.quorum_log import QuorumLog
+from ottla.broker.event_loop.timers import Timers
 from ottla.clock import ManualClock
-from ottla.coordination.cluster.features import OF_A_BROKER
+from ottla.coordination.cluster.features import BROKER_LEVELS
 from ottla.coordination.cluster.records import FeatureLevelRecord
 from ottla.coordination.controller.config import ControllerConfig
-from ottla.coordination.controller.events import NO_CHANCE, Asked, Chance
+from ottla.coordination.controller.events import NO_RANDOM_VALUES, ControllerRequest, RandomValues
 from ottla.coordination.quorum.control_records import KRaftVersionRecord
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.alter_partition import (
@@ -43,14 +43,14 @@ class Term:
             log, epoch, ControllerConfig("c", session_timeout=9.0), self.clock, self.timers
         )
 
-    def ask(self, request: Any, chance: Chance = NO_CHANCE) -> None:
-        self.controller.ask(Asked(1, request, chance), self.answers.append)
+    def ask(self, request: Any, chance: RandomValues = NO_RANDOM_VALUES) -> None:
+        self.controller.submit(ControllerRequest(1, request, chance), self.answers.append)
 
     def register(self, broker: int) -> None:
-        self.ask(registration(broker, features=[Feature(name, *levels) for name, levels in OF_A_BROKER.items()]))
+        self.ask(registration(broker, features=[Feature(name, *levels) for name, levels in BROKER_LEVELS.items()]))
 
     def commit(self) -> None:
-        self.controller.committed(self.log.log.end_offset)
+        self.controller.handle_commit(self.log.log.end_offset)
 
     def let_in(self, broker: int) -> int:
         """Register a broker, and have it beat once; its epoch."""
@@ -84,17 +84,17 @@ def log(folder: Path) -> Iterator[QuorumLog]:
         yield log
 
 
-def test_an_answer_waits_until_what_it_tells_is_committed(log: QuorumLog) -> None:
+def test_a_response_waits_until_its_records_are_committed(log: QuorumLog) -> None:
     term = Term(log)
     term.register(1)
     assert term.answers == []
-    term.controller.committed(log.log.end_offset - 1)
+    term.controller.handle_commit(log.log.end_offset - 1)
     assert term.answers == []
     term.commit()
     assert term.answers[0].broker_epoch == log.log.end_offset - 1, "the offset of the registration"
 
 
-def test_an_answer_that_wrote_nothing_waits_for_what_it_saw(log: QuorumLog) -> None:
+def test_a_response_without_records_waits_for_the_commit_of_the_records_it_depends_on(log: QuorumLog) -> None:
     term = Term(log)
     epoch = term.let_in(1)
     term.register(2)
@@ -104,7 +104,7 @@ def test_an_answer_that_wrote_nothing_waits_for_what_it_saw(log: QuorumLog) -> N
     assert len(term.answers) == answered + 2
 
 
-def test_who_waits_when_the_controller_leads_no_more_hears_so(log: QuorumLog) -> None:
+def test_waiting_requests_are_failed_when_the_controller_resigns(log: QuorumLog) -> None:
     term = Term(log)
     term.register(1)
     term.controller.retire()
@@ -126,11 +126,11 @@ def test_a_silent_broker_is_fenced_by_the_clock_and_not_after_the_term(log: Quor
     assert log.log.end_offset == end
 
 
-def test_the_next_term_knows_what_the_log_has_and_nothing_that_was_cut(log: QuorumLog) -> None:
+def test_the_next_term_has_the_records_of_the_log_and_no_truncated_ones(log: QuorumLog) -> None:
     term = Term(log)
     term.let_in(1)
     kept = log.log.end_offset
-    term.ask(CreateTopicsRequest([CreatableTopic("t", 2, 1)]), Chance([TOPIC], 1))
+    term.ask(CreateTopicsRequest([CreatableTopic("t", 2, 1)]), RandomValues([TOPIC], 1))
     term.controller.retire()
     assert list(term.controller.machine.metadata.topics) == ["t"]
     log.truncate(kept)
@@ -139,14 +139,14 @@ def test_the_next_term_knows_what_the_log_has_and_nothing_that_was_cut(log: Quor
     assert list(again.controller.machine.metadata.registrations) == [1]
 
 
-def test_the_next_term_goes_on_after_another_start_of_the_process(folder: Path) -> None:
+def test_the_next_term_continues_after_a_restart_of_the_process(folder: Path) -> None:
     with opened(folder) as log:
         term = Term(log)
         epoch = term.let_in(1)
-        term.ask(CreateTopicsRequest([CreatableTopic("t", 2, 1)]), Chance([TOPIC], 1))
+        term.ask(CreateTopicsRequest([CreatableTopic("t", 2, 1)]), RandomValues([TOPIC], 1))
         records = list(term.controller.machine.metadata.records())
     with opened(folder) as log:
-        metadata, registered_at = metadata_of(log)
+        metadata, registered_at = load_metadata(log)
         assert list(metadata.records()) == records
         assert registered_at == {1: epoch}
         term = Term(log, epoch=2)
@@ -155,27 +155,27 @@ def test_the_next_term_goes_on_after_another_start_of_the_process(folder: Path) 
         assert not term.answers[0].is_fenced
 
 
-def test_the_log_of_a_cluster_in_which_nothing_was_decided_begins_with_what_it_runs(log: QuorumLog) -> None:
+def test_the_log_of_a_new_cluster_starts_with_its_feature_levels(log: QuorumLog) -> None:
     term = Term(log)
-    metadata, _ = metadata_of(log)
+    metadata, _ = load_metadata(log)
     assert metadata.features == term.controller.machine.metadata.features != {}
     assert log.shape().holds_metadata
 
 
-def test_a_decision_of_many_records_is_batches_that_others_can_take(log: QuorumLog) -> None:
+def test_a_decision_of_many_records_is_written_in_batches_of_limited_size(log: QuorumLog) -> None:
     term = Term(log)
     term.let_in(1)
     begin = log.log.end_offset
-    term.ask(CreateTopicsRequest([CreatableTopic("t", 10_000, 1)]), Chance([TOPIC], 1))
+    term.ask(CreateTopicsRequest([CreatableTopic("t", 10_000, 1)]), RandomValues([TOPIC], 1))
     headers = [header for _, header in iter_headers(log.read(begin, 1 << 30))]
     assert len(headers) == 2
     assert sum(header.count for header in headers) == 10_001
     assert all(header.size_bytes <= BATCH_BYTES for header in headers)
-    metadata, _ = metadata_of(log)
+    metadata, _ = load_metadata(log)
     assert list(metadata.records()) == list(term.controller.machine.metadata.records())
 
 
-def test_where_nothing_is_written_something_that_says_nothing_is(log: QuorumLog) -> None:
+def test_an_idle_controller_writes_no_op_records(log: QuorumLog) -> None:
     term = Term(log)
     end, features = log.log.end_offset, dict(term.controller.machine.metadata.features)
     term.wait(0.4)
@@ -185,11 +185,11 @@ def test_where_nothing_is_written_something_that_says_nothing_is(log: QuorumLog)
     assert term.controller.machine.metadata.features == features
 
 
-def test_leaders_go_back_to_the_preferred_broker_by_themselves(log: QuorumLog) -> None:
+def test_preferred_leaders_are_elected_periodically(log: QuorumLog) -> None:
     term = Term(log)
     epochs = {broker: term.let_in(broker) for broker in (1, 2)}
     topic = CreatableTopic("t", -1, -1, [CreatableReplicaAssignment(0, [1, 2])])
-    term.ask(CreateTopicsRequest([topic]), Chance([TOPIC], 1))
+    term.ask(CreateTopicsRequest([topic]), RandomValues([TOPIC], 1))
 
     def state() -> Any:
         return term.controller.machine.metadata.topics["t"].partitions[0]
@@ -228,7 +228,7 @@ def test_leaders_go_back_to_the_preferred_broker_by_themselves(log: QuorumLog) -
     assert state().leader == 1
 
 
-def test_in_the_next_term_who_knows_of_its_own_registration_has_caught_up_however_much_was_decided_since(
+def test_in_the_next_term_a_broker_has_caught_up_once_it_has_replayed_its_own_registration(
     log: QuorumLog,
 ) -> None:
     before = Term(log)
@@ -244,7 +244,7 @@ def test_in_the_next_term_who_knows_of_its_own_registration_has_caught_up_howeve
     assert [each.is_caught_up for each in term.answers] == [True, False]
 
 
-def test_a_new_cluster_begins_with_what_it_was_formatted_with(log: QuorumLog) -> None:
+def test_a_new_cluster_starts_with_the_records_it_was_formatted_with(log: QuorumLog) -> None:
     log.append_control(1, [KRaftVersionRecord(0, 1)])
     told = [FeatureLevelRecord("metadata.version", 29), FeatureLevelRecord("group.version", 1)]
     config = ControllerConfig("c", bootstrap=told)

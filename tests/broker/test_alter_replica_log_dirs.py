@@ -1,4 +1,4 @@
-"""AlterReplicaLogDirs: one directory, and who asks for another hears so."""
+"""AlterReplicaLogDirs: with one directory, every other directory is an error."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
@@ -17,7 +17,7 @@ from tests.broker.wire import Wire
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_a_partition_may_be_where_it_is_and_nowhere_else(tmp_path: Path, version: int) -> None:
+def test_a_replica_can_only_be_assigned_to_its_present_directory(tmp_path: Path, version: int) -> None:
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t", partitions=2)
         here = AlterReplicaLogDir(str(tmp_path), [AlterReplicaLogDirTopic("t", [0, 5])])

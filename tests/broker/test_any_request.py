@@ -10,18 +10,16 @@ from uuid import UUID
 
 import pytest
 
-from ottla.broker.handlers import HANDLERS, Line
-from ottla.broker.requests.call import Call, HangUp, Outcome
-from ottla.broker.requests.connection import Connection
+from ottla.broker.apis.handlers import HANDLERS, Line
+from ottla.broker.network_server.call import DisconnectError, Outcome
+from ottla.broker.network_server.connection import Connection
 from ottla.broker.server import Server
 from ottla.broker.settings.config import read_config
-from ottla.clock import SystemClock
 from ottla.protocol.codec import Plan, Step
 from ottla.protocol.conversation import decode_response, encode_response
-from ottla.protocol.headers import RequestHeader
-from ottla.protocol.messages.create_topics import CreatableTopic
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest
 from ottla.protocol.plan import plan_of
+from tests.broker.serving import create_topic, handle_request, start_server, stop_server
 from tests.broker.wire import batch
 from tests.protocol.values import Draw, Special, chances, messages, one_of
 
@@ -34,16 +32,15 @@ EDGES = one_of(0, 0, 1, -1, 2**31 - 1, -(2**31))
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    """A broker that is not running, with a topic `t` that holds a record."""
+    """A broker that serves in this thread, with a topic `t` that holds a record."""
     folder = tempfile.mkdtemp()
-    server = Server(read_config(listeners="127.0.0.1:0", log_dirs=folder, num_partitions=2))
-    server.node.topics.create([CreatableTopic("t", 2, 1)])
+    server = start_server(read_config(listeners="127.0.0.1:0", log_dirs=folder, num_partitions=2))
+    create_topic(server, "t", 2)
     partition = server.node.partitions.find("t", 0)
     assert partition is not None
     server.node.append(partition, batch([b"a"]))
     yield server
-    server.stop()
-    server.run()
+    stop_server(server)
     shutil.rmtree(folder)
 
 
@@ -77,7 +74,7 @@ def narrow(known_id: UUID) -> Special:
 
 @pytest.mark.parametrize(("line", "version"), SPOKEN, ids=[f"{line.api.name}-v{version}" for line, version in SPOKEN])
 def test_every_request_is_answered(server: Server, line: Line, version: int) -> None:
-    topic = server.node.topics.named("t")
+    topic = server.node.topics.find_by_name("t")
     known_id = topic.topic_id if topic is not None else UUID(int=2)
 
     some = messages(plan_of(line.api.request, version), narrow(known_id))
@@ -87,13 +84,12 @@ def test_every_request_is_answered(server: Server, line: Line, version: int) -> 
 
 def is_answered(server: Server, line: Line, version: int, request: Any) -> None:
     connection = Connection(1, ("127.0.0.1", 1), ("127.0.0.1", 2), 0.0)
-    call = Call(server.handler, connection, RequestHeader(line.api.key, version, 1, None), SystemClock().monotonic())
     try:
-        response = line.handle(server.node, call, request)
-    except HangUp:
+        response = handle_request(server, connection, request, version, None)
+    except DisconnectError:
         return
     if response is Outcome.LATER and line.api.request is DeleteTopicsRequest:
-        return  # once the files are gone: test_deletion.py
+        return  # after the files are deleted: test_deletion.py
     assert not isinstance(response, Outcome)
     parts = encode_response(response, version, 1)
     frame = b"".join(bytes(part) if not hasattr(part, "file") else bytes(len(part)) for part in parts)

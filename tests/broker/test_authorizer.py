@@ -20,7 +20,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.errors import ConfigError, ErrorCode
 from ottla.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from ottla.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
@@ -39,7 +39,7 @@ def rule(name: str, operation: int, permission: int = ALLOW, *, kind: int = 2, p
 
 @pytest.fixture
 def strict(tmp_path: Path) -> Iterator[Wire]:
-    """A broker on which only what rules allow is allowed; everybody may change the rules."""
+    """A broker that allows only what ACLs allow; every user may change the ACLs."""
     with (
         Broker(tmp_path, **{**SETTINGS, "super_users": "User:ANONYMOUS"}) as broker,
         Wire(broker.bootstrap_servers) as wire,
@@ -56,7 +56,7 @@ def create(wire: Wire, *rules: AclCreation) -> None:
     assert [each.error_code for each in results] == [0] * len(rules)
 
 
-def test_what_nobody_allowed_is_refused_and_what_is_allowed_later_works_at_once(strict: Wire) -> None:
+def test_an_operation_without_a_rule_is_denied_and_a_new_rule_applies_at_once(strict: Wire) -> None:
     assert strict.produce("orders", b"b").error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
     create(strict, rule("ord", WRITE, pattern=4))
     assert strict.produce("orders", b"b").error_code == 0
@@ -65,7 +65,7 @@ def test_what_nobody_allowed_is_refused_and_what_is_allowed_later_works_at_once(
     assert values(strict.fetch("orders")) == [b"a", b"b"]
 
 
-def test_a_fetch_session_ends_giving_where_the_permission_ends(strict: Wire) -> None:
+def test_a_fetch_session_returns_no_records_after_its_permission_is_removed(strict: Wire) -> None:
     create(strict, rule("orders", READ), rule("orders", WRITE))
     request = fetch("orders", 1)
     request.session_epoch = 0
@@ -78,7 +78,7 @@ def test_a_fetch_session_ends_giving_where_the_permission_ends(strict: Wire) -> 
     assert not topic.partitions[0].records
 
 
-def test_a_fetch_that_waits_is_refused_when_records_come_that_it_may_not_have_any_more(strict: Wire) -> None:
+def test_a_waiting_fetch_is_denied_if_its_permission_was_removed_meanwhile(strict: Wire) -> None:
     create(strict, rule("orders", READ), rule("orders", WRITE))
     strict.send(fetch("orders", 1, max_wait_ms=20_000), 12)
     host, port = strict.socket.getpeername()
@@ -89,7 +89,7 @@ def test_a_fetch_that_waits_is_refused_when_records_come_that_it_may_not_have_an
     assert answer.responses[0].partitions[0].error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
-def test_rules_are_there_after_a_restart(tmp_path: Path) -> None:
+def test_acls_persist_after_a_restart(tmp_path: Path) -> None:
     settings: dict[str, Any] = {**SETTINGS, "super_users": "User:ANONYMOUS"}
     with Broker(tmp_path, **settings) as broker, Wire(broker.bootstrap_servers) as wire:
         create(wire, rule("orders", READ), rule("orders", WRITE), rule("ord", DESCRIBE, pattern=4))
@@ -99,7 +99,7 @@ def test_rules_are_there_after_a_restart(tmp_path: Path) -> None:
     assert found == {("orders", READ), ("ord", DESCRIBE)}
 
 
-def test_confluents_admin_client_makes_finds_and_deletes_rules(strict: Wire) -> None:
+def test_confluents_admin_client_creates_finds_and_deletes_acls(strict: Wire) -> None:
     host, port = strict.socket.getpeername()
     admin = AdminClient({"bootstrap.servers": f"{host}:{port}"})
     literal, prefixed = ResourcePatternType.LITERAL, ResourcePatternType.PREFIXED
@@ -119,7 +119,7 @@ def test_confluents_admin_client_makes_finds_and_deletes_rules(strict: Wire) -> 
         ].result(20)
 
 
-def test_the_audit_log_has_a_line_for_each_verdict_and_is_bounded(tmp_path: Path) -> None:
+def test_the_audit_log_has_a_line_for_each_decision_and_is_bounded(tmp_path: Path) -> None:
     log = tmp_path / "audit.log"
     settings: dict[str, Any] = {**SETTINGS, "audit_log": str(log), "audit_log_max_bytes": 2000}
     with Broker(tmp_path / "data", **settings) as broker, Wire(broker.bootstrap_servers, client_id="c-1") as wire:
@@ -147,16 +147,18 @@ def test_the_audit_log_has_a_line_for_each_verdict_and_is_bounded(tmp_path: Path
     [
         ({"authorizer_class_name": "x.Y"}, "there is one authorizer here"),
         ({"super_users": "admin"}, "'admin' must be a type and a name, as User:admin"),
-        ({"audit_log": "a.log"}, "set authorizer.class.name = standard as well"),
+        ({"audit_log": "a.log"}, "set authorizer.class.name = standard"),
         ({**SETTINGS, "audit_log": "/nowhere/at/all"}, "audit.log = '/nowhere/at/all': No such file"),
     ],
 )
-def test_settings_that_guard_nothing_are_refused(settings: dict[str, Any], words: str) -> None:
+def test_security_settings_without_effect_are_rejected(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         Broker(**settings).start()
 
 
-def test_super_users_without_an_authorizer_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_super_users_without_an_authorizer_cause_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING), Broker(super_users="User:admin"):
         pass
-    assert [line for line in caplog.messages if line.startswith("super.users is set and authorizer.class.name is not")]
+    assert [
+        line for line in caplog.messages if line.startswith("super.users has no effect without authorizer.class.name")
+    ]

@@ -1,4 +1,4 @@
-"""Settings of the broker that are changed at run time: in force at once, kept over a restart, told with their source."""
+"""Settings of the broker that are changed at run time: applied at once, persistent, described with their source."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.errors import ErrorCode
 from ottla.protocol.messages import alter_configs
 from ottla.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
@@ -24,13 +24,13 @@ SET, DELETE, APPEND, SUBTRACT = range(4)
 
 
 def change(wire: Wire, broker: str, name: str, operation: int, value: str | None = None) -> Any:
-    """What is answered to one change."""
+    """Return the error code for one change."""
     wish = AlterConfigsResource(BROKER, broker, [AlterableConfig(name, operation, value)])
     (answer,) = wire.ask(IncrementalAlterConfigsRequest([wish])).responses
     return answer
 
 
-def told(wire: Wire, kind: int, name: str, config: str) -> list[tuple[str, str | None, int]]:
+def list_synonyms(wire: Wire, kind: int, name: str, config: str) -> list[tuple[str, str | None, int]]:
     """A config's value by each of its sources, the one that counts first."""
     wanted = DescribeConfigsResource(kind, name, [config])
     (result,) = wire.ask(DescribeConfigsRequest([wanted], include_synonyms=True)).results
@@ -38,7 +38,7 @@ def told(wire: Wire, kind: int, name: str, config: str) -> list[tuple[str, str |
 
 
 @pytest.mark.behaviour("B8")
-def test_a_limit_of_the_broker_holds_at_once_for_topics_that_set_none(wire: Wire) -> None:
+def test_a_limit_of_the_broker_applies_at_once_to_topics_without_their_own(wire: Wire) -> None:
     wire.create("t")
     wire.create("own", max_message_bytes=5000)
     assert wire.produce("t", bytes(1000)).error_code == 0
@@ -49,11 +49,11 @@ def test_a_limit_of_the_broker_holds_at_once_for_topics_that_set_none(wire: Wire
     assert wire.produce("t", bytes(1000)).error_code == 0
 
 
-def test_connections_are_limited_at_once_and_those_that_are_there_stay(wire: Wire, broker: Broker) -> None:
+def test_a_connection_limit_applies_at_once_and_keeps_open_connections(wire: Wire, broker: Broker) -> None:
     change(wire, "1", "max.connections", SET, "1")
     with Wire(broker.bootstrap_servers) as second:
         second.send(MetadataRequest([]), 1)
-        assert told(wire, BROKER, "1", "max.connections")[0] == ("max.connections", "1", 2)
+        assert list_synonyms(wire, BROKER, "1", "max.connections")[0] == ("max.connections", "1", 2)
         second.socket.setblocking(False)
         with pytest.raises(BlockingIOError):
             second.socket.recv(1)
@@ -62,7 +62,7 @@ def test_connections_are_limited_at_once_and_those_that_are_there_stay(wire: Wir
         assert second.receive(MetadataRequest([]), 1)[1].topics == []
 
 
-def test_an_address_that_has_as_many_as_it_may_is_sent_away(wire: Wire, broker: Broker) -> None:
+def test_a_connection_above_the_limit_of_its_address_is_closed(wire: Wire, broker: Broker) -> None:
     change(wire, "1", "max.connections.per.ip", SET, "1")
     with Wire(broker.bootstrap_servers) as second, pytest.raises((EOFError, OSError)):
         second.ask(MetadataRequest([]), 1)
@@ -71,27 +71,27 @@ def test_an_address_that_has_as_many_as_it_may_is_sent_away(wire: Wire, broker: 
         assert second.ask(MetadataRequest([]), 1).topics == []
 
 
-def test_what_compaction_goes_by_can_be_changed(tmp_path: Path) -> None:
+def test_settings_of_the_log_cleaner_can_be_changed(tmp_path: Path) -> None:
     with Broker(tmp_path, log_cleaner_backoff_ms=50) as broker, Wire(broker.bootstrap_servers) as wire:
         change(wire, "", "log.cleaner.backoff.ms", SET, "20")
         change(wire, "", "log.cleaner.dedupe.buffer.size", SET, "1000")
-        assert told(wire, BROKER, "1", "log.cleaner.backoff.ms")[:2] == [
+        assert list_synonyms(wire, BROKER, "1", "log.cleaner.backoff.ms")[:2] == [
             ("log.cleaner.backoff.ms", "20", 3),
             ("log.cleaner.backoff.ms", "50", 4),
         ]
 
 
-def test_what_is_set_for_the_broker_goes_before_what_is_set_for_all(wire: Wire) -> None:
+def test_a_value_of_one_broker_precedes_the_value_of_all_brokers(wire: Wire) -> None:
     wire.create("t")
     change(wire, "", "log.retention.ms", SET, "2000")
     change(wire, "1", "log.retention.ms", SET, "1000")
     layers = [("log.retention.ms", "1000", 2), ("log.retention.ms", "2000", 3)]
-    assert told(wire, BROKER, "1", "log.retention.ms") == layers
-    assert told(wire, TOPIC, "t", "retention.ms") == layers
-    assert told(wire, BROKER, "", "log.retention.ms") == layers[1:2]
+    assert list_synonyms(wire, BROKER, "1", "log.retention.ms") == layers
+    assert list_synonyms(wire, TOPIC, "t", "retention.ms") == layers
+    assert list_synonyms(wire, BROKER, "", "log.retention.ms") == layers[1:2]
 
 
-def test_changes_are_there_after_a_restart(tmp_path: Path) -> None:
+def test_changes_persist_after_a_restart(tmp_path: Path) -> None:
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t")
         change(wire, "", "message.max.bytes", SET, "500")
@@ -99,11 +99,11 @@ def test_changes_are_there_after_a_restart(tmp_path: Path) -> None:
         assert wire.produce("t", bytes(1000)).error_code == ErrorCode.MESSAGE_TOO_LARGE
 
 
-def test_lists_grow_and_shrink(wire: Wire) -> None:
+def test_lists_are_appended_to_and_subtracted_from(wire: Wire) -> None:
     change(wire, "1", "log.cleanup.policy", APPEND, "compact")
-    assert told(wire, BROKER, "1", "log.cleanup.policy")[0][1] == "delete,compact"
+    assert list_synonyms(wire, BROKER, "1", "log.cleanup.policy")[0][1] == "delete,compact"
     change(wire, "1", "log.cleanup.policy", SUBTRACT, "delete")
-    assert told(wire, BROKER, "1", "log.cleanup.policy")[0][1] == "compact"
+    assert list_synonyms(wire, BROKER, "1", "log.cleanup.policy")[0][1] == "compact"
 
 
 @pytest.mark.parametrize(
@@ -124,11 +124,18 @@ def test_lists_grow_and_shrink(wire: Wire) -> None:
         ("1", "log.retention.ms", SET, "abc", ErrorCode.INVALID_REQUEST, "log.retention.ms"),
         ("1", "log.retention.ms", APPEND, "5", ErrorCode.INVALID_CONFIG, "is no list"),
         ("1", "log.retention.ms", SET, None, ErrorCode.INVALID_REQUEST, "no value is given"),
-        ("7", "log.retention.ms", SET, "5", ErrorCode.INVALID_REQUEST, "this is broker 1, not 7"),
-        ("x", "log.retention.ms", SET, "5", ErrorCode.INVALID_REQUEST, "'x' is no broker id"),
+        (
+            "7",
+            "log.retention.ms",
+            SET,
+            "5",
+            ErrorCode.INVALID_REQUEST,
+            "this is broker 1, and only broker 7 can apply its configs",
+        ),
+        ("x", "log.retention.ms", SET, "5", ErrorCode.INVALID_REQUEST, "'x' is not a broker id"),
     ],
 )
-def test_what_cannot_be_changed_is_refused(
+def test_an_invalid_change_is_rejected(
     wire: Wire, which: str, name: str, operation: int, value: str | None, code: int, reason: str
 ) -> None:
     answer = change(wire, which, name, operation, value)
@@ -138,7 +145,7 @@ def test_what_cannot_be_changed_is_refused(
 
 @pytest.mark.parametrize("which", ["1", ""])
 @pytest.mark.parametrize("name", ["num.partitions", "no.such", "leader.replication.throttled.rate", "log.retention.ms"])
-def test_to_take_back_what_is_not_set_is_no_error(wire: Wire, which: str, name: str) -> None:
+def test_deleting_a_config_that_is_not_set_is_no_error(wire: Wire, which: str, name: str) -> None:
     answer = change(wire, which, name, DELETE)
     assert (answer.error_code, answer.error_message) == (0, None)
 
@@ -151,26 +158,26 @@ def test_to_take_back_what_is_not_set_is_no_error(wire: Wire, which: str, name: 
         "replica.alter.log.dirs.io.max.bytes.per.second",
     ],
 )
-def test_the_throttles_of_kafkas_tools_are_taken_told_and_taken_back(wire: Wire, name: str) -> None:
-    assert told(wire, BROKER, "1", name) == []
+def test_the_throttles_of_kafkas_tools_are_set_described_and_deleted(wire: Wire, name: str) -> None:
+    assert list_synonyms(wire, BROKER, "1", name) == []
     assert change(wire, "1", name, SET, "1000000").error_code == 0
-    assert told(wire, BROKER, "1", name) == [(name, "1000000", 2)]
+    assert list_synonyms(wire, BROKER, "1", name) == [(name, "1000000", 2)]
     assert change(wire, "1", name, DELETE).error_code == 0
-    assert told(wire, BROKER, "1", name) == []
+    assert list_synonyms(wire, BROKER, "1", name) == []
     assert change(wire, "1", name, SET, "-5").error_code == ErrorCode.INVALID_REQUEST
 
 
-def test_replacing_gives_what_is_not_named_back_to_its_default(wire: Wire) -> None:
+def test_a_replacement_resets_the_configs_that_it_does_not_name(wire: Wire) -> None:
     change(wire, "1", "log.retention.ms", SET, "1000")
     wish = alter_configs.AlterConfigsResource(BROKER, "1", [alter_configs.AlterableConfig("log.retention.bytes", "9")])
     (answer,) = wire.ask(alter_configs.AlterConfigsRequest([wish])).responses
     assert answer.error_code == 0
-    assert told(wire, BROKER, "1", "log.retention.ms") == []
-    assert told(wire, BROKER, "1", "log.retention.bytes")[0] == ("log.retention.bytes", "9", 2)
-    assert told(wire, BROKER, "1", "log.retention.bytes")[0] == ("log.retention.bytes", "9", 2)
+    assert list_synonyms(wire, BROKER, "1", "log.retention.ms") == []
+    assert list_synonyms(wire, BROKER, "1", "log.retention.bytes")[0] == ("log.retention.bytes", "9", 2)
+    assert list_synonyms(wire, BROKER, "1", "log.retention.bytes")[0] == ("log.retention.bytes", "9", 2)
 
 
-def test_tiered_storage_is_refused_for_there_is_none(wire: Wire) -> None:
+def test_tiered_storage_is_rejected(wire: Wire) -> None:
     wire.create("t")
     wish = AlterConfigsResource(TOPIC, "t", [AlterableConfig("remote.storage.enable", SET, "true")])
     (answer,) = wire.ask(IncrementalAlterConfigsRequest([wish])).responses
@@ -179,13 +186,13 @@ def test_tiered_storage_is_refused_for_there_is_none(wire: Wire) -> None:
 
 
 def described(wire: Wire, broker: str, config: str) -> Any:
-    """All that is said of a broker's config; None where it is not listed."""
+    """Return the description of a broker config; None if it is not listed."""
     wanted = DescribeConfigsResource(BROKER, broker, [config])
     (result,) = wire.ask(DescribeConfigsRequest([wanted], include_synonyms=True)).results
     return next(iter(result.configs), None)
 
 
-def test_a_config_of_kafkas_that_does_nothing_here_is_set_and_described_and_comes_back_after_a_restart(
+def test_a_kafka_config_without_effect_is_set_described_and_restored_after_a_restart(
     tmp_path: Path,
 ) -> None:
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
@@ -195,18 +202,18 @@ def test_a_config_of_kafkas_that_does_nothing_here_is_set_and_described_and_come
         assert change(wire, "1", "socket.listen.backlog.size", SET, "2").error_code == ErrorCode.INVALID_REQUEST
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         name = "log.cleaner.threads"
-        assert told(wire, BROKER, "1", name) == [(name, "2", 2), (name, "1", 5)]
+        assert list_synonyms(wire, BROKER, "1", name) == [(name, "2", 2), (name, "1", 5)]
         found = described(wire, "1", name)
         assert (found.value, found.config_source, found.read_only, found.config_type) == ("2", 2, False, 3)
         change(wire, "1", name, DELETE)
-        assert told(wire, BROKER, "1", name) == [(name, "1", 5)]
+        assert list_synonyms(wire, BROKER, "1", name) == [(name, "1", 5)]
 
 
 @pytest.mark.parametrize(
     ("broker_id", "name"),
     [("1", "my.plugin.url"), ("", "my.plugin.url"), ("1", "listener.name.plaintext.my.plugin.url")],
 )
-def test_a_name_that_is_no_broker_config_is_kept_and_its_value_is_not_shown(
+def test_an_unknown_config_name_is_kept_and_its_value_is_not_returned(
     tmp_path: Path, broker_id: str, name: str
 ) -> None:
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
@@ -221,7 +228,7 @@ def test_a_name_that_is_no_broker_config_is_kept_and_its_value_is_not_shown(
         assert described(wire, broker_id, name) is None
 
 
-def test_a_list_of_kafkas_that_does_nothing_here_grows_and_is_a_default_of_the_cluster(wire: Wire) -> None:
+def test_a_kafka_list_without_effect_is_appended_to_and_set_for_the_cluster(wire: Wire) -> None:
     assert change(wire, "", "metric.reporters", APPEND, "org.example.Reporter").error_code == 0
     found = described(wire, "", "metric.reporters")
     both = "org.apache.kafka.common.metrics.JmxReporter,org.example.Reporter"
@@ -229,7 +236,7 @@ def test_a_list_of_kafkas_that_does_nothing_here_grows_and_is_a_default_of_the_c
     assert described(wire, "1", "metric.reporters").value == both
 
 
-def test_alter_configs_keeps_a_name_that_is_no_broker_config(wire: Wire) -> None:
+def test_alter_configs_keeps_an_unknown_config_name(wire: Wire) -> None:
     def replace_all(**configs: str) -> int:
         wanted = [alter_configs.AlterableConfig(name.replace("_", "."), value) for name, value in configs.items()]
         resource = alter_configs.AlterConfigsResource(BROKER, "1", wanted)

@@ -17,7 +17,7 @@ from ottla.free_ports import free_port
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.messages.create_topics import CreatableTopic
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from tests.broker.cluster_nodes import Begun, BrokerPlace, make_topic
+from tests.broker.cluster_nodes import BrokerPlace, StartedBroker, make_topic
 from tests.broker.quorum_nodes import Place, new_hosts
 from tests.broker.wire import Wire
 from tests.patience import eventually
@@ -25,13 +25,15 @@ from tests.patience import eventually
 SESSION_SECONDS = 45.0
 
 
-def test_a_starting_broker_refuses_connections_and_its_first_answer_has_the_brokers_and_topics(tmp_path: Path) -> None:
+def test_a_starting_broker_refuses_connections_and_its_first_response_has_the_brokers_and_topics(
+    tmp_path: Path,
+) -> None:
     hosts = new_hosts(2)
     controller = Place(tmp_path, 1, hosts[0])
     controller.format([controller.voter])
     broker = BrokerPlace(tmp_path, 2, hosts[1], [controller])
     question = MetadataRequest([MetadataRequestTopic(name="flights")], False)
-    with controller.serving(), closing(Begun(broker)) as first:
+    with controller.serving(), closing(StartedBroker(broker)) as first:
         first.wait()
         make_topic(broker, CreatableTopic("flights", 1, 1))
 
@@ -43,7 +45,7 @@ def test_a_starting_broker_refuses_connections_and_its_first_answer_has_the_brok
         return bool(connected)
 
     with ExitStack() as undo:
-        second = Begun(broker)
+        second = StartedBroker(broker)
         undo.callback(second.close)
         with pytest.raises(ConnectionRefusedError):
             Wire(broker.address)

@@ -8,7 +8,7 @@ from pathlib import Path
 from ottla.compiled import uncompiled_modules
 
 
-def test_hot_modules_without_a_compiled_form_beside_them_are_found(tmp_path: Path) -> None:
+def test_hot_modules_without_a_compiled_form_are_found(tmp_path: Path) -> None:
     package = tmp_path / "house"
     (package / "room").mkdir(parents=True)
     for name in ("slow.py", "slow.pxd", "quick.py", "quick.pxd", f"quick{EXTENSION_SUFFIXES[0]}", "plain.py", "c.pxd"):

@@ -1,4 +1,4 @@
-"""Changes of configs of a broker in a cluster: what it refuses itself, and what controllers are asked."""
+"""Config changes of a broker in a cluster: those it rejects itself, and those it forwards to the controllers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.config_changes import refused_here
-from ottla.broker.controller_events import Asking, configs_changed
+from ottla.broker.apis.config_changes import refused_here
+from ottla.broker.controller.controller_events import ForwardedRequest, configs_changed
 from ottla.broker.settings.config import BrokerConfig
 from ottla.coordination.cluster.config_change import KnownConfigs, decide
 from ottla.coordination.cluster.topic_request import Refusal
@@ -22,7 +22,7 @@ FAULT = Refusal(ErrorCode.INVALID_REQUEST, "server.pem: it cannot be read")
 
 
 class Access:
-    """Rules by which nobody may do anything."""
+    """ACLs that allow nothing."""
 
     def allows(self, *asked: Any) -> bool:
         return False
@@ -34,7 +34,7 @@ def broker(*, everything: bool = True) -> Any:
     return SimpleNamespace(
         config=SimpleNamespace(node_id=1),
         access=access,
-        topics=SimpleNamespace(fault_of=lambda resource, replaces: FAULT),
+        topics=SimpleNamespace(find_fault=lambda resource, replaces: FAULT),
     )
 
 
@@ -44,7 +44,7 @@ def request(module: Any, *resources: tuple[int, str]) -> Any:
 
 
 @pytest.mark.parametrize("module", [alter_configs, incremental_alter_configs])
-def test_a_broker_refuses_what_it_cannot_take_up_and_all_that_is_asked_with_it(module: Any) -> None:
+def test_a_broker_rejects_an_invalid_change_of_its_configs_with_the_whole_request(module: Any) -> None:
     answer: Any = refused_here(broker(), CALL, request(module, (BROKER, "1"), (TOPIC, "t")))
     assert [each.error_code for each in answer.responses] == [ErrorCode.INVALID_REQUEST] * 2
     own, other = (each.error_message for each in answer.responses)
@@ -53,22 +53,25 @@ def test_a_broker_refuses_what_it_cannot_take_up_and_all_that_is_asked_with_it(m
 
 
 @pytest.mark.parametrize("module", [alter_configs, incremental_alter_configs])
-def test_another_brokers_configs_are_for_that_broker_to_judge(module: Any) -> None:
+def test_a_change_of_another_brokers_configs_is_rejected_with_that_broker_named(module: Any) -> None:
     answer: Any = refused_here(broker(), CALL, request(module, (BROKER, "2")))
     (told,) = answer.responses
     assert told.error_code == ErrorCode.INVALID_REQUEST
-    assert told.error_message == "this is broker 1, and only broker 2 knows what it can act by: ask it itself"
+    assert (
+        told.error_message
+        == "this is broker 1, and only broker 2 can apply its configs: send the request to that broker"
+    )
     assert refused_here(broker(everything=False), CALL, request(module, (BROKER, "2"))) is None
 
 
 @pytest.mark.parametrize("resource", [(BROKER, "nobody"), (BROKER, ""), (TOPIC, "1")])
-def test_what_is_no_brokers_own_is_for_the_controllers(resource: tuple[int, str]) -> None:
+def test_a_request_without_configs_of_a_broker_is_left_to_the_controller(resource: tuple[int, str]) -> None:
     asked = request(incremental_alter_configs, resource)
     assert refused_here(broker(), CALL, asked) is None
     assert refused_here(broker(), CALL, MetadataRequest([])) is None
 
 
-def test_who_may_not_change_them_is_told_nothing_of_the_brokers_files() -> None:
+def test_a_principal_without_permission_learns_nothing_about_the_brokers_files() -> None:
     asked = request(incremental_alter_configs, (BROKER, "1"))
     assert refused_here(broker(everything=False), CALL, asked) is None
 
@@ -84,13 +87,11 @@ def test_who_may_not_change_them_is_told_nothing_of_the_brokers_files() -> None:
         ("ssl.keystore.location", "a broker reads [ssl.keystore.location] when it starts"),
     ],
 )
-def test_controllers_take_a_new_store_for_any_listener_of_a_broker_and_have_none_of_them_themselves(
-    name: str, refused: str | None
-) -> None:
+def test_controllers_accept_store_settings_of_broker_listeners_only(name: str, refused: str | None) -> None:
     change = incremental_alter_configs.AlterableConfig(name, 0, "7")
     resource = incremental_alter_configs.AlterConfigsResource(BROKER, "2", [change])
     asked = incremental_alter_configs.IncrementalAlterConfigsRequest([resource])
-    decision = decide(KnownConfigs({}, {}, {}, {}), configs_changed(Asking(asked, 1, BrokerConfig())))
+    decision = decide(KnownConfigs({}, {}, {}, {}), configs_changed(ForwardedRequest(asked, 1, BrokerConfig())))
     (reply,) = decision.replies
     (answer,) = reply.message
     assert (answer is None) if refused is None else str(answer).startswith(refused)

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 import psutil
 import pytest
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.protocol.messages.metadata import MetadataRequest
 from tests.broker.wire import Wire, batch, fetch, produce
 
@@ -19,7 +19,7 @@ MB = 1_000_000
 
 @pytest.fixture
 def many_files() -> Iterator[None]:
-    """Room for both ends of 1,000 connections."""
+    """Descriptors for both ends of 1,000 connections."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4096)), hard))
     yield
@@ -27,7 +27,7 @@ def many_files() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("many_files")
-def test_1000_idle_connections_do_not_keep_others_from_being_served(wire: Wire, broker: Broker) -> None:
+def test_1000_idle_connections_do_not_delay_other_clients(wire: Wire, broker: Broker) -> None:
     with ExitStack() as idle:
         connections = [idle.enter_context(Wire(broker.bootstrap_servers)) for _ in range(1000)]
         wire.create("t")
@@ -35,7 +35,7 @@ def test_1000_idle_connections_do_not_keep_others_from_being_served(wire: Wire, 
         assert all(connection.ask(MetadataRequest([]), 1).topics == [] for connection in connections[::50])
 
 
-def test_100_fetches_that_wait_for_one_partition_are_answered_by_one_append(wire: Wire, broker: Broker) -> None:
+def test_100_waiting_fetches_of_one_partition_are_answered_by_one_append(wire: Wire, broker: Broker) -> None:
     wire.create("t")
     with ExitStack() as stack:
         waiting = [stack.enter_context(Wire(broker.bootstrap_servers)) for _ in range(100)]
@@ -47,13 +47,13 @@ def test_100_fetches_that_wait_for_one_partition_are_answered_by_one_append(wire
             assert response.responses[0].partitions[0].high_watermark == 1
 
 
-def test_a_connection_that_is_silent_for_too_long_is_closed() -> None:
+def test_an_idle_connection_is_closed_after_its_maximum_idle_time() -> None:
     with Broker(connections_max_idle_ms=200) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.ask(MetadataRequest([]), 1)
         assert wire.hung_up()
 
 
-def test_200_megabytes_through_it_do_not_make_it_grow() -> None:
+def test_200_megabytes_through_a_connection_do_not_increase_memory() -> None:
     with Broker(process=True) as broker, Wire(broker.bootstrap_servers) as wire:
         process = psutil.Process(broker.pid)
         wire.create("t", partitions=2)

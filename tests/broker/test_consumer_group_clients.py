@@ -1,4 +1,4 @@
-"""Librdkafka's consumers in groups of KIP-848, and in groups on their way there."""
+"""Librdkafka's consumers in consumer groups (KIP-848), and in groups that are upgraded to them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import confluent_kafka as ck
 import pytest
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from tests.broker.membership import committed
 from tests.broker.wire import Wire
 
@@ -50,7 +50,7 @@ def owned(consumer: ck.Consumer) -> set[int]:
 
 
 def shared_evenly(*consumers: ck.Consumer) -> bool:
-    """Whether each partition has one owner, and nobody has two more than another."""
+    """True if each partition has one owner, and no member has two partitions more than another."""
     parts = [owned(each) for each in consumers]
     sizes = [len(part) for part in parts]
     return sum(sizes) == PARTITIONS == len(set().union(*parts)) and max(sizes) - min(sizes) <= 1
@@ -63,7 +63,7 @@ def until_shared(*consumers: ck.Consumer) -> None:
 
 
 @pytest.mark.behaviour("C14")
-def test_members_share_out_and_take_over(consumer: Callable[..., ck.Consumer]) -> None:
+def test_members_share_partitions_and_take_over_from_a_leaving_member(consumer: Callable[..., ck.Consumer]) -> None:
     first = consumer()
     until_shared(first)
     second, third = consumer(), consumer()
@@ -72,7 +72,7 @@ def test_members_share_out_and_take_over(consumer: Callable[..., ck.Consumer]) -
     until_shared(first, third)
 
 
-def test_what_was_read_and_committed_is_not_read_again(consumer: Callable[..., ck.Consumer], broker: Broker) -> None:
+def test_committed_records_are_not_read_again(consumer: Callable[..., ck.Consumer], broker: Broker) -> None:
     first = consumer()
     seen = [first.poll(DEADLINE) for _ in range(PARTITIONS * RECORDS)]
     assert all(record is not None and record.error() is None for record in seen)
@@ -86,7 +86,7 @@ def test_what_was_read_and_committed_is_not_read_again(consumer: Callable[..., c
 
 
 @pytest.mark.behaviour("C12")
-def test_a_static_member_comes_back_to_what_it_had(consumer: Callable[..., ck.Consumer]) -> None:
+def test_a_returning_static_member_gets_its_previous_assignment(consumer: Callable[..., ck.Consumer]) -> None:
     first, second = consumer(**{"group.instance.id": "one"}), consumer(**{"group.instance.id": "two"})
     until_shared(first, second)
     had, other = owned(first), owned(second)
@@ -97,12 +97,12 @@ def test_a_static_member_comes_back_to_what_it_had(consumer: Callable[..., ck.Co
     assert (owned(again), owned(second)) == (had, other)
 
 
-def test_a_pattern_is_subscribed_to(consumer: Callable[..., ck.Consumer], broker: Broker) -> None:
+def test_a_pattern_subscription_gets_matching_topics(consumer: Callable[..., ck.Consumer], broker: Broker) -> None:
     first = consumer(topic="^t.*")
     until_shared(first)
 
 
-def test_a_group_goes_from_one_protocol_to_the_other_and_back(consumer: Callable[..., ck.Consumer]) -> None:
+def test_a_group_is_upgraded_to_the_other_protocol_and_downgraded(consumer: Callable[..., ck.Consumer]) -> None:
     old = consumer("classic")
     until_shared(old)
     new = consumer()
@@ -119,7 +119,7 @@ def test_a_group_goes_from_one_protocol_to_the_other_and_back(consumer: Callable
 
 
 @pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
-def test_eager_and_cooperative_members_give_back_to_new_ones(
+def test_eager_and_cooperative_members_revoke_partitions_for_new_members(
     consumer: Callable[..., ck.Consumer], assignor: str
 ) -> None:
     old = [consumer("classic", **{"partition.assignment.strategy": assignor}) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""Groups of KIP-848 over the wire: what members, describers and listers are told."""
+"""Consumer groups (KIP-848) over the network: responses to members, and descriptions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.broker.settings.config import read_config
 from ottla.errors import ConfigError, ErrorCode
 from ottla.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest, DescribedGroup
@@ -34,7 +34,7 @@ from tests.patience import eventually
 def beat(
     wire: Wire, member: str = "a", epoch: int = 0, version: int = 1, **fields: Any
 ) -> ConsumerGroupHeartbeatResponse:
-    """A heartbeat; one that joins says all of it."""
+    """Send a heartbeat; a joining member sends all fields."""
     if epoch == 0:
         fields = {"rebalance_timeout_ms": 60_000, "subscribed_topic_names": ["t"], "topic_partitions": [], **fields}
     request = ConsumerGroupHeartbeatRequest("g", member, epoch, **fields)
@@ -42,7 +42,7 @@ def beat(
     return answer
 
 
-def told(wire: Wire, group: str = "g", version: int = 1) -> DescribedGroup:
+def describe_group(wire: Wire, group: str = "g", version: int = 1) -> DescribedGroup:
     (found,) = wire.ask(ConsumerGroupDescribeRequest([group]), version).groups
     described: DescribedGroup = found
     return described
@@ -66,16 +66,16 @@ WRONG = {
     "MemberId can't be empty.": {"member": ""},
     "an instance id is not empty: leave it out, or name it": {"instance_id": ""},
     "a rack is not empty: leave it out, or name it": {"rack_id": ""},
-    "who joins says its rebalance timeout": {"rebalance_timeout_ms": -1},
-    "who joins has no partitions yet: send an empty list of them": {"topic_partitions": [TopicPartitions()]},
-    "who joins subscribes to something: topics by name, or by a regular expression": {"subscribed_topic_names": None},
+    "a joining member must send its rebalance timeout": {"rebalance_timeout_ms": -1},
+    "a joining member has no partitions: send an empty list of them": {"topic_partitions": [TopicPartitions()]},
+    "a joining member must subscribe to topics by name, or by a regular expression": {"subscribed_topic_names": None},
     "only a member with an instance id can leave for a while": {"epoch": -2},
-    "a member epoch is -2 (gone for a while), -1 (gone), 0 (joining) or above": {"epoch": -3},
+    "a member epoch is -2 (temporarily leaving), -1 (leaving), 0 (joining) or above": {"epoch": -3},
 }
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_what_cannot_be_meant_is_refused_with_what_is_meant(wire: Wire, text: str) -> None:
+def test_an_invalid_heartbeat_is_rejected_with_the_reason(wire: Wire, text: str) -> None:
     answer = beat(wire, **WRONG[text])  # type: ignore[arg-type]
     assert (answer.error_code, answer.error_message) == (ErrorCode.INVALID_REQUEST, text)
 
@@ -85,11 +85,11 @@ def test_a_group_without_a_name_is_refused(wire: Wire) -> None:
     assert (answer.error_code, answer.error_message) == (ErrorCode.INVALID_REQUEST, "GroupId can't be empty.")
 
 
-def test_a_group_is_described_with_what_everybody_has_and_is_to_have(wire: Wire) -> None:
+def test_a_group_is_described_with_current_and_target_assignments(wire: Wire) -> None:
     wire.create("t", 2)
     beat(wire, "a", instance_id="i", rack_id="r")
     beat(wire, "b", subscribed_topic_regex="t.*")
-    group = told(wire)
+    group = describe_group(wire)
     assert (group.error_code, group.group_state, group.assignor_name) == (0, "Reconciling", "uniform")
     assert (group.group_epoch, group.assignment_epoch) == (3, 3)
     first, second = group.members
@@ -107,7 +107,7 @@ def test_the_epochs_of_a_group_are_those_of_kafka(wire: Wire, topics: list[str],
     wire.create("t", 1)
 
     def seen() -> tuple[int, int]:
-        group = told(wire)
+        group = describe_group(wire)
         return group.group_epoch, group.assignment_epoch
 
     joined = beat(wire, subscribed_topic_names=topics)
@@ -125,8 +125,8 @@ def test_each_kind_of_group_is_described_by_its_own_request(wire: Wire, broker: 
         member.join()
         assert describe(wire, "g", 6).error_message == "group g is of another protocol"
         assert describe(wire, "g", 5).group_state == "Dead"
-        assert told(wire, "old").error_message == "group old is of another protocol"
-        assert told(wire, "none").error_message == "there is no group none"
+        assert describe_group(wire, "old").error_message == "group old is of another protocol"
+        assert describe_group(wire, "none").error_message == "there is no group none"
         kinds = {each.group_id: each.group_type for each in wire.ask(ListGroupsRequest(), 5).groups}
         assert kinds == {"g": "consumer", "old": "classic"}
         only = wire.ask(ListGroupsRequest(types_filter=["Consumer"]), 5).groups
@@ -134,7 +134,7 @@ def test_each_kind_of_group_is_described_by_its_own_request(wire: Wire, broker: 
         assert wire.ask(ListGroupsRequest(["assigning"]), 5).groups == []
 
 
-def test_offsets_are_kept_for_members_in_their_epoch(wire: Wire) -> None:
+def test_offsets_are_stored_for_members_in_their_epoch(wire: Wire) -> None:
     wire.create("t", 1)
     beat(wire)
 
@@ -160,7 +160,7 @@ def test_offsets_are_kept_for_members_in_their_epoch(wire: Wire) -> None:
 
 
 @pytest.mark.behaviour("C15")
-def test_a_topic_that_is_made_and_grows_is_noticed_with_the_next_heartbeat(wire: Wire) -> None:
+def test_a_created_or_extended_topic_is_assigned_with_the_next_heartbeat(wire: Wire) -> None:
     assert beat(wire).assignment is not None
     wire.create("t", 1)
     first = beat(wire, epoch=2)
@@ -173,18 +173,18 @@ def test_a_silent_member_is_removed_in_real_time() -> None:
     with Broker(**settings) as broker, Wire(broker.bootstrap_servers) as wire:  # type: ignore[arg-type]
         wire.create("t", 1)
         beat(wire)
-        eventually(lambda: told(wire).group_state == "Empty")
+        eventually(lambda: describe_group(wire).group_state == "Empty")
         assert wire.ask(DeleteGroupsRequest(["g"]), 2).results[0].error_code == 0
 
 
-def test_a_group_is_what_it_was_after_the_broker_was_killed(tmp_path: Path) -> None:
+def test_a_group_is_restored_after_the_broker_was_killed(tmp_path: Path) -> None:
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t", 2)
         beat(wire, "a", instance_id="i")
         beat(wire, "b")
-        before = told(wire)
+        before = describe_group(wire)
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
-        assert told(wire) == before
+        assert describe_group(wire) == before
         assert beat(wire, "a", 2, instance_id="i").error_code == 0
 
 
@@ -196,7 +196,7 @@ def without_feature() -> Iterator[Wire]:
         yield wire
 
 
-def test_a_cluster_without_the_feature_has_no_such_groups(without_feature: Wire) -> None:
+def test_a_cluster_without_the_feature_rejects_consumer_group_heartbeats(without_feature: Wire) -> None:
     assert beat(without_feature).error_code == ErrorCode.UNSUPPORTED_VERSION
 
 
@@ -211,12 +211,12 @@ def test_a_cluster_without_the_feature_has_no_such_groups(without_feature: Wire)
           "group.consumer.session.timeout.ms": 9, "group.consumer.heartbeat.interval.ms": 9}, "must be below"),
     ],
 )  # fmt: skip
-def test_settings_that_do_not_go_together_are_refused(settings: dict[str, Any], said: str) -> None:
+def test_contradictory_group_settings_are_rejected(settings: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said.replace(".", r"\.")):
         read_config(settings)
 
 
-def test_javas_names_of_assignors_are_known() -> None:
+def test_java_class_names_of_assignors_are_accepted() -> None:
     config = read_config(
         {"group.consumer.assignors": "org.apache.kafka.coordinator.group.assignor.RangeAssignor, uniform"}
     )

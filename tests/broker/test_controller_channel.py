@@ -8,11 +8,16 @@ from typing import Any, cast
 
 import pytest
 
-from ottla.broker.controllers.controller_channel import ANSWER_SECONDS, RETRY_SECONDS, ControllerChannel, Errand
+from ottla.broker.event_loop.timers import Timers
+from ottla.broker.network_server.call import Call
 from ottla.broker.peers.peer_connection import PeerConnection, Question
 from ottla.broker.peers.peer_errors import PeerLost, PeerRefused
-from ottla.broker.requests.connection import Connection
-from ottla.broker.timers import Timers
+from ottla.broker.registration.controller_channel import (
+    ANSWER_SECONDS,
+    RETRY_SECONDS,
+    ChannelRequest,
+    ControllerChannel,
+)
 from ottla.clock import ManualClock
 from ottla.coordination.quorum.observer import Address
 from ottla.errors import ErrorCode
@@ -27,7 +32,7 @@ class FakeConnection:
         self.questions: list[Question] = []
         self.closed = 0
 
-    def ask(self, question: Question) -> None:
+    def send_request(self, question: Question) -> None:
         self.questions.append(question)
 
     def close(self) -> None:
@@ -41,9 +46,7 @@ class FakeController:
         self.is_active = False
         self.submitted: list[tuple[Message, Callable[[Message | None], None]]] = []
 
-    def submit(
-        self, connection: Connection | None, request: Message, version: int, done: Callable[[Message | None], None]
-    ) -> None:
+    def submit(self, call: Call | None, request: Message, version: int, done: Callable[[Message | None], None]) -> None:
         self.submitted.append((request, done))
 
 
@@ -56,11 +59,11 @@ class Story:
         self.leader: Address | None = Address("h", 1)
         self.heard: list[int | None] = []
         way = cast(PeerConnection, self.connection)
-        self.channel = ControllerChannel(lambda: self.leader, way, self.local, self.timers, self.clock)
+        self.channel = ControllerChannel(lambda: self.leader, lambda: way, self.local, self.timers, self.clock)
 
     def ask(self, done: Callable[[Any], None] | None = None) -> None:
         request = AllocateProducerIdsRequest(1, 1)
-        self.channel.ask(Errand(request, 0, AllocateProducerIdsResponse, done or self.hear))
+        self.channel.send_request(ChannelRequest(request, 0, AllocateProducerIdsResponse, done or self.hear))
 
     def hear(self, response: AllocateProducerIdsResponse | None) -> None:
         self.heard.append(None if response is None else response.producer_id_start)
@@ -77,7 +80,7 @@ def granted(start: int, code: int = ErrorCode.NONE) -> AllocateProducerIdsRespon
     return AllocateProducerIdsResponse(error_code=code, producer_id_start=start)
 
 
-def test_requests_are_sent_one_after_the_other() -> None:
+def test_requests_are_sent_one_after_another() -> None:
     story = Story()
     story.ask()
     story.ask()
@@ -88,7 +91,7 @@ def test_requests_are_sent_one_after_the_other() -> None:
 
 
 @pytest.mark.parametrize("said", [PeerLost("gone"), granted(0, ErrorCode.NOT_CONTROLLER)])
-def test_a_request_without_an_answer_is_sent_to_the_next_controller(said: Any) -> None:
+def test_a_request_without_a_response_is_sent_to_the_next_controller(said: Any) -> None:
     story = Story()
     story.ask()
     story.answer(said)
@@ -99,7 +102,7 @@ def test_a_request_without_an_answer_is_sent_to_the_next_controller(said: Any) -
     assert story.heard == [7]
 
 
-def test_a_request_waits_for_a_controller_and_is_given_up_in_the_end(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_request_waits_for_a_controller_until_its_timeout(caplog: pytest.LogCaptureFixture) -> None:
     story = Story()
     story.leader = None
     story.ask()
@@ -109,7 +112,7 @@ def test_a_request_waits_for_a_controller_and_is_given_up_in_the_end(caplog: pyt
     assert "no controller answers: no controller is known" in caplog.text
 
 
-def test_a_controller_that_never_answers_is_given_up_and_the_next_request_is_sent() -> None:
+def test_a_request_to_a_silent_controller_times_out_and_the_next_one_is_sent() -> None:
     story = Story()
     story.ask()
     story.ask()
@@ -117,7 +120,7 @@ def test_a_controller_that_never_answers_is_given_up_and_the_next_request_is_sen
     assert (story.heard, story.connection.closed, len(story.connection.questions)) == ([None], 1, 2)
 
 
-def test_a_broker_that_is_not_let_in_is_told_at_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_rejected_login_fails_the_request_at_once(caplog: pytest.LogCaptureFixture) -> None:
     story = Story()
     story.ask()
     story.answer(PeerRefused("wrong password"))
@@ -125,7 +128,7 @@ def test_a_broker_that_is_not_let_in_is_told_at_once(caplog: pytest.LogCaptureFi
     assert "the controller at h:1 does not let this broker in: wrong password" in caplog.text
 
 
-def test_a_response_that_cannot_be_applied_does_not_keep_the_next_request(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_response_that_cannot_be_applied_does_not_block_the_next_request(caplog: pytest.LogCaptureFixture) -> None:
     def fail(response: object) -> None:
         raise IndexError("nothing foresaw this")
 
@@ -151,7 +154,7 @@ def test_the_active_controller_in_this_process_is_called_directly() -> None:
     assert story.heard == [0, 1]
 
 
-def test_a_request_goes_on_elsewhere_if_the_controller_here_has_resigned() -> None:
+def test_a_request_is_sent_to_another_controller_after_the_local_one_resigned() -> None:
     story = Story(combined=True)
     assert story.local is not None
     story.local.is_active = True
@@ -162,7 +165,7 @@ def test_a_request_goes_on_elsewhere_if_the_controller_here_has_resigned() -> No
     assert story.heard == [5]
 
 
-def test_a_request_that_waits_is_decided_here_once_this_controller_is_active() -> None:
+def test_a_waiting_request_is_decided_locally_once_this_controller_is_active() -> None:
     story = Story(combined=True)
     assert story.local is not None
     story.leader = None
@@ -173,7 +176,7 @@ def test_a_request_that_waits_is_decided_here_once_this_controller_is_active() -
     assert story.heard == [3]
 
 
-def test_nothing_is_answered_after_the_end() -> None:
+def test_no_response_is_delivered_after_close() -> None:
     story = Story(combined=True)
     assert story.local is not None
     story.local.is_active = True

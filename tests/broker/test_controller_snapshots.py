@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker.controllers.active_controller import metadata_of
-from ottla.broker.controllers.controller_snapshots import ControllerSnapshots
-from ottla.broker.controllers.formatting import format_without_voters
-from ottla.broker.controllers.quorum_log import QuorumLog
-from ottla.broker.machines import observed_snapshots
-from ottla.broker.machines.observed_snapshots import SnapshotRules, at_once
+from ottla.broker.controller.active_controller import load_metadata
+from ottla.broker.controller.controller_snapshots import ControllerSnapshots
+from ottla.broker.controller.formatting import format_without_voters
+from ottla.broker.controller.quorum_log import QuorumLog
+from ottla.broker.metadata import observed_snapshots
+from ottla.broker.metadata.observed_snapshots import SnapshotRules, run_without_loop
 from ottla.clock import ManualClock
 from ottla.kafka_id import id_of
 from ottla.storage.segments.log_folder import find_segments
@@ -32,18 +32,18 @@ class Voter:
     def __init__(self, log: QuorumLog, rules: SnapshotRules, epoch: int = 1) -> None:
         self.log, self.clock, self.told = log, ManualClock(), 0
         self.term = Term(log, epoch)
-        self.snapshots = ControllerSnapshots(log, rules, self.clock, at_once, self.hear)
+        self.snapshots = ControllerSnapshots(log, rules, self.clock, run_without_loop, self.hear)
 
     def hear(self) -> None:
         self.told += 1
 
     def decide(self, broker: int, ahead: int | None = None) -> None:
-        """Something that most have; what is `ahead` of that nobody else has yet."""
+        """A record that most nodes have, or, with `ahead`, that no other node has yet."""
         self.term.let_in(broker)
         committed = self.log.log.end_offset
         if ahead is not None:
             self.term.register(ahead)
-        self.snapshots.committed(committed)
+        self.snapshots.handle_commit(committed)
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_is_committed_is_written_down_and_the_log_before_it_goes(folder: Path) -> None:
+def test_a_snapshot_has_the_committed_state_and_the_log_before_it_is_deleted(folder: Path) -> None:
     with opened(folder) as log:
         voter = Voter(log, ALWAYS)
         voter.decide(1)
@@ -64,32 +64,32 @@ def test_what_is_committed_is_written_down_and_the_log_before_it_goes(folder: Pa
         assert voter.told == 2
 
 
-def test_what_is_not_committed_is_in_no_snapshot(folder: Path) -> None:
+def test_a_snapshot_has_no_uncommitted_records(folder: Path) -> None:
     with opened(folder) as log:
         voter = Voter(log, ALWAYS)
         voter.decide(1)
         committed = log.log.end_offset
         voter.term.register(2)
-        voter.snapshots.committed(committed)
+        voter.snapshots.handle_commit(committed)
         assert find_snapshots(log.directory) == [(committed, 1)]
         assert log.shape().start == committed < log.log.end_offset
 
 
-def test_the_next_term_and_the_next_start_know_all_of_it(folder: Path) -> None:
+def test_the_next_term_and_the_next_start_have_the_whole_state(folder: Path) -> None:
     with opened(folder) as log:
         voter = Voter(log, ALWAYS)
         voter.decide(1)
         voter.decide(2)
         voter.term.register(3)
         before = list(voter.term.controller.machine.metadata.records())
-        assert list(metadata_of(log)[0].records()) == before
+        assert list(load_metadata(log)[0].records()) == before
         voters = log.shape().voters
     with opened(folder) as log:
-        assert list(metadata_of(log)[0].records()) == before
+        assert list(load_metadata(log)[0].records()) == before
         assert log.shape().voters == voters
 
 
-def test_after_a_kill_the_log_begins_at_its_snapshot_though_the_first_segment_begins_before(folder: Path) -> None:
+def test_after_a_kill_the_log_starts_at_its_snapshot_within_the_first_segment(folder: Path) -> None:
     with opened(folder) as log:
         voter = Voter(log, ALWAYS)
         voter.decide(1, ahead=101)
@@ -98,10 +98,10 @@ def test_after_a_kill_the_log_begins_at_its_snapshot_though_the_first_segment_be
         assert min(find_segments(log.directory)) < start
     with opened(folder) as log:
         assert (log.shape().start, log.shape().snapshot) == (start, (start, 1))
-        assert set(metadata_of(log)[0].registrations) == {1, 2, 101, 102}
+        assert set(load_metadata(log)[0].registrations) == {1, 2, 101, 102}
 
 
-def test_without_a_reason_there_is_none_and_after_so_long_there_is(folder: Path) -> None:
+def test_a_snapshot_is_written_only_after_the_size_or_time_limit(folder: Path) -> None:
     with opened(folder) as log:
         voter = Voter(log, SELDOM)
         voter.decide(1)
@@ -112,7 +112,7 @@ def test_without_a_reason_there_is_none_and_after_so_long_there_is(folder: Path)
         assert log.shape().start == 0, "there is room for the log before it"
 
 
-def test_where_the_disk_takes_none_the_quorum_goes_on_and_tries_again(
+def test_the_quorum_continues_and_retries_if_a_snapshot_cannot_be_written(
     folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def full(*args: object, **more: object) -> None:
@@ -138,7 +138,7 @@ def begins_behind_a_snapshot(node: Place) -> bool:
     return any(int(path.name[:20]) > 0 for path in (node.data / "__cluster_metadata-0").glob("*.checkpoint"))
 
 
-def test_who_comes_with_an_empty_disk_is_given_a_snapshot_and_the_rest(tmp_path: Path) -> None:
+def test_a_controller_with_an_empty_disk_gets_a_snapshot_and_the_records_after_it(tmp_path: Path) -> None:
     hosts = new_hosts(2)
     alone = place(tmp_path, 1, hosts[0])
     alone.format([alone.voter])
@@ -154,7 +154,7 @@ def test_who_comes_with_an_empty_disk_is_given_a_snapshot_and_the_rest(tmp_path:
             eventually(lambda: begins_behind_a_snapshot(other))
 
 
-def test_a_controller_that_is_killed_over_and_over_comes_back_from_its_snapshots(tmp_path: Path) -> None:
+def test_a_controller_that_is_killed_repeatedly_recovers_from_its_snapshots(tmp_path: Path) -> None:
     (host,) = new_hosts(1)
     alone = place(tmp_path, 1, host)
     alone.format([alone.voter])

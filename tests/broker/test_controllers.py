@@ -1,4 +1,4 @@
-"""Controllers in processes and threads of their own: they elect a leader, answer strangers, and take in others who vote."""
+"""Controllers in processes and threads: they elect a leader, answer clients, and add voters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.controllers.formatting import format_without_voters
+from ottla.broker.controller.formatting import format_without_voters
 from ottla.errors import ErrorCode
 from ottla.kafka_id import id_of
 from ottla.protocol.apis import APIS
@@ -72,7 +72,7 @@ def test_three_processes_elect_a_leader_and_another_when_it_is_killed(tmp_path: 
         assert len(others[0].log) > 0
 
 
-def test_a_clean_stop_hands_over_and_the_next_start_needs_no_check(tmp_path: Path) -> None:
+def test_a_clean_stop_transfers_leadership_and_the_next_start_needs_no_recovery(tmp_path: Path) -> None:
     places = three(tmp_path)
     with ExitStack() as undo:
         servers = {place.node_id: undo.enter_context(place.serving()) for place in places}
@@ -92,7 +92,7 @@ QUORUMS_APIS = {
 }  # fmt: skip
 
 
-def test_it_says_what_it_speaks_and_who_votes(alone: Place) -> None:
+def test_a_controller_describes_its_apis_and_the_quorum(alone: Place) -> None:
     with Wire(alone.address) as client:
         said: Any = client.ask(ApiVersionsRequest("test", "1"))
         spoken = {APIS[each.api_key].name for each in said.api_keys}
@@ -105,7 +105,7 @@ def test_it_says_what_it_speaks_and_who_votes(alone: Place) -> None:
         assert asked_for_brokers.error_code == ErrorCode.MISMATCHED_ENDPOINT_TYPE
 
 
-def test_what_is_no_request_of_the_quorum_costs_the_connection_and_nothing_else(alone: Place) -> None:
+def test_an_invalid_quorum_request_closes_only_its_connection(alone: Place) -> None:
     for frame in (b"", b"\0", b"GET / HTTP/1.1\r\n", b"\0\x34\0\x02\0\0\0\x01\xff\xff\0garbage"):
         with Wire(alone.address) as client:
             client.send_frame(frame)
@@ -116,14 +116,14 @@ def test_what_is_no_request_of_the_quorum_costs_the_connection_and_nothing_else(
     assert alone.leads()
 
 
-def test_requests_behind_each_other_are_answered_in_their_order(alone: Place) -> None:
+def test_pipelined_requests_are_answered_in_order(alone: Place) -> None:
     with Wire(alone.address) as client:
         request = ApiVersionsRequest("test", "1")
         asked = [client.send(request) for _ in range(500)]
         assert [client.receive(request)[0] for _ in asked] == asked
 
 
-def test_an_envelope_is_opened_by_who_leads_and_refused_by_who_does_not(alone: Place, tmp_path: Path) -> None:
+def test_an_envelope_is_processed_by_the_leader_and_rejected_by_others(alone: Place, tmp_path: Path) -> None:
     (host,) = new_hosts(1)
     other = Place(tmp_path, 2, host, controller_quorum_bootstrap_servers=alone.address)
     format_without_voters(other.config, CLUSTER)
@@ -136,9 +136,7 @@ def test_an_envelope_is_opened_by_who_leads_and_refused_by_who_does_not(alone: P
         assert follower.ask(letter).error_code == ErrorCode.NOT_CONTROLLER
 
 
-def test_a_controller_that_is_to_join_by_itself_comes_to_vote_and_is_on_the_list_of_controllers(
-    alone: Place, tmp_path: Path
-) -> None:
+def test_an_automatically_joining_controller_becomes_a_voter_and_is_listed(alone: Place, tmp_path: Path) -> None:
     (host,) = new_hosts(1)
     newcomer = Place(tmp_path, 2, host, controller_quorum_bootstrap_servers=alone.address)
     newcomer.settings["controller.quorum.auto.join.enable"] = "true"
@@ -148,7 +146,7 @@ def test_a_controller_that_is_to_join_by_itself_comes_to_vote_and_is_on_the_list
         eventually(lambda: {1, 2} <= registered(alone))
 
 
-def test_a_controller_that_has_moved_says_so_itself(tmp_path: Path) -> None:
+def test_a_controller_with_a_new_address_updates_its_endpoint(tmp_path: Path) -> None:
     before, after = (Place(tmp_path, 1, host) for host in new_hosts(2))
     before.format([before.voter])
     with before.serving():
@@ -160,7 +158,7 @@ def test_a_controller_that_has_moved_says_so_itself(tmp_path: Path) -> None:
         assert registered(after) == {1}
 
 
-def test_a_controller_describes_configs_and_takes_changes_of_them(alone: Place) -> None:
+def test_a_controller_describes_configs_and_applies_changes_of_them(alone: Place) -> None:
     everybody = DescribeConfigsRequest([DescribeConfigsResource(4, "")])
     own = DescribeConfigsRequest([DescribeConfigsResource(4, "1", ["node.id"])])
     change = AlterConfigsResource(4, "", [AlterableConfig("log.retention.ms", 0, "60000")])
@@ -179,7 +177,7 @@ def test_a_controller_describes_configs_and_takes_changes_of_them(alone: Place) 
         assert missing.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_a_controller_without_rules_says_so_and_makes_no_tokens_for_strangers(alone: Place) -> None:
+def test_a_controller_without_an_authorizer_rejects_acl_requests_and_tokens(alone: Place) -> None:
     with Wire(alone.address) as client:
         assert client.ask(DescribeAclsRequest(1, None, 1, None, None, 1, 1)).error_code == ErrorCode.SECURITY_DISABLED
         answer = client.ask(CreateDelegationTokenRequest())
@@ -188,7 +186,7 @@ def test_a_controller_without_rules_says_so_and_makes_no_tokens_for_strangers(al
 
 
 def registered(place: Place) -> set[int]:
-    """Whom the list of controllers has, as one of them tells it."""
+    """Return the controllers that one of them lists."""
     with Wire(place.address) as client:
         answer = client.ask(DescribeClusterRequest(endpoint_type=2))
     return {each.broker_id for each in answer.brokers}
@@ -198,9 +196,7 @@ def host_of(place: Place) -> str:
     return place.address.rpartition(":")[0]
 
 
-def test_a_controller_is_added_to_the_voters_once_it_has_the_log_and_taken_out_again(
-    alone: Place, tmp_path: Path
-) -> None:
+def test_a_controller_becomes_a_voter_once_it_has_the_log_and_can_be_removed(alone: Place, tmp_path: Path) -> None:
     (host,) = new_hosts(1)
     newcomer = Place(tmp_path, 2, host, controller_quorum_bootstrap_servers=alone.address)
     meta = format_without_voters(newcomer.config, CLUSTER)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.records.batch import iter_headers
 from ottla.storage.inspection import find
 from tests.broker.wire import Wire, batch, produce, values
@@ -40,7 +40,7 @@ class Writer:
         """By base offset."""
 
     def run(self, address: str) -> None:
-        """Write until the broker is gone."""
+        """Write until the broker is killed."""
         try:
             with Wire(address) as wire:
                 while True:
@@ -60,7 +60,7 @@ class Writer:
         self.acknowledged[result.base_offset] = attempt
 
     def check(self, stored: dict[int, tuple[int, int]]) -> None:
-        """Everything that was acknowledged is where it was said to be; nothing is there twice or out of order."""
+        """Every acknowledged record is at its offset; no record is duplicated or out of order."""
         assert self.acknowledged.items() <= stored.items()
         order = list(stored.values())
         assert order == sorted(set(order))
@@ -88,7 +88,7 @@ def first_number(piece: bytes) -> int:
 
 
 def killed_after(broker: Broker, seconds: float, writers: list[Writer]) -> None:
-    """Let the writers write, and kill the broker when the time has come."""
+    """Let the writers write, and kill the broker at the given time."""
     threads = [threading.Thread(target=writer.run, args=(broker.bootstrap_servers,)) for writer in writers]
     for thread in threads:
         thread.start()
@@ -101,7 +101,7 @@ def killed_after(broker: Broker, seconds: float, writers: list[Writer]) -> None:
 
 
 @pytest.mark.behaviour("P3")
-def test_whatever_moment_a_broker_is_killed_at_nothing_that_was_acknowledged_is_lost(tmp_path: Path) -> None:
+def test_acknowledged_records_survive_a_kill_at_any_moment(tmp_path: Path) -> None:
     chance = random.Random(SEED)
     writers = [Writer(number, random.Random(chance.random())) for number in range(WRITERS)]
     for kill in range(KILLS):

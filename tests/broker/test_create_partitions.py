@@ -9,7 +9,7 @@ import kafka.admin
 import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from tests.broker.wire import Wire, batch, fetch, produce, values
@@ -24,7 +24,7 @@ def grow(wire: Wire, name: str, count: int, version: int = 3, *, validate_only: 
 
 @pytest.mark.behaviour("B8")
 @pytest.mark.parametrize("version", range(4))
-def test_a_new_partition_takes_and_gives_records_at_once(wire: Wire, version: int) -> None:
+def test_a_new_partition_serves_produce_and_fetch_at_once(wire: Wire, version: int) -> None:
     wire.create("t")
     assert wire.produce("t", b"old").base_offset == 0
     assert grow(wire, "t", 3, version) == 0
@@ -35,7 +35,7 @@ def test_a_new_partition_takes_and_gives_records_at_once(wire: Wire, version: in
     assert len(wire.metadata("t").topics[0].partitions) == 3
 
 
-def test_growth_that_is_only_validated_does_not_happen(wire: Wire) -> None:
+def test_validated_partitions_are_not_created(wire: Wire) -> None:
     wire.create("t")
     assert grow(wire, "t", 2, validate_only=True) == 0
     assert len(wire.metadata("t").topics[0].partitions) == 1
@@ -52,7 +52,7 @@ def test_each_topic_has_its_own_result(wire: Wire) -> None:
     assert results[0].error_message == "topic t has 2 partitions; a new number is greater, and 1 is not"
 
 
-def test_who_waits_for_a_topic_goes_on_waiting_while_it_grows(broker: Broker, wire: Wire) -> None:
+def test_a_waiting_fetch_continues_while_its_topic_gets_partitions(broker: Broker, wire: Wire) -> None:
     wire.create("t")
     with Wire(broker.bootstrap_servers) as reader:
         request = fetch("t", max_wait_ms=20_000)
@@ -62,7 +62,7 @@ def test_who_waits_for_a_topic_goes_on_waiting_while_it_grows(broker: Broker, wi
         assert values(reader.receive(request, 12)[1].responses[0].partitions[0]) == [b"a"]
 
 
-def test_partitions_are_still_there_after_a_restart(tmp_path: Path) -> None:
+def test_added_partitions_persist_after_a_restart(tmp_path: Path) -> None:
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t")
         assert grow(wire, "t", 2) == 0

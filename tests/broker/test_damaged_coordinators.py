@@ -1,4 +1,4 @@
-"""Three nodes, of which the one that has the groups comes back with a log of them in which a bit has flipped."""
+"""Three nodes, of which the coordinator of the groups restarts with a flipped bit in their log."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def leader(admin: Admin) -> int:
 
 
 def flip(path: Path) -> None:
-    """A bit in the last record: a CRC tells of it, and no header."""
+    """Flip a bit in the last record, which only the CRC detects."""
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.write_bytes(data)
 
 
 @pytest.mark.behaviour("B2")
-def test_another_has_the_groups_of_a_node_whose_log_of_them_is_damaged_and_then_that_is_whole_again(
+def test_a_damaged_log_of_groups_is_taken_over_by_another_node_and_then_repaired(
     tmp_path: Path,
 ) -> None:
     with Cluster(data_dir=tmp_path, offsets_topic_num_partitions=1) as cluster:

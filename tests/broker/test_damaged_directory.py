@@ -1,5 +1,5 @@
-"""Damaged bytes in the small files of a data directory: one partition is out of service, or the broker says why it
-does not start. Nothing is renamed, emptied or begun anew.
+"""Damaged bytes in the small files of a data directory: one partition is out of service, or the start fails with the
+reason. Nothing is renamed, emptied or recreated.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.cli.main import main
 from ottla.errors import ConfigError, ErrorCode
 from ottla.storage.inspection import find
@@ -34,11 +34,11 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return crashed(tmp_path_factory.mktemp("crashed"))
 
 
-def test_a_killed_broker_s_directory_is_served_whole(directory: Path, tmp_path: Path) -> None:
+def test_a_killed_brokers_directory_is_served_completely(directory: Path, tmp_path: Path) -> None:
     assert served(shutil.copytree(directory, tmp_path / "copy")) == ALL
 
 
-def test_any_byte_of_partition_metadata_costs_that_partition_at_most(directory: Path, tmp_path: Path) -> None:
+def test_a_damaged_byte_of_partition_metadata_affects_at_most_that_partition(directory: Path, tmp_path: Path) -> None:
     outcomes: list[object] = []
     for position, copy in flipped(directory, "t-0/partition.metadata", tmp_path):
         found = served(copy)
@@ -67,29 +67,27 @@ def test_the_partition_is_named_once_with_the_remedy(
     assert f"ottla log repair {copy} --topic-partition t-0" in lines[0]
 
 
-def test_any_byte_of_meta_properties_is_a_sentence_or_no_matter(directory: Path, tmp_path: Path) -> None:
+def test_a_damaged_byte_of_meta_properties_is_reported_or_harmless(directory: Path, tmp_path: Path) -> None:
     for position, copy in flipped(directory, "meta.properties", tmp_path, 2):
         found = served(copy)
         assert found == ALL or (isinstance(found, str) and "meta.properties" in found), (position, found)
 
 
-def test_a_directory_with_logs_and_without_meta_properties_is_refused(directory: Path, tmp_path: Path) -> None:
+def test_a_directory_with_logs_and_without_meta_properties_is_rejected(directory: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(directory, tmp_path / "copy")
     (copy / "meta.properties").unlink()
     assert "holds logs" in str(served(copy))
 
 
 @pytest.mark.parametrize("name", ["recovery-point-offset-checkpoint", "log-start-offset-checkpoint"])
-def test_any_byte_of_a_checkpoint_is_no_matter(directory: Path, tmp_path: Path, name: str) -> None:
+def test_a_damaged_byte_of_a_checkpoint_is_harmless(directory: Path, tmp_path: Path, name: str) -> None:
     for position, copy in flipped(directory, name, tmp_path, 2):
         found = served(copy)
-        # One that has the metadata's log longer than it is may as well tell of a log that was cut.
+        # A bit that increases the recorded end of the metadata log looks like a truncated log.
         assert found == ALL or "the log ends at offset" in str(found), (position, found)
 
 
-def test_any_byte_of_the_metadata_keeps_the_broker_from_starting_or_is_no_matter(
-    directory: Path, tmp_path: Path
-) -> None:
+def test_a_damaged_byte_of_the_metadata_prevents_the_start_or_is_harmless(directory: Path, tmp_path: Path) -> None:
     refused = 0
     for position, copy in flipped(directory, METADATA, tmp_path, 23):
         found = served(copy)
@@ -104,7 +102,7 @@ def test_any_byte_of_the_metadata_keeps_the_broker_from_starting_or_is_no_matter
 
 
 @pytest.mark.parametrize("gone", ["folder", "log", "bytes"])
-def test_a_directory_with_topics_and_without_their_metadata_is_refused(
+def test_a_directory_with_topics_and_without_their_metadata_is_rejected(
     directory: Path, tmp_path: Path, gone: str
 ) -> None:
     copy = shutil.copytree(directory, tmp_path / "copy")
@@ -121,7 +119,7 @@ def test_a_directory_with_topics_and_without_their_metadata_is_refused(
     assert (copy / "__cluster_metadata-0").exists() == (gone != "folder")
 
 
-def test_a_partition_whose_folder_has_gone_does_not_begin_anew(directory: Path, tmp_path: Path) -> None:
+def test_a_partition_with_a_missing_folder_is_not_started_empty(directory: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(directory, tmp_path / "copy")
     shutil.rmtree(copy / "t-0")
     with Broker(copy) as broker, Wire(broker.bootstrap_servers) as wire:
@@ -132,7 +130,7 @@ def test_a_partition_whose_folder_has_gone_does_not_begin_anew(directory: Path, 
     assert not (copy / "t-0").exists()
 
 
-def test_a_file_in_the_place_of_a_partition_costs_that_partition(directory: Path, tmp_path: Path) -> None:
+def test_a_file_instead_of_a_partition_folder_affects_that_partition_only(directory: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(directory, tmp_path / "copy")
     shutil.rmtree(copy / "t-0")
     (copy / "t-0").write_text("a file")
@@ -142,7 +140,7 @@ def test_a_file_in_the_place_of_a_partition_costs_that_partition(directory: Path
     assert (copy / "t-0").read_text() == "a file"
 
 
-def test_a_group_whose_log_has_gone_is_told_so_and_does_not_begin_anew(directory: Path, tmp_path: Path) -> None:
+def test_a_group_with_a_missing_log_gets_an_error_and_is_not_started_empty(directory: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(directory, tmp_path / "copy")
     (log,) = (path for path in copy.glob("__consumer_offsets-*/*.log") if path.stat().st_size)
     log.unlink()
@@ -155,7 +153,7 @@ def test_a_group_whose_log_has_gone_is_told_so_and_does_not_begin_anew(directory
         assert commit(wire, 3) == 0
 
 
-def test_a_folder_in_the_place_of_partition_metadata_costs_that_partition(directory: Path, tmp_path: Path) -> None:
+def test_a_folder_instead_of_partition_metadata_affects_that_partition_only(directory: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(directory, tmp_path / "copy")
     (copy / "t-0/partition.metadata").unlink()
     (copy / "t-0/partition.metadata").mkdir()
@@ -165,7 +163,7 @@ def test_a_folder_in_the_place_of_partition_metadata_costs_that_partition(direct
 
 
 @pytest.mark.parametrize("name", ["00000000000000000000.log", "leader-epoch-checkpoint"])
-def test_a_folder_in_the_place_of_a_file_of_the_log_costs_that_partition_until_it_is_moved(
+def test_a_folder_instead_of_a_log_file_affects_that_partition_until_it_is_moved(
     directory: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
     copy = shutil.copytree(directory, tmp_path / "copy")
@@ -182,7 +180,7 @@ def test_a_folder_in_the_place_of_a_file_of_the_log_costs_that_partition_until_i
 
 @pytest.mark.parametrize("what", ["a folder", "a pipe", "a socket", "a device"])
 @pytest.mark.parametrize("kind", [".index", ".timeindex"])
-def test_what_is_no_file_in_the_place_of_an_index_costs_nothing_but_a_sentence(
+def test_another_file_type_instead_of_an_index_is_logged_and_harmless(
     directory: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, kind: str, what: str
 ) -> None:
     copy = shutil.copytree(directory, tmp_path / "copy")
@@ -202,7 +200,7 @@ def test_what_is_no_file_in_the_place_of_an_index_costs_nothing_but_a_sentence(
 @pytest.mark.parametrize(
     "name", ["leader-epoch-checkpoint", f"{0:020d}.log", f"{0:020d}.txnindex", f"{1:020d}.snapshot"]
 )
-def test_what_is_no_file_is_found_after_a_clean_stop_too(
+def test_another_file_type_is_also_found_after_a_clean_stop(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, kind: str
 ) -> None:
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
@@ -221,7 +219,7 @@ def test_what_is_no_file_is_found_after_a_clean_stop_too(
     assert os.path.lexists(tmp_path / "t-0" / f"{name}.damaged")
 
 
-def test_an_index_that_is_a_link_to_itself_costs_nothing_but_a_sentence(
+def test_an_index_that_links_to_itself_is_logged_and_harmless(
     directory: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     copy = shutil.copytree(directory, tmp_path / "copy")
@@ -231,9 +229,7 @@ def test_an_index_that_is_a_link_to_itself_costs_nothing_but_a_sentence(
     assert len([message for message in caplog.messages if "is a link that leads nowhere" in message]) == 1
 
 
-def test_folders_that_changed_their_names_are_told_by_verify_too(
-    directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_verify_reports_renamed_folders(directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     copy = shutil.copytree(directory, tmp_path / "copy")
     (copy / "t-0").rename(tmp_path / "t-0")
     (copy / "u-0").rename(copy / "t-0")
@@ -262,7 +258,7 @@ def test_verify_and_repair_know_the_topics_of_a_second_directory_by_the_metadata
     assert "and write topic id" in capsys.readouterr().out
 
 
-def test_a_folder_that_has_gone_is_told_by_verify_too(directory: Path, tmp_path: Path) -> None:
+def test_verify_reports_a_missing_folder(directory: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(directory, tmp_path / "copy")
     shutil.rmtree(copy / "t-0")
     *_, own = find(copy).run(lambda size: None)
@@ -290,7 +286,7 @@ OWN_FILES = [
 
 @pytest.mark.parametrize("kind", ["folder", "pipe", "socket", "device"])
 @pytest.mark.parametrize("name", OWN_FILES)
-def test_what_is_no_file_in_the_place_of_a_directory_s_own_file_is_a_sentence(
+def test_another_file_type_instead_of_a_file_of_the_directory_is_a_one_line_error(
     directory: Path, tmp_path: Path, name: str, kind: str
 ) -> None:
     copy = shutil.copytree(directory, tmp_path / "copy")
@@ -302,7 +298,7 @@ def test_what_is_no_file_in_the_place_of_a_directory_s_own_file_is_a_sentence(
 
 
 @pytest.mark.parametrize("name", ["recovery-point-offset-checkpoint.tmp", ".kafka_cleanshutdown.tmp"])
-def test_a_pipe_where_a_draft_is_to_be_written_costs_the_mark_of_a_clean_stop(
+def test_a_pipe_instead_of_a_temporary_file_prevents_only_the_clean_shutdown_mark(
     directory: Path, tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     copy = shutil.copytree(directory, tmp_path / "copy")
@@ -322,7 +318,7 @@ def test_a_pipe_where_a_draft_is_to_be_written_costs_the_mark_of_a_clean_stop(
         ("a device", "a device"),
     ],
 )
-def test_what_is_no_file_in_the_place_of_the_metadata_s_log_is_a_sentence(
+def test_another_file_type_instead_of_the_metadata_log_is_a_one_line_error(
     directory: Path, tmp_path: Path, kind: str, what: str
 ) -> None:
     copy = shutil.copytree(directory, tmp_path / "copy")
@@ -333,7 +329,7 @@ def test_what_is_no_file_in_the_place_of_the_metadata_s_log_is_a_sentence(
     assert f"restore {copy}/__cluster_metadata-0 from a backup" in told
 
 
-def test_a_folder_that_cannot_be_read_keeps_verify_from_no_other(
+def test_verify_continues_after_an_unreadable_folder(
     directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = shutil.copytree(directory, tmp_path / "copy")

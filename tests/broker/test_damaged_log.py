@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ottla import Consumer, Producer
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.client.consumer import RangeReader
 from ottla.errors import CorruptRecordError
 from ottla.model import TopicPartition
@@ -48,7 +48,7 @@ def polled(consumer: Consumer, columns: bool) -> list[tuple[int, int, bytes]]:
 
 
 @pytest.mark.parametrize("columns", [False, True], ids=["poll", "poll_arrow"])
-def test_the_damaged_batch_is_named_and_everything_else_is_read(broker: Broker, columns: bool) -> None:
+def test_the_damaged_batch_is_reported_and_all_others_are_read(broker: Broker, columns: bool) -> None:
     partitions = [TopicPartition("t", 0), TopicPartition("t", 1)]
     found: list[tuple[int, int, bytes]] = []
     told: list[str] = []
@@ -69,10 +69,10 @@ def test_the_damaged_batch_is_named_and_everything_else_is_read(broker: Broker, 
     assert len(told) >= 3
     for text in told:
         assert text.startswith("t-0, offset 2: the batch at byte ")
-        assert text.endswith("; seek to offset 3 to go on without it")
+        assert text.endswith("; seek to offset 3 to skip it")
 
 
-def test_a_range_with_a_damaged_batch_is_refused_and_others_are_read(broker: Broker) -> None:
+def test_a_range_with_a_damaged_batch_is_rejected_and_others_are_read(broker: Broker) -> None:
     def values(partition: int, start: int, end: int) -> list[bytes | None]:
         with RangeReader(settings(broker), TopicPartition("t", partition), start, end) as reader:
             return [value for batch in reader.batches("us") for value in batch.column("value").to_pylist()]

@@ -1,7 +1,10 @@
-"""A directory of a node that is a broker alone, or a controller alone, and is damaged: one sentence, or the node does without what others have."""
+"""A directory of a node that is a broker alone, or a controller alone, and is damaged: one sentence, or the node does
+without what others have.
+"""
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
@@ -19,7 +22,7 @@ from ottla.errors import KafkaError, OttlaError
 from ottla.model import TopicPartition
 from ottla.storage.batches.damage import OutOfServiceError
 from ottla.storage.state_log.check import START_OVER
-from tests.broker.cluster_nodes import Begun, BrokerPlace
+from tests.broker.cluster_nodes import BrokerPlace, StartedBroker
 from tests.broker.quorum_nodes import CLUSTER, Place, new_hosts
 from tests.cli.conftest import ottla
 from tests.storage.no_files import in_the_place_of
@@ -29,7 +32,7 @@ pytestmark = pytest.mark.xdist_group("damaged roles")
 
 
 class Cluster:
-    """A controller and a broker whose directories are whole, and copies of them to be damaged."""
+    """A controller and a broker with intact directories, of which copies are damaged."""
 
     def __init__(self, folder: Path) -> None:
         hosts = new_hosts(2)
@@ -42,7 +45,7 @@ class Cluster:
             place.data.rename(self.whole(place))
 
     def _fill(self) -> None:
-        begun = Begun(self.broker)
+        begun = StartedBroker(self.broker)
         try:
             begun.wait()
             with Producer(bootstrap_servers=self.broker.address) as producer:
@@ -63,7 +66,7 @@ class Cluster:
             shutil.copytree(self.whole(place), place.data)
 
     def read(self) -> list[bytes | None]:
-        """What a client finds in the topic once the broker is let in."""
+        """Return the records that a client reads once the broker is unfenced."""
         partition, found = TopicPartition("t", 0), list[bytes | None]()
         with Consumer(bootstrap_servers=self.broker.address) as consumer:
             consumer.assign([partition])
@@ -127,7 +130,7 @@ def no_bytes(folder: Path) -> None:
         os.truncate(path, 0)
 
 
-def say(place: Place, name: str, value: str) -> None:
+def write_property(place: Place, name: str, value: str) -> None:
     meta = place.data / "meta.properties"
     meta.write_text(re.sub(rf"^{re.escape(name)}=.*$", f"{name}={value}", meta.read_text(), flags=re.MULTILINE))
 
@@ -149,8 +152,8 @@ EITHER = [
     pytest.param(lambda place: as_pipe(place.data / METADATA / f"{5:020d}-{1:010d}.checkpoint"), r"checkpoint is a pipe, where a file", id="a pipe as snapshot"),
     pytest.param(lambda place: as_pipe(place.data / "recovery-point-offset-checkpoint"), r"checkpoint is a pipe, where a file", id="a pipe as checkpoint"),
     pytest.param(flip, r"0\.log: \d+ bytes at position .* are damaged: the batch has CRC .* from a backup", id="a flipped bit"),
-    pytest.param(lambda place: say(place, "node.id", "77"), "belongs to node 77, this is node .: start with node.id=77 or choose", id="another node's"),
-    pytest.param(lambda place: say(place, "directory.id", "xx"), r"meta\.properties is damaged \('xx' is no id", id="no id"),
+    pytest.param(lambda place: write_property(place, "node.id", "77"), "belongs to node 77, this is node .: start with node.id=77 or choose", id="another node's"),
+    pytest.param(lambda place: write_property(place, "directory.id", "xx"), r"meta\.properties is damaged \(invalid id 'xx'", id="no id"),
     pytest.param(lambda place: (place.data / "meta.properties").write_bytes(b"\xff\0"), r"meta\.properties is damaged .* by hand", id="garbage"),
     pytest.param(lambda place: as_folder(place.data / "meta.properties"), r"meta\.properties is a folder, where a file belongs", id="a folder as meta.properties"),
     pytest.param(lambda place: as_pipe(place.data / "meta.properties"), r"meta\.properties is a pipe, where a file belongs", id="a pipe as meta.properties"),
@@ -169,7 +172,7 @@ OF_A_CONTROLLER = [
 
 
 def refused(place: Place) -> str:
-    """What `ottla broker` says of a directory with which it does not start; it changes nothing there."""
+    """Return the output of `ottla broker` for a directory with which it does not start, and check that nothing changes."""
     before = contents(place.data)
     ended = ottla("broker", "--config", place.file)
     assert (ended.status, ended.out) == (1, "")
@@ -181,13 +184,13 @@ def refused(place: Place) -> str:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """All but the mark of a clean shutdown, which whoever looks takes away, and the lock."""
+    """Copy all files except the clean shutdown mark, which is removed by each start, and the lock."""
     return {str(each): each.read_bytes() for each in folder.rglob("*") if each.is_file() and each.name[0] != "."}
 
 
 @pytest.mark.behaviour("B2")
 @pytest.mark.parametrize(("damage", "text"), EITHER)
-def test_a_broker_that_cannot_start_says_what_is_damaged_and_what_helps(
+def test_a_broker_that_cannot_start_reports_the_damage_and_the_remedy(
     cluster: Cluster, damage: Callable[[Place], None], text: str
 ) -> None:
     damage(cluster.broker)
@@ -196,7 +199,7 @@ def test_a_broker_that_cannot_start_says_what_is_damaged_and_what_helps(
 
 @pytest.mark.behaviour("B2")
 @pytest.mark.parametrize(("damage", "text"), [*EITHER, *OF_A_CONTROLLER])
-def test_a_controller_that_cannot_start_says_what_is_damaged_and_what_helps(
+def test_a_controller_that_cannot_start_reports_the_damage_and_the_remedy(
     cluster: Cluster, damage: Callable[[Place], None], text: str
 ) -> None:
     damage(cluster.controller)
@@ -205,11 +208,11 @@ def test_a_controller_that_cannot_start_says_what_is_damaged_and_what_helps(
 
 @pytest.mark.behaviour("B2")
 @pytest.mark.parametrize("lose", [no_folder, no_files, no_segments, no_bytes])
-def test_a_broker_whose_copy_of_the_metadata_is_gone_fetches_it_anew_and_serves_what_it_has(
+def test_a_broker_without_its_copy_of_the_metadata_fetches_them_again_and_serves_its_records(
     cluster: Cluster, lose: Callable[[Path], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     lose(cluster.broker.data / METADATA)
-    serve_what_there_is(cluster)
+    check_served(cluster)
     assert f"{METADATA} is missing or empty: the metadata are fetched again from the controllers" in caplog.text
 
 
@@ -217,10 +220,10 @@ OTHER_CLUSTER = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
 @pytest.mark.behaviour("B2")
-def test_a_controller_of_another_cluster_serves_no_broker_and_both_say_so(
+def test_a_controller_of_another_cluster_serves_no_broker_and_both_log_it(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    say(cluster.controller, "cluster.id", OTHER_CLUSTER)
+    write_property(cluster.controller, "cluster.id", OTHER_CLUSTER)
     with cluster.controller.serving():
         ended = ottla("broker", "--config", cluster.broker.file)
     assert (ended.status, ended.out) == (1, "")
@@ -231,22 +234,22 @@ def test_a_controller_of_another_cluster_serves_no_broker_and_both_say_so(
     )
 
 
-def test_a_broker_passes_over_a_controller_of_another_cluster_among_its_own(
+def test_a_broker_skips_a_controller_of_another_cluster(
     cluster: Cluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     stranger = Place(tmp_path, 9, *new_hosts(1))
     stranger.format([stranger.voter])
-    say(stranger, "cluster.id", OTHER_CLUSTER)
+    write_property(stranger, "cluster.id", OTHER_CLUSTER)
     cluster.broker.knows([stranger, cluster.controller])
     try:
         with stranger.serving():
-            serve_what_there_is(cluster)
+            check_served(cluster)
     finally:
         cluster.broker.knows([cluster.controller])
     assert f"and the cluster of the controller at {stranger.address} is {OTHER_CLUSTER}" in caplog.text
 
 
-def test_a_damaged_copy_is_not_repaired_with_records_that_the_controllers_do_not_have(cluster: Cluster) -> None:
+def test_a_damaged_copy_is_not_repaired_with_records_that_the_controllers_lack(cluster: Cluster) -> None:
     flip(cluster.broker)
     told = refused(cluster.broker)
     remedy = f"move {cluster.broker.data / METADATA} away, and the broker fetches the metadata again"
@@ -258,7 +261,7 @@ def test_a_damaged_copy_is_not_repaired_with_records_that_the_controllers_do_not
     assert remedy in repaired.err
 
 
-def test_what_helps_a_controller_that_votes_alone_is_a_backup_or_a_repair(cluster: Cluster) -> None:
+def test_the_remedy_for_a_single_voter_is_a_backup_or_a_repair(cluster: Cluster) -> None:
     flip(cluster.controller)
     told = refused(cluster.controller)
     assert "ottla log repair" in told
@@ -266,28 +269,30 @@ def test_what_helps_a_controller_that_votes_alone_is_a_backup_or_a_repair(cluste
 
 
 @pytest.mark.behaviour("B2")
-def test_a_controller_that_votes_alone_goes_on_without_its_promises_and_says_so(
+def test_a_single_voter_without_its_quorum_state_continues_and_logs_it(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     promises = cluster.controller.data / METADATA / "quorum-state"
     promises.unlink()
-    serve_what_there_is(cluster)
-    assert f"{promises} is gone: this node votes alone, and goes on with the epochs of its log" in caplog.text
+    with caplog.at_level(logging.INFO):
+        check_served(cluster)
+    assert f"no {promises}: node " in caplog.text
+    assert "is the only voter, and continues with the epochs of its log" in caplog.text
 
 
 @pytest.mark.behaviour("B2")
 @pytest.mark.parametrize("damage", [lambda path: path.write_bytes(b"\xff" * 300), as_folder])
-def test_what_a_cluster_began_with_is_not_needed_any_more(
+def test_the_bootstrap_records_are_not_needed_by_a_running_cluster(
     cluster: Cluster, damage: Callable[[Path], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     path = cluster.controller.data / "bootstrap.checkpoint"
     damage(path)
-    serve_what_there_is(cluster)
+    check_served(cluster)
     assert str(path) in caplog.text
-    assert "the cluster has begun, and goes on without it: remove the file" in caplog.text
+    assert "the cluster is already started and does not need the file: remove it" in caplog.text
 
 
-def test_a_new_cluster_does_not_begin_without_what_it_was_to_begin_with(tmp_path: Path) -> None:
+def test_a_new_cluster_does_not_start_without_its_bootstrap_records(tmp_path: Path) -> None:
     place = Place(tmp_path, 1, new_hosts(1)[0])
     place.format([place.voter])
     (place.data / "bootstrap.checkpoint").write_bytes(b"\xff" * 300)
@@ -297,9 +302,9 @@ def test_a_new_cluster_does_not_begin_without_what_it_was_to_begin_with(tmp_path
         make_server(place.config)
 
 
-def serve_what_there_is(cluster: Cluster) -> None:
+def check_served(cluster: Cluster) -> None:
     with cluster.controller.serving():
-        begun = Begun(cluster.broker)
+        begun = StartedBroker(cluster.broker)
         try:
             begun.wait()
             assert cluster.read() == [b"%d" % number for number in range(5)]
@@ -307,7 +312,7 @@ def serve_what_there_is(cluster: Cluster) -> None:
             begun.close()
 
 
-def test_whoever_starts_it_in_a_program_gets_the_sentence_without_a_code(
+def test_a_program_that_starts_a_server_gets_an_error_without_a_protocol_code(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refusal = OutOfServiceError("/data/t-0 is gone, though there was a log in it: restore it from a backup")

@@ -1,4 +1,6 @@
-"""Three nodes, of which one finds its snapshot of the metadata torn or with a flipped bit, or its promises gone: it says so and does not vote, the others go on."""
+"""Three nodes, of which one has a torn or damaged snapshot of the metadata, or no quorum state: it reports it and does
+not vote, and the others continue.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 
 from ottla import Admin, Cluster, Producer
-from ottla.broker.controllers.formatting import format_without_voters
+from ottla.broker.controller.formatting import format_without_voters
 from ottla.errors import OttlaError
 from ottla.storage.state_log.check import START_OVER
 from tests.broker.cluster_nodes import counted
@@ -18,7 +20,7 @@ from tests.broker.in_sync import in_sync
 from tests.patience import eventually
 
 OFTEN: dict[str, Any] = {"metadata_log_max_snapshot_interval_ms": 300, "metadata_max_retention_bytes": 0}
-"""So that a snapshot alone says what was decided first."""
+"""Make a snapshot the only source of the first decisions."""
 DAMAGED = 2
 pytestmark = pytest.mark.xdist_group("damaged snapshots")
 
@@ -35,7 +37,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
 
 
 def first_snapshot(folder: Path) -> Path | None:
-    """The one that stands for what the node's log no longer has."""
+    """Return the snapshot that replaces the deleted part of the log."""
     log = folder / f"node-{DAMAGED}" / "__cluster_metadata-0"
     start = min(int(path.stem) for path in log.glob("*.log"))
     return next(iter(log.glob(f"{start:020}-*.checkpoint")), None) if start else None
@@ -51,7 +53,7 @@ def flipped(data: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("damage", [torn, flipped])
-def test_a_node_whose_snapshot_is_damaged_says_which_and_the_others_go_on(
+def test_a_node_with_a_damaged_snapshot_reports_it_and_the_others_continue(
     cluster: Cluster, folder: Path, damage: Callable[[bytes], bytes]
 ) -> None:
     with Producer(cluster.client_settings(), acks="all") as producer:
@@ -73,7 +75,7 @@ def test_a_node_whose_snapshot_is_damaged_says_which_and_the_others_go_on(
     assert counted(cluster.bootstrap_servers, damage.__name__, 2) == {b"before": 1, b"without it": 1}
 
 
-def test_a_node_whose_promises_are_gone_says_so_and_does_not_vote(cluster: Cluster, folder: Path) -> None:
+def test_a_node_without_its_quorum_state_reports_it_and_does_not_vote(cluster: Cluster, folder: Path) -> None:
     promises = folder / f"node-{DAMAGED}" / "__cluster_metadata-0" / "quorum-state"
     cluster.kill(DAMAGED)
     saved = promises.read_bytes()
@@ -89,7 +91,7 @@ def test_a_node_whose_promises_are_gone_says_so_and_does_not_vote(cluster: Clust
     cluster.start(DAMAGED)
 
 
-def test_who_starts_over_as_it_is_told_votes_again_and_has_what_the_others_have(cluster: Cluster, folder: Path) -> None:
+def test_a_node_that_follows_the_remedy_votes_again_and_has_the_whole_log(cluster: Cluster, folder: Path) -> None:
     with Producer(cluster.client_settings(), acks="all") as producer, Admin(cluster.client_settings()) as admin:
         producer.send("kept", b"before").result(60)
         cluster.kill(DAMAGED)

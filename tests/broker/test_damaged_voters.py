@@ -18,7 +18,7 @@ TOLD = {30: "30 bytes at position .* are damaged", 0: "the log ends at offset"}
 
 
 @pytest.mark.behaviour("B2", "B4")
-def test_it_does_not_start_and_says_what_helps_however_often_it_is_tried(tmp_path: Path) -> None:
+def test_a_truncated_voters_log_prevents_every_start_with_a_remedy(tmp_path: Path) -> None:
     with Cluster(data_dir=tmp_path) as cluster:
         with Admin(cluster.client_settings()) as admin:
             admin.create_topics([NewTopic("t", 3)])

@@ -1,4 +1,4 @@
-"""Our dashboard for Grafana: it asks for what a broker tells, in Prometheus' language."""
+"""Our Grafana dashboard uses existing metrics and valid PromQL."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ottla import Admin, Broker, Consumer, NewTopic, Producer
-from ottla.broker.figures import of_controller
+from ottla.broker.introspection.metrics import list_controller_figures
 from ottla.client.admin import ConfigResource
 from tests.broker.promql import names_in
 from tests.broker.quorum_nodes import Place, new_hosts
@@ -18,9 +18,9 @@ from tests.patience import eventually
 
 DASHBOARD = Path(__file__).parents[2] / "docs" / "grafana" / "ottla.json"
 OF_PROMETHEUS = {"up"}
-"""What Prometheus itself knows of each it asks."""
+"""Metrics that Prometheus itself adds to each target."""
 PIPELINES = "kafka_connect_"
-"""Which `tests/pipelines/manager/test_metrics.py` knows."""
+"""Metrics that `tests/pipelines/manager/test_metrics.py` covers."""
 CLIENTS = "kafka_client_telemetry_"
 __all__ = ["address", "broker"]
 
@@ -32,21 +32,23 @@ def panels() -> list[Any]:
 
 
 @pytest.fixture(scope="module")
-def asked(panels: list[Any]) -> set[str]:
+def list_metrics(panels: list[Any]) -> set[str]:
     return {name for panel in panels for target in panel["targets"] for name in names_in(target["expr"])}
 
 
-def test_each_query_names_metrics_that_a_broker_has(asked: set[str], broker: Broker, address: str) -> None:
+def test_each_query_uses_metrics_of_the_broker(list_metrics: set[str], broker: Broker, address: str) -> None:
     with Admin(broker.client_settings()) as admin, Producer(broker.client_settings()) as producer:
         admin.create_topics([NewTopic("orders")])
         producer.send("orders", b"v").result()
         told = {name for name, *_ in metrics(address)}
-    assert {name for name in asked if not name.startswith(("kafka_raft_", PIPELINES, CLIENTS))} <= told | OF_PROMETHEUS
+    assert {
+        name for name in list_metrics if not name.startswith(("kafka_raft_", PIPELINES, CLIENTS))
+    } <= told | OF_PROMETHEUS
 
 
-def test_each_query_names_metrics_that_clients_push(asked: set[str], broker: Broker, address: str) -> None:
-    wanted = {name for name in asked if name.startswith(CLIENTS)}
-    with Admin(broker.client_settings()) as admin:  # before there are clients: they ask as they begin
+def test_each_query_uses_metrics_that_clients_push(list_metrics: set[str], broker: Broker, address: str) -> None:
+    wanted = {name for name in list_metrics if name.startswith(CLIENTS)}
+    with Admin(broker.client_settings()) as admin:  # before there are clients, which request it at their start
         admin.alter_configs({ConfigResource("client-metrics", "all"): {"metrics": "*", "interval.ms": 100}})
     with (
         Producer(broker.client_settings()) as producer,
@@ -57,18 +59,18 @@ def test_each_query_names_metrics_that_clients_push(asked: set[str], broker: Bro
         eventually(lambda: (consumer.poll(0.01), wanted <= {name for name, *_ in metrics(address)})[1])
 
 
-def test_each_query_names_metrics_that_a_controller_has(asked: set[str], tmp_path: Path) -> None:
+def test_each_query_uses_metrics_of_a_controller(list_metrics: set[str], tmp_path: Path) -> None:
     (host,) = new_hosts(1)
     place = Place(tmp_path, 1, host)
     place.format([place.voter])
     with place.serving() as server:
         eventually(lambda: place.leads())
         assert server.controller is not None
-        told = {each.name for each in of_controller(server.controller.driver.raft)}
-    assert {name for name in asked if name.startswith("kafka_raft_")} <= told
+        told = {each.name for each in list_controller_figures(server.controller.driver.raft)}
+    assert {name for name in list_metrics if name.startswith("kafka_raft_")} <= told
 
 
-def test_records_are_counted_once_whatever_number_of_brokers_has_a_copy(panels: list[Any]) -> None:
+def test_records_are_counted_once_regardless_of_the_number_of_replicas(panels: list[Any]) -> None:
     asked = {
         target["expr"]
         for panel in panels
@@ -79,7 +81,7 @@ def test_records_are_counted_once_whatever_number_of_brokers_has_a_copy(panels: 
     assert all(query.startswith("sum by (topic) (max by (job, topic, partition) (") for query in asked)
 
 
-def test_its_panels_do_not_overlap_and_each_has_a_title_of_its_own(panels: list[Any]) -> None:
+def test_panels_do_not_overlap_and_have_unique_titles(panels: list[Any]) -> None:
     places = [panel["gridPos"] for panel in panels]
     cells = [
         (x, y)
@@ -95,6 +97,6 @@ def test_its_panels_do_not_overlap_and_each_has_a_title_of_its_own(panels: list[
 @pytest.mark.parametrize(
     "wrong", ["sum(rate(a[$__rate_interval])", "rate(a, b)", 'a{b=~"c"', "a b", "sum by topic (a)", "a{b}"]
 )
-def test_what_prometheus_would_not_read_is_found(wrong: str) -> None:
+def test_an_invalid_prometheus_query_is_detected(wrong: str) -> None:
     with pytest.raises((SyntaxError, AssertionError)):
         names_in(wrong)

@@ -11,7 +11,7 @@ import kafka.admin
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.errors import ErrorCode
 from ottla.model import EARLIEST
 from ottla.protocol.messages.delete_records import (
@@ -45,7 +45,7 @@ def fill(wire: Wire, topic: str = "t") -> None:
 
 
 @pytest.mark.parametrize("version", range(3))
-def test_the_log_begins_where_it_was_told(wire: Wire, version: int) -> None:
+def test_the_log_starts_at_the_requested_offset(wire: Wire, version: int) -> None:
     fill(wire)
     assert delete(wire, "t", 2, version) == DeleteRecordsPartitionResult(0, 2, 0)
     assert beginning(wire, "t") == 2
@@ -54,20 +54,20 @@ def test_the_log_begins_where_it_was_told(wire: Wire, version: int) -> None:
     assert (values(found, 2), found.log_start_offset) == ([b"c"], 2)
 
 
-def test_it_never_begins_earlier_than_it_did(wire: Wire) -> None:
+def test_the_log_start_never_decreases(wire: Wire) -> None:
     fill(wire)
     assert delete(wire, "t", 2).low_watermark == 2
     assert delete(wire, "t", 1) == DeleteRecordsPartitionResult(0, 2, 0)
 
 
-def test_everything_can_be_deleted_and_offsets_go_on(wire: Wire) -> None:
+def test_all_records_can_be_deleted_and_offsets_continue(wire: Wire) -> None:
     fill(wire)
     assert delete(wire, "t", -1).low_watermark == 3
     assert wire.fetch("t", 3).error_code == 0
     assert wire.produce("t", b"d").base_offset == 3
 
 
-def test_what_cannot_be_deleted_is_refused(wire: Wire) -> None:
+def test_an_invalid_deletion_is_rejected(wire: Wire) -> None:
     fill(wire)
     wire.create("compacted", cleanup_policy="compact")
     wire.create("__consumer_offsets")
@@ -78,7 +78,7 @@ def test_what_cannot_be_deleted_is_refused(wire: Wire) -> None:
     assert delete(wire, "__consumer_offsets", 0).error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
-def test_a_crash_brings_nothing_back(tmp_path: Path) -> None:
+def test_deleted_records_do_not_reappear_after_a_crash(tmp_path: Path) -> None:
     with Broker(tmp_path / "before") as broker, Wire(broker.bootstrap_servers) as wire:
         fill(wire)
         assert delete(wire, "t", 2).error_code == 0

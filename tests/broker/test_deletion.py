@@ -1,4 +1,4 @@
-"""A topic goes while others are served: its files are taken away beside the loop."""
+"""A topic is deleted while other clients are served: its files are deleted by another thread."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DELETION = DeleteTopicsRequest([DeleteTopicState("t")], timeout_ms=60_000)
 
 
 class Slow:
-    """Stands in for the removal: it begins, and goes on when it is let."""
+    """A replacement of the removal of files that waits until the test continues it."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.begun, self.go_on = threading.Event(), threading.Event()
@@ -34,7 +34,9 @@ class Slow:
         patch.setattr(Deletions, "remove", remove)
 
 
-def test_others_are_answered_while_the_files_of_a_topic_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_clients_are_served_while_the_files_of_a_topic_are_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     slow = Slow(monkeypatch)
     with (
         Broker(tmp_path) as broker,
@@ -54,7 +56,7 @@ def test_others_are_answered_while_the_files_of_a_topic_go(tmp_path: Path, monke
     assert not list(tmp_path.glob("t-*"))
 
 
-def test_a_topic_of_the_same_name_can_be_made_before_the_files_of_the_first_are_gone(
+def test_a_topic_can_be_recreated_before_the_files_of_the_first_are_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = Slow(monkeypatch)
@@ -77,7 +79,7 @@ def test_a_topic_of_the_same_name_can_be_made_before_the_files_of_the_first_are_
         assert values(wire.fetch("t")) == [b"new", b"newer"]
 
 
-def test_a_broker_that_stops_meanwhile_takes_the_files_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopping_broker_completes_the_deletion_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slow = Slow(monkeypatch)
     broker = Broker(tmp_path).start()
     with Wire(broker.bootstrap_servers) as wire:
@@ -94,7 +96,7 @@ def test_a_broker_that_stops_meanwhile_takes_the_files_away(tmp_path: Path, monk
 
 
 @pytest.mark.parametrize("answered", [0, 1])
-def test_a_kill_amid_a_deletion_leaves_nothing_that_comes_back(tmp_path: Path, answered: int) -> None:
+def test_a_topic_does_not_reappear_after_a_kill_during_its_deletion(tmp_path: Path, answered: int) -> None:
     broker = Broker(tmp_path, process=True).start()
     with Wire(broker.bootstrap_servers) as wire:
         wire.create("t", partitions=30)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.describe_cluster import DescribeClusterRequest
 from ottla.protocol.messages.metadata import NO_OPERATIONS
@@ -13,7 +13,7 @@ from tests.broker.wire import Wire
 
 
 @pytest.mark.parametrize("version", range(3))
-def test_the_cluster_is_the_broker_that_was_asked(broker: Broker, wire: Wire, version: int) -> None:
+def test_a_single_broker_describes_itself_as_the_cluster(broker: Broker, wire: Wire, version: int) -> None:
     response = wire.ask(DescribeClusterRequest(), version)
     assert response.error_code == 0
     assert response.cluster_id == wire.metadata().cluster_id
@@ -22,7 +22,7 @@ def test_the_cluster_is_the_broker_that_was_asked(broker: Broker, wire: Wire, ve
     assert response.cluster_authorized_operations == NO_OPERATIONS
 
 
-def test_what_may_be_done_is_told_to_who_asks(wire: Wire) -> None:
+def test_authorized_operations_are_returned_if_requested(wire: Wire) -> None:
     response = wire.ask(DescribeClusterRequest(include_cluster_authorized_operations=True))
     assert response.cluster_authorized_operations > 0
 
@@ -30,7 +30,7 @@ def test_what_may_be_done_is_told_to_who_asks(wire: Wire) -> None:
 @pytest.mark.parametrize(
     ("kind", "error"), [(2, ErrorCode.MISMATCHED_ENDPOINT_TYPE), (3, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE)]
 )
-def test_controllers_are_not_found_on_a_brokers_listener(wire: Wire, kind: int, error: int) -> None:
+def test_controllers_are_not_described_on_a_broker_listener(wire: Wire, kind: int, error: int) -> None:
     response = wire.ask(DescribeClusterRequest(endpoint_type=kind))
     assert (response.error_code, response.brokers) == (error, [])
 

@@ -7,14 +7,14 @@ import kafka.admin
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.broker.settings.config import BrokerConfig
-from ottla.broker.settings.dynamic_config import Settings
-from ottla.broker.settings.entries import ONLY_WHEN_SET, ConfigType, broker_entries, topic_entries
-from ottla.broker.settings.foreign_configs import OF_BROKERS
+from ottla.broker.settings.config_entries import ONLY_WHEN_SET, ConfigType, broker_entries, topic_entries
+from ottla.broker.settings.dynamic_config import DynamicSettings
 from ottla.broker.settings.topic_configs import TOPIC_CONFIGS
+from ottla.broker.settings.unsupported_configs import OF_BROKERS
 from ottla.config import options_of
-from ottla.coordination.cluster.topic_configs import table
+from ottla.coordination.cluster.topic_configs import list_options
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from ottla.protocol.messages.describe_configs import (
@@ -56,19 +56,19 @@ def by_name(result: DescribeConfigsResult) -> dict[str, DescribeConfigsResourceR
 
 
 @pytest.mark.parametrize("version", range(1, 5))
-def test_a_topic_has_every_config_that_kafka_knows(wire: Wire, version: int) -> None:
+def test_a_topic_has_every_config_of_kafka(wire: Wire, version: int) -> None:
     wire.create("t", retention_ms=5)
     entries = by_name(describe(wire, TOPIC, "t", version=version))
-    assert entries.keys() == table().keys()
+    assert entries.keys() == list_options().keys()
     mine, default = entries["retention.ms"], entries["preallocate"]
     assert (mine.value, mine.config_source, mine.read_only, mine.is_sensitive) == ("5", 1, False, False)
     assert (default.value, default.config_source) == ("false", 5)
     if version >= 3:
         assert mine.config_type == ConfigType.LONG
-        assert mine.documentation == "Age after which a segment is deleted; -1 is never."
+        assert mine.documentation == "The age after which a segment is deleted; -1 is never."
 
 
-def test_synonyms_say_what_would_count_next() -> None:
+def test_synonyms_list_the_values_of_lower_precedence() -> None:
     with Broker(log_retention_ms=7) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t", retention_ms=5)
         wire.create("u")
@@ -95,7 +95,7 @@ def test_synonyms_say_what_would_count_next() -> None:
         ("remote.storage.enable", "false", []),
     ],
 )
-def test_a_topics_config_has_the_synonyms_that_kafka_gives_it(
+def test_a_topic_config_has_the_synonyms_of_kafka(
     wire: Wire, name: str, value: str, synonyms: list[tuple[str, str, int]]
 ) -> None:
     wire.create("t")
@@ -104,7 +104,7 @@ def test_a_topics_config_has_the_synonyms_that_kafka_gives_it(
     assert [(synonym.name, synonym.value, synonym.source) for synonym in entry.synonyms] == synonyms
 
 
-def test_the_addresses_that_clients_are_told_are_told_as_a_config() -> None:
+def test_the_advertised_addresses_are_described_as_a_config() -> None:
     with Broker() as broker, Wire(broker.bootstrap_servers) as wire:
         entry = by_name(describe(wire, BROKER, "1"))["advertised.listeners"]
         assert (entry.value, entry.config_source) == (f"PLAINTEXT://{broker.bootstrap_servers}", 5)
@@ -117,7 +117,7 @@ def test_the_addresses_that_clients_are_told_are_told_as_a_config() -> None:
         assert (entry.value, entry.config_source) == ("A://example.org:9094", 4)
 
 
-def test_what_was_not_asked_for_is_not_told(wire: Wire) -> None:
+def test_only_requested_configs_are_returned(wire: Wire) -> None:
     wire.create("t")
     resource = DescribeConfigsResource(TOPIC, "t", ["retention.ms", "no.such.config"])
     (result,) = wire.ask(DescribeConfigsRequest([resource])).results
@@ -125,7 +125,7 @@ def test_what_was_not_asked_for_is_not_told(wire: Wire) -> None:
     assert (entry.name, entry.synonyms, entry.documentation) == ("retention.ms", [], None)
 
 
-def test_the_broker_tells_all_of_its_settings() -> None:
+def test_the_broker_describes_all_of_its_settings() -> None:
     with Broker(num_partitions=3) as broker, Wire(broker.bootstrap_servers) as wire:
         entries = by_name(describe(wire, BROKER, "1"))
         own = {option.name for option in options_of(BrokerConfig)} - ONLY_WHEN_SET
@@ -137,7 +137,7 @@ def test_the_broker_tells_all_of_its_settings() -> None:
         assert entries["auto.create.topics.enable"].value == "true"
 
 
-def test_a_setting_that_was_set_to_its_default_was_set_all_the_same() -> None:
+def test_a_setting_that_equals_its_default_is_described_as_set() -> None:
     for process in (False, True):
         with Broker(num_partitions=1, process=process) as broker, Wire(broker.bootstrap_servers) as wire:
             entries = by_name(describe(wire, BROKER, "1"))
@@ -145,12 +145,12 @@ def test_a_setting_that_was_set_to_its_default_was_set_all_the_same() -> None:
             assert entries["log.retention.ms"].config_source == 5
 
 
-def test_nothing_is_set_for_all_brokers_at_run_time_but_what_kafka_sets_itself(wire: Wire) -> None:
+def test_only_configs_that_kafka_sets_itself_are_set_for_all_brokers(wire: Wire) -> None:
     (entry,) = by_name(describe(wire, BROKER, "")).values()
     assert (entry.name, entry.value, entry.config_source) == ("min.insync.replicas", "1", 3)
 
 
-def test_the_least_number_in_sync_is_a_default_of_the_cluster_as_with_eligible_leader_replicas_in_kafka() -> None:
+def test_min_insync_replicas_is_a_cluster_wide_default_as_in_kafka_with_elr() -> None:
     with Broker(min_insync_replicas=2) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t")
         name = "min.insync.replicas"
@@ -167,35 +167,38 @@ def test_the_least_number_in_sync_is_a_default_of_the_cluster_as_with_eligible_l
         (TOPIC, "nobody", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "There is no topic 'nobody'."),
         (TOPIC, "a b", ErrorCode.INVALID_TOPIC_EXCEPTION, "only letters, digits"),
         (BROKER, "2", ErrorCode.INVALID_REQUEST, "this is broker 1, not 2"),
-        (BROKER, "x", ErrorCode.INVALID_REQUEST, "'x' is no broker id"),
+        (BROKER, "x", ErrorCode.INVALID_REQUEST, "'x' is not a broker id"),
         (64, "1", ErrorCode.INVALID_REQUEST, "Unsupported resource type: 64"),
     ],
 )
-def test_what_has_no_configs_is_refused(wire: Wire, kind: int, name: str, error: int, message: str) -> None:
+def test_a_resource_without_configs_is_rejected(wire: Wire, kind: int, name: str, error: int, message: str) -> None:
     result = describe(wire, kind, name)
     assert (result.error_code, result.configs) == (error, [])
     assert message in str(result.error_message)
 
 
-def test_every_config_has_a_type_and_a_text() -> None:
-    entries = [*topic_entries({}, Settings(BrokerConfig(), {})), *broker_entries(Settings(BrokerConfig(), {}))]
+def test_every_config_has_a_type_and_a_description() -> None:
+    entries = [
+        *topic_entries({}, DynamicSettings(BrokerConfig(), {})),
+        *broker_entries(DynamicSettings(BrokerConfig(), {})),
+    ]
     assert [entry.name for entry in entries if not entry.documentation] == []
     types = {entry.name: entry.config_type for entry in entries}
     assert {name: types[name] for name in KINDS} == KINDS
 
 
-def test_a_brokers_default_of_a_topics_config_is_kafkas() -> None:
+def test_the_broker_default_of_a_topic_config_is_kafkas() -> None:
     assert BrokerConfig().changed_topic_defaults() == {}
     assert BrokerConfig(log_roll_ms=5).changed_topic_defaults() == {"segment.ms": "5"}
-    assert TOPIC_CONFIGS.keys() <= table().keys()
+    assert TOPIC_CONFIGS.keys() <= list_options().keys()
 
 
-def test_who_makes_a_topic_is_told_all_of_its_configs() -> None:
+def test_a_created_topic_is_returned_with_all_of_its_configs() -> None:
     with Broker(message_max_bytes=9999) as broker, Wire(broker.bootstrap_servers) as wire:
         topic = CreatableTopic("t", 1, 1, configs=[CreatableTopicConfig("retention.ms", "5")])
         (result,) = wire.ask(CreateTopicsRequest([topic])).topics
         told = {config.name: (config.value, config.config_source) for config in result.configs}
-        assert told.keys() == table().keys()
+        assert told.keys() == list_options().keys()
         assert told["retention.ms"] == ("5", 1)
         assert told["max.message.bytes"] == ("9999", 4)
         assert told["cleanup.policy"] == ("delete", 5)

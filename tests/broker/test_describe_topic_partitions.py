@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import kafka.admin
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.describe_topic_partitions import (
     Cursor,
@@ -19,7 +19,9 @@ def shape(response: DescribeTopicPartitionsResponse) -> list[tuple[str | None, l
     return [(topic.name, [partition.partition_index for partition in topic.partitions]) for topic in response.topics]
 
 
-def ask(wire: Wire, *names: str, limit: int = 2000, cursor: Cursor | None = None) -> DescribeTopicPartitionsResponse:
+def describe_topics(
+    wire: Wire, *names: str, limit: int = 2000, cursor: Cursor | None = None
+) -> DescribeTopicPartitionsResponse:
     request = DescribeTopicPartitionsRequest([TopicRequest(name) for name in names], limit, cursor)
     response: DescribeTopicPartitionsResponse = wire.ask(request)
     return response
@@ -28,7 +30,7 @@ def ask(wire: Wire, *names: str, limit: int = 2000, cursor: Cursor | None = None
 def test_topics_are_described_in_order_of_their_names(wire: Wire) -> None:
     wire.create("b", 2)
     wire.create("a")
-    response = ask(wire, "b", "a", "b")
+    response = describe_topics(wire, "b", "a", "b")
     assert shape(response) == [("a", [0]), ("b", [0, 1])]
     assert response.next_cursor is None
     first = response.topics[0]
@@ -37,10 +39,10 @@ def test_topics_are_described_in_order_of_their_names(wire: Wire) -> None:
     assert (partition.leader_id, partition.replica_nodes, partition.isr_nodes) == (1, [1], [1])
 
 
-def test_no_names_ask_for_every_topic(wire: Wire) -> None:
+def test_a_request_without_names_describes_every_topic(wire: Wire) -> None:
     wire.create("b")
     wire.create("a")
-    assert shape(ask(wire)) == [("a", [0]), ("b", [0])]
+    assert shape(describe_topics(wire)) == [("a", [0]), ("b", [0])]
 
 
 def test_pages_follow_each_other_without_a_gap(wire: Wire) -> None:
@@ -50,15 +52,15 @@ def test_pages_follow_each_other_without_a_gap(wire: Wire) -> None:
     pages: list[list[tuple[str | None, list[int]]]] = []
     cursor = None
     while not pages or cursor is not None:
-        response = ask(wire, limit=2, cursor=cursor)
+        response = describe_topics(wire, limit=2, cursor=cursor)
         pages.append(shape(response))
         cursor = response.next_cursor
     assert pages == [[("a", [0, 1])], [("b", [0, 1])], [("b", [2]), ("c", [0])]]
 
 
-def test_a_topic_that_is_not_there_is_said_so(wire: Wire) -> None:
+def test_an_unknown_topic_is_reported(wire: Wire) -> None:
     wire.create("a")
-    response = ask(wire, "a", "b", "no name")
+    response = describe_topics(wire, "a", "b", "no name")
     errors = {topic.name: topic.error_code for topic in response.topics}
     assert errors == {
         "a": 0,
@@ -67,12 +69,12 @@ def test_a_topic_that_is_not_there_is_said_so(wire: Wire) -> None:
     }
 
 
-def test_a_cursor_that_points_nowhere_is_refused(wire: Wire) -> None:
+def test_an_invalid_cursor_is_rejected(wire: Wire) -> None:
     wire.create("a")
     for cursor in (Cursor("a", -1), Cursor("b", 0), Cursor("", 0)):
-        response = ask(wire, "a", cursor=cursor)
+        response = describe_topics(wire, "a", cursor=cursor)
         assert [topic.error_code for topic in response.topics] == [ErrorCode.INVALID_REQUEST]
-    assert ask(wire, cursor=Cursor("", 0)).topics[0].error_code == 0
+    assert describe_topics(wire, cursor=Cursor("", 0)).topics[0].error_code == 0
 
 
 def test_kafka_pythons_admin_client_describes_partitions(broker: Broker, wire: Wire) -> None:

@@ -6,7 +6,7 @@ import confluent_kafka as ck
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from tests.broker.wire import Wire
@@ -26,17 +26,17 @@ def test_no_election_is_needed(wire: Wire, version: int) -> None:
     ]
 
 
-def test_of_all_partitions_only_those_are_told_where_something_happened(wire: Wire) -> None:
+def test_an_election_for_all_partitions_returns_only_those_that_changed(wire: Wire) -> None:
     wire.create("t")
     response = wire.ask(ElectLeadersRequest(1, None))
     assert (response.error_code, response.replica_election_results) == (0, [])
 
 
-def test_an_election_nobody_knows_is_refused(wire: Wire) -> None:
+def test_an_unknown_election_type_is_rejected(wire: Wire) -> None:
     assert wire.ask(ElectLeadersRequest(2, None)).error_code == ErrorCode.INVALID_REQUEST
 
 
-def test_confluents_admin_client_is_told_that_no_election_is_needed(broker: Broker, wire: Wire) -> None:
+def test_confluents_admin_client_gets_the_error_that_no_election_is_needed(broker: Broker, wire: Wire) -> None:
     wire.create("t")
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     partition = ck.TopicPartition("t", 0)

@@ -1,4 +1,6 @@
-"""Three nodes are killed at once and the disk of one is emptied, all but its `meta.properties`: what was acknowledged is there."""
+"""Three nodes are killed at once and the disk of one is emptied, all but its `meta.properties`: what was acknowledged
+is there.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,7 @@ COPIES = {index: tuple((index + each) % 3 + 1 for each in range(3)) for index in
 
 @pytest.mark.behaviour("B4", "B5")
 @pytest.mark.parametrize("emptied", [1, 2, 3])
-def test_whichever_disk_is_emptied_after_all_were_killed_every_acknowledged_record_is_there(
-    tmp_path: Path, emptied: int
-) -> None:
+def test_acknowledged_records_survive_an_emptied_disk_after_all_nodes_were_killed(tmp_path: Path, emptied: int) -> None:
     with Cluster(data_dir=tmp_path) as cluster:
         with Admin(cluster.client_settings()) as admin:
             admin.create_topics([NewTopic("t", replica_assignments=COPIES)])
@@ -37,7 +37,7 @@ def test_whichever_disk_is_emptied_after_all_were_killed_every_acknowledged_reco
         assert counted(cluster.bootstrap_servers, "t", RECORDS) == {b"%d" % number: 1 for number in range(RECORDS)}
         with Admin(cluster.client_settings()) as admin:
             eventually(lambda: in_sync(admin, "t") == {1, 2, 3})
-            assert voters_heard(admin) == {1, 2, 3} - {emptied}, "it has another id than the one that voted"
+            assert list_fetching_voters(admin) == {1, 2, 3} - {emptied}, "it has another id than the one that voted"
 
 
 def empty(directory: Path) -> None:
@@ -46,13 +46,13 @@ def empty(directory: Path) -> None:
             shutil.rmtree(each) if each.is_dir() else each.unlink()
 
 
-def voters_heard(admin: Admin) -> set[int]:
-    """Who votes and has fetched of the leader."""
+def list_fetching_voters(admin: Admin) -> set[int]:
+    """Return the voters that have fetched from the leader."""
     quorum = admin.describe_metadata_quorum()
     return {each.replica_id for each in quorum.voters if each.last_fetch_timestamp is not None}
 
 
-def test_a_node_that_was_killed_before_its_controller_had_anything_votes_when_it_is_back(tmp_path: Path) -> None:
+def test_a_node_killed_before_its_controller_had_records_votes_after_a_restart(tmp_path: Path) -> None:
     """Its broker half may have made folders of topics by then."""
     with Cluster(data_dir=tmp_path) as cluster:
         with Producer(cluster.client_settings(), acks="all") as producer:

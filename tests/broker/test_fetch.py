@@ -7,14 +7,14 @@ import uuid
 
 import pytest
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from tests.broker.wire import Wire, batch, fetch, values
 
 
 @pytest.mark.parametrize("version", range(4, 13))
-def test_records_come_in_every_version_with_names(wire: Wire, version: int) -> None:
+def test_records_are_fetched_by_name_in_every_version(wire: Wire, version: int) -> None:
     wire.create("t")
     wire.produce("t", b"a", b"b")
     found = wire.fetch("t", version=version)
@@ -23,7 +23,7 @@ def test_records_come_in_every_version_with_names(wire: Wire, version: int) -> N
 
 
 @pytest.mark.parametrize("version", range(13, 19))
-def test_records_come_in_every_version_with_ids(wire: Wire, version: int) -> None:
+def test_records_are_fetched_by_id_in_every_version(wire: Wire, version: int) -> None:
     wire.create("t")
     wire.produce("t", b"a")
     topic_id, unknown = wire.metadata("t").topics[0].topic_id, uuid.UUID(int=5)
@@ -34,15 +34,15 @@ def test_records_come_in_every_version_with_ids(wire: Wire, version: int) -> Non
     assert (missing.topic_id, missing.partitions[0].error_code) == (unknown, ErrorCode.UNKNOWN_TOPIC_ID)
 
 
-def test_an_offset_inside_a_batch_brings_the_whole_batch(wire: Wire) -> None:
+def test_an_offset_inside_a_batch_returns_the_whole_batch(wire: Wire) -> None:
     wire.create("t")
     wire.produce("t", b"a", b"b", b"c")
     assert values(wire.fetch("t", 1)) == [b"a", b"b", b"c"]
 
 
 @pytest.mark.parametrize("offset", [-1, 2, 1000])
-def test_an_offset_that_is_not_there_is_out_of_range_and_nothing_else_is_told(wire: Wire, offset: int) -> None:
-    """As Apache Kafka 4.3.1 answers, byte for byte."""
+def test_an_unavailable_offset_is_out_of_range_without_other_fields(wire: Wire, offset: int) -> None:
+    """The response bytes of Apache Kafka 4.3.1."""
     wire.create("t")
     wire.produce("t", b"a")
     found = wire.fetch("t", offset, max_wait_ms=10_000)
@@ -55,7 +55,7 @@ def test_an_unknown_topic_is_answered_at_once(wire: Wire) -> None:
     assert wire.fetch("nowhere", max_wait_ms=10_000).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_leader_epochs_that_are_not_ours_are_told_apart(wire: Wire) -> None:
+def test_an_unknown_leader_epoch_is_rejected(wire: Wire) -> None:
     wire.create("t")
     wire.produce("t", b"a")
     assert wire.fetch("t", leader_epoch=0).error_code == 0
@@ -63,7 +63,7 @@ def test_leader_epochs_that_are_not_ours_are_told_apart(wire: Wire) -> None:
 
 
 @pytest.mark.behaviour("C4")
-def test_a_first_batch_above_both_limits_comes_whole_and_the_limits_hold_after_it(wire: Wire) -> None:
+def test_a_first_batch_above_both_limits_is_returned_whole_and_the_limits_apply_after_it(wire: Wire) -> None:
     wire.create("t")
     for letter in (b"a", b"b", b"c"):
         wire.produce("t", letter * 1000)
@@ -73,7 +73,7 @@ def test_a_first_batch_above_both_limits_comes_whole_and_the_limits_hold_after_i
 
 
 @pytest.mark.behaviour("C4")
-def test_the_limit_of_an_answer_holds_across_partitions(wire: Wire) -> None:
+def test_the_limit_of_a_response_applies_across_partitions(wire: Wire) -> None:
     wire.create("t", partitions=3)
     for index in range(3):
         wire.produce("t", bytes(1000), partition=index)
@@ -84,7 +84,7 @@ def test_the_limit_of_an_answer_holds_across_partitions(wire: Wire) -> None:
 
 
 @pytest.mark.behaviour("C4")
-def test_an_answer_is_held_until_there_are_enough_bytes(wire: Wire, broker: Broker) -> None:
+def test_a_response_waits_for_the_minimum_bytes(wire: Wire, broker: Broker) -> None:
     wire.create("t")
     enough = 2 * len(batch([bytes(100)]))
     request = fetch("t", max_wait_ms=60_000, min_bytes=enough)
@@ -102,7 +102,7 @@ def test_an_answer_is_held_until_there_are_enough_bytes(wire: Wire, broker: Brok
 
 
 @pytest.mark.behaviour("C4")
-def test_an_answer_is_not_held_longer_than_the_wait(wire: Wire) -> None:
+def test_a_response_waits_no_longer_than_the_maximum_wait(wire: Wire) -> None:
     wire.create("t")
     wire.produce("t", b"a")
     began = time.monotonic()
@@ -113,7 +113,7 @@ def test_an_answer_is_not_held_longer_than_the_wait(wire: Wire) -> None:
     assert 0.2 <= time.monotonic() - began < 5
 
 
-def test_a_waiting_fetch_hears_that_its_topic_is_deleted(wire: Wire, broker: Broker) -> None:
+def test_a_waiting_fetch_is_answered_when_its_topic_is_deleted(wire: Wire, broker: Broker) -> None:
     from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 
     wire.create("t")
@@ -133,7 +133,7 @@ def test_reading_deletes_nothing(wire: Wire) -> None:
         assert values(wire.fetch("t")) == [b"a", b"b"]
 
 
-def test_big_answers_arrive_whole(wire: Wire) -> None:
+def test_a_large_response_arrives_whole(wire: Wire) -> None:
     wire.create("t", max_message_bytes=20_000_000)
     value = bytes(range(256)) * 40_000
     wire.produce("t", value)

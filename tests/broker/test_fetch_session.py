@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.broker.fetching.fetch_session import FetchedPartition, FetchSession, fetched, next_epoch
-from ottla.broker.fetching.fetch_session_cache import EVICTION_SECONDS, FetchSessionCache
+from ottla.broker.replica_manager.fetch_session import FetchedPartition, FetchSession, make_partition, next_epoch
+from ottla.broker.replica_manager.fetch_session_cache import EVICTION_SECONDS, FetchSessionCache
 from ottla.model import INT32_MAX
 from ottla.protocol.messages.fetch import FetchPartition, FetchTopic, ForgottenTopic, PartitionData
 
@@ -19,7 +19,7 @@ def cache(slots: int) -> FetchSessionCache:
 
 
 def filled(cache: FetchSessionCache, size: int, now: float, *, privileged: bool = False) -> FetchSession | None:
-    """A session with so many partitions, if there is room for it."""
+    """Return a session with so many partitions, if there is a free slot."""
     session = cache.create(size, uses_ids=False, privileged=privileged, now=now)
     if session is not None:
         session.update([reads(*dict.fromkeys(range(size), 0).items())], [])
@@ -33,11 +33,11 @@ def reads(*offsets: tuple[int, int]) -> FetchTopic:
 
 
 @pytest.mark.parametrize(("epoch", "following"), [(0, 1), (1, 2), (INT32_MAX - 1, INT32_MAX), (INT32_MAX, 1)])
-def test_epochs_go_round_without_0(epoch: int, following: int) -> None:
+def test_session_epochs_wrap_around_to_1(epoch: int, following: int) -> None:
     assert next_epoch(epoch) == following
 
 
-def test_a_new_session_gets_the_place_of_one_that_was_not_used_for_two_minutes() -> None:
+def test_a_new_session_replaces_one_unused_for_two_minutes() -> None:
     full = cache(1)
     old = filled(full, 5, now=0)
     assert filled(full, 1, now=EVICTION_SECONDS) is None
@@ -46,7 +46,7 @@ def test_a_new_session_gets_the_place_of_one_that_was_not_used_for_two_minutes()
     assert full.get(old.session_id) is None
 
 
-def test_use_keeps_a_session_but_a_larger_one_may_have_its_place_once_it_is_old() -> None:
+def test_an_old_session_can_be_replaced_by_a_larger_one_even_if_it_is_used() -> None:
     full = cache(1)
     old = filled(full, 5, now=0)
     assert old is not None
@@ -56,7 +56,7 @@ def test_use_keeps_a_session_but_a_larger_one_may_have_its_place_once_it_is_old(
     assert filled(full, 6, now=EVICTION_SECONDS + 1) is not None
 
 
-def test_a_follower_drives_a_young_consumer_out_and_never_the_other_way_round() -> None:
+def test_a_session_of_a_follower_replaces_a_recent_one_of_a_consumer_and_not_vice_versa() -> None:
     full = cache(1)
     filled(full, 100, now=0)
     assert filled(full, 1, now=1, privileged=True) is not None
@@ -67,7 +67,7 @@ def test_without_slots_there_are_no_sessions() -> None:
     assert filled(cache(0), 1, now=0) is None
 
 
-def test_a_session_that_ended_watches_nothing() -> None:
+def test_a_closed_session_watches_nothing() -> None:
     sessions, source = cache(1), Source()
     session = filled(sessions, 1, now=0)
     assert session is not None
@@ -79,7 +79,7 @@ def test_a_session_that_ended_watches_nothing() -> None:
     assert len(sessions) == 0
 
 
-def test_what_a_request_leaves_out_is_neither_watched_nor_news() -> None:
+def test_a_forgotten_partition_is_neither_watched_nor_pending() -> None:
     session, source = FetchSession(1, uses_ids=False, privileged=False, now=0), Source()
     session.update([reads((0, 0), (1, 0))], [])
     session.partitions["t", 0].watch(source)
@@ -91,18 +91,18 @@ def test_what_a_request_leaves_out_is_neither_watched_nor_news() -> None:
 
 
 class Source:
-    """What a session watches."""
+    """A source of changes that a session watches."""
 
     def __init__(self) -> None:
         self.watchers: dict[FetchedPartition, None] = {}
         self.told: list[tuple[int, float]] = []
 
-    def heard(self, follower: int, moment: float) -> None:
+    def record_fetch(self, follower: int, moment: float) -> None:
         self.told.append((follower, moment))
 
 
 class Shop:
-    """A model: partitions with an end, a session that reads them, and a client that knows what it was told."""
+    """A model: partitions with an end, a session that reads them, and a client that records the responses."""
 
     def __init__(self, count: int) -> None:
         self.ends = [0] * count
@@ -121,7 +121,7 @@ class Shop:
         self.session.news[self.session.partitions["t", index]] = None
 
     def fetch(self, room: int) -> list[int]:
-        """One fetch of at most `room` partitions with records; the client then reads on."""
+        """One fetch of at most `room` partitions with records; the client then advances."""
         self.session.update([reads(*((i, o) for i, o in enumerate(self.offsets) if o > 0))], [])
         found, told = [], []
         for partition in self.session.news:
@@ -135,13 +135,13 @@ class Shop:
                 told.append(index)
                 self.known[index] = self.ends[index]
                 self.offsets[index] += has
-        self.session.answered(found)
+        self.session.handle_response(found)
         self.session.check()
         return told
 
 
 @given(st.lists(st.tuples(st.sampled_from(["append", "fail", "fetch"]), st.integers(0, 3)), max_size=40))
-def test_a_client_of_a_session_learns_all_that_a_full_fetch_would_tell(steps: list[tuple[str, int]]) -> None:
+def test_a_session_returns_everything_that_a_full_fetch_would(steps: list[tuple[str, int]]) -> None:
     shop = Shop(4)
     for verb, number in steps:
         if verb == "fetch":
@@ -154,7 +154,7 @@ def test_a_client_of_a_session_learns_all_that_a_full_fetch_would_tell(steps: li
     assert shop.known == shop.offsets == shop.ends
 
 
-def test_who_got_records_comes_last_next_time() -> None:
+def test_a_partition_with_records_is_last_in_the_next_response() -> None:
     shop = Shop(3)
     for index in (0, 1, 2) * 5:
         shop.append(index)
@@ -163,7 +163,7 @@ def test_who_got_records_comes_last_next_time() -> None:
     assert sorted(shop.offsets) == [2, 2, 2], got
 
 
-def test_a_quiet_partition_is_not_looked_at() -> None:
+def test_an_unchanged_partition_is_not_examined() -> None:
     shop = Shop(1000)
     shop.fetch(0)
     shop.fetch(0)
@@ -171,7 +171,7 @@ def test_a_quiet_partition_is_not_looked_at() -> None:
     assert [partition.wanted.partition for partition in shop.session.news] == [7]
 
 
-def test_an_error_is_told_each_time_and_the_rest_anew_when_it_is_over() -> None:
+def test_an_error_is_repeated_and_the_partition_is_returned_again_after_it() -> None:
     shop = Shop(1)
     shop.fail(0)
     assert [shop.fetch(1), shop.fetch(1)] == [[0], [0]]
@@ -179,50 +179,50 @@ def test_an_error_is_told_each_time_and_the_rest_anew_when_it_is_over() -> None:
     assert [shop.fetch(1), shop.fetch(1)] == [[0], []]
 
 
-def test_a_partition_by_id_has_its_name_looked_up() -> None:
-    assert fetched(FetchTopic("ignored"), FetchPartition(), uses_ids=True).name is None
+def test_the_name_of_a_partition_by_id_is_looked_up() -> None:
+    assert make_partition(FetchTopic("ignored"), FetchPartition(), uses_ids=True).name is None
 
 
 def following(count: int) -> tuple[FetchSession, list[FetchedPartition], list[Source]]:
-    """A session of broker 7, which has everything and was told so, and asked last at 5."""
+    """Return a session of broker 7 that has everything, has received it, and fetched last at 5."""
     session = FetchSession(1, uses_ids=False, privileged=True, now=0)
-    read = [fetched(FetchTopic("t"), FetchPartition(index), uses_ids=False) for index in range(count)]
+    read = [make_partition(FetchTopic("t"), FetchPartition(index), uses_ids=False) for index in range(count)]
     session.adopt((("t", index), each) for index, each in enumerate(read))
     session.news = dict.fromkeys(read)
     led = [Source() for _ in read]
     for each, source in zip(read, led, strict=True):
         each.watch(source)
-    session.asked(7, 70, 1)
-    session.answered((each, PartitionData(index, high_watermark=0)) for index, each in enumerate(read))
-    session.asked(7, 70, 5)
+    session.handle_request(7, 70, 1)
+    session.handle_response((each, PartitionData(index, high_watermark=0)) for index, each in enumerate(read))
+    session.handle_request(7, 70, 5)
     return session, read, led
 
 
-def test_of_a_follower_only_what_has_news_is_looked_at() -> None:
+def test_only_changed_partitions_of_a_follower_are_examined() -> None:
     session, read, _ = following(1000)
     assert not session.news
-    session.note(read[7])
+    session.mark_changed(read[7])
     assert list(session.news) == [read[7]]
 
 
-def test_a_follower_that_named_nothing_had_everything_when_it_asked_last() -> None:
+def test_partitions_not_named_by_a_follower_were_caught_up_at_its_last_fetch() -> None:
     session, read, led = following(2)
-    session.note(read[0])
-    session.asked(7, 70, 6)
-    session.note(read[0])
+    session.mark_changed(read[0])
+    session.handle_request(7, 70, 6)
+    session.mark_changed(read[0])
     session.end()
     assert [each.told for each in led] == [[(7, 5)], [(7, 6)]], "of what has news it has to say so itself"
 
 
-def test_a_follower_that_the_leader_has_not_heard_of_a_partition_has_to_ask_again() -> None:
+def test_a_partition_whose_follower_state_is_missing_is_examined_again() -> None:
     session, read, _ = following(1)
-    session.note(read[0])
+    session.mark_changed(read[0])
     read[0].lacks = True
-    session.answered([(read[0], PartitionData(0, high_watermark=0))])
+    session.handle_response([(read[0], PartitionData(0, high_watermark=0))])
     assert session.news
 
 
-def test_a_follower_in_another_life_says_anew_how_far_it_is() -> None:
+def test_a_restarted_follower_reports_all_of_its_offsets_again() -> None:
     session, read, _ = following(3)
-    session.asked(7, 71, 6)
+    session.handle_request(7, 71, 6)
     assert list(session.news) == read

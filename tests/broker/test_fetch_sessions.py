@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -49,52 +49,55 @@ class Reader:
         return response
 
 
-def told(response: Any) -> dict[int, Any]:
-    """What an answer says of each partition."""
+def partitions_by_index(response: Any) -> dict[int, Any]:
+    """Return the partitions of a response by index."""
     assert response.error_code == 0
     return {partition.partition_index: partition for topic in response.responses for partition in topic.partitions}
 
 
-def test_a_session_begins_with_everything_and_goes_on_with_what_changed(wire: Wire) -> None:
+def test_a_session_starts_with_everything_and_continues_with_changes(wire: Wire) -> None:
     wire.create("t", partitions=3)
     reader = Reader(wire)
-    assert sorted(told(reader.ask((0, 0), (1, 0), (2, 0)))) == [0, 1, 2]
+    assert sorted(partitions_by_index(reader.ask((0, 0), (1, 0), (2, 0)))) == [0, 1, 2]
     assert reader.session_id > 0
-    assert told(reader.ask()) == {}
+    assert partitions_by_index(reader.ask()) == {}
     wire.produce("t", b"a", partition=1)
-    found = told(reader.ask())
+    found = partitions_by_index(reader.ask())
     assert [(index, values(data), data.high_watermark) for index, data in found.items()] == [(1, [b"a"], 1)]
-    assert told(reader.ask((1, 1))) == {}
+    assert partitions_by_index(reader.ask((1, 1))) == {}
 
 
 @pytest.mark.parametrize("version", range(7, 19))
-def test_sessions_go_on_in_every_version_that_has_them(wire: Wire, version: int) -> None:
+def test_sessions_continue_in_every_version_that_has_them(wire: Wire, version: int) -> None:
     wire.create("t")
     reader = Reader(wire, version, wire.metadata("t").topics[0].topic_id if version >= 13 else None)
-    told(reader.ask((0, 0)))
+    partitions_by_index(reader.ask((0, 0)))
     wire.produce("t", b"a")
-    assert values(told(reader.ask())[0]) == [b"a"]
+    assert values(partitions_by_index(reader.ask())[0]) == [b"a"]
 
 
-def test_records_come_again_until_the_client_reads_on(wire: Wire) -> None:
+def test_records_are_returned_until_the_client_advances(wire: Wire) -> None:
     wire.create("t")
     wire.produce("t", b"a")
     reader = Reader(wire)
-    assert [values(told(reader.ask((0, 0)))[0]), values(told(reader.ask())[0])] == [[b"a"], [b"a"]]
-    assert told(reader.ask((0, 1))) == {}
+    assert [values(partitions_by_index(reader.ask((0, 0)))[0]), values(partitions_by_index(reader.ask())[0])] == [
+        [b"a"],
+        [b"a"],
+    ]
+    assert partitions_by_index(reader.ask((0, 1))) == {}
 
 
-def test_a_forgotten_partition_is_not_told_of_any_more(wire: Wire) -> None:
+def test_a_forgotten_partition_is_not_returned(wire: Wire) -> None:
     wire.create("t", partitions=2)
     reader = Reader(wire)
     reader.ask((0, 0), (1, 0))
     reader.ask(forget=(0,))
     wire.produce("t", b"a", partition=0)
     wire.produce("t", b"b", partition=1)
-    assert list(told(reader.ask())) == [1]
+    assert list(partitions_by_index(reader.ask())) == [1]
 
 
-def test_a_session_that_forgets_everything_is_over(wire: Wire) -> None:
+def test_a_session_without_partitions_is_closed(wire: Wire) -> None:
     wire.create("t")
     reader = Reader(wire)
     reader.ask((0, 0))
@@ -105,13 +108,13 @@ def test_a_session_that_forgets_everything_is_over(wire: Wire) -> None:
     assert reader.ask().error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
-def test_a_session_that_nobody_has_is_not_found(wire: Wire) -> None:
+def test_an_unknown_session_is_not_found(wire: Wire) -> None:
     reader = Reader(wire)
     reader.session_id, reader.epoch = 99, 1
     assert reader.ask((0, 0)).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
-def test_an_epoch_that_is_not_the_next_is_refused_and_the_session_stays(wire: Wire) -> None:
+def test_an_unexpected_epoch_is_rejected_and_the_session_stays(wire: Wire) -> None:
     wire.create("t")
     reader = Reader(wire)
     reader.ask((0, 0))
@@ -121,7 +124,7 @@ def test_an_epoch_that_is_not_the_next_is_refused_and_the_session_stays(wire: Wi
     assert reader.ask().error_code == 0
 
 
-def test_a_session_by_names_does_not_go_on_by_ids(wire: Wire) -> None:
+def test_a_session_by_names_does_not_continue_by_ids(wire: Wire) -> None:
     wire.create("t")
     reader = Reader(wire)
     reader.ask((0, 0))
@@ -129,7 +132,7 @@ def test_a_session_by_names_does_not_go_on_by_ids(wire: Wire) -> None:
     assert reader.ask().error_code == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
 
 
-def test_the_final_epoch_ends_a_session(wire: Wire) -> None:
+def test_the_final_epoch_closes_a_session(wire: Wire) -> None:
     wire.create("t")
     reader = Reader(wire)
     reader.ask((0, 0))
@@ -139,7 +142,7 @@ def test_the_final_epoch_ends_a_session(wire: Wire) -> None:
     assert reader.ask().error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
-def test_a_session_that_is_asked_for_anew_replaces_the_one_that_is_named(wire: Wire) -> None:
+def test_a_new_session_replaces_the_session_it_names(wire: Wire) -> None:
     wire.create("t")
     reader = Reader(wire)
     reader.ask((0, 0))
@@ -150,7 +153,7 @@ def test_a_session_that_is_asked_for_anew_replaces_the_one_that_is_named(wire: W
     assert reader.ask().error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
-def test_without_room_for_a_session_the_fetch_is_answered_without_one() -> None:
+def test_without_a_free_slot_a_fetch_is_answered_without_a_session() -> None:
     with (
         Broker(max_incremental_fetch_session_cache_slots=1) as broker,
         Wire(broker.bootstrap_servers) as one,
@@ -159,21 +162,21 @@ def test_without_room_for_a_session_the_fetch_is_answered_without_one() -> None:
         one.create("t")
         first, second = Reader(one), Reader(two)
         first.ask((0, 0))
-        assert list(told(second.ask((0, 0)))) == [0]
+        assert list(partitions_by_index(second.ask((0, 0)))) == [0]
         assert (first.session_id > 0, second.session_id) == (True, 0)
 
 
-def test_a_waiting_session_is_woken_by_any_of_its_partitions(wire: Wire, broker: Broker) -> None:
+def test_a_waiting_session_fetch_is_completed_by_any_of_its_partitions(wire: Wire, broker: Broker) -> None:
     wire.create("t", partitions=50)
     reader = Reader(wire)
     reader.ask(*((index, 0) for index in range(50)))
     reader.send(max_wait_ms=60_000)
     with Wire(broker.bootstrap_servers) as other:
         other.produce("t", b"a", partition=33)
-    assert list(told(reader.receive())) == [33]
+    assert list(partitions_by_index(reader.receive())) == [33]
 
 
-def test_of_two_fetches_that_go_on_with_one_session_the_first_hears_that_it_is_late(broker: Broker) -> None:
+def test_of_two_concurrent_fetches_of_a_session_the_first_gets_an_epoch_error(broker: Broker) -> None:
     with Wire(broker.bootstrap_servers) as one, Wire(broker.bootstrap_servers) as two:
         one.create("t")
         early, late = Reader(one), Reader(two)
@@ -186,42 +189,42 @@ def test_of_two_fetches_that_go_on_with_one_session_the_first_hears_that_it_is_l
         assert early.receive().error_code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
 
 
-def test_the_start_of_a_log_is_told_when_it_moves(wire: Wire) -> None:
+def test_a_moved_log_start_is_returned(wire: Wire) -> None:
     wire.create("t")
     wire.produce("t", b"a")
     reader = Reader(wire)
     reader.ask((0, 1))
     wire.ask(DeleteRecordsRequest([DeleteRecordsTopic("t", [DeleteRecordsPartition(0, 1)])]))
-    assert told(reader.ask())[0].log_start_offset == 1
-    assert told(reader.ask()) == {}
+    assert partitions_by_index(reader.ask())[0].log_start_offset == 1
+    assert partitions_by_index(reader.ask()) == {}
 
 
-def test_a_topic_that_is_made_again_is_another_one(wire: Wire) -> None:
+def test_a_recreated_topic_is_a_different_topic(wire: Wire) -> None:
     wire.create("t")
     reader = Reader(wire, 13, wire.metadata("t").topics[0].topic_id)
     reader.ask((0, 0))
     wire.ask(DeleteTopicsRequest([DeleteTopicState("t")]))
-    assert told(reader.ask())[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert partitions_by_index(reader.ask())[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     wire.create("t")
-    assert told(reader.ask())[0].error_code == ErrorCode.INCONSISTENT_TOPIC_ID
+    assert partitions_by_index(reader.ask())[0].error_code == ErrorCode.INCONSISTENT_TOPIC_ID
 
 
-def test_an_id_that_never_was_is_unknown_until_it_is_left_out(wire: Wire) -> None:
+def test_an_unknown_topic_id_is_reported_until_it_is_left_out(wire: Wire) -> None:
     reader = Reader(wire, 13, uuid.UUID(int=5))
-    assert told(reader.ask((0, 0)))[0].error_code == ErrorCode.UNKNOWN_TOPIC_ID
-    assert told(reader.ask())[0].error_code == ErrorCode.UNKNOWN_TOPIC_ID
+    assert partitions_by_index(reader.ask((0, 0)))[0].error_code == ErrorCode.UNKNOWN_TOPIC_ID
+    assert partitions_by_index(reader.ask())[0].error_code == ErrorCode.UNKNOWN_TOPIC_ID
 
 
-def test_a_topic_made_after_the_session_is_read_by_its_name(wire: Wire) -> None:
+def test_a_topic_created_after_the_session_is_read_by_its_name(wire: Wire) -> None:
     reader = Reader(wire)
-    assert told(reader.ask((0, 0)))[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert partitions_by_index(reader.ask((0, 0)))[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     wire.create("t")
-    assert told(reader.ask())[0].error_code == 0
+    assert partitions_by_index(reader.ask())[0].error_code == 0
     wire.produce("t", b"a")
-    assert values(told(reader.ask())[0]) == [b"a"]
+    assert values(partitions_by_index(reader.ask())[0]) == [b"a"]
 
 
-def test_a_follower_that_says_what_it_has_hears_where_the_logs_part(wire: Wire) -> None:
+def test_a_follower_with_its_last_epoch_gets_the_divergence(wire: Wire) -> None:
     wire.create("t")
     wire.produce("t", b"a")
     wanted = FetchPartition(0, fetch_offset=1, last_fetched_epoch=0)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.errors import ErrorCode
 from tests.broker.wire import Wire, batch, produce, values
 
@@ -28,7 +28,7 @@ def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def test_with_flush_messages_1_an_answer_comes_after_the_disk_and_not_in_the_loop(
+def test_with_flush_messages_1_a_response_waits_for_the_flush_outside_the_event_loop(
     wire: Wire, synced: list[str]
 ) -> None:
     wire.create("t", flush_messages=1)
@@ -38,21 +38,21 @@ def test_with_flush_messages_1_an_answer_comes_after_the_disk_and_not_in_the_loo
     assert all(name.startswith("ottla-disk") for name in synced)
 
 
-def test_without_it_nothing_is_forced(wire: Wire, synced: list[str]) -> None:
+def test_without_flush_settings_nothing_is_flushed(wire: Wire, synced: list[str]) -> None:
     wire.create("t")
     del synced[:]
     assert wire.produce("t", b"a").error_code == 0
     assert not synced
 
 
-def test_answers_stay_in_order_when_they_wait_for_the_disk(wire: Wire) -> None:
+def test_responses_stay_in_order_while_they_wait_for_the_flush(wire: Wire) -> None:
     wire.create("t", flush_messages=1)
     sent = [wire.send(produce("t", batch([b"%d" % n])), 9) for n in range(50)]
     assert [wire.receive(produce("t", None), 9)[0] for _ in sent] == sent
     assert values(wire.fetch("t")) == [b"%d" % n for n in range(50)]
 
 
-def test_a_disk_that_fails_is_an_error_to_the_producer(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_flush_is_an_error_for_the_producer(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
     wire.create("t", flush_messages=1)
 
     def failing(fd: int) -> None:
@@ -66,7 +66,7 @@ def test_a_disk_that_fails_is_an_error_to_the_producer(wire: Wire, monkeypatch: 
     assert wire.produce("t", b"b").error_code == 0
 
 
-def test_flush_ms_forces_records_a_while_after_their_answer(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flush_ms_flushes_records_after_their_response(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
     wire.create("t", flush_ms=50)
     forced = threading.Event()
     fsync = os.fsync
@@ -80,7 +80,7 @@ def test_flush_ms_forces_records_a_while_after_their_answer(wire: Wire, monkeypa
     assert forced.wait(60)
 
 
-def test_full_files_are_forced_in_the_background(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_segments_are_flushed_in_the_background(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
     wire.create("t", segment_bytes=1_048_576)
     forced = threading.Event()
     fsync = os.fsync
@@ -96,7 +96,7 @@ def test_full_files_are_forced_in_the_background(wire: Wire, monkeypatch: pytest
 
 
 @pytest.mark.behaviour("B2")
-def test_only_retention_deletes_and_only_whole_files(tmp_path: Path) -> None:
+def test_only_retention_deletes_and_only_whole_segments(tmp_path: Path) -> None:
     settings: dict[str, Any] = {
         "log_segment_bytes": 1_048_576,
         "log_retention_bytes": 1_000_000,

@@ -11,22 +11,22 @@ from uuid import UUID
 
 import pytest
 
-from ottla.broker.disk import Disk
-from ottla.broker.embedded import Broker
-from ottla.broker.fetching.waiting import Waiting
+from ottla.broker.embedding.embedded_broker import Broker
+from ottla.broker.event_loop.disk import Disk
+from ottla.broker.event_loop.timers import Timers
 from ottla.broker.node import BrokerNode
-from ottla.broker.partitions.flusher import Flusher
-from ottla.broker.partitions.partition import Partition
 from ottla.broker.peers.peers import Peers
-from ottla.broker.replication.followed_partition import FollowedPartition, begin_to_follow
-from ottla.broker.replication.leader_fetcher import HELD_BACK_SECONDS, MAX_WAIT_MS, LeaderFetcher, Replica
-from ottla.broker.replication.throttled_copies import FOLLOWER, ThrottledCopies
+from ottla.broker.replica_manager.fetch_purgatory import FetchPurgatory
+from ottla.broker.replica_manager.followed_partition import FollowedPartition, become_follower
+from ottla.broker.replica_manager.log_flusher import LogFlusher
+from ottla.broker.replica_manager.partition import Partition
+from ottla.broker.replica_manager.replica_fetcher import HELD_BACK_SECONDS, MAX_WAIT_MS, LeaderFetcher, Replica
+from ottla.broker.replica_manager.replication_throttle import FOLLOWER, ThrottledReplicas
 from ottla.broker.settings.config import BrokerConfig
-from ottla.broker.timers import Timers
 from ottla.clock import ManualClock, SystemClock
 from ottla.coordination.quorum.observer import Address
 from ottla.coordination.replication.epochs import EpochEnd
-from ottla.coordination.replication.fetched import Append, BeginAnew, Cut, CutAt
+from ottla.coordination.replication.fetched import AppendBatches, RestartAt, TruncateDiverged, TruncateTo
 from ottla.kafka_id import id_of
 from ottla.model import INT64_MAX, TopicPartition
 from ottla.network.selector import Selector
@@ -36,7 +36,7 @@ from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from tests.broker.own_connections import turn
-from tests.broker.test_led_partitions import EPOCH, ME, OTHER, found, in_loop, lead
+from tests.broker.test_replicated_partitions import EPOCH, ME, OTHER, found, in_loop, lead
 from tests.broker.wire import Wire, batch
 from tests.patience import eventually
 
@@ -46,7 +46,7 @@ CHECKED_FROM = 17
 
 
 class House:
-    """What a follower lives in: its directory, and a loop that is turned by hand."""
+    """The environment of a follower: its directory, and a manual event loop."""
 
     def __init__(self, path: Path, leader: Broker) -> None:
         self.clock, self.timers = SystemClock(), Timers()
@@ -56,7 +56,7 @@ class House:
         self.calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self.directory = DataDirectory.open(path, node_id=OTHER)
         self.disk = Disk(self.calls.put)
-        self.flusher = Flusher(self.disk, self.timers, self.clock)
+        self.flusher = LogFlusher(self.disk, self.timers, self.clock, lambda error, partition: None)
         host, _, port = leader.bootstrap_servers.rpartition(":")
         self.fetcher = LeaderFetcher(
             ME,
@@ -64,15 +64,17 @@ class House:
             Replica(OTHER, lambda: 20, id_of(self.directory.meta.directory_id)),
             self.timers,
             self.clock,
-            Peers(BrokerConfig(), self.clock).broker("fetcher", self.selector, self.timers),
-            ThrottledCopies(FOLLOWER, lambda: self.limit, lambda topic: {FOLLOWER: "*"}, OTHER, self.clock),
+            Peers(BrokerConfig(), self.clock).connect_to_broker("fetcher", self.selector, self.timers),
+            ThrottledReplicas(FOLLOWER, lambda: self.limit, lambda topic: {FOLLOWER: "*"}, OTHER, self.clock),
         )
 
     def follow(self, wire: Wire, leader_epoch: int = EPOCH, *, in_sync: bool = False) -> FollowedPartition:
         topic_id = wire.metadata("t").topics[0].topic_id
         partition = Partition(TopicPartition("t", 0), topic_id, self._open, leader_epoch=leader_epoch)
-        begin_to_follow(partition, leader_epoch, Waiting(self.timers), self.clock)
-        followed = FollowedPartition(partition, ME, self.clock, self.flusher, Waiting(self.timers), in_sync=in_sync)
+        become_follower(partition, leader_epoch, FetchPurgatory(self.timers), self.clock)
+        followed = FollowedPartition(
+            partition, ME, self.clock, self.flusher, FetchPurgatory(self.timers), in_sync=in_sync
+        )
         self.fetcher.add(followed)
         return followed
 
@@ -136,7 +138,7 @@ def write(broker: Broker, *values: bytes) -> None:
 
 
 def ends(broker: Broker) -> tuple[int, int]:
-    """Where the leader's log ends, and where it is committed."""
+    """Return the end and the high watermark of the leader's log."""
     seen: list[int] = []
     in_loop(broker, lambda node: seen.extend((found(node).log.end_offset, found(node).log.high_watermark)))
     return seen[0], seen[1]
@@ -160,7 +162,9 @@ def leaders_files(broker: Broker) -> dict[str, bytes]:
 
 
 @pytest.mark.behaviour("B4")
-def test_a_copy_is_the_leaders_files_and_what_it_has_is_committed(leader: Broker, wire: Wire, house: House) -> None:
+def test_a_replica_has_the_leaders_files_and_its_records_are_committed(
+    leader: Broker, wire: Wire, house: House
+) -> None:
     write(leader, *(b"%d" % number * 40 for number in range(20)))
     followed = house.follow(wire)
     house.until(lambda: followed.log.high_watermark == 20)
@@ -169,7 +173,7 @@ def test_a_copy_is_the_leaders_files_and_what_it_has_is_committed(leader: Broker
     assert ends(leader) == (20, 20)
 
 
-def test_it_goes_on_while_more_comes_and_names_only_what_changed(leader: Broker, wire: Wire, house: House) -> None:
+def test_replication_continues_and_fetches_only_changed_partitions(leader: Broker, wire: Wire, house: House) -> None:
     followed = house.follow(wire)
     for number in range(5):
         write(leader, b"a")
@@ -177,7 +181,7 @@ def test_it_goes_on_while_more_comes_and_names_only_what_changed(leader: Broker,
     assert files(followed.log.directory) == leaders_files(leader)
 
 
-def test_what_its_leader_does_not_have_is_cut_off_and_replaced(leader: Broker, wire: Wire, house: House) -> None:
+def test_records_that_the_leader_lacks_are_truncated_and_replaced(leader: Broker, wire: Wire, house: House) -> None:
     write(leader, b"a", b"b")
     followed = house.follow(wire)
     house.until(lambda: followed.log.end_offset == 2)
@@ -191,7 +195,7 @@ def test_what_its_leader_does_not_have_is_cut_off_and_replaced(leader: Broker, w
     assert files(again.log.directory) == leaders_files(leader)
 
 
-def test_where_the_leader_begins_later_the_copy_begins_anew(leader: Broker, wire: Wire, house: House) -> None:
+def test_a_replica_is_reset_if_the_leaders_log_starts_after_its_end(leader: Broker, wire: Wire, house: House) -> None:
     write(leader, *(b"%d" % number * 40 for number in range(20)))
 
     def drop_the_first(node: BrokerNode) -> None:
@@ -207,9 +211,7 @@ def test_where_the_leader_begins_later_the_copy_begins_anew(leader: Broker, wire
     assert min(files(followed.log.directory)) == f"{12:020d}.log"
 
 
-def test_where_the_leader_begins_amid_a_batch_the_copy_has_the_whole_of_it(
-    leader: Broker, wire: Wire, house: House
-) -> None:
+def test_a_log_start_inside_a_batch_copies_the_whole_batch(leader: Broker, wire: Wire, house: House) -> None:
     def write_and_delete(node: BrokerNode) -> None:
         node.append(found(node), batch([b"a", b"b", b"c"]))
         found(node).log.advance_high_watermark(3)
@@ -221,7 +223,7 @@ def test_where_the_leader_begins_amid_a_batch_the_copy_has_the_whole_of_it(
     assert files(followed.log.directory) == leaders_files(leader)
 
 
-def test_a_leader_that_has_not_heard_of_the_epoch_yet_is_asked_again(leader: Broker, wire: Wire, house: House) -> None:
+def test_a_leader_that_does_not_know_the_epoch_yet_is_retried(leader: Broker, wire: Wire, house: House) -> None:
     write(leader, b"a")
     followed = house.follow(wire, EPOCH + 1)
     house.until(lambda: followed.not_before > 0)
@@ -230,7 +232,7 @@ def test_a_leader_that_has_not_heard_of_the_epoch_yet_is_asked_again(leader: Bro
     house.until(lambda: followed.log.end_offset == 1)
 
 
-def test_what_is_damaged_on_the_way_is_not_appended(leader: Broker, wire: Wire, house: House) -> None:
+def test_a_batch_damaged_in_transit_is_not_appended(leader: Broker, wire: Wire, house: House) -> None:
     write(leader, b"a" * 20, b"b" * 20)
     followed = house.follow(wire)
     house.until(lambda: followed.log.end_offset == 2)
@@ -241,13 +243,13 @@ def test_what_is_damaged_on_the_way_is_not_appended(leader: Broker, wire: Wire, 
     for _ in range(200):
         data = bytearray(whole)
         data[chance.randrange(CHECKED_FROM, len(data) // 2)] ^= 1 << chance.randrange(8)
-        followed.take(Append(memoryview(data), 2, 0))
+        followed.handle_outcome(AppendBatches(memoryview(data), 2, 0))
         assert (followed.log.end_offset, followed.log.high_watermark) == (0, 0)
-    followed.take(Append(memoryview(whole), 2, 0))
+    followed.handle_outcome(AppendBatches(memoryview(whole), 2, 0))
     assert files(followed.log.directory) == {f"{0:020d}.log": whole}
 
 
-def test_a_cut_is_a_warning_where_something_committed_goes(
+def test_a_truncation_of_committed_records_is_logged_as_a_warning(
     leader: Broker, wire: Wire, house: House, caplog: pytest.LogCaptureFixture
 ) -> None:
     write(leader, b"a", b"b", b"c")
@@ -255,32 +257,32 @@ def test_a_cut_is_a_warning_where_something_committed_goes(
     house.until(lambda: followed.log.end_offset == 3)
     house.fetcher.remove(followed.place)
     followed.log.advance_high_watermark(2)
-    with caplog.at_level("INFO", "ottla.broker.replication"):
-        followed.take(CutAt(2))
-        followed.take(CutAt(1))
-    cuts = [each for each in caplog.records if "is cut" in each.getMessage()]
+    with caplog.at_level("INFO", "ottla.broker.replica_manager"):
+        followed.handle_outcome(TruncateTo(2))
+        followed.handle_outcome(TruncateTo(1))
+    cuts = [each for each in caplog.records if "is truncated" in each.getMessage()]
     assert [each.levelname for each in cuts] == ["INFO", "WARNING"]
-    assert "all below 2 was committed" in cuts[1].getMessage()
+    assert "records below 2 were committed" in cuts[1].getMessage()
 
 
 @pytest.mark.parametrize(
     ("lie", "says"),
     [
-        (Cut(EpochEnd(EPOCH, -1)), "the leader speaks of offset -1, which no log has"),
-        (CutAt(-1), "the leader speaks of offset -1, which no log has"),
-        (BeginAnew(-1), "the leader speaks of offset -1, which no log has"),
-        (Cut(EpochEnd(EPOCH, 2)), "it says that the logs part behind offset 2, where this one ends"),
-        (Cut(EpochEnd(EPOCH + 9, 7)), "it says that the logs part behind offset 2, where this one ends"),
-        (Append(memoryview(placed(1, EPOCH, b"x")), 2, 0), "the batch has offset 1, expected 2 or more"),
+        (TruncateDiverged(EpochEnd(EPOCH, -1)), "the leader returned the invalid offset -1"),
+        (TruncateTo(-1), "the leader returned the invalid offset -1"),
+        (RestartAt(-1), "the leader returned the invalid offset -1"),
+        (TruncateDiverged(EpochEnd(EPOCH, 2)), "it returned a diverging offset beyond 2, the end of this log"),
+        (TruncateDiverged(EpochEnd(EPOCH + 9, 7)), "it returned a diverging offset beyond 2, the end of this log"),
+        (AppendBatches(memoryview(placed(1, EPOCH, b"x")), 2, 0), "the batch has offset 1, expected 2 or more"),
         (
-            Append(memoryview(placed(2, EPOCH + 1, b"x")), 3, 0),
+            AppendBatches(memoryview(placed(2, EPOCH + 1, b"x")), 3, 0),
             f"has leader epoch {EPOCH + 1}, the leader's is {EPOCH}",
         ),
-        (Append(memoryview(placed(2, EPOCH - 1, b"x")), 3, 0), f"has leader epoch {EPOCH - 1}, after {EPOCH}"),
-        (Append(memoryview(b"no batch at all"), 3, 0), "without a complete batch"),
+        (AppendBatches(memoryview(placed(2, EPOCH - 1, b"x")), 3, 0), f"has leader epoch {EPOCH - 1}, after {EPOCH}"),
+        (AppendBatches(memoryview(b"no batch at all"), 3, 0), "without a complete batch"),
     ],
 )
-def test_a_leader_that_lies_takes_nothing_and_gives_nothing_and_is_asked_again_later(
+def test_an_inconsistent_response_changes_nothing_and_is_retried_later(
     leader: Broker, wire: Wire, house: House, caplog: pytest.LogCaptureFixture, lie: Any, says: str
 ) -> None:
     write(leader, b"a", b"b")
@@ -288,14 +290,14 @@ def test_a_leader_that_lies_takes_nothing_and_gives_nothing_and_is_asked_again_l
     house.until(lambda: followed.log.high_watermark == 2)
     house.fetcher.remove(followed.place)
     before = files(followed.log.directory)
-    followed.take(lie)
+    followed.handle_outcome(lie)
     assert (followed.log.end_offset, followed.log.high_watermark, followed.log.start_offset) == (2, 2, 0)
     assert (followed.machine.high_watermark, files(followed.log.directory)) == (2, before)
     assert followed.not_before > house.clock.monotonic()
     assert says in caplog.text
 
 
-def test_a_watermark_and_a_beginning_that_go_back_or_ahead_of_the_copy_change_nothing_that_counts(
+def test_a_high_watermark_or_log_start_that_decreases_or_exceeds_the_log_is_ignored(
     leader: Broker, wire: Wire, house: House
 ) -> None:
     write(leader, b"a", b"b")
@@ -303,21 +305,21 @@ def test_a_watermark_and_a_beginning_that_go_back_or_ahead_of_the_copy_change_no
     house.until(lambda: followed.log.high_watermark == 2)
     house.fetcher.remove(followed.place)
     for watermark, start in ((0, 0), (-1, -1), (99, 99)):
-        followed.take(Append(memoryview(b""), watermark, start))
+        followed.handle_outcome(AppendBatches(memoryview(b""), watermark, start))
         assert (followed.log.end_offset, followed.log.high_watermark, followed.log.start_offset) == (2, 2, 0)
 
 
-def test_who_begins_to_follow_gives_up_the_epoch_that_it_began(leader: Broker, wire: Wire, house: House) -> None:
+def test_a_new_follower_discards_the_epoch_that_it_started_as_leader(leader: Broker, wire: Wire, house: House) -> None:
     write(leader, b"a")
     followed = house.follow(wire)
     house.until(lambda: followed.log.end_offset == 1)
     followed.log.epochs.assign(EPOCH + 5, 1)
-    begin_to_follow(followed.partition, EPOCH + 6, Waiting(house.timers), house.clock)
+    become_follower(followed.partition, EPOCH + 6, FetchPurgatory(house.timers), house.clock)
     assert followed.log.epochs.latest() == EPOCH
     assert followed.partition.epoch_error(-1) != 0
 
 
-def test_a_copy_that_takes_more_than_it_may_is_held_back_while_it_lags(
+def test_a_replica_above_the_replication_quota_is_throttled_while_it_lags(
     house: House, leader: Broker, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = ManualClock()
@@ -327,26 +329,26 @@ def test_a_copy_that_takes_more_than_it_may_is_held_back_while_it_lags(
     copy = house.follow(wire)
     house.until(lambda: copy.log.end_offset == 1)  # the first is let through, and is too much
     copy.lags = True
-    house.fetcher._stir(copy)
+    house.fetcher._mark_changed(copy)
     write(leader, b"more")
     asked: list[object] = []
-    monkeypatch.setattr(house.fetcher._connection, "ask", asked.append)
+    monkeypatch.setattr(house.fetcher._connection, "send_request", asked.append)
     house.fetcher._busy = False
-    house.fetcher._go_on()
+    house.fetcher._run()
     assert (asked, copy.not_before) == ([], clock.monotonic() + HELD_BACK_SECONDS)
 
 
-def test_the_question_that_opens_the_session_is_answered_at_once_and_later_ones_wait(
+def test_the_first_request_of_a_session_is_answered_at_once_and_later_ones_wait(
     house: House, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[FetchRequest] = []
-    really = house.fetcher._connection.ask
+    really = house.fetcher._connection.send_request
 
     def overheard(question: Any) -> None:
         asked.append(question.request)
         really(question)
 
-    monkeypatch.setattr(house.fetcher._connection, "ask", overheard)
+    monkeypatch.setattr(house.fetcher._connection, "send_request", overheard)
     house.follow(wire)
     house.until(lambda: len(asked) == 2)
     assert [(each.session_epoch, each.max_wait_ms) for each in asked] == [(0, 0), (1, MAX_WAIT_MS)]

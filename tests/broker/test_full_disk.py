@@ -1,4 +1,4 @@
-"""A broker whose disk is full, broken, read-only or forbidden: it refuses, lives, serves what it has, and goes on."""
+"""A broker whose disk is full, failing or read-only: it rejects writes, serves reads, and recovers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -76,7 +76,7 @@ def commit(wire: Wire) -> int:
     return code
 
 
-def test_a_disk_that_refuses_everything_costs_answers_and_no_more(wire: Wire, broken: Callable[[], Any]) -> None:
+def test_a_disk_that_fails_every_write_affects_responses_only(wire: Wire, broken: Callable[[], Any]) -> None:
     wire.create("t")
     wire.create("untouched")
     wire.produce("t", b"a")
@@ -96,7 +96,7 @@ def test_a_disk_that_refuses_everything_costs_answers_and_no_more(wire: Wire, br
     assert values(wire.fetch("t")) == [b"a", b"c"]
 
 
-def test_a_disk_that_is_full_takes_records_again_when_there_is_room(small_disk: Path) -> None:
+def test_a_full_disk_accepts_records_again_when_it_has_space(small_disk: Path) -> None:
     filler = small_disk / "filler"
     data = small_disk / "data"
     with Broker(data) as broker, Wire(broker.bootstrap_servers) as wire:
@@ -123,13 +123,13 @@ def test_a_disk_that_is_full_takes_records_again_when_there_is_room(small_disk: 
 
 
 def filler_takes_the_rest(filler: Path) -> None:
-    """Let no byte be free."""
+    """Fill the disk completely."""
     with open(filler, "ab", buffering=0) as file, suppress(OSError):
         while True:
             file.write(bytes(4096))
 
 
-def test_a_broker_that_was_killed_on_a_full_disk_starts_reads_deletes_and_makes_room(
+def test_a_broker_killed_on_a_full_disk_starts_reads_deletes_and_frees_space(
     small_disk: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     data, filler = small_disk / "data", small_disk / "filler"
@@ -147,7 +147,7 @@ def test_a_broker_that_was_killed_on_a_full_disk_starts_reads_deletes_and_makes_
     broker.close()
     with Broker(data, log_retention_check_interval_ms=100) as again, Wire(again.bootstrap_servers) as wire:
         assert [message for message in caplog.messages if "the disk of" in message] == [
-            f"the disk of {data} is full: make room, and try again; what is there is served, and topics can be deleted"
+            f"the disk of {data} is full: free some space, and try again; what is there is served, and topics can be deleted"
         ]
         assert values(wire.fetch("t", partition_max_bytes=8 * MEGABYTE)) == [b"x" * 100_000] * 3
         deadline = time.monotonic() + 30

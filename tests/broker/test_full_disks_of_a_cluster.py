@@ -1,4 +1,6 @@
-"""Three nodes with a small disk each: the one that is full ends with a sentence, the others go on, and nothing acknowledged is lost."""
+"""Three nodes with a small disk each: the one with the full disk stops with an error, the others continue, and no
+acknowledged record is lost.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 
 from ottla import Admin, Cluster, NewTopic, Producer
-from ottla.broker.local_nodes import format_nodes, plan
+from ottla.broker.embedding.local_nodes import format_nodes, plan_nodes
 from ottla.clock import SystemClock
 from ottla.errors import ErrorCode, OttlaError
 from ottla.free_ports import HeldPorts
@@ -38,7 +40,7 @@ def disks(tmp_path: Path) -> Iterator[Path]:
             place = tmp_path / f"node-{node}"
             place.mkdir()
             undo.enter_context(mounted(place, MEGABYTES))
-        format_nodes(tmp_path, plan(len(NODES), undo.enter_context(HeldPorts())), {}, SystemClock())
+        format_nodes(tmp_path, plan_nodes(len(NODES), undo.enter_context(HeldPorts())), {}, SystemClock())
         yield tmp_path
 
 
@@ -57,7 +59,7 @@ class Numbers:
             self.written.append(value)
 
 
-def test_whose_disk_is_full_ends_with_a_sentence_and_comes_back_when_there_is_room(
+def test_a_node_with_a_full_disk_stops_with_an_error_and_restarts_when_it_has_space(
     disks: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with Cluster(len(NODES), data_dir=disks) as cluster, Admin(cluster.client_settings()) as admin:
@@ -88,7 +90,7 @@ def test_whose_disk_is_full_ends_with_a_sentence_and_comes_back_when_there_is_ro
 
 
 @pytest.mark.parametrize("small", ["log.dirs", "metadata.log.dir"])
-def test_a_node_that_only_decides_ends_when_the_disk_with_the_metadata_is_full_and_votes_again_with_room(
+def test_a_controller_with_a_full_metadata_disk_stops_and_votes_again_when_it_has_space(
     tmp_path: Path, small: str
 ) -> None:
     disk = tmp_path / "small"
@@ -123,14 +125,14 @@ def test_a_node_that_only_decides_ends_when_the_disk_with_the_metadata_is_full_a
 
 
 def is_made(broker: Place, topic: str) -> bool:
-    """Whether a topic is there, perhaps since an attempt before; who decides may just be gone."""
+    """True if a topic exists, perhaps by an earlier attempt; the active controller may have just stopped."""
     with Wire(broker.address) as client:
         response: Any = client.ask(CreateTopicsRequest([CreatableTopic(topic, 1, 1)], timeout_ms=30_000))
     return response.topics[0].error_code in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
 
 
 def has_all(place: Place, places: Sequence[Place]) -> bool:
-    """Whether whoever leads says that it has every record."""
+    """True if the leader has every record."""
     leader = leader_of(places)
     if leader is None:
         return False
@@ -140,7 +142,7 @@ def has_all(place: Place, places: Sequence[Place]) -> bool:
 
 
 def tried_a_topic(admin: Admin) -> bool:
-    """Which is a record for the metadata, of which a disk's last page still takes some; who must take it may be away."""
+    """Write a metadata record, for which the last page of a disk may still have space; its receiver may be down."""
     with suppress(OttlaError):
         admin.create_topics([NewTopic(f"more-{next(NUMBERS)}", 1, 1)])
     return True

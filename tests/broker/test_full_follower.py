@@ -1,4 +1,4 @@
-"""A follower whose disk is full, as a process: it leaves the in-sync set, and comes back when there is room."""
+"""A follower process with a full disk: it leaves the ISR, and rejoins when there is space."""
 
 from __future__ import annotations
 
@@ -34,11 +34,13 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def in_sync(leader: BrokerPlace) -> int:
-    """How many, as soon as the leader knows that it leads."""
+    """Return the size of the ISR, as soon as the leader knows its leadership."""
     return sum(len(each.isr_nodes) for each in partitions_of(leader, "t") if each.leader_id == 2)
 
 
-def test_a_follower_without_room_leaves_and_comes_back_with_room(small_disk: Path, tmp_path: Path) -> None:
+def test_a_follower_with_a_full_disk_leaves_the_isr_and_rejoins_when_it_has_space(
+    small_disk: Path, tmp_path: Path
+) -> None:
     hosts = new_hosts(3)
     controller = Place(tmp_path, 1, hosts[0])
     controller.format([controller.voter])

@@ -12,14 +12,14 @@ import kafka
 import pytest
 from aiokafka import AIOKafkaConsumer
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from tests.broker.membership import committed
 from tests.broker.wire import Wire
 
 DEADLINE = 60.0
 PARTITIONS = 2
 BEAT_MS = 50
-"""Members hear of a rebalance with their next heartbeat."""
+"""Members learn of a rebalance from their next heartbeat."""
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_a_partition_has_one_owner_and_a_surplus_member_takes_over(servers: str)
         poll_until(lambda: sorted(sorted(owned(consumer)) for consumer in rest) == [[0], [1]])
 
 
-def test_kafka_python_joins_commits_leaves_and_goes_on_from_there(servers: str) -> None:
+def test_kafka_python_joins_commits_leaves_and_continues_from_its_commit(servers: str) -> None:
     with ExitStack() as undo:
 
         def consumer() -> kafka.KafkaConsumer:
@@ -91,7 +91,7 @@ def test_kafka_python_joins_commits_leaves_and_goes_on_from_there(servers: str) 
                 heartbeat_interval_ms=BEAT_MS,
             )
             undo.callback(found.close)
-            # A leader of theirs that has not heard of a topic yet gives nobody a partition of it, and leaves it at that.
+            # A leader of kafka-python that does not know a topic yet assigns none of its partitions, and does not repeat that.
             found.partitions_for_topic("t")
             return found
 
@@ -108,7 +108,7 @@ def test_kafka_python_joins_commits_leaves_and_goes_on_from_there(servers: str) 
         assert committed(wire) == 10
 
 
-def test_aiokafka_shares_and_takes_over(servers: str) -> None:
+def test_aiokafka_members_share_partitions_and_take_over(servers: str) -> None:
     def consumer() -> AIOKafkaConsumer:
         return AIOKafkaConsumer(
             "t",

@@ -1,4 +1,4 @@
-"""Configs of single consumer groups: told with their source, bounded by the broker's, and in force at run time."""
+"""Configs of single consumer groups: described with their source, limited by the broker, and applied at run time."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import confluent_kafka.admin as ck
 import pytest
 
 from ottla import Admin
-from ottla.broker.embedded import Broker
-from ottla.broker.settings.foreign_configs import OF_GROUPS
+from ottla.broker.embedding.embedded_broker import Broker
+from ottla.broker.settings.unsupported_configs import OF_GROUPS
 from ottla.client.admin import ConfigResource
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages import alter_configs
@@ -30,6 +30,19 @@ from tests.broker.wire import Wire
 GROUP = 32
 SET, DELETE, APPEND = range(3)
 SESSION, HEARTBEAT = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
+SHARE_CONFIGS = {
+    "errors.deadletterqueue.copy.record.enable": "false",
+    "errors.deadletterqueue.topic.name": "",
+    "share.auto.offset.reset": "latest",
+    "share.delivery.count.limit": "5",
+    "share.heartbeat.interval.ms": "5000",
+    "share.isolation.level": "read_uncommitted",
+    "share.partition.max.record.locks": "2000",
+    "share.record.lock.duration.ms": "30000",
+    "share.renew.acknowledge.enable": "true",
+    "share.session.timeout.ms": "45000",
+}
+"""The configs of share groups with their defaults."""
 BOUNDS = {"group_consumer_min_session_timeout_ms": 100, "group_consumer_min_heartbeat_interval_ms": 20}
 
 
@@ -40,14 +53,14 @@ def broker() -> Iterator[Broker]:
 
 
 def change(wire: Wire, group: str, name: str, value: object = None, operation: int = SET) -> Any:
-    """What is answered to one change."""
+    """Return the response to one change."""
     text = None if value is None else str(value)
     wish = AlterConfigsResource(GROUP, group, [AlterableConfig(name, operation, text)])
     (answer,) = wire.ask(IncrementalAlterConfigsRequest([wish])).responses
     return answer
 
 
-def told(wire: Wire, group: str = "g") -> Any:
+def describe_group(wire: Wire, group: str = "g") -> Any:
     wanted = DescribeConfigsResource(GROUP, group)
     (result,) = wire.ask(DescribeConfigsRequest([wanted], include_synonyms=True)).results
     return result
@@ -55,7 +68,7 @@ def told(wire: Wire, group: str = "g") -> Any:
 
 def layers(wire: Wire, name: str) -> list[tuple[str, str | None, int]]:
     """A config's value by each of its sources, the one that counts first."""
-    (config,) = (each for each in told(wire).configs if each.name == name)
+    (config,) = (each for each in describe_group(wire).configs if each.name == name)
     return [(each.name, each.value, each.source) for each in config.synonyms]
 
 
@@ -67,7 +80,7 @@ def beat(wire: Wire, epoch: int = 0, group: str = "g") -> Any:
 
 
 @pytest.mark.behaviour("B8")
-def test_a_config_of_a_group_goes_before_the_brokers(wire: Wire) -> None:
+def test_a_group_config_overrides_the_broker_setting(wire: Wire) -> None:
     assert change(wire, "g", HEARTBEAT, 6000).error_code == 0
     assert layers(wire, HEARTBEAT)[0] == (HEARTBEAT, "6000", 8)
     assert layers(wire, HEARTBEAT)[1:] == layers(wire, HEARTBEAT)[-2:]
@@ -76,7 +89,7 @@ def test_a_config_of_a_group_goes_before_the_brokers(wire: Wire) -> None:
     assert [each[2] for each in layers(wire, HEARTBEAT)] == [4, 5]
 
 
-def test_members_are_told_another_interval_with_their_next_heartbeat(wire: Wire) -> None:
+def test_members_get_a_changed_interval_with_their_next_heartbeat(wire: Wire) -> None:
     wire.create("t")
     epoch = beat(wire).member_epoch
     assert beat(wire, epoch, "g").heartbeat_interval_ms == 500
@@ -87,7 +100,7 @@ def test_members_are_told_another_interval_with_their_next_heartbeat(wire: Wire)
     assert beat(wire, epoch).heartbeat_interval_ms == 500
 
 
-def test_another_session_timeout_counts_from_the_next_heartbeat_on(wire: Wire) -> None:
+def test_a_changed_session_timeout_applies_from_the_next_heartbeat_on(wire: Wire) -> None:
     wire.create("t")
     epoch = beat(wire).member_epoch
     beat(wire, group="other")
@@ -101,12 +114,12 @@ def test_another_session_timeout_counts_from_the_next_heartbeat_on(wire: Wire) -
 
 
 def members(wire: Wire, group: str) -> int:
-    """How many members a group has."""
+    """Return the number of members of a group."""
     (found,) = wire.ask(ConsumerGroupDescribeRequest([group])).groups
     return len(found.members)
 
 
-def test_configs_are_there_after_a_restart_and_in_force(tmp_path: Path) -> None:
+def test_configs_persist_and_apply_after_a_restart(tmp_path: Path) -> None:
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t")
         change(wire, "g", HEARTBEAT, 700)
@@ -116,7 +129,7 @@ def test_configs_are_there_after_a_restart_and_in_force(tmp_path: Path) -> None:
         assert beat(wire, epoch).heartbeat_interval_ms == 700
 
 
-def test_what_the_broker_does_not_allow_any_more_counts_as_the_nearest_that_it_does(tmp_path: Path) -> None:
+def test_a_value_outside_later_limits_is_clamped(tmp_path: Path) -> None:
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t")
         change(wire, "g", HEARTBEAT, 700)
@@ -152,11 +165,14 @@ def test_what_the_broker_does_not_allow_any_more_counts_as_the_nearest_that_it_d
         ("g", SESSION, None, SET, ErrorCode.INVALID_REQUEST, f"no value is given for {SESSION}"),
         ("g", SESSION, 50_000, APPEND, ErrorCode.INVALID_CONFIG, f"{SESSION} is no list"),
         ("g", "bogus", 1, SET, ErrorCode.INVALID_CONFIG, "Unknown group config name: bogus"),
-        ("g", "share.auto.offset.reset", 1, SET, ErrorCode.INVALID_CONFIG, "this broker has no share groups"),
+        ("g", "share.auto.offset.reset", 1, SET, ErrorCode.INVALID_CONFIG, "expected earliest, latest or by_duration"),
+        ("g", "share.isolation.level", "none", SET, ErrorCode.INVALID_CONFIG, "read_committed"),
+        ("g", "share.delivery.count.limit", 11, SET, ErrorCode.INVALID_CONFIG, "at most 10, by group.share.max"),
+        ("g", "share.record.lock.duration.ms", 1, SET, ErrorCode.INVALID_CONFIG, "at least 15000, by group.share.min"),
         ("", SESSION, 50_000, SET, ErrorCode.INVALID_REQUEST, "groups have no default configs: name a group"),
     ],
 )
-def test_what_a_group_cannot_be_told_is_refused(
+def test_an_invalid_group_config_is_rejected(
     wire: Wire, group: str, name: str, value: object, operation: int, code: int, reason: str
 ) -> None:
     answer = change(wire, group, name, value, operation)
@@ -164,7 +180,7 @@ def test_what_a_group_cannot_be_told_is_refused(
     assert not wire.ask(ListConfigResourcesRequest([GROUP])).config_resources
 
 
-def test_what_is_not_named_falls_back_to_the_brokers_when_all_are_replaced(wire: Wire) -> None:
+def test_a_replacement_resets_the_configs_that_it_does_not_name(wire: Wire) -> None:
     change(wire, "g", SESSION, 50_000)
     wish = alter_configs.AlterConfigsResource(GROUP, "g", [alter_configs.AlterableConfig(HEARTBEAT, "6000")])
     (answer,) = wire.ask(alter_configs.AlterConfigsRequest([wish])).responses
@@ -173,7 +189,7 @@ def test_what_is_not_named_falls_back_to_the_brokers_when_all_are_replaced(wire:
     assert layers(wire, HEARTBEAT)[0] == (HEARTBEAT, "6000", 8)
 
 
-def test_groups_that_set_something_are_listed_whether_they_are_there_or_not(wire: Wire) -> None:
+def test_groups_with_configs_are_listed_whether_they_exist_or_not(wire: Wire) -> None:
     change(wire, "g", SESSION, 50_000)
     listed = wire.ask(ListConfigResourcesRequest([GROUP])).config_resources
     assert [(each.resource_type, each.resource_name) for each in listed] == [(GROUP, "g")]
@@ -182,9 +198,9 @@ def test_groups_that_set_something_are_listed_whether_they_are_there_or_not(wire
 
 
 def test_a_group_without_a_name_has_no_configs(wire: Wire) -> None:
-    assert (told(wire, "").error_code, told(wire, "").error_message) == (
+    assert (describe_group(wire, "").error_code, describe_group(wire, "").error_message) == (
         42,
-        "a group has a name, and this one is empty",
+        "the name of a group must not be empty",
     )
 
 
@@ -197,7 +213,8 @@ def test_librdkafkas_admin_client_changes_a_group(broker: Broker, wire: Wire) ->
         future.result(15)
     (found,) = (future.result(15) for future in admin.describe_configs([ck.ConfigResource(kind, "g")]).values())
     own = {name: found[name].value for name in found if name not in OF_GROUPS}
-    assert own == {SESSION: "50000", HEARTBEAT: "500"}
+    assert {name: own[name] for name in own if name.startswith("consumer.")} == {SESSION: "50000", HEARTBEAT: "500"}
+    assert {name: own[name] for name in own if not name.startswith("consumer.")} == SHARE_CONFIGS
     assert found.keys() == own.keys() | OF_GROUPS.keys()
 
 

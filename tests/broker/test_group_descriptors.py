@@ -1,4 +1,4 @@
-"""What members of a group held open on the broker is closed when they are gone, however they go."""
+"""Descriptors of group members are closed when they are removed for any reason."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from socket import SHUT_WR, SO_LINGER, SOL_SOCKET
 
 import pytest
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from ottla.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from tests.broker.descriptors import both_ends_of, open_descriptors
@@ -39,7 +39,7 @@ def vanish(members: list[Wire]) -> None:
 
 
 def fall_silent(members: list[Wire]) -> None:
-    """Say that nothing more comes, and wait for the other end."""
+    """Close the sending side, and wait until the peer closes."""
     for member in members:
         member.socket.shutdown(SHUT_WR)
         with closing(member.socket):
@@ -47,7 +47,7 @@ def fall_silent(members: list[Wire]) -> None:
 
 
 @pytest.mark.parametrize("go", [leave_and_hang_up, vanish, fall_silent])
-def test_no_descriptor_is_left_of_a_hundred_members(
+def test_a_hundred_members_leave_no_open_descriptor(
     broker: Broker, wire: Wire, go: Callable[[list[Wire]], None]
 ) -> None:
     wire.create("t")
@@ -62,10 +62,10 @@ def test_no_descriptor_is_left_of_a_hundred_members(
         eventually(lambda: not sockets & open_descriptors())
 
 
-def test_no_descriptor_is_left_of_members_that_waited_for_the_others_to_join(broker: Broker, wire: Wire) -> None:
+def test_members_that_waited_in_a_join_leave_no_open_descriptor(broker: Broker, wire: Wire) -> None:
     protocols = [JoinGroupRequestProtocol("range", b"")]
     join = JoinGroupRequest("c", 10_000, 60_000, "", None, "consumer", protocols)
-    wire.ask(join, 3)  # leads, and never joins again: whoever comes waits for it
+    wire.ask(join, 3)  # leads and never joins again: other members wait for it
     members = [Wire(broker.bootstrap_servers) for _ in range(MEMBERS)]
     for member in members:
         member.send(join, 3)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ottla.broker.embedded import Broker
-from ottla.broker.partitions.partitions import Partitions
-from ottla.errors import ErrorCode, KafkaError
+from ottla.broker.embedding.embedded_broker import Broker
+from ottla.errors import ErrorCode
 from ottla.java_hash import positive_java_hash
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -63,12 +63,12 @@ def test_an_offset_is_fetched_in_every_version(wire: Wire, version: int) -> None
 
 
 @pytest.mark.parametrize("version", [1, 7, 8, 10])
-def test_what_nobody_committed_is_minus_1_without_an_error(wire: Wire, version: int) -> None:
+def test_an_offset_without_a_commit_is_minus_1_without_an_error(wire: Wire, version: int) -> None:
     wire.create("t")
     assert committed(wire, version, group="nobody") == (-1, "", -1)
 
 
-def test_a_new_topic_of_the_same_name_begins_without_its_predecessors_offsets(wire: Wire) -> None:
+def test_a_recreated_topic_starts_without_its_predecessors_offsets(wire: Wire) -> None:
     wire.create("t")
     wire.create("u")
     commit(wire, 42)
@@ -80,7 +80,7 @@ def test_a_new_topic_of_the_same_name_begins_without_its_predecessors_offsets(wi
 
 
 @pytest.mark.parametrize("version", [2, 7, 8, 9, 10])
-def test_all_offsets_of_a_group_come_for_null(wire: Wire, version: int) -> None:
+def test_a_null_list_returns_all_offsets_of_a_group(wire: Wire, version: int) -> None:
     wire.create("t")
     wire.create("u")
     commit(wire, 1, topic="t")
@@ -94,7 +94,7 @@ def test_all_offsets_of_a_group_come_for_null(wire: Wire, version: int) -> None:
     assert [topic.partitions[0].committed_offset for topic in topics] == [1, 2]
 
 
-def test_many_groups_are_asked_for_at_once(wire: Wire) -> None:
+def test_offsets_of_many_groups_are_fetched_in_one_request(wire: Wire) -> None:
     wire.create("t")
     commit(wire, 1, group="a")
     commit(wire, 2, group="b")
@@ -104,16 +104,14 @@ def test_many_groups_are_asked_for_at_once(wire: Wire) -> None:
 
 
 @pytest.mark.parametrize(("version", "code"), [(8, ErrorCode.ILLEGAL_GENERATION), (9, ErrorCode.GROUP_ID_NOT_FOUND)])
-def test_commits_that_claim_a_generation_of_a_group_that_is_not_there_are_refused(
-    wire: Wire, version: int, code: int
-) -> None:
+def test_a_commit_with_a_generation_of_an_unknown_group_is_rejected(wire: Wire, version: int, code: int) -> None:
     wire.create("t")
     assert commit(wire, 1, version=version, generation_id_or_member_epoch=0) == code
     assert commit(wire, 1, version=version, generation_id_or_member_epoch=0, member_id="m") == code
     assert committed(wire)[0] == -1
 
 
-def test_commits_that_claim_a_generation_of_a_group_without_members_are_refused(wire: Wire) -> None:
+def test_a_commit_with_a_generation_of_an_empty_group_is_rejected(wire: Wire) -> None:
     wire.create("t")
     commit(wire, 1)
     assert commit(wire, 2, generation_id_or_member_epoch=0) == ErrorCode.UNKNOWN_MEMBER_ID
@@ -121,7 +119,7 @@ def test_commits_that_claim_a_generation_of_a_group_without_members_are_refused(
     assert committed(wire)[0] == 1
 
 
-def test_unknown_topics_and_too_long_notes_are_refused_and_the_rest_is_kept() -> None:
+def test_unknown_topics_and_long_metadata_are_rejected_and_the_other_offsets_are_committed() -> None:
     with Broker(offset_metadata_max_bytes=10) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t", partitions=2)
         partitions = [OffsetCommitRequestPartition(0, 5, -1, "ok"), OffsetCommitRequestPartition(1, 5, -1, "x" * 11)]
@@ -135,7 +133,7 @@ def test_unknown_topics_and_too_long_notes_are_refused_and_the_rest_is_kept() ->
 
 
 @pytest.mark.parametrize("notes", [10, 28])
-def test_offsets_that_do_not_fit_into_one_batch_are_refused_for_good_and_others_are_not_disturbed(notes: int) -> None:
+def test_offsets_too_large_for_one_batch_are_rejected_permanently_without_an_effect_on_others(notes: int) -> None:
     """With the longer notes it is seen at once, with the shorter ones only once the batch is made."""
     count = 100
     with Broker(message_max_bytes=5250) as broker, Wire(broker.bootstrap_servers) as wire:
@@ -168,7 +166,7 @@ def test_this_broker_is_the_coordinator_of_every_group(wire: Wire, broker: Broke
     assert (found.error_code, found.node_id, f"{found.host}:{found.port}") == (0, 1, broker.bootstrap_servers)
 
 
-def test_this_broker_coordinates_transactions_as_well(wire: Wire) -> None:
+def test_this_broker_coordinates_transactions_too(wire: Wire) -> None:
     (found,) = wire.ask(FindCoordinatorRequest(key_type=1, coordinator_keys=["tx"])).coordinators
     assert (found.error_code, found.node_id) == (0, 1)
 
@@ -177,13 +175,13 @@ def test_this_broker_coordinates_transactions_as_well(wire: Wire) -> None:
     ("text", "expected"),
     [("", 0), ("a", 97), ("hello", 99162322), ("polygenelubricants", 0), ("그룹", 1427969), ("𝄞", 1772394)],
 )
-def test_the_hash_of_a_group_is_javas(text: str, expected: int) -> None:
+def test_the_hash_of_a_group_id_is_javas(text: str, expected: int) -> None:
     assert positive_java_hash(text) == expected
 
 
 @pytest.mark.parametrize(("key_type", "topic"), [(0, "__consumer_offsets"), (1, "__transaction_state")])
 @pytest.mark.parametrize("version", [1, 3, 6])
-def test_who_asks_for_a_coordinator_finds_the_topic_in_which_it_keeps_things(
+def test_a_coordinator_lookup_creates_the_coordinators_topic(
     wire: Wire, version: int, key_type: int, topic: str
 ) -> None:
     assert topic not in {each.name for each in wire.metadata_of_all().topics}
@@ -194,13 +192,15 @@ def test_who_asks_for_a_coordinator_finds_the_topic_in_which_it_keeps_things(
     assert (described.error_code, described.is_internal, len(described.partitions)) == (0, True, 50)
 
 
-def test_a_coordinator_whose_topic_cannot_be_made_is_not_there_yet(
-    wire: Wire, broker: Broker, monkeypatch: pytest.MonkeyPatch
+def test_a_coordinator_whose_topic_cannot_be_created_is_not_available(
+    wire: Wire, broker: Broker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def full(partitions: Partitions, count: int) -> None:
-        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "the disk is full")
+    def full(file: int, data: object, position: int) -> int:
+        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Partitions, "ensure_room", full)
-    (found,) = wire.ask(FindCoordinatorRequest(key_type=0, coordinator_keys=["g"])).coordinators
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", full)
+        (found,) = wire.ask(FindCoordinatorRequest(key_type=0, coordinator_keys=["g"])).coordinators
     assert (found.error_code, found.node_id) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
-    assert found.error_message == "__consumer_offsets cannot be made: KAFKA_STORAGE_ERROR: the disk is full"
+    assert found.error_message == "__consumer_offsets cannot be created yet"
+    assert "__consumer_offsets cannot be created: the controllers returned KAFKA_STORAGE_ERROR" in caplog.text

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker.embedded import Broker
-from ottla.broker.server import Server
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.broker.settings.config import read_config
 from ottla.clock import ManualClock
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.list_groups import ListGroupsRequest
 from tests.broker.membership import Membership, committed, describe, settle
+from tests.broker.serving import start_server
 from tests.broker.wire import Wire
 from tests.patience import eventually
 
@@ -31,7 +31,7 @@ def kill_when(it_is_time: threading.Event, pid: int) -> None:
 
 
 @pytest.mark.behaviour("B3")
-def test_no_commit_that_was_acknowledged_is_lost_by_kill_9_and_members_go_on(tmp_path: Path) -> None:
+def test_no_acknowledged_commit_is_lost_by_kill_9_and_members_continue(tmp_path: Path) -> None:
     broker = Broker(tmp_path, process=True).start()
     with Wire(broker.bootstrap_servers) as wire:
         wire.create("t")
@@ -44,7 +44,7 @@ def test_no_commit_that_was_acknowledged_is_lost_by_kill_9_and_members_go_on(tmp
             while member.commit(acknowledged + 1) == 0:
                 acknowledged += 1
                 if acknowledged == 100:
-                    some.set()  # the kill comes amid those that follow
+                    some.set()  # the kill happens during the following ones
         except (EOFError, ConnectionError):
             pass
         killer.join()
@@ -60,7 +60,7 @@ def test_no_commit_that_was_acknowledged_is_lost_by_kill_9_and_members_go_on(tmp
 
 
 @pytest.mark.parametrize("moment", ["join", "sync"])
-def test_a_group_is_stable_again_after_kill_9_amid_a_rebalance(tmp_path: Path, moment: str) -> None:
+def test_a_group_is_stable_again_after_kill_9_during_a_rebalance(tmp_path: Path, moment: str) -> None:
     broker = Broker(tmp_path, process=True).start()
     first, second = Membership(broker.bootstrap_servers), Membership(broker.bootstrap_servers)
     settle(first)
@@ -89,7 +89,7 @@ def test_a_group_is_stable_again_after_kill_9_amid_a_rebalance(tmp_path: Path, m
 @pytest.mark.behaviour("B3")
 def test_offsets_expire_once_a_group_has_been_empty_for_a_week() -> None:
     clock = ManualClock()
-    server = Server(read_config(listeners="127.0.0.1:0", connections_max_idle_ms=-1), clock)
+    server = start_server(read_config(listeners="127.0.0.1:0", connections_max_idle_ms=-1), clock)
     loop = threading.Thread(target=server.run)
     loop.start()
 
@@ -98,7 +98,7 @@ def test_offsets_expire_once_a_group_has_been_empty_for_a_week() -> None:
         server.call_soon(lambda: None)
 
     def is_forgotten() -> bool:
-        pass_days(0.01)  # the broker looks every ten minutes, and may have done so a moment ago
+        pass_days(0.01)  # the broker checks every ten minutes, and may have done so just before
         return not wire.ask(ListGroupsRequest(), 5).groups
 
     try:

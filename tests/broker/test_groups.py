@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker.coordinators import groups
-from ottla.broker.embedded import Broker
+from ottla.broker.coordinators import coordinator_runtime
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.delete_groups import DeleteGroupsRequest
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest
@@ -73,7 +73,7 @@ def test_a_group_is_joined_in_every_version(wire: Wire, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", range(6))
-def test_sync_heartbeat_and_leave_are_spoken_in_every_version(
+def test_sync_heartbeat_and_leave_are_answered_in_every_version(
     wire: Wire, join: Callable[..., Membership], version: int
 ) -> None:
     member = join()
@@ -93,14 +93,14 @@ def test_sync_heartbeat_and_leave_are_spoken_in_every_version(
 
 
 @pytest.mark.parametrize("version", [0, 2, 3])
-def test_leaving_a_group_that_nobody_knows_is_an_error(wire: Wire, version: int) -> None:
+def test_leaving_an_unknown_group_is_an_error(wire: Wire, version: int) -> None:
     leaving = LeaveGroupRequest("g", "m") if version < 3 else LeaveGroupRequest("g", members=[MemberIdentity("m")])
     response = wire.ask(leaving, version)
     whole, each = (response.error_code, [member.error_code for member in response.members])
     assert (whole, each) == ((25, []) if version < 3 else (0, [ErrorCode.UNKNOWN_MEMBER_ID]))
 
 
-def test_a_group_without_a_name_has_no_members_and_may_keep_offsets(
+def test_a_group_without_a_name_has_no_members_and_may_store_offsets(
     wire: Wire, join: Callable[..., Membership]
 ) -> None:
     wire.create("t")
@@ -113,13 +113,13 @@ def test_a_group_without_a_name_has_no_members_and_may_keep_offsets(
     assert wire.ask(LeaveGroupRequest("", members=[MemberIdentity("m")]), 5).error_code == ErrorCode.INVALID_GROUP_ID
 
 
-def test_who_syncs_says_by_which_protocol_where_there_is_a_place_for_it(wire: Wire) -> None:
+def test_a_sync_must_name_the_protocol_in_versions_with_that_field(wire: Wire) -> None:
     nobody = SyncGroupRequest("g", 1, "m", None, "consumer", None)
     assert wire.ask(nobody, 5).error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert wire.ask(nobody, 4).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_a_session_that_is_not_granted_is_refused_before_it_is_asked_whose_it_is(wire: Wire) -> None:
+def test_an_invalid_session_timeout_is_rejected_before_the_member_id_is_checked(wire: Wire) -> None:
     for member_id in ("", "nobody"):
         refused = wire.ask(JoinGroupRequest("g", -1, 1000, member_id, None, "consumer"), 9)
         assert (refused.error_code, refused.member_id) == (ErrorCode.INVALID_SESSION_TIMEOUT, member_id)
@@ -135,7 +135,7 @@ def test_session_timeouts_have_bounds() -> None:
 
 
 @pytest.mark.behaviour("B3")
-def test_a_group_goes_through_its_states_and_the_first_to_join_leads_and_assigns(
+def test_a_group_changes_its_states_and_the_first_member_leads_and_assigns(
     wire: Wire, join: Callable[..., Membership]
 ) -> None:
     first, second = join(), join()
@@ -190,7 +190,7 @@ def test_groups_are_listed_in_every_version_by_state_and_type(
         assert wire.ask(ListGroupsRequest(types_filter=["consumer"]), version).groups == []
 
 
-@pytest.mark.parametrize("version", range(3))
+@pytest.mark.parametrize("version", range(4))
 def test_groups_without_members_are_deleted_with_their_offsets(
     wire: Wire, join: Callable[..., Membership], version: int
 ) -> None:
@@ -204,7 +204,7 @@ def test_groups_without_members_are_deleted_with_their_offsets(
     assert [each.group_id for each in wire.ask(ListGroupsRequest(), 4).groups] == ["busy"]
 
 
-def test_offsets_of_topics_that_members_read_are_not_deleted(wire: Wire, join: Callable[..., Membership]) -> None:
+def test_offsets_of_subscribed_topics_are_not_deleted(wire: Wire, join: Callable[..., Membership]) -> None:
     wire.create("t")
     wire.create("u")
     member = join(topics="t")
@@ -218,16 +218,14 @@ def test_offsets_of_topics_that_members_read_are_not_deleted(wire: Wire, join: C
     assert wire.ask(OffsetDeleteRequest("nobody", topics), 0).error_code == ErrorCode.GROUP_ID_NOT_FOUND
 
 
-def test_asking_for_groups_that_never_were_makes_no_topic(wire: Wire) -> None:
+def test_requests_for_unknown_groups_create_no_topic(wire: Wire) -> None:
     assert wire.ask(DeleteGroupsRequest(["g"]), 2).results[0].error_code == ErrorCode.GROUP_ID_NOT_FOUND
     assert wire.ask(ListGroupsRequest(), 5).groups == []
     assert wire.metadata("__consumer_offsets").topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 @pytest.mark.behaviour("C8")
-def test_a_silent_member_loses_its_place_and_the_others_are_asked_to_share(
-    wire: Wire, join: Callable[..., Membership]
-) -> None:
+def test_a_silent_member_is_removed_and_the_others_rebalance(wire: Wire, join: Callable[..., Membership]) -> None:
     living, silent = join(), join(session_ms=SHORT_MS)
     living.join()
     silent.ask_to_join()
@@ -242,7 +240,7 @@ def test_a_silent_member_loses_its_place_and_the_others_are_asked_to_share(
 
 
 @pytest.mark.behaviour("C10")
-def test_who_leaves_is_replaced_at_once_and_who_is_killed_after_its_session(
+def test_a_leaving_member_is_replaced_at_once_and_a_killed_one_after_its_session(
     wire: Wire, join: Callable[..., Membership]
 ) -> None:
     first, second, third = join(), join(), join()
@@ -261,7 +259,7 @@ def test_who_leaves_is_replaced_at_once_and_who_is_killed_after_its_session(
 
 
 @pytest.mark.behaviour("C12")
-def test_a_static_member_that_is_back_in_time_has_its_part_without_a_rebalance_and_fences_the_other(
+def test_a_static_member_that_returns_in_time_keeps_its_assignment_and_fences_the_old_one(
     wire: Wire, join: Callable[..., Membership]
 ) -> None:
     wire.create("t")
@@ -277,7 +275,7 @@ def test_a_static_member_that_is_back_in_time_has_its_part_without_a_rebalance_a
     assert after.commit(1) == 0
 
 
-def test_who_hangs_up_while_joining_keeps_nobody_waiting(wire: Wire, join: Callable[..., Membership]) -> None:
+def test_a_member_that_disconnects_during_a_join_is_not_waited_for(wire: Wire, join: Callable[..., Membership]) -> None:
     first, second = join(), join(rebalance_ms=60_000)
     settle(first)
     second.ask_to_join()
@@ -287,21 +285,21 @@ def test_who_hangs_up_while_joining_keeps_nobody_waiting(wire: Wire, join: Calla
     assert len(first.join().members) == 1
 
 
-def test_members_read_why_in_the_log_and_listeners_hear_it(
+def test_the_log_and_listeners_get_the_reasons_of_rebalances(
     join: Callable[..., Membership], caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.INFO, "ottla.broker.coordinators.groups"):
+    with caplog.at_level(logging.INFO, "ottla.broker.coordinators.group_coordinator"):
         first, second = join(), join()
         settle(first, second)
         second.leave()
     said = "\n".join(record.getMessage() for record in caplog.records)
-    assert "group g (PreparingRebalance): generation 1 is over: " in said
-    assert "group g: generation 2 begins with 2 members" in said
-    assert f"group g: {first.member_id} shared the partitions of generation 2 out" in said
+    assert "group g (PreparingRebalance): rebalance of generation 1: " in said
+    assert "group g: generation 2 started with 2 members" in said
+    assert f"group g: the leader {first.member_id} sent the assignment of generation 2" in said
     assert " left by LeaveGroup" in said
 
 
-def test_who_waits_is_sent_away_when_the_topic_of_offsets_is_deleted_and_groups_begin_anew(
+def test_waiting_members_are_released_when_the_offsets_topic_is_deleted_and_groups_start_again(
     wire: Wire, join: Callable[..., Membership]
 ) -> None:
     first, second = join(), join()
@@ -316,7 +314,7 @@ def test_who_waits_is_sent_away_when_the_topic_of_offsets_is_deleted_and_groups_
     assert state(wire) == "Stable"
 
 
-def test_a_long_log_is_read_beside_the_loop_and_clients_come_again(
+def test_a_long_log_is_loaded_outside_the_event_loop_while_clients_retry(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
@@ -326,7 +324,7 @@ def test_a_long_log_is_read_beside_the_loop_and_clients_come_again(
         settle(member)
         assert [member.commit(41), member.commit(42), member.commit(7, "u")] == [0, 0, 0]
         member.hang_up()
-    monkeypatch.setattr(groups, "LONG_BYTES", 1)
+    monkeypatch.setattr(coordinator_runtime, "LONG_LOG_BYTES", 1)
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         request = HeartbeatRequest("g", member.generation, member.member_id)
         assert wire.ask(request, 4).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS

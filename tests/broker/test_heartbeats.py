@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker.partitions.cleaning import Cleaning
+from ottla.broker.replica_manager.log_cleaner import LogCleaner
 from ottla.broker.server import Server
 from ottla.coordination.lifecycle.broker_lifecycle import BrokerLifecycle
-from ottla.coordination.lifecycle.events import Beaten, Event, Wish
+from ottla.coordination.lifecycle.events import Event, HeartbeatResponseReceived, LifecycleAction
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig
-from tests.broker.cluster_nodes import Begun, BrokerPlace, is_led, make_topic
+from tests.broker.cluster_nodes import BrokerPlace, StartedBroker, is_led, make_topic
 from tests.broker.quorum_nodes import Place, new_hosts
 from tests.broker.wire import Wire, produce
 from tests.patience import PATIENCE, eventually
@@ -26,17 +26,17 @@ EAGER = {
     "log_cleaner_min_cleanable_ratio": "0",
 }
 ENOUGH = 5
-"""Heartbeats that would not come, or one late, if they waited for what is held up."""
+"""Heartbeats would be missing or late if they waited for blocked work."""
 
 
 @pytest.fixture
-def heard(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+def heartbeat_times(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """When the controllers answered a heartbeat of a broker that they have let in."""
     moments: list[float] = []
     handle = BrokerLifecycle.handle
 
-    def noting(self: BrokerLifecycle, event: Event, now: float) -> list[Wish]:
-        if isinstance(event, Beaten) and not (event.response.error_code or event.response.is_fenced):
+    def noting(self: BrokerLifecycle, event: Event, now: float) -> list[LifecycleAction]:
+        if isinstance(event, HeartbeatResponseReceived) and not (event.response.error_code or event.response.is_fenced):
             moments.append(now)
         return handle(self, event, now)
 
@@ -52,7 +52,7 @@ def let_in(folder: Path, session_ms: int = 9000) -> Iterator[tuple[BrokerPlace, 
     controller.settings["broker.session.timeout.ms"] = str(session_ms)
     controller.format([controller.voter])
     place = BrokerPlace(folder, 2, hosts[1], [controller], **EAGER)
-    with controller.serving() as controlling, closing(Begun(place)) as broker:
+    with controller.serving() as controlling, closing(StartedBroker(place)) as broker:
         broker.wait()
         yield place, broker.server, controlling
 
@@ -64,12 +64,12 @@ def is_fenced(controlling: Server) -> bool:
     return term is not None and term.machine.metadata.registrations[2].fenced
 
 
-def goes_on(heard: list[float]) -> None:
-    enough = len(heard) + ENOUGH
-    eventually(lambda: len(heard) >= enough)
+def wait_for_heartbeats(heartbeat_times: list[float]) -> None:
+    enough = len(heartbeat_times) + ENOUGH
+    eventually(lambda: len(heartbeat_times) >= enough)
 
 
-def test_a_broker_whose_loop_is_blocked_is_fenced_after_its_session_and_unfenced_when_it_goes_on(
+def test_a_broker_with_a_blocked_event_loop_is_fenced_after_its_session_and_unfenced_when_it_continues(
     tmp_path: Path,
 ) -> None:
     """While its loop is blocked it serves nothing, so other replicas are to lead meanwhile."""
@@ -90,8 +90,8 @@ def test_a_broker_whose_loop_is_blocked_is_fenced_after_its_session_and_unfenced
         eventually(lambda: not is_fenced(controlling))
 
 
-def test_a_broker_is_heard_of_and_answers_while_a_compaction_does_not_end(
-    tmp_path: Path, heard: list[float], monkeypatch: pytest.MonkeyPatch
+def test_a_broker_sends_heartbeats_and_responses_during_an_endless_compaction(
+    tmp_path: Path, heartbeat_times: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, free = threading.Event(), threading.Event()
 
@@ -99,7 +99,7 @@ def test_a_broker_is_heard_of_and_answers_while_a_compaction_does_not_end(
         begun.set()
         free.wait(PATIENCE)
 
-    monkeypatch.setattr(Cleaning, "_breathe", stand_still)
+    monkeypatch.setattr(LogCleaner, "_pause", stand_still)
     configs = [
         CreatableTopicConfig("cleanup.policy", "compact"),
         CreatableTopicConfig("segment.bytes", str(1 << 20)),
@@ -112,7 +112,7 @@ def test_a_broker_is_heard_of_and_answers_while_a_compaction_does_not_end(
                 for number in range(5):
                     put(wire, number)
                 assert begun.wait(PATIENCE)
-                goes_on(heard)
+                wait_for_heartbeats(heartbeat_times)
                 put(wire, 5)
         finally:
             free.set()

@@ -1,10 +1,10 @@
-"""InitProducerId: ids that nobody had before."""
+"""InitProducerId: unique producer ids."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.coordination.cluster.records import ProducerIdsRecord, decode_record
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
@@ -12,12 +12,12 @@ from ottla.storage.state_log.values import values_in
 from tests.broker.wire import Wire
 
 
-def test_each_producer_gets_an_id_of_its_own_in_every_version(wire: Wire) -> None:
+def test_each_producer_gets_its_own_id_in_every_version(wire: Wire) -> None:
     responses = [wire.ask(InitProducerIdRequest(None, 60_000), version) for version in range(6)]
     assert [(r.error_code, r.producer_id, r.producer_epoch) for r in responses] == [(0, n, 0) for n in range(6)]
 
 
-def test_no_id_is_given_twice_across_restarts_whether_clean_or_not(tmp_path: Path) -> None:
+def test_no_id_is_assigned_twice_across_clean_and_unclean_restarts(tmp_path: Path) -> None:
     given = []
     for _ in range(3):
         with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
@@ -25,7 +25,7 @@ def test_no_id_is_given_twice_across_restarts_whether_clean_or_not(tmp_path: Pat
     assert len(set(given)) == len(given)
 
 
-def test_a_producer_that_names_what_it_was_gets_a_new_id_if_it_names_all_of_it(wire: Wire) -> None:
+def test_a_producer_with_its_previous_id_and_epoch_gets_a_new_id(wire: Wire) -> None:
     whole = wire.ask(InitProducerIdRequest(None, 60_000, 7, 3), 4)
     assert (whole.error_code, whole.producer_epoch) == (0, 0)
     assert whole.producer_id != 7
@@ -38,7 +38,7 @@ def test_a_producer_that_names_what_it_was_gets_a_new_id_if_it_names_all_of_it(w
         assert (response.error_code, response.producer_id) == (ErrorCode.INVALID_REQUEST, -1)
 
 
-def test_the_metadata_say_which_broker_has_a_block_of_ids(tmp_path: Path) -> None:
+def test_the_metadata_record_which_broker_has_a_block_of_ids(tmp_path: Path) -> None:
     with Broker(tmp_path, node_id=7) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.ask(InitProducerIdRequest(None), 4)
     records = map(decode_record, values_in(tmp_path / "__cluster_metadata-0"))

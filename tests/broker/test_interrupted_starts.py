@@ -1,4 +1,4 @@
-"""A cluster whose program is ended while its nodes start, or that cannot start one more: none is left behind, and none unwatched."""
+"""A cluster whose program stops while its nodes start, or that cannot start one more: no process remains."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from contextlib import contextmanager
 import pytest
 
 from ottla import Cluster
-from ottla.broker import local_cluster
-from ottla.broker.process import BrokerProcess
+from ottla.broker.embedding import local_cluster
+from ottla.broker.embedding.broker_process import BrokerProcess
 from ottla.broker.settings.config import BrokerConfig
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_between_two_starts_ends_all_that_were_started(
+def test_a_signal_between_two_starts_stops_all_started_processes(
     number: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = at_the_third_start(lambda: signal.raise_signal(number), monkeypatch)
-    with heard(number), pytest.raises(SystemExit):
+    with raise_on_signal(number), pytest.raises(SystemExit):
         Cluster(3).open()
     assert [process.is_running for process in started] == [False] * 3
 
 
-def test_where_one_more_cannot_be_started_those_that_were_are_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_started_processes_are_stopped_if_another_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
     started = at_the_third_start(too_many, monkeypatch)
     with pytest.raises(BlockingIOError):
         Cluster(3).open()
@@ -49,13 +49,13 @@ def at_the_third_start(do: Callable[[], None], monkeypatch: pytest.MonkeyPatch) 
 
 
 def too_many() -> None:
-    """What fork() says on a machine that has no room for another process."""
+    """The error of fork() on a machine without memory for another process."""
     raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
 
 @contextmanager
-def heard(number: signal.Signals) -> Iterator[None]:
-    """As SystemExit, which a program with a client makes of SIGTERM."""
+def raise_on_signal(number: signal.Signals) -> Iterator[None]:
+    """SystemExit, into which a program with a client turns SIGTERM."""
     before = signal.signal(number, lambda number, _: sys.exit(128 + number))
     try:
         yield

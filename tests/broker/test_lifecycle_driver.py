@@ -7,15 +7,15 @@ from typing import Any, cast
 
 import pytest
 
-from ottla.broker.controllers.lifecycle_driver import LOOK_SECONDS, LifecycleDriver
-from ottla.broker.controllers.node_errors import RegistrationLostError
+from ottla.broker.event_loop.timers import Timers
+from ottla.broker.metadata.node_errors import RegistrationLostError
 from ottla.broker.peers.peer_connection import PeerConnection
 from ottla.broker.peers.peer_errors import PeerLost
-from ottla.broker.timers import Timers
+from ottla.broker.registration.lifecycle_driver import LOOK_SECONDS, LifecycleDriver
 from ottla.clock import ManualClock
-from ottla.coordination.cluster.features import OF_A_BROKER
-from ottla.coordination.lifecycle.broker_lifecycle import BrokerLifecycle, Incarnation, Spans
-from ottla.coordination.lifecycle.events import ControllerElected, MetadataApplied, Recovered, StopWanted
+from ottla.coordination.cluster.features import BROKER_LEVELS
+from ottla.coordination.lifecycle.broker_lifecycle import BrokerLifecycle, Incarnation, LifecycleTimeouts
+from ottla.coordination.lifecycle.events import ControllerElected, MetadataApplied, Recovered, ShutdownRequested
 from ottla.coordination.quorum.observer import Address
 from ottla.errors import ErrorCode, OttlaError
 from ottla.protocol.messages.api_versions import ApiVersionsResponse, FinalizedFeatureKey
@@ -36,10 +36,10 @@ class Story:
         self.local = FakeController() if combined else None
         self.leader: Address | None = HERE
         self.happened: list[Any] = []
-        lifecycle = BrokerLifecycle(WHO, Spans(HEARTBEAT_SECONDS, 60.0, 30.0), 0.0)
+        lifecycle = BrokerLifecycle(WHO, LifecycleTimeouts(HEARTBEAT_SECONDS, 60.0, 30.0), 0.0)
         way = cast(PeerConnection, self.connection)
         around = self, self.timers, self.clock, dict
-        self.driver = LifecycleDriver(lifecycle, lambda: self.leader, way, self.local, *around)
+        self.driver = LifecycleDriver(lifecycle, lambda: self.leader, lambda: way, self.local, *around)
         self.driver.start()
         self.wait(0)
 
@@ -71,14 +71,14 @@ class Story:
     def run(self) -> None:
         """Register, catch up and be unfenced."""
         self.register()
-        self.driver.tell(MetadataApplied(5))
+        self.driver.handle_event(MetadataApplied(5))
         self.answer(BrokerHeartbeatResponse(is_caught_up=True))
-        self.driver.tell(Recovered())
+        self.driver.handle_event(Recovered())
         self.answer(BrokerHeartbeatResponse(is_caught_up=True, is_fenced=False))
 
 
 def found() -> ApiVersionsResponse:
-    levels = [FinalizedFeatureKey(name, level.last, level.last) for name, level in OF_A_BROKER.items()]
+    levels = [FinalizedFeatureKey(name, level.last, level.last) for name, level in BROKER_LEVELS.items()]
     return ApiVersionsResponse(finalized_features=levels)
 
 
@@ -90,7 +90,7 @@ def test_a_broker_finds_the_controller_registers_recovers_and_serves() -> None:
     assert story.asked == [BrokerHeartbeatRequest]
 
 
-def test_it_asks_again_until_a_controller_is_known() -> None:
+def test_a_registration_is_retried_until_a_controller_is_known() -> None:
     story = Story()
     story.leader = None
     story.answer(PeerLost("refused"))
@@ -101,7 +101,7 @@ def test_it_asks_again_until_a_controller_is_known() -> None:
     assert [each.address for each in story.connection.questions] == [THERE]
 
 
-def test_without_a_controller_it_ends_after_the_time_for_registration() -> None:
+def test_without_a_controller_a_broker_stops_after_the_registration_timeout() -> None:
     story = Story()
     story.leader = None
     story.answer(PeerLost("refused"))
@@ -112,7 +112,7 @@ def test_without_a_controller_it_ends_after_the_time_for_registration() -> None:
 
 
 @pytest.mark.parametrize("said", [PeerLost("gone"), BrokerHeartbeatResponse(error_code=ErrorCode.NOT_CONTROLLER)])
-def test_a_heartbeat_without_an_answer_is_sent_again_to_the_controller_of_then(said: Any) -> None:
+def test_a_heartbeat_without_a_response_is_repeated_to_the_current_controller(said: Any) -> None:
     story = Story()
     story.run()
     story.wait(HEARTBEAT_SECONDS)
@@ -124,13 +124,13 @@ def test_a_heartbeat_without_an_answer_is_sent_again_to_the_controller_of_then(s
     ]
 
 
-def test_a_new_controller_hears_of_the_broker_at_once_though_the_old_one_has_not_answered() -> None:
+def test_a_new_controller_gets_a_heartbeat_at_once_although_the_old_one_has_not_responded() -> None:
     story = Story()
     story.run()
     story.wait(HEARTBEAT_SECONDS)
     (unanswered,) = story.connection.questions
     story.leader = THERE
-    story.driver.tell(ControllerElected())
+    story.driver.handle_event(ControllerElected())
     story.wait(0)
     assert [each.address for each in story.connection.questions] == [HERE, THERE]
     assert story.connection.closed == 1
@@ -144,6 +144,7 @@ def test_the_active_controller_in_this_process_is_called_directly() -> None:
     story.answer(PeerLost("refused"))
     story.local.is_active = True
     story.wait(LOOK_SECONDS)
+    story.wait(0)
     story.local.submitted.pop()[1](found())
     story.wait(0)
     request, done = story.local.submitted.pop()
@@ -153,7 +154,7 @@ def test_the_active_controller_in_this_process_is_called_directly() -> None:
     assert not story.connection.questions
 
 
-def test_a_broker_that_was_unregistered_ends_and_says_so() -> None:
+def test_an_unregistered_broker_stops_and_logs_it() -> None:
     story = Story()
     story.run()
     story.wait(HEARTBEAT_SECONDS)
@@ -163,16 +164,16 @@ def test_a_broker_that_was_unregistered_ends_and_says_so() -> None:
     assert not story.asked
 
 
-def test_a_controlled_shutdown_ends_when_the_controller_lets_the_broker_go() -> None:
+def test_a_controlled_shutdown_ends_when_the_controller_allows_it() -> None:
     story = Story()
     story.run()
-    story.driver.tell(StopWanted())
+    story.driver.handle_event(ShutdownRequested())
     story.wait(0)
     story.answer(BrokerHeartbeatResponse(is_caught_up=True, is_fenced=False, should_shut_down=True))
     assert story.happened == ["recover", "serve", None]
 
 
-def test_nothing_is_sent_after_the_end() -> None:
+def test_nothing_is_sent_after_close() -> None:
     story = Story()
     story.run()
     story.driver.close()

@@ -14,8 +14,8 @@ from contextlib import ExitStack, contextmanager, suppress
 import psutil
 import pytest
 
-from ottla.broker.embedded import Broker
-from ottla.broker.requests.admission import Admission, affordable_connections, what_to_raise
+from ottla.broker.embedding.embedded_broker import Broker
+from ottla.broker.network_server.admission import ConnectionLimits, affordable_connections, describe_remedy
 from ottla.broker.settings.connection_limits import read_overrides
 from ottla.errors import ConfigError
 from ottla.protocol.messages.incremental_alter_configs import (
@@ -29,15 +29,15 @@ from tests.broker.wire import Wire, batch, produce
 from tests.patience import eventually
 
 
-def test_an_address_may_have_so_many_connections_and_its_own_limit_counts_first() -> None:
-    admission = Admission(2, {"10.0.0.5": 1})
+def test_the_limit_of_an_address_precedes_the_general_limit_of_connections() -> None:
+    admission = ConnectionLimits(2, {"10.0.0.5": 1})
     assert [admission.admit("10.0.0.1") for _ in range(3)] == [True, True, False]
     assert [admission.admit("10.0.0.5") for _ in range(2)] == [True, False]
-    admission.leave("10.0.0.1")
+    admission.release("10.0.0.1")
     assert admission.admit("10.0.0.1")
 
 
-def test_limits_of_single_addresses_are_read() -> None:
+def test_limits_of_single_addresses_are_parsed() -> None:
     assert read_overrides(["10.0.0.5:200", "[::1]:3"]) == {"10.0.0.5": 200, "::1": 3}
     assert read_overrides(["localhost:7"])["127.0.0.1"] == 7
     for text in ("10.0.0.5", "10.0.0.5:", ":5", "a:b"):
@@ -45,14 +45,14 @@ def test_limits_of_single_addresses_are_read() -> None:
             read_overrides([text])
 
 
-def test_descriptors_are_left_for_files(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_descriptors_are_reserved_for_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("resource.getrlimit", lambda _: (1024, 4096))
     assert affordable_connections(2**31 - 1) == 768
     assert affordable_connections(10) == 10
-    assert what_to_raise() == "raise max.connections, or the limit of open files (ulimit -n), which is 1024"
+    assert describe_remedy() == "raise max.connections, or the limit of open files (ulimit -n), which is 1024"
 
 
-def test_beyond_the_limit_newcomers_wait_until_somebody_goes(caplog: pytest.LogCaptureFixture) -> None:
+def test_above_the_limit_new_connections_wait_until_one_is_closed(caplog: pytest.LogCaptureFixture) -> None:
     with Broker(max_connections=2) as broker:
         first, second = Wire(broker.bootstrap_servers), Wire(broker.bootstrap_servers)
         first.ask(MetadataRequest([]), 1)
@@ -67,10 +67,10 @@ def test_beyond_the_limit_newcomers_wait_until_somebody_goes(caplog: pytest.LogC
             first.socket.close()
             assert third.receive(MetadataRequest([]), 1)[1].topics == []
         second.socket.close()
-    assert "there are as many connections as may be; for more, raise max.connections" in caplog.text
+    assert "the limit of connections is reached, and new connections wait: raise max.connections" in caplog.text
 
 
-def test_one_connection_too_many_from_an_address_is_closed_and_the_others_stay() -> None:
+def test_a_connection_above_the_limit_of_its_address_is_closed_and_the_others_stay() -> None:
     with Broker(max_connections_per_ip=2) as broker, ExitStack() as stack:
         two = [stack.enter_context(Wire(broker.bootstrap_servers)) for _ in range(2)]
         for wire in two:
@@ -83,7 +83,7 @@ def test_one_connection_too_many_from_an_address_is_closed_and_the_others_stay()
             other.ask(MetadataRequest([]), 1)
 
 
-def test_half_a_frame_that_does_not_go_on_stalls_nobody(wire: Wire, broker: Broker) -> None:
+def test_half_a_frame_blocks_no_other_client(wire: Wire, broker: Broker) -> None:
     with ExitStack() as stack:
         for sent in (b"\0", struct.pack(">i", 100), struct.pack(">i", 50_000_000) + bytes(500_000)):
             slow = stack.enter_context(Wire(broker.bootstrap_servers))
@@ -107,7 +107,7 @@ def halves(broker: Broker, count: int, size: int) -> Iterator[list[Wire]]:
         yield wires
 
 
-def test_a_big_request_is_taken_while_half_ones_use_all_the_memory() -> None:
+def test_a_large_request_is_accepted_while_partial_ones_use_all_the_memory() -> None:
     with Broker(queued_max_request_bytes=1_000_000) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t", max_message_bytes=20_000_000)
         data = batch([os.urandom(5_000_000)])
@@ -122,11 +122,11 @@ def test_a_big_request_is_taken_while_half_ones_use_all_the_memory() -> None:
                 for other in others:
                     assert other.ask(MetadataRequest([]), 1).topics == []
                 assert wire.produce("t", bytes(10_000)).error_code == 0, half_way
-        # Those that kept it have gone.
+        # The connections that used it are closed.
         assert wire.ask(produce("t", data), 9).responses[0].partition_responses[0].error_code == 0
 
 
-def test_many_big_requests_at_once_all_get_their_answers_from_little_memory() -> None:
+def test_many_large_requests_at_once_are_all_answered_within_little_memory() -> None:
     with Broker(queued_max_request_bytes=4_000_000) as broker, ExitStack() as stack:
         wires = [stack.enter_context(Wire(broker.bootstrap_servers)) for _ in range(40)]
         wires[0].create("t", max_message_bytes=20_000_000)
@@ -141,7 +141,7 @@ def test_many_big_requests_at_once_all_get_their_answers_from_little_memory() ->
 
 
 @pytest.mark.usefixtures("many_files")
-def test_1000_connections_that_send_big_requests_at_once_do_not_fill_the_memory() -> None:
+def test_1000_connections_with_large_requests_do_not_exhaust_the_memory() -> None:
     with Broker(process=True, queued_max_request_bytes=32 * MB) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t")
         process = psutil.Process(broker.pid)
@@ -156,7 +156,7 @@ def test_1000_connections_that_send_big_requests_at_once_do_not_fill_the_memory(
 
 
 @pytest.mark.usefixtures("many_files")
-def test_half_requests_exceed_the_limit_on_memory_by_one_request_at_most_and_leave_nothing() -> None:
+def test_partial_requests_exceed_the_memory_limit_by_one_request_at_most_and_are_freed() -> None:
     with Broker(process=True, queued_max_request_bytes=32 * MB) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t")
         process = psutil.Process(broker.pid)
@@ -176,7 +176,7 @@ def test_half_requests_exceed_the_limit_on_memory_by_one_request_at_most_and_lea
 
 
 def send_on(wire: Wire, size: int) -> None:
-    """Send more of a request that has begun, for as long as the broker takes it."""
+    """Send more of a started request for as long as the broker accepts it."""
     try:
         wire.socket.setblocking(True)
         wire.socket.sendall(bytes(size))
@@ -185,7 +185,7 @@ def send_on(wire: Wire, size: int) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limits of another process are Linux's to set")
-def test_a_broker_whose_memory_is_used_up_closes_the_connections_that_want_more_and_serves_the_others() -> None:
+def test_a_broker_at_its_memory_limit_closes_connections_that_need_more_and_serves_the_others() -> None:
     with Broker(process=True) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t")
         process = psutil.Process(broker.pid)
@@ -211,7 +211,7 @@ def broker_of_few_descriptors() -> Iterator[Broker]:
     """A broker that may open 256 files, as by `ulimit -n 256`."""
     with Broker(process=True) as broker:
         resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (256, 256))
-        with Wire(broker.bootstrap_servers) as wire:  # the limit is looked at when the setting changes
+        with Wire(broker.bootstrap_servers) as wire:  # the limit is checked when the setting changes
             config = AlterableConfig("max.connections", 0, "1000000")
             request = IncrementalAlterConfigsRequest([AlterConfigsResource(4, "", [config])])
             assert not wire.ask(request, 1).responses[0].error_code
@@ -220,7 +220,7 @@ def broker_of_few_descriptors() -> Iterator[Broker]:
 
 @pytest.mark.usefixtures("many_files")
 @pytest.mark.skipif(sys.platform != "linux", reason="the limits of another process are Linux's to set")
-def test_idle_connections_of_strangers_leave_descriptors_for_new_segments() -> None:
+def test_idle_connections_leave_descriptors_for_new_segments() -> None:
     with broker_of_few_descriptors() as broker, Wire(broker.bootstrap_servers) as wire, ExitStack() as stack:
         names = [f"t{number}" for number in range(60)]
         for name in names:
@@ -239,7 +239,7 @@ def test_idle_connections_of_strangers_leave_descriptors_for_new_segments() -> N
 
 @pytest.mark.usefixtures("many_files")
 @pytest.mark.skipif(sys.platform != "linux", reason="the limits of another process are Linux's to set")
-def test_a_newcomer_gets_the_place_of_a_connection_that_has_sent_nothing() -> None:
+def test_a_new_connection_replaces_one_that_has_sent_nothing() -> None:
     with broker_of_few_descriptors() as broker, Wire(broker.bootstrap_servers) as known, ExitStack() as stack:
         known.ask(MetadataRequest([]), 1)
         for _ in range(200):

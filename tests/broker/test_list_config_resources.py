@@ -1,10 +1,10 @@
-"""ListConfigResources: what can be asked about, by type."""
+"""ListConfigResources: resources with configs by type."""
 
 from __future__ import annotations
 
 import kafka.admin
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.list_config_resources import ListConfigResourcesRequest
 from tests.broker.wire import Wire
@@ -26,11 +26,11 @@ def test_resources_are_listed_by_type(wire: Wire) -> None:
     assert listed(wire) == {(TOPIC, "t"), (TOPIC, "u"), (BROKER, "1"), (LOGGER, "1")}
 
 
-def test_a_type_that_has_no_configs_here_is_refused(wire: Wire) -> None:
+def test_an_unsupported_resource_type_is_rejected(wire: Wire) -> None:
     assert wire.ask(ListConfigResourcesRequest([TOPIC, 64])).error_code == ErrorCode.UNSUPPORTED_VERSION
 
 
-def test_version_0_asks_for_client_metrics_and_there_are_none(wire: Wire) -> None:
+def test_version_0_lists_client_metrics_and_there_are_none(wire: Wire) -> None:
     wire.create("t")
     response = wire.ask(ListConfigResourcesRequest(), 0)
     assert (response.error_code, response.config_resources) == (0, [])

@@ -14,7 +14,7 @@ from ottla.protocol.messages.list_offsets import (
 from tests.broker.wire import Wire, batch, produce
 
 
-def ask(
+def list_offset(
     wire: Wire, timestamp: int, version: int = 11, topic: str = "t", epoch: int = -1
 ) -> ListOffsetsPartitionResponse:
     wanted = ListOffsetsPartition(0, epoch, timestamp)
@@ -33,8 +33,8 @@ def filled(wire: Wire) -> Wire:
 
 
 @pytest.mark.parametrize("version", range(1, 12))
-def test_start_and_end_in_every_version(filled: Wire, version: int) -> None:
-    latest, earliest = ask(filled, -1, version), ask(filled, -2, version)
+def test_start_and_end_offsets_are_returned_in_every_version(filled: Wire, version: int) -> None:
+    latest, earliest = list_offset(filled, -1, version), list_offset(filled, -2, version)
     assert (latest.error_code, latest.offset, latest.timestamp) == (0, 3, -1)
     assert (earliest.error_code, earliest.offset, earliest.timestamp) == (0, 0, -1)
     assert latest.leader_epoch == (0 if version >= 4 else -1)
@@ -43,40 +43,48 @@ def test_start_and_end_in_every_version(filled: Wire, version: int) -> None:
 @pytest.mark.parametrize(
     ("timestamp", "offset", "found"), [(0, 0, 1000), (1000, 0, 1000), (1001, 1, 3000), (3001, -1, -1)]
 )
-def test_a_time_finds_the_first_record_that_is_not_earlier(
+def test_a_timestamp_finds_the_first_record_that_is_not_earlier(
     filled: Wire, timestamp: int, offset: int, found: int
 ) -> None:
-    answer = ask(filled, timestamp)
+    answer = list_offset(filled, timestamp)
     assert (answer.offset, answer.timestamp) == (offset, found)
 
 
-def test_the_largest_timestamp_has_an_offset_too(filled: Wire) -> None:
-    answer = ask(filled, -3)
+def test_the_largest_timestamp_has_an_offset(filled: Wire) -> None:
+    answer = list_offset(filled, -3)
     assert (answer.offset, answer.timestamp) == (1, 3000)
 
 
-def test_of_an_empty_partition_start_and_end_are_0_and_the_rest_is_nothing(wire: Wire) -> None:
+def test_an_empty_partition_starts_and_ends_at_0_and_has_no_timestamps(wire: Wire) -> None:
     wire.create("t")
-    assert [ask(wire, timestamp).offset for timestamp in (-1, -2, -3, -4, -5, -6, 5)] == [0, 0, -1, 0, -1, -1, -1]
+    assert [list_offset(wire, timestamp).offset for timestamp in (-1, -2, -3, -4, -5, -6, 5)] == [
+        0,
+        0,
+        -1,
+        0,
+        -1,
+        -1,
+        -1,
+    ]
 
 
 @pytest.mark.parametrize(("timestamp", "version"), [(-3, 6), (-4, 7), (-5, 8), (-6, 10), (-7, 11)])
 def test_a_special_timestamp_before_its_version_is_unsupported(filled: Wire, timestamp: int, version: int) -> None:
-    assert ask(filled, timestamp, version).error_code == ErrorCode.UNSUPPORTED_VERSION
+    assert list_offset(filled, timestamp, version).error_code == ErrorCode.UNSUPPORTED_VERSION
 
 
 def test_unknown_topics_and_epochs_are_errors(filled: Wire) -> None:
-    assert ask(filled, -1, topic="nowhere").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert ask(filled, -1, epoch=4).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
+    assert list_offset(filled, -1, topic="nowhere").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert list_offset(filled, -1, epoch=4).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
 
 
-def test_of_a_partition_that_is_named_twice_nothing_is_told(filled: Wire) -> None:
+def test_a_partition_named_twice_is_an_error(filled: Wire) -> None:
     twice = [ListOffsetsPartition(0, -1, -1), ListOffsetsPartition(0, -1, -2), ListOffsetsPartition(1, -1, -1)]
     response = filled.ask(ListOffsetsRequest(-1, topics=[ListOffsetsTopic("t", twice)]), 7)
     codes = [answer.error_code for answer in response.topics[0].partitions]
     assert codes == [ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_REQUEST, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
 
 
-def test_a_time_that_a_version_does_not_know_is_refused_of_any_partition(filled: Wire) -> None:
-    assert ask(filled, -3, 6, topic="absent").error_code == ErrorCode.UNSUPPORTED_VERSION
-    assert ask(filled, -3, 7, topic="absent").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+def test_a_special_timestamp_unknown_to_the_version_is_rejected_for_any_partition(filled: Wire) -> None:
+    assert list_offset(filled, -3, 6, topic="absent").error_code == ErrorCode.UNSUPPORTED_VERSION
+    assert list_offset(filled, -3, 7, topic="absent").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -1,4 +1,4 @@
-"""Several listeners: each is served, and each tells its clients the address by which they can come back."""
+"""Several listeners: each is served, and returns its advertised address to its clients."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.protocol.messages.describe_cluster import DescribeClusterRequest
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
 from ottla.protocol.messages.metadata import MetadataRequest
@@ -24,8 +24,8 @@ def three(request: pytest.FixtureRequest) -> Iterator[Broker]:
         yield broker
 
 
-def told(address: str) -> set[str]:
-    """Every address that a client hears of which comes by this one."""
+def list_addresses(address: str) -> set[str]:
+    """Return every address that a client of this address receives."""
     with Wire(address) as wire:
         (broker,) = wire.ask(MetadataRequest([])).brokers
         (same,) = wire.ask(DescribeClusterRequest()).brokers
@@ -33,16 +33,16 @@ def told(address: str) -> set[str]:
     return {f"{each.host}:{each.port}" for each in (broker, same, coordinator)}
 
 
-def test_a_client_is_told_the_address_by_which_it_came_or_the_advertised_one(three: Broker) -> None:
+def test_a_client_gets_the_address_it_connected_to_or_the_advertised_one(three: Broker) -> None:
     inner, outer, newer = three.addresses.values()
     assert list(three.addresses) == ["IN", "OUT", "V6"]
     assert three.bootstrap_servers == inner
-    assert told(inner) == {inner}
-    assert told(outer) == {"broker.example.org:19094"}
-    assert told(newer.replace("[::1]", "::1")) == {newer.replace("[::1]", "::1")}
+    assert list_addresses(inner) == {inner}
+    assert list_addresses(outer) == {"broker.example.org:19094"}
+    assert list_addresses(newer.replace("[::1]", "::1")) == {newer.replace("[::1]", "::1")}
 
 
-def test_what_is_written_by_one_listener_is_read_by_another() -> None:
+def test_a_record_written_through_one_listener_is_read_through_another() -> None:
     with Broker(listen="127.0.0.1:0,127.0.0.1:0") as broker:
         one, two = broker.addresses.values()
         assert one != two
@@ -52,7 +52,7 @@ def test_what_is_written_by_one_listener_is_read_by_another() -> None:
             assert reader.fetch("t").high_watermark == 1
 
 
-def test_when_one_of_two_ports_is_taken_the_other_is_free_again() -> None:
+def test_if_one_of_two_ports_is_in_use_the_other_is_freed() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with Broker() as first:

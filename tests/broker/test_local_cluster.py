@@ -14,15 +14,22 @@ import pytest
 
 from ottla import Admin, Cluster, Consumer, NewTopic, Producer
 from ottla import free_ports as ports_of_all
-from ottla.broker.local_nodes import LocalNode, format_nodes, plan, read_nodes, settings_of, voter_count
-from ottla.broker.local_split import places_of
+from ottla.broker.embedding.local_network_partition import list_addresses
+from ottla.broker.embedding.local_nodes import (
+    LocalNode,
+    build_settings,
+    count_voters,
+    format_nodes,
+    plan_nodes,
+    read_nodes,
+)
 from ottla.client.admin import ConfigResource, FeatureUpdate
 from ottla.clock import SystemClock
 from ottla.coordination.quorum import wire
 from ottla.coordination.quorum.log_shape import LogShape, SnapshotId
 from ottla.coordination.quorum.voters import ReplicaKey
 from ottla.errors import ConfigError, ErrorCode, IllegalStateError, KafkaError, OttlaError
-from ottla.free_ports import HeldPorts, free_ports, held
+from ottla.free_ports import HeldPorts, free_ports, hold_port
 from ottla.properties import property_line, read_properties
 from ottla.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from ottla.protocol.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
@@ -52,19 +59,21 @@ def cluster() -> Iterator[Cluster]:
 
 
 def led(admin: Admin, topic: str) -> tuple[int, set[int]]:
-    """By whom its first partition is led, and who is in sync."""
+    """Return the leader of the first partition, and the ISR."""
     partition = admin.describe_topics([topic])[topic].partitions[0]
     return partition.leader, set(partition.in_sync_replicas)
 
 
 def in_sync_to(cluster: Cluster, topic: str, *nodes: int) -> set[int]:
-    """As those tell; a client that knows of all might ask the one that is cut off, which takes itself for there."""
+    """Return the description by those nodes; a client that knows all nodes may query the isolated one, which considers
+    itself active.
+    """
     with Admin(bootstrap_servers=",".join(cluster.addresses[each] for each in nodes)) as admin:
         return in_sync(admin, topic)
 
 
 @pytest.mark.behaviour("B4", "B5", "B6")
-def test_topics_have_three_copies_and_each_node_may_be_killed_and_comes_back(cluster: Cluster) -> None:
+def test_topics_have_three_replicas_and_each_node_may_be_killed_and_restarted(cluster: Cluster) -> None:
     assert cluster.nodes == cluster.running == (1, 2, 3)
     with Producer(cluster.client_settings(), acks="all") as producer, Admin(cluster.client_settings()) as admin:
         admin.create_topics([NewTopic("three", 3)])
@@ -81,7 +90,7 @@ def test_topics_have_three_copies_and_each_node_may_be_killed_and_comes_back(clu
 
 
 @pytest.mark.behaviour("B4", "B6")
-def test_a_group_that_begins_while_a_node_is_away_outlives_the_next_one() -> None:
+def test_a_group_created_while_a_node_is_down_survives_the_next_failure() -> None:
     with Cluster() as young:
         settings = young.client_settings()
         with (
@@ -100,7 +109,7 @@ def test_a_group_that_begins_while_a_node_is_away_outlives_the_next_one() -> Non
             consumer.commit()
 
 
-def test_one_that_is_stopped_hands_over_what_it_leads(cluster: Cluster) -> None:
+def test_a_stopped_node_transfers_its_leaderships(cluster: Cluster) -> None:
     with Admin(cluster.client_settings()) as admin:
         admin.create_topics([NewTopic("led-by-two", replica_assignments={0: (2, 1, 3)})])
         eventually(lambda: "led-by-two" in admin.list_topics() and in_sync(admin, "led-by-two") == {1, 2, 3})
@@ -109,14 +118,14 @@ def test_one_that_is_stopped_hands_over_what_it_leads(cluster: Cluster) -> None:
         cluster.start(2)
 
 
-def test_each_broker_has_its_own_settings_changed_whoever_controls(cluster: Cluster) -> None:
+def test_each_brokers_settings_are_changed_regardless_of_the_active_controller(cluster: Cluster) -> None:
     brokers = {ConfigResource("broker", str(node)): {"log.retention.ms": str(node * 1000)} for node in cluster.nodes}
     with Admin(cluster.client_settings()) as admin:
         admin.alter_configs(brokers)
         eventually(lambda: all(set_on(admin, each) == wanted["log.retention.ms"] for each, wanted in brokers.items()))
 
 
-def test_copies_that_fell_out_of_sync_may_lead_or_not_as_is_decided_while_it_runs(cluster: Cluster) -> None:
+def test_unclean_elections_can_be_enabled_and_disabled_at_run_time(cluster: Cluster) -> None:
     name, everybody = "eligible.leader.replicas.version", ConfigResource("broker", "")
     with Admin(cluster.client_settings()) as admin:
         assert admin.describe_features().supported_features[name].max_version == 1
@@ -136,20 +145,20 @@ def first_of(cluster: Cluster) -> ConfigResource:
 
 
 def set_on(admin: Admin, resource: ConfigResource, name: str = "log.retention.ms") -> str | None:
-    """A setting, as far as the broker that is asked has heard of it."""
+    """Return a setting as known to the queried broker."""
     entry = admin.describe_configs([resource])[resource].get(name)
     return None if entry is None else entry.value
 
 
 def wanted_by(cluster: Cluster) -> list[list[str]]:
-    """What each node asks a client to push."""
+    """Return the metrics that each node requests from a client."""
     with ExitStack() as open_ones:
         wires = [open_ones.enter_context(Wire(address)) for address in cluster.addresses.values()]
         return [list(wire.ask(GetTelemetrySubscriptionsRequest()).requested_metrics) for wire in wires]
 
 
 @pytest.mark.behaviour("B8")
-def test_a_subscription_to_clients_metrics_is_known_to_each_node_also_to_one_that_was_away(cluster: Cluster) -> None:
+def test_a_client_metrics_subscription_is_known_to_each_node_and_to_a_restarted_one(cluster: Cluster) -> None:
     subscription = ConfigResource("client-metrics", "all")
     with Admin(cluster.client_settings(), enable_metrics_push=False) as admin:
         admin.alter_configs({subscription: {"metrics": "*", "interval.ms": 100}})
@@ -167,7 +176,7 @@ def test_a_subscription_to_clients_metrics_is_known_to_each_node_also_to_one_tha
         eventually(lambda: wanted_by(cluster) == [[]] * 3)
 
 
-def test_a_brokers_listener_answers_none_of_what_voters_ask_each_other(cluster: Cluster) -> None:
+def test_a_broker_listener_answers_no_quorum_requests(cluster: Cluster) -> None:
     with Admin(cluster.client_settings()) as admin:
         before, id_ = admin.describe_metadata_quorum(), admin.describe_cluster().cluster_id or ""
         for request in questions_of_voters(id_):
@@ -183,7 +192,7 @@ def test_a_brokers_listener_answers_none_of_what_voters_ask_each_other(cluster: 
 
 
 def questions_of_voters(cluster_id: str) -> list[Message]:
-    """All but a fetch, which brokers ask each other as well."""
+    """Every quorum request except Fetch, which brokers serve as well."""
     me, other = ReplicaKey(2), ReplicaKey(1)
     return [
         wire.vote_request(cluster_id, me, other, EPOCH, LogShape(), pre_vote=False),
@@ -193,7 +202,7 @@ def questions_of_voters(cluster_id: str) -> list[Message]:
     ]
 
 
-def test_who_asks_for_a_node_that_is_not_there_is_told(cluster: Cluster) -> None:
+def test_an_unknown_node_is_reported(cluster: Cluster) -> None:
     with pytest.raises(ConfigError, match="unknown node '4'"):
         cluster.kill(4)
     with pytest.raises(IllegalStateError, match="node 1 is running already, as process"):
@@ -202,27 +211,27 @@ def test_who_asks_for_a_node_that_is_not_there_is_told(cluster: Cluster) -> None
         cluster.open()
 
 
-def test_a_cluster_is_found_again_in_its_directory(tmp_path: Path) -> None:
+def test_a_cluster_is_restored_from_its_directory(tmp_path: Path) -> None:
     with Cluster(data_dir=tmp_path) as cluster, Producer(cluster.client_settings(), acks="all") as producer:
         producer.send("kept", b"x").result(60)
         addresses = cluster.addresses
     with Cluster(data_dir=tmp_path) as cluster:
         assert cluster.addresses == addresses
         assert counted(cluster.bootstrap_servers, "kept", 1) == {b"x": 1}
-    with pytest.raises(ConfigError, match="has a cluster of 3, and 5 are asked for"):
+    with pytest.raises(ConfigError, match="has a cluster of 3 nodes, and brokers=5"):
         Cluster(5, data_dir=tmp_path).open()
     with pytest.raises(ConfigError, match=r"has a cluster that begins at 127\.0\.0\.1:\d+, not at 127\.0\.0\.1:9092"):
         Cluster(data_dir=tmp_path, listen="127.0.0.1:9092").open()
     assert not list(tmp_path.glob("node-*/*-delete")), "copies for one run are gone"
 
 
-def test_a_file_is_no_place_for_a_cluster(tmp_path: Path) -> None:
+def test_a_file_as_directory_of_a_cluster_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError, match=r"data directory .*file cannot be used: it is a file; choose another"):
         Cluster(brokers=3, data_dir=tmp_path / "file").open()
 
 
-def test_a_cluster_that_is_not_open_says_so_whatever_is_asked_of_it() -> None:
+def test_every_method_of_a_cluster_that_is_not_open_is_rejected() -> None:
     cluster = Cluster()
     for asked in (cluster.start, lambda: cluster.start(1), lambda: cluster.kill(1), lambda: cluster.pid(1)):
         with pytest.raises(IllegalStateError, match=r"not running: use it in a with statement, or call open\(\)"):
@@ -230,21 +239,21 @@ def test_a_cluster_that_is_not_open_says_so_whatever_is_asked_of_it() -> None:
 
 
 def planned(brokers: int) -> list[LocalNode]:
-    """Of which none is to run."""
+    """Plan nodes that are not started."""
     with HeldPorts() as ports:
-        return plan(brokers, ports)
+        return plan_nodes(brokers, ports)
 
 
-def test_a_copy_of_a_cluster_is_not_the_cluster_and_says_so(tmp_path: Path) -> None:
+def test_a_copied_cluster_directory_is_rejected(tmp_path: Path) -> None:
     nodes = planned(1)
     (tmp_path / "a").mkdir()
     format_nodes(tmp_path / "a", nodes, {}, SystemClock())
     shutil.copytree(tmp_path / "a", tmp_path / "b")
-    with pytest.raises(ConfigError, match=r"b/node-1\.properties has log\.dirs=.*a/node-1.*write that there"):
+    with pytest.raises(ConfigError, match=r"b/node-1\.properties has log\.dirs=.*a/node-1.*change it there"):
         Cluster(1, data_dir=tmp_path / "b").open()
 
 
-def test_a_cluster_is_the_same_whichever_way_its_folder_is_named(tmp_path: Path) -> None:
+def test_a_cluster_directory_can_be_named_by_any_path(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     format_nodes(tmp_path / "a", planned(1), {}, SystemClock())
     (tmp_path / "link").symlink_to(tmp_path / "a")
@@ -253,7 +262,7 @@ def test_a_cluster_is_the_same_whichever_way_its_folder_is_named(tmp_path: Path)
 
 
 @pytest.mark.parametrize("node", [1, 2, 3])
-def test_a_node_whose_settings_have_gone_is_named_and_none_begins_anew(tmp_path: Path, node: int) -> None:
+def test_missing_settings_of_a_node_are_reported_and_no_new_node_is_created(tmp_path: Path, node: int) -> None:
     format_nodes(tmp_path, planned(3), {}, SystemClock())
     (tmp_path / f"node-{node}.properties").unlink()
     before = {path.name: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
@@ -262,28 +271,28 @@ def test_a_node_whose_settings_have_gone_is_named_and_none_begins_anew(tmp_path:
     assert before == {path.name: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
 
-def test_ports_are_given_to_one_cluster_whoever_else_looks_for_some(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ports_are_given_to_one_cluster_only(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = free_ports(4)
     with patch.object(ports_of_all, "_chance") as chance, HeldPorts() as ports, HeldPorts() as others:
         chance.randrange.side_effect = [*drawn[:2], *drawn]
         monkeypatch.setattr(ports_of_all, "_given", set())
-        first = plan(1, ports)[0]
+        first = plan_nodes(1, ports)[0]
         monkeypatch.setattr(ports_of_all, "_given", set())  # another process does not know what this one was given
-        second = plan(1, others)[0]
+        second = plan_nodes(1, others)[0]
     assert [first.port, first.controller_port, second.port, second.controller_port] == drawn
 
 
-def test_the_ports_of_a_cluster_that_is_found_are_kept_for_its_nodes_while_none_runs(tmp_path: Path) -> None:
+def test_the_ports_of_a_restored_cluster_are_reserved_while_no_node_runs(tmp_path: Path) -> None:
     format_nodes(tmp_path, planned(3), {}, SystemClock())
-    places = [place for config in read_nodes(tmp_path, {}).values() for place in places_of(config)]
+    places = [place for config in read_nodes(tmp_path, {}).values() for place in list_addresses(config)]
     assert len(places) == 6
     with patch.object(Cluster, "_start_all"), Cluster(data_dir=tmp_path):
         for place in places:
             with pytest.raises(OSError, match="in use"):
-                held(*place, alone=True)
+                hold_port(*place, alone=True)
 
 
-def test_a_port_that_is_taken_is_told_and_nothing_is_left_running() -> None:
+def test_a_port_in_use_is_reported_and_no_process_remains() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         cluster = Cluster(1, listen=f"127.0.0.1:{port}")
@@ -302,12 +311,12 @@ def test_a_port_that_is_taken_is_told_and_nothing_is_left_running() -> None:
         ({"listen": ":9092"}, "listen = ':9092'"),
     ],
 )
-def test_a_cluster_that_cannot_be_is_refused(arguments: dict[str, object], says: str) -> None:
+def test_an_invalid_cluster_is_rejected(arguments: dict[str, object], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         Cluster(**arguments)  # type: ignore[arg-type]
 
 
-def test_at_port_0_a_cluster_has_free_ports_and_keeps_them_with_its_directory(tmp_path: Path) -> None:
+def test_at_port_0_a_cluster_gets_free_ports_and_keeps_them_with_its_directory(tmp_path: Path) -> None:
     found = []
     for _ in range(2):
         with patch.object(Cluster, "_start_all"), Cluster(3, listen="127.0.0.1:0", data_dir=tmp_path) as cluster:
@@ -319,38 +328,38 @@ def test_at_port_0_a_cluster_has_free_ports_and_keeps_them_with_its_directory(tm
 
 
 def level(kind: int, name: str) -> AlterConfigsResource:
-    return AlterConfigsResource(kind, name, [AlterableConfig("ottla.broker.disk", SET, "DEBUG")])
+    return AlterConfigsResource(kind, name, [AlterableConfig("ottla.broker.event_loop.disk", SET, "DEBUG")])
 
 
-def test_each_node_sets_the_levels_of_its_loggers_itself(cluster: Cluster) -> None:
+def test_each_node_sets_the_levels_of_its_own_loggers(cluster: Cluster) -> None:
     with Wire(cluster.addresses[2]) as wire:
         (answer,) = wire.ask(IncrementalAlterConfigsRequest([level(LOGGER, "2")])).responses
         assert answer.error_code == ErrorCode.NONE
-        asked = DescribeConfigsRequest([DescribeConfigsResource(LOGGER, "2", ["ottla.broker.disk"])])
+        asked = DescribeConfigsRequest([DescribeConfigsResource(LOGGER, "2", ["ottla.broker.event_loop.disk"])])
         assert [each.value for each in wire.ask(asked).results[0].configs] == ["DEBUG"]
         other, beside = wire.ask(IncrementalAlterConfigsRequest([level(LOGGER, "1"), level(BROKER, "")])).responses
         assert "a request of its own" in (other.error_message or "")
         assert "nothing was changed" in (beside.error_message or "")
 
 
-def test_a_misspelled_setting_is_told_before_anything_starts() -> None:
+def test_a_misspelled_setting_is_reported_before_anything_starts() -> None:
     with pytest.raises(ConfigError, match=r"did you mean 'num\.partitions'"):
         Cluster(num_partition=3).open()
 
 
-def test_voters_are_an_odd_number_where_there_are_enough() -> None:
-    assert [voter_count(brokers) for brokers in range(1, 9)] == [1, 2, 3, 3, 5, 5, 5, 5]
+def test_the_number_of_voters_is_odd_if_there_are_enough_nodes() -> None:
+    assert [count_voters(brokers) for brokers in range(1, 9)] == [1, 2, 3, 3, 5, 5, 5, 5]
     assert [each.controller_port is not None for each in planned(4)] == [True, True, True, False]
 
 
-def test_of_settings_that_are_written_the_same_are_read(tmp_path: Path) -> None:
+def test_written_settings_are_read_back_unchanged(tmp_path: Path) -> None:
     nodes = planned(3)
-    settings = settings_of(nodes[0], nodes, tmp_path / "a\\b", {"audit_log": "=:\n#\\"})
+    settings = build_settings(nodes[0], nodes, tmp_path / "a\\b", {"audit_log": "=:\n#\\"})
     text = "".join(property_line(name, value) for name, value in settings.items())
     assert {each.key: each.value for each in read_properties(text)} == settings
 
 
-def test_each_node_names_all_that_run_when_the_cluster_is_open_and_when_one_is_back(cluster: Cluster) -> None:
+def test_each_node_lists_all_running_nodes_when_the_cluster_is_open_and_after_a_restart(cluster: Cluster) -> None:
     for node in cluster.nodes:
         cluster.kill(node)
         cluster.start(node)
@@ -359,13 +368,13 @@ def test_each_node_names_all_that_run_when_the_cluster_is_open_and_when_one_is_b
                 assert {each.node_id for each in admin.describe_cluster().nodes} == {1, 2, 3}
 
 
-def test_a_node_that_has_not_heard_of_another_does_not_say_so(cluster: Cluster) -> None:
+def test_a_node_without_contact_to_another_does_not_report_it(cluster: Cluster) -> None:
     process = cluster._processes[1]
     assert not process.has_met([1, 2, 3, 99], 0.2)
     assert process.has_met([3, 2, 1], 10)
 
 
-def test_nodes_are_heard_of_in_a_program_that_has_a_thousand_files_open(cluster: Cluster) -> None:
+def test_nodes_are_awaited_in_a_program_with_a_thousand_open_files(cluster: Cluster) -> None:
     process = cluster._processes[1]
     pipe = process._process.stdout
     assert pipe is not None
@@ -375,7 +384,7 @@ def test_nodes_are_heard_of_in_a_program_that_has_a_thousand_files_open(cluster:
 
 
 @pytest.mark.behaviour("B4", "B5")
-def test_a_leader_that_is_cut_off_is_replaced_and_comes_back_with_what_the_others_have(cluster: Cluster) -> None:
+def test_an_isolated_leader_is_replaced_and_rejoins_with_the_records_of_the_others(cluster: Cluster) -> None:
     impatient = Producer(cluster.client_settings(), acks="all", request_timeout_ms=2000)
     with impatient as producer, Admin(cluster.client_settings()) as admin:
         admin.create_topics([NewTopic("split", replica_assignments={0: (2, 1, 3)})])
@@ -390,7 +399,7 @@ def test_a_leader_that_is_cut_off_is_replaced_and_comes_back_with_what_the_other
 
 
 @pytest.mark.behaviour("P3")
-def test_where_fewer_are_in_sync_than_must_be_a_write_of_all_fails_and_one_of_the_leader_does_not(
+def test_below_min_isr_acks_all_fails_and_acks_1_succeeds(
     cluster: Cluster,
 ) -> None:
     with Admin(cluster.client_settings()) as admin:
@@ -410,7 +419,7 @@ def test_where_fewer_are_in_sync_than_must_be_a_write_of_all_fails_and_one_of_th
         cluster.start(3)
 
 
-def test_each_node_alone_decides_nothing_and_loses_nothing(cluster: Cluster) -> None:
+def test_isolated_nodes_decide_nothing_and_lose_nothing(cluster: Cluster) -> None:
     with Producer(cluster.client_settings(), acks="all", delivery_timeout_ms=120_000) as producer:
         producer.send("alone", b"before").result(60)
         cluster.partition_off(1)
@@ -425,7 +434,7 @@ def test_each_node_alone_decides_nothing_and_loses_nothing(cluster: Cluster) -> 
     assert counted(cluster.bootstrap_servers, "alone", 2) == {b"before": 1, b"meanwhile": 1}
 
 
-def test_a_running_node_that_is_unregistered_refuses_clients_and_goes_on_voting_until_it_is_restarted() -> None:
+def test_an_unregistered_running_node_rejects_clients_and_votes_until_it_is_restarted() -> None:
     with Cluster() as cluster, Admin(cluster.client_settings()) as admin:
         leader = admin.describe_metadata_quorum().leader_id
         node = next(each for each in cluster.nodes if each != leader)

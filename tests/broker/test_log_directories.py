@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.errors import ConfigError, ErrorCode, OttlaError
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from ottla.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
@@ -43,11 +43,11 @@ def errors(wire: Wire) -> dict[str, int]:
     return {each.log_dir: each.error_code for each in wire.ask(DescribeLogDirsRequest(None), 5).results}
 
 
-def said(caplog: pytest.LogCaptureFixture) -> list[str]:
+def list_warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [each.message for each in caplog.records if "is offline" in each.message]
 
 
-def test_partitions_are_put_where_fewest_are_and_found_again(disks: list[Path]) -> None:
+def test_partitions_are_placed_in_the_directory_with_the_fewest_and_found_after_a_restart(disks: list[Path]) -> None:
     with start(disks) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t", 6)
         assert write_all(wire, 6) == [0] * 6
@@ -74,7 +74,7 @@ def replaced_by_a_pipe(disk: Path) -> None:
 
 
 @pytest.mark.parametrize("breaking", [removed, replaced_by_a_file, replaced_by_a_pipe])
-def test_a_directory_that_goes_away_takes_its_partitions_alone_along(
+def test_an_offline_directory_affects_its_own_partitions_only(
     disks: list[Path], breaking: Callable[[Path], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     with start(disks) as broker, Wire(broker.bootstrap_servers) as wire:
@@ -82,27 +82,29 @@ def test_a_directory_that_goes_away_takes_its_partitions_alone_along(
         write_all(wire, 6)
         where = placed(disks)
         breaking(disks[1])
-        eventually(lambda: said(caplog))
+        eventually(lambda: list_warnings(caplog))
         offline = {index for index, disk in where.items() if disk == disks[1]}
         for index in range(6):
             code = ErrorCode.KAFKA_STORAGE_ERROR if index in offline else ErrorCode.NONE
             assert wire.produce("t", b"b", partition=index).error_code == code
             assert wire.fetch("t", partition=index).error_code == code
         assert list(errors(wire).values()).count(ErrorCode.NONE) == 2
-    (sentence,) = said(caplog)
+    (sentence,) = list_warnings(caplog)
     assert str(disks[1]) in sentence
 
 
-def test_new_topics_go_to_the_directories_that_are_left(disks: list[Path], caplog: pytest.LogCaptureFixture) -> None:
+def test_new_topics_are_placed_in_the_remaining_directories(
+    disks: list[Path], caplog: pytest.LogCaptureFixture
+) -> None:
     with start(disks) as broker, Wire(broker.bootstrap_servers) as wire:
         removed(disks[2])
-        eventually(lambda: said(caplog))
+        eventually(lambda: list_warnings(caplog))
         wire.create("t", 4)
         assert write_all(wire, 4) == [0] * 4
         assert set(placed(disks).values()) == set(disks[:2])
 
 
-def test_a_directory_that_is_taken_away_and_given_back_has_lost_nothing(disks: list[Path], tmp_path: Path) -> None:
+def test_a_directory_that_returns_has_lost_nothing(disks: list[Path], tmp_path: Path) -> None:
     with start(disks) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t", 3)
         write_all(wire, 3)
@@ -121,7 +123,7 @@ def test_a_directory_that_is_taken_away_and_given_back_has_lost_nothing(disks: l
 
 
 @pytest.mark.parametrize("breaking", [replaced_by_a_file, replaced_by_a_pipe])
-def test_a_directory_that_cannot_be_used_at_the_start_is_offline(
+def test_an_unusable_directory_is_offline_at_startup(
     disks: list[Path], breaking: Callable[[Path], None], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with start(disks) as broker, Wire(broker.bootstrap_servers) as wire:
@@ -133,14 +135,14 @@ def test_a_directory_that_cannot_be_used_at_the_start_is_offline(
     with start(disks) as broker, Wire(broker.bootstrap_servers) as wire:
         assert sorted(write_all(wire, 3)) == [0, 0, ErrorCode.KAFKA_STORAGE_ERROR]
         assert errors(wire)[str(disks[1])] == ErrorCode.KAFKA_STORAGE_ERROR
-    assert len(said(caplog)) == 1
+    assert len(list_warnings(caplog)) == 1
     disks[1].unlink()
     away.rename(disks[1])
     with start(disks) as broker, Wire(broker.bootstrap_servers) as wire:
         assert write_all(wire, 3) == [0] * 3
 
 
-def test_the_broker_stops_without_the_directory_of_the_metadata(disks: list[Path]) -> None:
+def test_the_broker_stops_without_the_metadata_directory(disks: list[Path]) -> None:
     with start(disks, metadata_log_dir=str(disks[1])) as broker, Wire(broker.bootstrap_servers) as wire:
         assert (disks[1] / "__cluster_metadata-0").is_dir()
         removed(disks[1])
@@ -164,7 +166,7 @@ def test_the_broker_stops_without_its_last_directory(disks: list[Path], tmp_path
         eventually(lambda: hangs_up(wire))
 
 
-def test_a_partition_that_is_twice_there_is_where_the_metadata_say(disks: list[Path]) -> None:
+def test_a_partition_in_two_directories_is_used_where_the_metadata_have_it(disks: list[Path]) -> None:
     with start(disks) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t", 1)
         write_all(wire, 1)
@@ -177,7 +179,7 @@ def test_a_partition_that_is_twice_there_is_where_the_metadata_say(disks: list[P
         assert len(list(other.glob("t-0.*-stray"))) == 1
 
 
-def test_a_directory_of_another_cluster_or_node_or_a_copy_is_refused(disks: list[Path], tmp_path: Path) -> None:
+def test_a_directory_of_another_cluster_or_node_or_a_copy_is_rejected(disks: list[Path], tmp_path: Path) -> None:
     with start(disks):
         pass
     meta = (disks[1] / "meta.properties").read_text()
@@ -194,25 +196,27 @@ def test_a_directory_of_another_cluster_or_node_or_a_copy_is_refused(disks: list
 
 
 @pytest.mark.parametrize("named", ["/a,/a", "/a,,/b", "/a,"])
-def test_a_list_of_directories_that_cannot_be_is_refused(named: str) -> None:
+def test_an_invalid_list_of_directories_is_rejected(named: str) -> None:
     with pytest.raises(OttlaError, match="name each directory once"):
         Broker(log_dirs=named)
 
 
-def test_one_directory_may_get_company(disks: list[Path], tmp_path: Path) -> None:
+def test_a_second_directory_can_be_added(disks: list[Path], tmp_path: Path) -> None:
     with start(disks[:1]) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t", 2)
         assert wire.produce("t", b"a").error_code == 0
     with start(disks) as broker, Wire(broker.bootstrap_servers) as wire:
         assert values(wire.fetch("t")) == [b"a"]
-        assert wire.produce("t", b"b", partition=1).error_code == 0
-    away = next(disk for index, disk in placed(disks).items() if index == 1).rename(tmp_path / "away")
-    assert away.is_dir()
+        wire.create("u", 6)
+        assert [wire.produce("u", b"b", partition=index).error_code for index in range(6)] == [0] * 6
+    moved = int(next(disks[1].glob("u-*")).name.removeprefix("u-"))
+    assert disks[1].rename(tmp_path / "away").is_dir()
     with start(disks) as broker, Wire(broker.bootstrap_servers) as wire:
-        assert wire.produce("t", b"c", partition=1).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert values(wire.fetch("t")) == [b"a"]
+        assert wire.produce("u", b"c", partition=moved).error_code == ErrorCode.KAFKA_STORAGE_ERROR
 
 
-def test_a_deleted_topic_goes_from_a_directory_that_was_away(disks: list[Path], tmp_path: Path) -> None:
+def test_a_deleted_topic_is_removed_from_a_directory_that_was_offline(disks: list[Path], tmp_path: Path) -> None:
     with start(disks) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t", 3)
         write_all(wire, 3)
@@ -239,7 +243,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(disk)], capture_output=True, check=False)
 
 
-def test_a_disk_that_is_full_is_not_given_up_and_one_that_is_unmounted_is(
+def test_a_full_disk_stays_online_and_an_unmounted_one_is_offline(
     small_disk: Path, disks: list[Path], caplog: pytest.LogCaptureFixture
 ) -> None:
     with start([disks[0], small_disk]) as broker, Wire(broker.bootstrap_servers) as wire:
@@ -253,11 +257,11 @@ def test_a_disk_that_is_full_is_not_given_up_and_one_that_is_unmounted_is(
         wire.create("u", 2)
         assert set(placed([disks[0], small_disk], "u").values()) <= {disks[0]}
         subprocess.run(["umount", "-l", str(small_disk)], check=True)
-        eventually(lambda: said(caplog))
+        eventually(lambda: list_warnings(caplog))
         assert sorted(write_all(wire, 2)) == [0, ErrorCode.KAFKA_STORAGE_ERROR]
 
 
-def test_a_new_directory_is_not_filled_where_it_is_cordoned(disks: list[Path]) -> None:
+def test_a_cordoned_new_directory_gets_no_partitions(disks: list[Path]) -> None:
     with start(disks, cordoned_log_dirs=str(disks[2])) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t", 6)
         assert write_all(wire, 6) == [0] * 6

@@ -14,7 +14,7 @@ from ottla.errors import ErrorCode
 from ottla.protocol.messages.create_topics import CreatableTopic
 from ottla.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from tests.broker.cluster_nodes import BrokerPlace, counted, make_topic, partitions_of
-from tests.broker.moving_copies import committed, copies, home, move
+from tests.broker.moving_replicas import committed, copies, find_directory, move
 from tests.broker.quorum_nodes import Place, new_hosts
 from tests.broker.wire import Wire
 from tests.patience import eventually
@@ -28,7 +28,7 @@ def disk_of(folder: Path, broker: int, number: int) -> Path:
 
 @pytest.fixture
 def brokers(tmp_path: Path) -> Iterator[list[BrokerPlace]]:
-    """Two, with two directories each, beside one controller; the metadata is in the first."""
+    """Two brokers with two directories each, and one controller; the metadata are in the first directory."""
     hosts = new_hosts(3)
     controller = Place(tmp_path, 1, hosts[0])
     controller.format([controller.voter])
@@ -57,7 +57,7 @@ def failed_directories(broker: BrokerPlace) -> list[str]:
     return [each.log_dir for each in results if each.error_code == ErrorCode.KAFKA_STORAGE_ERROR]
 
 
-def test_what_was_in_a_directory_that_fails_is_led_elsewhere_and_nothing_is_lost(
+def test_partitions_of_a_failed_directory_get_other_leaders_and_lose_nothing(
     brokers: list[BrokerPlace], tmp_path: Path
 ) -> None:
     make_topic(brokers[0], CreatableTopic("t", PARTITIONS, 2))
@@ -85,7 +85,7 @@ def test_what_was_in_a_directory_that_fails_is_led_elsewhere_and_nothing_is_lost
     assert not list(disk_of(tmp_path, 2, 1).glob("t-*")) or failed_directories(brokers[0]) in ([], [str(lost)])
 
 
-def test_copies_of_leader_and_follower_move_under_a_producer_and_the_controllers_hear_of_it(
+def test_replicas_of_leader_and_follower_move_during_produces_and_the_controllers_are_informed(
     brokers: list[BrokerPlace], tmp_path: Path
 ) -> None:
     make_topic(brokers[0], CreatableTopic("t", 1, 2))
@@ -96,10 +96,10 @@ def test_copies_of_leader_and_follower_move_under_a_producer_and_the_controllers
         for number, broker in zip((2, 3), brokers, strict=True):
             wire = wires.enter_context(Wire(broker.address))
             first, second = disk_of(tmp_path, number, 1), disk_of(tmp_path, number, 2)
-            eventually(lambda wire=wire: home(wire))  # type: ignore[misc]
-            to = second if home(wire) == first else first
+            eventually(lambda wire=wire: find_directory(wire))  # type: ignore[misc]
+            to = second if find_directory(wire) == first else first
             assert move(wire, "t", to) == [ErrorCode.NONE]
-            while home(wire) != to:
+            while find_directory(wire) != to:
                 producer.send("t", b"%d" % written).result()
                 written += 1
     assert counted(addresses, "t", written) == {b"%d" % number: 1 for number in range(written)}
@@ -112,10 +112,10 @@ def test_copies_of_leader_and_follower_move_under_a_producer_and_the_controllers
 
 
 def move_and_kill(broker: BrokerPlace, folder: Path) -> list[int]:
-    """Kill a broker on its way, and start it: it goes on."""
+    """Kill a broker during its move and restart it: the move continues."""
     with Wire(broker.address) as wire:
         first, second = disk_of(folder, 2, 1), disk_of(folder, 2, 2)
-        to = second if home(wire) == first else first
+        to = second if find_directory(wire) == first else first
         codes = move(wire, "t", to)
     broker.kill()
     broker.start()
@@ -125,4 +125,4 @@ def move_and_kill(broker: BrokerPlace, folder: Path) -> list[int]:
 
 def moved_to(broker: BrokerPlace, to: Path) -> bool:
     with Wire(broker.address) as wire:
-        return bool(copies(wire)) and home(wire) == to
+        return bool(copies(wire)) and find_directory(wire) == to

@@ -1,4 +1,4 @@
-"""Levels of the broker's loggers, told and changed over the wire (KIP-412)."""
+"""Levels of the broker's loggers over the network (KIP-412)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def level(wire: Wire, name: str = NAME) -> str:
     return str(result.configs[0].value)
 
 
-def test_a_level_is_changed_and_given_back(wire: Wire) -> None:
+def test_a_logger_level_is_changed_and_reset(wire: Wire) -> None:
     before = level(wire)
     assert change(wire, SET, "ERROR") == (0, None)
     assert level(wire) == "ERROR"
@@ -51,14 +51,14 @@ def test_a_level_is_changed_and_given_back(wire: Wire) -> None:
     ("operation", "value", "name", "node", "code", "reason"),
     [
         (SET, "LOUD", NAME, "1", ErrorCode.INVALID_CONFIG, "DEBUG, ERROR, FATAL, INFO, TRACE, WARN"),
-        (SET, "DEBUG", "no.such", "1", ErrorCode.INVALID_CONFIG, "there is no logger no.such"),
+        (SET, "DEBUG", "no.such", "1", ErrorCode.INVALID_CONFIG, "unknown logger no.such"),
         (DELETE, None, "ottla", "1", ErrorCode.INVALID_REQUEST, "root logger"),
-        (APPEND, "DEBUG", NAME, "1", ErrorCode.INVALID_REQUEST, "no list"),
+        (APPEND, "DEBUG", NAME, "1", ErrorCode.INVALID_REQUEST, "is not a list"),
         (SET, "DEBUG", NAME, "7", ErrorCode.INVALID_REQUEST, "this is broker 1, not 7"),
         (SET, "DEBUG", NAME, "", ErrorCode.INVALID_REQUEST, "name it by its id"),
     ],
 )
-def test_what_cannot_be_is_refused(
+def test_an_invalid_level_change_is_rejected(
     wire: Wire, operation: int, value: str | None, name: str, node: str, code: int, reason: str
 ) -> None:
     before = level(wire)

@@ -1,4 +1,4 @@
-"""The ends of transactions on their way into partitions, here and at other brokers."""
+"""Transaction markers for partitions, on this broker and on others."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from functools import partial
 import pytest
 from msgspec.structs import replace
 
-from ottla.broker.coordinators.deliveries import Deliveries
-from ottla.broker.coordinators.end_markers import TransactionEnd
-from ottla.broker.coordinators.markers_elsewhere import MarkersElsewhere, Told
+from ottla.broker.coordinators.marker_deliveries import MarkerDeliveries
+from ottla.broker.coordinators.remote_markers import RemoteMarkers
+from ottla.broker.coordinators.transaction_markers import MarkerCallback, TransactionEnd
 from ottla.broker.peers.peer_connection import Question
 from ottla.coordination.quorum.observer import Address
 from ottla.coordination.transactions.state import TransactionState
@@ -39,16 +39,16 @@ PREPARED = Transaction(
 END = TransactionEnd(77, 3, True, 4, 2)
 
 
-class Ways:
-    """To partitions that answer when the test says so."""
+class FakeWriter:
+    """A substitute for partitions, with responses from the test."""
 
     def __init__(self) -> None:
-        self.sent: dict[TopicPartition, Told] = {}
+        self.sent: dict[TopicPartition, MarkerCallback] = {}
         self.count = self.failures = 0
         self.over: list[str] = []
-        self.deliveries = Deliveries(self.write, self.fail)
+        self.deliveries = MarkerDeliveries(self.write, self.fail)
 
-    def write(self, place: TopicPartition, end: TransactionEnd, told: Told) -> None:
+    def write(self, place: TopicPartition, end: TransactionEnd, told: MarkerCallback) -> None:
         assert end == END
         self.sent[place] = told
         self.count += 1
@@ -60,8 +60,8 @@ class Ways:
         self.deliveries.deliver(coordinator, transaction, 4, partial(self.over.append, coordinator))
 
 
-def test_a_transaction_is_over_when_its_last_marker_is_there() -> None:
-    ways = Ways()
+def test_a_transaction_is_complete_when_its_last_marker_is_written() -> None:
+    ways = FakeWriter()
     ways.deliver()
     ways.sent[SECOND](ErrorCode.NONE)
     assert not ways.over
@@ -69,8 +69,8 @@ def test_a_transaction_is_over_when_its_last_marker_is_there() -> None:
     assert (ways.over, ways.failures) == (["a"], 0)
 
 
-def test_only_what_failed_is_sent_again_also_after_the_state_was_read_again() -> None:
-    ways = Ways()
+def test_only_failed_markers_are_repeated_also_after_the_state_was_reloaded() -> None:
+    ways = FakeWriter()
     ways.deliver()
     ways.sent[FIRST](ErrorCode.NONE)
     ways.deliver()
@@ -82,8 +82,8 @@ def test_only_what_failed_is_sent_again_also_after_the_state_was_read_again() ->
     assert ways.over == ["a"]
 
 
-def test_what_cannot_be_kept_as_over_is_told_as_over_again() -> None:
-    ways = Ways()
+def test_a_completion_that_could_not_be_stored_is_reported_again() -> None:
+    ways = FakeWriter()
     ways.deliver(replace(PREPARED, partitions=frozenset()))
     ways.deliver(replace(PREPARED, partitions=frozenset()))
     ways.deliveries.forget("a", "id")
@@ -91,16 +91,16 @@ def test_what_cannot_be_kept_as_over_is_told_as_over_again() -> None:
 
 
 @pytest.mark.parametrize("code", [ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED])
-def test_a_partition_that_knows_of_something_later_needs_no_marker(code: ErrorCode) -> None:
-    ways = Ways()
+def test_a_partition_with_a_later_state_needs_no_marker(code: ErrorCode) -> None:
+    ways = FakeWriter()
     ways.deliver()
     ways.sent[FIRST](code)
     ways.sent[SECOND](ErrorCode.NONE)
     assert ways.over == ["a"]
 
 
-def test_what_is_told_to_a_coordinator_that_is_none_any_more_does_not_count() -> None:
-    ways = Ways()
+def test_a_response_to_a_former_coordinator_does_not_count() -> None:
+    ways = FakeWriter()
     ways.deliver(replace(PREPARED, partitions=frozenset((FIRST,))))
     old = ways.sent[FIRST]
     ways.deliveries.retire("a")
@@ -112,13 +112,13 @@ def test_what_is_told_to_a_coordinator_that_is_none_any_more_does_not_count() ->
     assert ways.over == ["a"]
 
 
-class Way:
-    """To another broker, who answers when the test says so."""
+class FakeConnection:
+    """A substitute for a connection to another broker, with responses from the test."""
 
     def __init__(self) -> None:
         self.asked: list[Question] = []
 
-    def ask(self, question: Question) -> None:
+    def send_request(self, question: Question) -> None:
         self.asked.append(question)
 
     def close(self) -> None:
@@ -148,13 +148,13 @@ class Way:
 
 
 class Story:
-    """Two brokers, of which one leads the first partition and the other the second; nobody leads the third."""
+    """Two brokers, of which one leads the first partition and the other the second; the third has no leader."""
 
     def __init__(self) -> None:
-        self.ways = {1: Way(), 2: Way()}
+        self.ways = {1: FakeConnection(), 2: FakeConnection()}
         self.leaders: dict[TopicPartition, int] = {FIRST: 1, SECOND: 2, THIRD: -1}
         self.told: list[tuple[TopicPartition, int]] = []
-        self.markers = MarkersElsewhere(
+        self.markers = RemoteMarkers(
             self.leaders.get,
             lambda broker: Address("127.0.0.1", 9092) if broker in self.ways else None,
             lambda broker: self.ways[broker],  # type: ignore[arg-type, return-value]
@@ -164,7 +164,7 @@ class Story:
         self.markers.send(place, end, lambda code: self.told.append((place, code)))
 
 
-def test_a_marker_goes_to_who_leads_and_what_comes_meanwhile_goes_together() -> None:
+def test_markers_are_sent_to_the_leader_and_batched_while_a_request_is_in_flight() -> None:
     story = Story()
     story.leaders[SECOND] = 1
     others = [END._replace(producer_id=78), END._replace(producer_id=79, commit=False), END._replace(epoch=4)]
@@ -183,7 +183,7 @@ def test_a_marker_goes_to_who_leads_and_what_comes_meanwhile_goes_together() -> 
     assert story.told[1:] == [(place, ErrorCode.NOT_ENOUGH_REPLICAS) for _ in others for place in (FIRST, SECOND)]
 
 
-def test_two_ends_of_one_producer_never_go_together() -> None:
+def test_two_markers_of_one_producer_are_never_in_one_request() -> None:
     story = Story()
     story.send(FIRST, END._replace(producer_id=1))
     story.send(FIRST)
@@ -194,7 +194,7 @@ def test_two_ends_of_one_producer_never_go_together() -> None:
     assert [each.producer_epoch for each in story.ways[1].request.markers] == [4]
 
 
-def test_where_nobody_leads_or_nobody_answers_it_is_to_be_sent_again() -> None:
+def test_a_marker_without_a_leader_or_a_response_is_to_be_retried() -> None:
     story = Story()
     story.send(THIRD)
     story.leaders[THIRD] = 9
@@ -209,13 +209,13 @@ def test_where_nobody_leads_or_nobody_answers_it_is_to_be_sent_again() -> None:
     assert story.told == [(THIRD, away), (THIRD, away), (FIRST, lost), (SECOND, away), (SECOND, lost)]
 
 
-def test_a_partition_of_which_the_metadata_know_nothing_is_told_as_such() -> None:
+def test_an_unknown_partition_is_reported() -> None:
     story = Story()
     story.send(TopicPartition("gone", 0))
     assert story.told == [(TopicPartition("gone", 0), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
 
 
-def test_nobody_hears_anything_once_the_broker_ends() -> None:
+def test_nothing_is_reported_after_close() -> None:
     story = Story()
     story.send(FIRST)
     question = story.ways[1].asked[-1]
@@ -224,13 +224,13 @@ def test_nobody_hears_anything_once_the_broker_ends() -> None:
     assert not story.told
 
 
-def test_who_leads_no_more_and_may_be_cut_off_is_not_waited_for() -> None:
+def test_a_response_of_a_former_leader_is_not_waited_for() -> None:
     story = Story()
     story.send(FIRST)
-    story.markers.look()
+    story.markers.handle_new_metadata()
     assert (story.told, len(story.ways[1].asked)) == ([], 1)
     story.leaders[FIRST] = 2
-    story.markers.look()
+    story.markers.handle_new_metadata()
     assert story.told == [(FIRST, ErrorCode.NOT_LEADER_OR_FOLLOWER)]
     assert not story.ways[1].asked  # hung up on
     story.send(FIRST)
@@ -238,18 +238,18 @@ def test_who_leads_no_more_and_may_be_cut_off_is_not_waited_for() -> None:
     assert story.told[1:] == [(FIRST, 0)]
 
 
-def test_what_waits_behind_a_question_that_nobody_needs_is_asked_at_once() -> None:
+def test_a_request_behind_one_that_is_not_needed_is_sent_at_once() -> None:
     story = Story()
     story.leaders[SECOND] = 1
     story.send(FIRST)
     story.send(SECOND)
     story.leaders[FIRST] = 2
-    story.markers.look()
+    story.markers.handle_new_metadata()
     story.ways[1].answer()
     assert story.told == [(FIRST, ErrorCode.NOT_LEADER_OR_FOLLOWER), (SECOND, 0)]
 
 
-def test_of_a_question_about_several_those_are_answered_that_its_broker_leads_still() -> None:
+def test_only_results_of_partitions_that_the_broker_still_leads_count() -> None:
     story = Story()
     story.leaders[SECOND] = 1
     story.send(FIRST)
@@ -257,17 +257,17 @@ def test_of_a_question_about_several_those_are_answered_that_its_broker_leads_st
     story.send(SECOND, END._replace(producer_id=79))
     story.ways[1].answer()
     story.leaders[FIRST] = 2
-    story.markers.look()
+    story.markers.handle_new_metadata()
     story.ways[1].answer()
     assert story.told == [(FIRST, 0), (FIRST, ErrorCode.NOT_LEADER_OR_FOLLOWER), (SECOND, 0)]
 
 
-def test_what_waits_for_who_leads_no_more_is_sent_elsewhere_as_well() -> None:
+def test_markers_waiting_for_a_former_leader_are_released_for_the_new_one() -> None:
     story = Story()
     story.send(FIRST)
     story.send(FIRST, END._replace(epoch=4))
     story.leaders[FIRST] = -1
-    story.markers.look()
+    story.markers.handle_new_metadata()
     assert story.told == [(FIRST, ErrorCode.NOT_LEADER_OR_FOLLOWER)] * 2
     story.leaders[FIRST] = 1
     story.send(FIRST)

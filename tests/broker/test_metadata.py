@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.broker.wire import Wire
@@ -31,7 +31,7 @@ def test_a_topic_is_described_in_every_version(wire: Wire, broker: Broker, versi
     ]
 
 
-def test_all_topics_come_for_null_and_in_version_0_for_an_empty_list(wire: Wire) -> None:
+def test_all_topics_are_returned_for_null_and_in_version_0_for_an_empty_list(wire: Wire) -> None:
     wire.create("a")
     wire.create("b")
     assert [topic.name for topic in wire.ask(MetadataRequest(None), 12).topics] == ["a", "b"]
@@ -53,7 +53,7 @@ def test_a_topic_is_found_by_its_id_and_an_unknown_id_is_an_error(wire: Wire) ->
 
 
 @pytest.mark.parametrize("version", [10, 11])
-def test_ids_are_refused_in_the_versions_in_which_they_meant_nothing_yet(wire: Wire, version: int) -> None:
+def test_ids_are_rejected_in_versions_without_ids(wire: Wire, version: int) -> None:
     wire.create("a")
     topic_id = wire.metadata("a").topics[0].topic_id
     asked = [MetadataRequestTopic(topic_id, "a"), *named("a")]
@@ -70,44 +70,44 @@ def test_a_topic_that_is_named_twice_is_described_once(wire: Wire) -> None:
     assert [(topic.name, topic.error_code) for topic in described] == [("b", 3), ("a", 0)]
 
 
-def test_a_missing_topic_is_made_at_once_where_client_and_broker_allow_it(wire: Wire) -> None:
+def test_a_missing_topic_is_created_if_client_and_broker_allow_it(wire: Wire) -> None:
     (topic,) = wire.ask(MetadataRequest(named("new")), 9).topics
     assert (topic.error_code, len(topic.partitions)) == (0, 1)
     assert wire.produce("new", b"x").error_code == 0
 
 
-def test_a_missing_topic_is_not_made_where_the_client_does_not_want_it(wire: Wire) -> None:
+def test_a_missing_topic_is_not_created_if_the_client_forbids_it(wire: Wire) -> None:
     (topic,) = wire.ask(MetadataRequest(named("new"), allow_auto_topic_creation=False), 9).topics
     assert topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert wire.ask(MetadataRequest(None)).topics == []
 
 
-def test_a_missing_topic_is_not_made_where_the_broker_does_not_want_it() -> None:
+def test_a_missing_topic_is_not_created_if_the_broker_forbids_it() -> None:
     with Broker(auto_create_topics_enable=False) as broker, Wire(broker.bootstrap_servers) as wire:
         (topic,) = wire.ask(MetadataRequest(named("new")), 9).topics
         assert topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 @pytest.mark.parametrize("name", ["", "..", "a b", "x" * 250, "__cluster_metadata"])
-def test_a_name_that_no_topic_can_have_is_refused(wire: Wire, name: str) -> None:
+def test_an_invalid_topic_name_is_rejected(wire: Wire, name: str) -> None:
     (topic,) = wire.ask(MetadataRequest(named(name)), 9).topics
     assert topic.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
-def test_the_address_a_client_came_by_is_the_one_it_gets_back() -> None:
+def test_a_client_gets_the_address_it_connected_to() -> None:
     with Broker(listen="0.0.0.0:0") as broker:
         port = broker.bootstrap_servers.rpartition(":")[2]
         with Wire(f"127.0.0.2:{port}") as wire:
             assert wire.metadata().brokers[0].host == "127.0.0.2"
 
 
-def test_a_configured_address_is_told_to_everybody() -> None:
+def test_an_advertised_address_is_returned_to_every_client() -> None:
     with Broker(advertised_listeners="kafka.example:1234") as broker, Wire(broker.bootstrap_servers) as wire:
         (node,) = wire.metadata().brokers
         assert (node.host, node.port) == ("kafka.example", 1234)
 
 
-def test_allowed_operations_are_told_to_who_asks(wire: Wire) -> None:
+def test_authorized_operations_are_returned_if_requested(wire: Wire) -> None:
     wire.create("a")
     request = MetadataRequest(
         named("a"), include_cluster_authorized_operations=True, include_topic_authorized_operations=True

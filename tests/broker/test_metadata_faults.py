@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from ottla.protocol.messages.incremental_alter_configs import (
@@ -18,6 +18,7 @@ from ottla.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from tests.broker.wire import Wire, batch, produce
+from tests.patience import eventually
 
 GROW = CreatePartitionsRequest([CreatePartitionsTopic("t", 2)])
 SHRINK = IncrementalAlterConfigsRequest(
@@ -30,21 +31,21 @@ def fails(*args: Any) -> Any:
 
 
 def errors(wire: Wire) -> tuple[int, int]:
-    """What comes of adding a partition and of a smaller limit."""
+    """Return the results of added partitions and of a lower limit."""
     (grown,) = wire.ask(GROW).results
     (shrunk,) = wire.ask(SHRINK).responses
     return grown.error_code, shrunk.error_code
 
 
 def limits(wire: Wire) -> tuple[int, int]:
-    """What a record gets in the new partition, and a large one in the old."""
+    """Return the error codes of a record in the new partition, and of a large one in the old."""
     return (
         wire.produce("t", b"a", partition=1).error_code,
         wire.ask(produce("t", batch([bytes(500)])), 11).responses[0].partition_responses[0].error_code,
     )
 
 
-def test_what_could_not_be_written_has_not_happened(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_that_could_not_be_written_is_not_applied(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
     wire.create("t")
     wire.produce("t", b"a")
     with monkeypatch.context() as patch:
@@ -55,7 +56,7 @@ def test_what_could_not_be_written_has_not_happened(wire: Wire, monkeypatch: pyt
     assert limits(wire) == (0, ErrorCode.MESSAGE_TOO_LARGE)
 
 
-def test_what_was_written_but_not_forced_to_the_disk_has_happened(
+def test_a_change_that_was_written_and_flushed_later_is_applied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
@@ -65,6 +66,6 @@ def test_what_was_written_but_not_forced_to_the_disk_has_happened(
             patch.setattr(os, "fsync", fails)
             patch.setattr(os, "fdatasync", fails)
             assert errors(wire) == (ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.KAFKA_STORAGE_ERROR)
-        assert limits(wire) == (0, ErrorCode.MESSAGE_TOO_LARGE)
+        eventually(lambda: limits(wire) == (0, ErrorCode.MESSAGE_TOO_LARGE))
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         assert limits(wire) == (0, ErrorCode.MESSAGE_TOO_LARGE)

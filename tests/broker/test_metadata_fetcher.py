@@ -1,4 +1,4 @@
-"""A broker's fetching of the metadata log: which controller is asked next, and what becomes of the responses."""
+"""The metadata fetcher of a broker: the choice of the controller, and the use of the responses."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from uuid import UUID
 
 import pytest
 
-from ottla.broker.controllers.metadata_fetcher import AGAIN_SECONDS, MetadataFetcher
-from ottla.broker.machines.observed_metadata import Prepared
+from ottla.broker.event_loop.timers import Timers
+from ottla.broker.metadata.metadata_fetcher import AGAIN_SECONDS, MetadataFetcher
+from ottla.broker.metadata.observed_metadata import Prepared
 from ottla.broker.peers.peer_connection import PeerConnection
 from ottla.broker.peers.peer_errors import PeerLost, PeerRefused
-from ottla.broker.timers import Timers
 from ottla.clock import ManualClock
-from ottla.coordination.quorum.observer import RETRY_MS, Append, KeepPiece, LogEnd, Observer, Outcome
+from ottla.coordination.quorum.observer import RETRY_MS, Append, Observer, Outcome, ReplicaEnd, WriteChunk
 from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.protocol.messages import fetch
 from ottla.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
@@ -43,8 +43,8 @@ class Story:
         self.fetcher = MetadataFetcher(observer, self, way, lambda *work: self.work.append(work), *around)
         self.fetcher.start()
 
-    def fetched_end(self) -> LogEnd:
-        return LogEnd(sum(isinstance(each, Append) for each in self.kept), 5)
+    def fetched_end(self) -> ReplicaEnd:
+        return ReplicaEnd(sum(isinstance(each, Append) for each in self.kept), 5)
 
     def prepare(self, outcome: Outcome) -> Prepared:
         return outcome
@@ -76,7 +76,7 @@ def story() -> Story:
     return Story()
 
 
-def test_each_controller_is_asked_for_its_versions_and_then_for_the_log(story: Story) -> None:
+def test_each_controller_gets_a_version_request_and_then_fetches(story: Story) -> None:
     assert story.asked == [(FIRST, ApiVersionsRequest)]
     story.answer(VERSIONS)
     story.answer(answer(high_watermark=1, current_leader=LEADS))
@@ -89,14 +89,14 @@ def test_each_controller_is_asked_for_its_versions_and_then_for_the_log(story: S
     assert request.topics[0].partitions[0].fetch_offset == 1
 
 
-def test_without_an_answer_the_next_controller_is_asked_after_a_pause(story: Story) -> None:
+def test_without_a_response_the_next_controller_is_used_after_a_pause(story: Story) -> None:
     story.answer(PeerLost("gone"))
     assert not story.asked
     story.wait(RETRY_MS / 1000)
     assert story.asked == [(SECOND, ApiVersionsRequest)]
 
 
-def test_a_broker_that_all_controllers_refuse_at_first_stops(story: Story) -> None:
+def test_a_broker_that_every_controller_rejects_at_first_stops(story: Story) -> None:
     for _ in range(2):
         story.answer(PeerRefused("wrong password"))
         story.wait(RETRY_MS / 1000)
@@ -105,7 +105,7 @@ def test_a_broker_that_all_controllers_refuse_at_first_stops(story: Story) -> No
     assert not story.asked
 
 
-def test_a_broker_that_was_let_in_once_goes_on_asking_those_that_refuse_it(story: Story) -> None:
+def test_a_broker_that_was_accepted_once_retries_after_rejections(story: Story) -> None:
     story.answer(VERSIONS)
     story.answer(answer(high_watermark=0))
     for _ in range(4):
@@ -126,7 +126,7 @@ def test_the_controllers_of_another_cluster_are_named_with_their_cluster(story: 
     assert "the cluster of the controller at b:2 is theirs" in str(failure)
 
 
-def test_pieces_of_a_snapshot_are_written_by_a_disk_thread(story: Story) -> None:
+def test_chunks_of_a_snapshot_are_written_by_a_disk_thread(story: Story) -> None:
     story.answer(VERSIONS)
     story.answer(answer(snapshot_id=fetch.SnapshotId(40, 3)))
     assert [kind for _, kind in story.asked] == [FetchSnapshotRequest]
@@ -136,11 +136,11 @@ def test_pieces_of_a_snapshot_are_written_by_a_disk_thread(story: Story) -> None
     work()
     done(None)
     story.wait()
-    assert isinstance(story.kept[0], KeepPiece)
+    assert isinstance(story.kept[0], WriteChunk)
     assert [kind for _, kind in story.asked] == [FetchRequest]
 
 
-def test_a_piece_that_the_disk_does_not_take_stops_the_broker(story: Story) -> None:
+def test_a_chunk_that_cannot_be_written_stops_the_broker(story: Story) -> None:
     story.answer(VERSIONS)
     story.answer(answer(snapshot_id=fetch.SnapshotId(40, 3)))
     story.answer(piece(0, b"0123456789"))
@@ -150,7 +150,7 @@ def test_a_piece_that_the_disk_does_not_take_stops_the_broker(story: Story) -> N
     assert "the broker stops, since it cannot keep the cluster's metadata" in str(failure)
 
 
-def test_metadata_that_cannot_be_acted_on_is_logged_and_fetching_goes_on(
+def test_metadata_that_cannot_be_applied_are_logged_and_fetching_continues(
     story: Story, caplog: pytest.LogCaptureFixture
 ) -> None:
     story.answer(VERSIONS)
@@ -163,7 +163,7 @@ def test_metadata_that_cannot_be_acted_on_is_logged_and_fetching_goes_on(
     assert story.asked == [(FIRST, FetchRequest)]
 
 
-def test_nothing_is_fetched_after_the_end(story: Story) -> None:
+def test_nothing_is_fetched_after_close(story: Story) -> None:
     story.answer(VERSIONS)
     (question,) = story.connection.questions
     story.fetcher.close()

@@ -12,12 +12,12 @@ from uuid import UUID
 
 import pytest
 
-from ottla.broker.machines.observed_metadata import ObservedMetadata
-from ottla.broker.machines.observed_snapshots import SnapshotRules
+from ottla.broker.metadata.observed_metadata import ObservedMetadata
+from ottla.broker.metadata.observed_snapshots import SnapshotRules
 from ottla.clock import ManualClock
-from ottla.coordination.cluster.events import ClusterBegun
+from ottla.coordination.cluster.events import TokenDeletionRequested
 from ottla.coordination.cluster.records import TopicRecord, encode_record
-from ottla.coordination.quorum.observer import Append, Cut, KeepPiece, LogEnd
+from ottla.coordination.quorum.observer import Append, ReplicaEnd, TruncateToEnd, WriteChunk
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.model import INT32_MAX
 from ottla.protocol.schema import Message
@@ -39,13 +39,13 @@ def observed(folder: Path) -> ObservedMetadata:
 
 
 def append(metadata: ObservedMetadata, batches: list[bytes], high_watermark: int) -> int:
-    """How many records became state."""
+    """Return the number of applied records."""
     applied = metadata.keep(Append(memoryview(b"".join(batches)), EPOCH, high_watermark))
     assert applied is not None
     return len(applied)
 
 
-def test_what_is_committed_becomes_state_and_nothing_above_it(tmp_path: Path) -> None:
+def test_only_committed_records_are_applied(tmp_path: Path) -> None:
     metadata = observed(tmp_path)
     half = parse_header(BATCHES[len(BATCHES) // 2]).base_offset
     assert append(metadata, BATCHES, half) > 0
@@ -56,35 +56,35 @@ def test_what_is_committed_becomes_state_and_nothing_above_it(tmp_path: Path) ->
     assert "on-ours" in metadata.machine.topics
 
 
-def test_the_copy_is_byte_for_byte_what_came(tmp_path: Path) -> None:
+def test_the_copy_has_the_fetched_bytes(tmp_path: Path) -> None:
     append(observed(tmp_path), BATCHES, 0)
     assert (tmp_path / f"{0:020d}.log").read_bytes() == recorded.LOG
 
 
-def test_after_a_start_nothing_counts_before_a_leader_says_so(tmp_path: Path) -> None:
+def test_after_a_start_nothing_is_applied_before_a_leader_confirms_it(tmp_path: Path) -> None:
     first = observed(tmp_path)
     append(first, BATCHES, WHOLE)
     first.log.close()
     metadata = observed(tmp_path)
-    assert (metadata.applied, metadata.end, dict(metadata.machine.topics)) == (0, LogEnd(WHOLE, EPOCH), {})
+    assert (metadata.applied, metadata.end, dict(metadata.machine.topics)) == (0, ReplicaEnd(WHOLE, EPOCH), {})
     append(metadata, [], WHOLE)
     assert "on-ours" in metadata.machine.topics
 
 
-def test_a_log_that_parts_from_the_leaders_is_cut_and_what_counts_stays(tmp_path: Path) -> None:
+def test_a_diverging_log_is_truncated_and_the_committed_state_stays(tmp_path: Path) -> None:
     metadata = observed(tmp_path)
     half = parse_header(BATCHES[len(BATCHES) // 2]).base_offset
     append(metadata, BATCHES, half)
     features = dict(metadata.machine.features)
-    metadata.keep(Cut(EPOCH, half))
+    metadata.keep(TruncateToEnd(EPOCH, half))
     assert (metadata.end.offset, metadata.applied, metadata.machine.features) == (half, half, features)
     with pytest.raises(CorruptRecordError, match="one of them lost what it had"):
-        metadata.keep(Cut(EPOCH, half - 50))
+        metadata.keep(TruncateToEnd(EPOCH, half - 50))
     append(metadata, BATCHES[len(BATCHES) // 2 :], WHOLE)
     assert "on-ours" in metadata.machine.topics
 
 
-def test_what_does_not_go_on_with_the_copy_is_refused(tmp_path: Path) -> None:
+def test_batches_that_do_not_continue_the_log_are_rejected(tmp_path: Path) -> None:
     metadata = observed(tmp_path)
     damaged = bytearray(BATCHES[0])
     damaged[-1] ^= 1
@@ -93,7 +93,7 @@ def test_what_does_not_go_on_with_the_copy_is_refused(tmp_path: Path) -> None:
     assert metadata.end.offset == 0
 
 
-def test_a_snapshot_stands_for_what_it_holds(tmp_path: Path) -> None:
+def test_a_snapshot_replaces_the_log_before_it(tmp_path: Path) -> None:
     (elsewhere := tmp_path / "elsewhere").mkdir()
     snapshot = SnapshotId(500, EPOCH)
     topic, voter = TopicRecord("in-it", UUID(int=9)), Voter(1, UUID(int=1))
@@ -102,25 +102,25 @@ def test_a_snapshot_stands_for_what_it_holds(tmp_path: Path) -> None:
     metadata = observed(tmp_path / "copy")
     append(metadata, BATCHES[:3], 0)
 
-    metadata.keep(KeepPiece(500, EPOCH, 0, memoryview(data[:100]), last=False))
+    metadata.keep(WriteChunk(500, EPOCH, 0, memoryview(data[:100]), last=False))
     assert metadata.end.offset < 500
-    assert metadata.keep(KeepPiece(500, EPOCH, 100, memoryview(data[100:]), last=True)) is None
+    assert metadata.keep(WriteChunk(500, EPOCH, 100, memoryview(data[100:]), last=True)) is None
 
-    assert (metadata.end, metadata.applied) == (LogEnd(500, EPOCH, committed=500), 500)
+    assert (metadata.end, metadata.applied) == (ReplicaEnd(500, EPOCH, committed=500), 500)
     assert list(metadata.machine.topics) == ["in-it"]
     metadata.log.close()
     assert list(observed(tmp_path / "copy").machine.topics) == ["in-it"]
 
 
-def test_a_snapshot_that_is_not_whole_is_not_believed(tmp_path: Path) -> None:
+def test_an_incomplete_snapshot_is_not_used(tmp_path: Path) -> None:
     metadata = observed(tmp_path)
-    metadata.keep(KeepPiece(500, EPOCH, 0, memoryview(b"x" * 100), last=True))
+    metadata.keep(WriteChunk(500, EPOCH, 0, memoryview(b"x" * 100), last=True))
     assert (metadata.end.offset, metadata.applied) == (0, 0)
 
 
-def test_nothing_is_decided_here(tmp_path: Path) -> None:
+def test_an_observer_decides_nothing(tmp_path: Path) -> None:
     with pytest.raises(KafkaError, match="only the controllers") as refusal:
-        observed(tmp_path).ask(ClusterBegun)
+        observed(tmp_path).submit(lambda ticket: TokenDeletionRequested(ticket, ()))
     assert refusal.value.code == ErrorCode.NOT_CONTROLLER
 
 
@@ -134,13 +134,13 @@ def with_snapshots(folder: Path, clock: ManualClock | None = None, **changed: in
 
 
 def fed(metadata: ObservedMetadata) -> ObservedMetadata:
-    """One that was told the whole log, a batch at a time."""
+    """Return an observer that received the whole log, batch by batch."""
     for batch in BATCHES:
         append(metadata, [batch], parse_header(batch).next_offset)
     return metadata
 
 
-def test_a_start_reads_the_newest_snapshot_and_then_the_end_of_the_log(tmp_path: Path) -> None:
+def test_a_start_loads_the_newest_snapshot_and_then_the_end_of_the_log(tmp_path: Path) -> None:
     before = fed(with_snapshots(tmp_path))
     newest = find_snapshots(tmp_path)[0]
     assert 0 < newest.offset < WHOLE
@@ -151,7 +151,7 @@ def test_a_start_reads_the_newest_snapshot_and_then_the_end_of_the_log(tmp_path:
     assert list(metadata.machine.records()) == list(before.machine.records())
 
 
-def test_a_snapshot_says_who_the_voters_are_and_when_its_last_record_was_written(tmp_path: Path) -> None:
+def test_a_snapshot_has_the_voters_and_the_time_of_its_last_record(tmp_path: Path) -> None:
     fed(with_snapshots(tmp_path))
     newest = find_snapshots(tmp_path)[0]
     state = read_state(tmp_path, newest)
@@ -161,26 +161,28 @@ def test_a_snapshot_says_who_the_voters_are_and_when_its_last_record_was_written
     assert read_time(tmp_path, newest) == state.time_ms
 
 
-def test_what_is_too_much_goes_but_for_the_newest_snapshot(tmp_path: Path) -> None:
+def test_snapshots_and_segments_above_the_retention_size_are_deleted_except_for_the_newest_snapshot(
+    tmp_path: Path,
+) -> None:
     metadata = fed(with_snapshots(tmp_path, retention_bytes=0))
     (kept,) = find_snapshots(tmp_path)
     assert metadata.log.start_offset == kept.offset
     assert all(base >= kept.offset for base in metadata.log.bases)
 
 
-def test_what_is_neither_too_much_nor_too_old_stays(tmp_path: Path) -> None:
+def test_snapshots_and_segments_within_the_retention_limits_are_kept(tmp_path: Path) -> None:
     metadata = fed(with_snapshots(tmp_path))
     assert len(find_snapshots(tmp_path)) > 1
     assert metadata.log.start_offset == 0
 
 
-def test_what_is_too_old_goes(tmp_path: Path) -> None:
+def test_snapshots_older_than_the_retention_time_are_deleted(tmp_path: Path) -> None:
     clock = ManualClock(wall_ms=parse_header(BATCHES[-1]).max_timestamp + 10_000)
     fed(with_snapshots(tmp_path, clock, retention_ms=1))
     assert len(find_snapshots(tmp_path)) == 1
 
 
-def test_after_so_long_there_is_a_snapshot_however_little_came(tmp_path: Path) -> None:
+def test_a_snapshot_is_written_after_its_maximum_interval(tmp_path: Path) -> None:
     clock = ManualClock()
     metadata = with_snapshots(tmp_path, clock, max_bytes=1 << 30, max_interval_ms=60_000)
     append(metadata, BATCHES[:-1], parse_header(BATCHES[-2]).next_offset)
@@ -190,10 +192,11 @@ def test_after_so_long_there_is_a_snapshot_however_little_came(tmp_path: Path) -
     assert find_snapshots(tmp_path) == [SnapshotId(WHOLE, parse_header(BATCHES[-1]).leader_epoch)]
 
 
-def test_a_snapshot_is_of_the_moment_when_it_was_due(tmp_path: Path) -> None:
-    metadata = with_snapshots(tmp_path, max_bytes=1 << 30, max_interval_ms=60_000)
+def test_a_snapshot_has_the_state_of_the_time_at_which_it_was_due(tmp_path: Path) -> None:
     under_way: list[Callable[[], None]] = []
-    metadata.snapshots.beside = lambda work, done: under_way.append(work)
+    log = Log.open(tmp_path, CONFIG, now_ms=0, clean=True)
+    submit = lambda work, done: under_way.append(work)  # noqa: E731
+    metadata = ObservedMetadata(log, ManualClock(), rules(max_bytes=1 << 30, max_interval_ms=60_000), submit)
     metadata.snapshots._since = -60.0
     half = len(BATCHES) // 2
     append(metadata, BATCHES[:half], parse_header(BATCHES[half]).base_offset)
@@ -204,7 +207,7 @@ def test_a_snapshot_is_of_the_moment_when_it_was_due(tmp_path: Path) -> None:
     assert list(map(encode_record, metadata.machine.records())) != then
 
 
-def test_much_that_is_committed_at_once_becomes_state_in_turns(tmp_path: Path) -> None:
+def test_many_committed_records_are_applied_in_several_turns(tmp_path: Path) -> None:
     clock = ManualClock()
     metadata = with_snapshots(tmp_path, clock)
     monkey = metadata._replayed
@@ -217,7 +220,7 @@ def test_much_that_is_committed_at_once_becomes_state_in_turns(tmp_path: Path) -
     append(metadata, BATCHES, WHOLE)
     turns = 0
     while metadata.unfinished:
-        metadata.go_on()
+        metadata.apply_more()
         turns += 1
     assert metadata.applied == WHOLE
     assert turns >= len(BATCHES) // 2 - 1
@@ -227,7 +230,7 @@ def with_few(folder: Path) -> ObservedMetadata:
     return with_snapshots(folder, max_bytes=20_000, retention_bytes=0)
 
 
-def test_killed_at_every_call_of_a_snapshot_it_opens_to_the_same_state(tmp_path: Path) -> None:
+def test_a_kill_at_any_call_of_a_snapshot_restores_the_same_state(tmp_path: Path) -> None:
     whole = list(map(encode_record, fed(with_few(tmp_path / "whole")).machine.records()))
     for number in range(1, 10_000):
         folder = tmp_path / str(number)
@@ -247,7 +250,7 @@ class Killed(BaseException):
 
 
 def killed(folder: Path, after: int) -> bool:
-    """Whether there was such a call while the whole log came in; nothing of it was done, and nothing comes after."""
+    """True if this system call happened during the log; it and all later ones had no effect."""
     left = [after]
 
     def before(real: Callable[..., Any]) -> Callable[..., Any]:

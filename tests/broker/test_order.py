@@ -1,4 +1,4 @@
-"""Requests and answers of a connection go in pairs and in order, whatever the client and the clock do."""
+"""Requests and responses of a connection are paired and in order, for any client and clock."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.network.channel import Channel
 from ottla.protocol.conversation import encode_request
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
@@ -33,7 +33,7 @@ def test_pipelined_requests_are_answered_in_order(wire: Wire) -> None:
 
 
 @pytest.mark.behaviour("B1")
-def test_a_waiting_fetch_holds_back_what_its_connection_asks_after_it_and_no_other(wire: Wire, broker: Broker) -> None:
+def test_a_waiting_fetch_delays_later_requests_of_its_own_connection_only(wire: Wire, broker: Broker) -> None:
     wire.create("t")
     waiting = wire.send(fetch("t", max_wait_ms=60_000), 12)
     behind = [wire.send(MetadataRequest(None), 12) for _ in range(50)]
@@ -47,7 +47,7 @@ def test_a_waiting_fetch_holds_back_what_its_connection_asks_after_it_and_no_oth
 
 
 @pytest.mark.parametrize("version", [11, 12], ids=["the handler's way", "the short way"])
-def test_a_fetch_that_waited_is_answered_before_the_produce_that_it_waited_for(
+def test_a_waiting_fetch_is_answered_before_the_produce_that_completed_it(
     wire: Wire, broker: Broker, monkeypatch: pytest.MonkeyPatch, version: int
 ) -> None:
     wire.create("t")
@@ -74,7 +74,7 @@ def test_a_fetch_that_waited_is_answered_before_the_produce_that_it_waited_for(
     assert list(dict.fromkeys(answered)) == ports
 
 
-def test_a_client_that_takes_no_answers_is_not_answered_further_and_disturbs_nobody(wire: Wire, broker: Broker) -> None:
+def test_a_client_that_reads_no_responses_gets_no_more_and_delays_no_other(wire: Wire, broker: Broker) -> None:
     wire.create("t", max_message_bytes=20_000_000)
     wire.produce("t", bytes(10_000_000))
     request = fetch("t", partition_max_bytes=2**30)
@@ -88,7 +88,7 @@ def test_a_client_that_takes_no_answers_is_not_answered_further_and_disturbs_nob
         assert len(response.responses[0].partitions[0].records or b"") > 10_000_000
 
 
-def test_a_request_may_come_a_byte_at_a_time(wire: Wire) -> None:
+def test_a_request_may_arrive_byte_by_byte(wire: Wire) -> None:
     from ottla.protocol.conversation import encode_request
 
     frame = b"".join(bytes(p) for p in encode_request(ApiVersionsRequest("a", "1"), 3, 9, "slow"))  # type: ignore[arg-type]
@@ -97,7 +97,7 @@ def test_a_request_may_come_a_byte_at_a_time(wire: Wire) -> None:
     assert wire.receive(ApiVersionsRequest(), 3)[0] == 9
 
 
-def test_answers_that_leave_together_come_before_the_connection_is_closed_for_what_follows(broker: Broker) -> None:
+def test_queued_responses_are_sent_before_the_connection_is_closed_for_a_later_error(broker: Broker) -> None:
     with Wire(broker.bootstrap_servers) as wire:
         frames = []
         for number in range(40):

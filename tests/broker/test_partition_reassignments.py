@@ -6,7 +6,7 @@ import kafka
 import kafka.admin
 import pytest
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -27,7 +27,7 @@ def move(wire: Wire, replicas: list[int] | None, index: int = 0, version: int = 
 
 
 @pytest.mark.parametrize("version", range(2))
-def test_a_partition_may_stay_where_it_is(wire: Wire, version: int) -> None:
+def test_a_partition_may_be_reassigned_to_its_present_broker(wire: Wire, version: int) -> None:
     wire.create("t")
     assert move(wire, [1], version=version) == ReassignablePartitionResponse(0, 0, None)
 
@@ -35,20 +35,20 @@ def test_a_partition_may_stay_where_it_is(wire: Wire, version: int) -> None:
 @pytest.mark.parametrize(
     ("replicas", "message"),
     [
-        ([2], "there is no broker 2 here"),
-        ([], "the list of replicas is empty"),
-        ([1, 1], "is named 2 times"),
-        ([-1], "-1 is no broker id"),
+        ([2], "broker 2, and there is none of that number"),
+        ([], "a partition is assigned to no broker"),
+        ([1, 1], "names a broker twice"),
+        ([-1], "broker -1, and there is none of that number"),
     ],
 )
-def test_a_partition_cannot_move_elsewhere(wire: Wire, replicas: list[int], message: str) -> None:
+def test_a_partition_cannot_be_reassigned_to_another_broker(wire: Wire, replicas: list[int], message: str) -> None:
     wire.create("t")
     result = move(wire, replicas)
     assert result.error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
     assert message in str(result.error_message)
 
 
-def test_nothing_moves_that_could_be_stopped(wire: Wire) -> None:
+def test_without_a_reassignment_there_is_nothing_to_cancel(wire: Wire) -> None:
     wire.create("t")
     assert move(wire, None).error_code == ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
     assert move(wire, [1], index=1).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -56,7 +56,7 @@ def test_nothing_moves_that_could_be_stopped(wire: Wire) -> None:
     assert (response.error_code, response.topics) == (0, [])
 
 
-def test_kafka_pythons_admin_client_is_told_the_same(broker: Broker, wire: Wire) -> None:
+def test_kafka_pythons_admin_client_gets_the_same_errors(broker: Broker, wire: Wire) -> None:
     wire.create("t")
     partition = kafka.TopicPartition("t", 0)
     admin = kafka.admin.KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.errors import ErrorCode
 from ottla.model import EARLIEST, LATEST, MAX_TIMESTAMP
 from ottla.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
@@ -22,7 +22,7 @@ from tests.broker.wire import Wire, fetch, produce, values
 from tests.storage.producing import produced
 
 UNCHECKED: dict[str, Any] = {"transaction_partition_verification_enable": False}
-"""Nobody asks the coordinator, who knows nothing of these producers."""
+"""A substitute for the coordinator, which does not know these producers."""
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def end(wire: Wire, producer_id: int, *, commit: bool, version: int = 1, partiti
 
 
 def committed(wire: Wire, offset: int = 0, **more: Any) -> Any:
-    """What a reader of committed records is answered."""
+    """Return the response to a read-committed reader."""
     request = fetch("t", offset, **more)
     request.isolation_level = 1
     return wire.ask(request, 12).responses[0].partitions[0]
@@ -63,7 +63,7 @@ def listed(wire: Wire, timestamp: int, isolation_level: int) -> int:
 
 
 def offsets_of(found: Any, from_offset: int = 0) -> tuple[list[int], int]:
-    """The records in an answer, and where to go on."""
+    """Return the records of a response, and the next offset."""
     aborted = [(each.producer_id, each.first_offset) for each in found.aborted_transactions or ()]
     columns = decode(bytes(found.records or b""), from_offset=from_offset, aborted=aborted)
     return list(columns.offsets), columns.next_offset
@@ -79,7 +79,7 @@ def seen(wire: Wire) -> list[int]:
     return offsets
 
 
-def test_a_reader_of_committed_records_sees_them_once_the_transaction_has_ended(wire: Wire) -> None:
+def test_a_read_committed_reader_gets_records_once_the_transaction_has_ended(wire: Wire) -> None:
     wire.create("t")
     wire.produce("t", b"before")
     send(wire, 7, 0, 2)
@@ -91,7 +91,7 @@ def test_a_reader_of_committed_records_sees_them_once_the_transaction_has_ended(
     assert (ended.last_stable_offset, seen(wire)) == (5, [0, 1, 2, 3])
 
 
-def test_what_was_aborted_is_named_and_left_out(wire: Wire) -> None:
+def test_aborted_records_are_listed_and_left_out(wire: Wire) -> None:
     wire.create("t")
     send(wire, 7, 0, 2)
     send(wire, 8, 0)
@@ -103,7 +103,7 @@ def test_what_was_aborted_is_named_and_left_out(wire: Wire) -> None:
     assert wire.fetch("t").aborted_transactions is None
 
 
-def test_a_reader_that_waits_is_answered_when_the_transaction_ends(wire: Wire, broker: Broker) -> None:
+def test_a_waiting_read_committed_fetch_is_answered_when_the_transaction_ends(wire: Wire, broker: Broker) -> None:
     wire.create("t")
     send(wire, 7, 0, 5)
     with Wire(broker.bootstrap_servers) as reader:
@@ -116,7 +116,7 @@ def test_a_reader_that_waits_is_answered_when_the_transaction_ends(wire: Wire, b
     assert offsets_of(found)[0] == list(range(10))
 
 
-def test_the_end_of_a_partition_depends_on_who_asks(wire: Wire) -> None:
+def test_the_end_offset_depends_on_the_isolation_level(wire: Wire) -> None:
     wire.create("t")
     wire.produce("t", b"a")
     send(wire, 7, 0)
@@ -126,14 +126,14 @@ def test_the_end_of_a_partition_depends_on_who_asks(wire: Wire) -> None:
     assert [listed(wire, EARLIEST, level) for level in (0, 1)] == [0, 0]
 
 
-def test_a_batch_of_a_transaction_needs_the_name_of_the_transaction(wire: Wire) -> None:
+def test_a_transactional_batch_requires_a_transactional_id(wire: Wire) -> None:
     wire.create("t")
     (topic,) = wire.ask(produce("t", produced(7, 0, transactional=True)), 9).responses
     assert topic.partition_responses[0].error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     assert "names no transactional.id" in topic.partition_responses[0].error_message
 
 
-def test_markers_are_refused_where_they_cannot_be_true(wire: Wire) -> None:
+def test_invalid_markers_are_rejected(wire: Wire) -> None:
     wire.create("t")
     assert end(wire, 7, commit=True, partition=3) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert end(wire, -1, commit=True) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
@@ -143,14 +143,14 @@ def test_markers_are_refused_where_they_cannot_be_true(wire: Wire) -> None:
     assert end(wire, 8, commit=True, coordinator_epoch=4) == ErrorCode.TRANSACTION_COORDINATOR_FENCED
 
 
-def test_a_marker_of_transaction_version_2_has_an_epoch_above_that_of_its_data(wire: Wire) -> None:
+def test_a_marker_of_transaction_version_2_has_an_epoch_above_that_of_its_records(wire: Wire) -> None:
     wire.create("t")
     send(wire, 7, 0)
     assert end(wire, 7, commit=True, version=2, transaction_version=2) == ErrorCode.INVALID_PRODUCER_EPOCH
     assert end(wire, 7, commit=True, version=2) == 0
 
 
-def test_producers_are_described(wire: Wire) -> None:
+def test_active_producers_are_described(wire: Wire) -> None:
     wire.create("t")
     send(wire, 7, 0, 3)
     wire.ask(produce("t", produced(8, 5, timestamp=1234)), 9)
@@ -166,7 +166,7 @@ def test_producers_are_described(wire: Wire) -> None:
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_all_of_it_is_the_same_after_a_restart(tmp_path: Path, clean: bool) -> None:
+def test_transactional_state_is_the_same_after_a_restart(tmp_path: Path, clean: bool) -> None:
     broker = Broker(tmp_path, process=not clean, **UNCHECKED)
     with broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t")

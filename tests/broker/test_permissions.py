@@ -1,4 +1,4 @@
-"""Every API by users who are allowed each thing alone, or all but one: what the table says is what happens."""
+"""Every API by users with one permission, or all but one: the table of permissions is complete and exact."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.permissions import CODES, PERMISSIONS, Scope
+from ottla.broker.apis.permissions import CODES, PERMISSIONS, Scope
 from ottla.errors import ErrorCode
 from ottla.protocol.acl import Operation, ResourceType
 from ottla.protocol.apis import SERVED
 from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from ottla.protocol.schema import replace
-from tests.broker.every_api import KNOWN, Asked, codes_in, every_api, names_in, operations_in
-from tests.broker.house import House
+from tests.broker.every_api import KNOWN, SampleRequest, codes_in, every_api, names_in, operations_in
+from tests.broker.in_process_broker import House
 from tests.broker.permitted_users import GRANTS, Grant, called
 
 REFUSALS = set(CODES.values())
@@ -40,7 +40,7 @@ def house() -> Iterator[House]:
 
 
 def seen(answer: Any) -> tuple[list[int], list[str], list[int]]:
-    """What a client can learn of an answer: what was refused, which names are there, what it may do."""
+    """Return what a response reveals: error codes, names, authorized operations."""
     return list(codes_in(answer)), list(names_in(answer)), list(operations_in(answer))
 
 
@@ -56,23 +56,23 @@ def needs_of(name: str) -> set[Grant]:
     return {(operation, need.kind) for need in PERMISSIONS[name.split()[0]] for operation in need.operations}
 
 
-def test_every_api_has_a_row_and_a_request_that_tries_it() -> None:
+def test_every_api_has_a_permission_row_and_a_test_request() -> None:
     spoken = {api.name for api in SERVED.values()}
     missing = spoken - PERMISSIONS.keys()
-    assert not missing, f"add what {missing} need to broker/permissions.py"
+    assert not missing, f"add what {missing} need to broker/apis/permissions.py"
     logins = {name for name in spoken if name.endswith("DelegationToken") or name.startswith("Sasl")}
     untried = spoken - {name.split()[0] for name in NAMES} - logins
     assert not untried, f"add requests of {untried} to tests/broker/every_api.py"
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_who_is_allowed_everything_is_refused_nothing(house: House, name: str) -> None:
+def test_a_principal_with_all_permissions_is_never_denied(house: House, name: str) -> None:
     asked = house.cases[name]
     assert seen(house.ask(asked, "everything"))[:2] == seen(house.ask(asked, "admin"))[:2]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_who_is_allowed_nothing_does_nothing_and_learns_no_name(house: House, name: str) -> None:
+def test_a_principal_without_permissions_changes_nothing_and_learns_no_name(house: House, name: str) -> None:
     answer = house.ask(house.cases[name], "nobody")
     codes, names, operations = seen(answer)
     row = PERMISSIONS[name.split()[0]]
@@ -86,13 +86,13 @@ def test_who_is_allowed_nothing_does_nothing_and_learns_no_name(house: House, na
 
 
 UNNAMED = ("Metadata of all", "Metadata of the cluster", "DescribeTopicPartitions of all", "DeleteTopics by id")
-"""Where nothing that is there is named there is nothing to refuse."""
+"""Requests that name no existing resource, so nothing can be denied."""
 UNASKED = [name for name in NAMES if name.endswith((" of all", " by id"))]
-"""Where the name of a topic would not be the client's own word."""
+"""Requests in whose response a topic name would not be from the client."""
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_the_row_names_is_enough_and_each_part_of_it_is_needed(house: House, name: str) -> None:
+def test_the_permissions_of_a_row_are_sufficient_and_each_is_necessary(house: House, name: str) -> None:
     asked, needs = house.cases[name], needs_of(name)
     full = seen(house.ask(asked, "everything"))
     for grant in GRANTS:
@@ -106,21 +106,22 @@ def test_what_the_row_names_is_enough_and_each_part_of_it_is_needed(house: House
 
 
 def implied(needs: set[Grant]) -> set[Grant]:
-    """What the users who lack it are allowed along with other things."""
+    """The permissions that imply others."""
     kinds = {Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS}
     return {grant for grant in needs if grant[0] in kinds}
 
 
 PARTLY = [name for name in NAMES if " " in name or f"{name} " in " ".join(NAMES)] + [
     "Fetch",
+    "ShareAcknowledge",
     "WriteTxnMarkers",
     "ListTransactions",
 ]
-"""APIs whose row is tried by several requests, or by what is not said twice."""
+"""APIs whose permission row is covered by several requests, or by optional fields."""
 
 
 @pytest.mark.parametrize("grant", GRANTS, ids=called)
-def test_one_permission_opens_what_needs_it_alone_and_nothing_else(house: House, grant: Grant) -> None:
+def test_one_permission_allows_exactly_the_requests_that_need_it_alone(house: House, grant: Grant) -> None:
     for name in NAMES:
         row = PERMISSIONS[name.split()[0]]
         answer = house.ask(house.cases[name], f"only-{called(grant)}")
@@ -143,7 +144,7 @@ def grants(operation: Operation, wanted: tuple[Operation, ...]) -> bool:
     return any(operation in ALLOWING[each] for each in wanted)
 
 
-def test_the_topics_that_are_there_and_those_that_are_not_look_alike_to_who_may_not_know(house: House) -> None:
+def test_existing_and_unknown_topics_look_alike_without_permission_to_describe_them(house: House) -> None:
     for name in (
         "Produce",
         "Fetch",
@@ -159,11 +160,11 @@ def test_the_topics_that_are_there_and_those_that_are_not_look_alike_to_who_may_
         assert len(set(codes)) == 1
 
 
-def test_a_regular_expression_tells_no_member_of_topics_that_it_may_not_know_of(house: House) -> None:
+def test_a_regular_expression_reveals_no_unauthorized_topic_to_a_member(house: House) -> None:
     request = ConsumerGroupHeartbeatRequest(
         "watchers", "m", 0, rebalance_timeout_ms=60_000, subscribed_topic_regex=KNOWN, topic_partitions=[]
     )
     topics = {"only-read-group": 0, "everything": 1}
     for user, count in topics.items():
-        answer = house.ask(Asked(replace(request, group_id=f"of {user}"), 1), user)
+        answer = house.ask(SampleRequest(replace(request, group_id=f"of {user}"), 1), user)
         assert (answer.error_code, len(answer.assignment.topic_partitions)) == (0, count)

@@ -7,18 +7,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from ottla.broker.partitions.partition import Partition
+from ottla.broker.replica_manager.partition import Partition
 from ottla.errors import ErrorCode
 from ottla.protocol.conversation import decode_response
-from ottla.protocol.messages.create_topics import CreatableTopic
 from ottla.protocol.messages.produce import ProduceResponse
+from tests.broker.serving import create_topic
 from tests.broker.test_plain_produce import FORMS, NOW, Standing, frame_of
 from tests.storage.producing import produced
 
 PRODUCER = 77
 BY_NAME, BY_ID = 12, 13
 WAYS = ("handler", *FORMS)
-"""What appends the batches behind the refused one: the handler, or either form of the short way."""
+"""The ways to append the batches after the rejected one: the handler, or either form of the fast path."""
 
 
 class Story:
@@ -44,7 +44,7 @@ class Story:
         return found
 
     def go_on(self, way: str, topic: str = "t") -> None:
-        """Send two batches behind the refused one, then all three in their order, and look at what is in the log."""
+        """Send two batches after the rejected one, then all three in order, and return the log."""
         before = self.partition(topic).log.end_offset
         held_back = [self.send(way, sequence, topic=topic) for sequence in (2, 3)]
         assert held_back == [ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER] * 2
@@ -62,7 +62,7 @@ def story() -> Iterator[Story]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_batches_wait_for_one_that_had_too_few_replicas(story: Story, way: str) -> None:
+def test_batches_wait_for_one_rejected_for_too_few_replicas(story: Story, way: str) -> None:
     story.partition().min_insync_replicas = 2
     assert story.send("handler", 0, 2) == ErrorCode.NOT_ENOUGH_REPLICAS
     story.partition().min_insync_replicas = 1
@@ -70,7 +70,7 @@ def test_batches_wait_for_one_that_had_too_few_replicas(story: Story, way: str) 
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_batches_wait_for_one_that_came_before_this_broker_led(story: Story, way: str) -> None:
+def test_batches_wait_for_one_rejected_before_this_broker_was_leader(story: Story, way: str) -> None:
     story.partition().leads = False
     assert story.send("handler", 0, 2) == ErrorCode.NOT_LEADER_OR_FOLLOWER
     story.partition().leads = True
@@ -79,7 +79,7 @@ def test_batches_wait_for_one_that_came_before_this_broker_led(story: Story, way
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("version", [BY_NAME, BY_ID])
-def test_batches_wait_for_one_that_came_before_this_broker_knew_the_topic(
+def test_batches_wait_for_one_rejected_before_this_broker_knew_the_topic(
     story: Story, way: str, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     story.ids["late"] = uuid.uuid4()
@@ -88,7 +88,7 @@ def test_batches_wait_for_one_that_came_before_this_broker_knew_the_topic(
         ErrorCode.UNKNOWN_TOPIC_ID,
     )
     monkeypatch.setattr(uuid, "uuid4", lambda: story.ids["late"])
-    story.broker.node.topics.create([CreatableTopic("late", 1, 1)])
+    create_topic(story.broker.server, "late")
     assert story.partition("late").topic_id == story.ids["late"]
     assert story.partition("late").log.end_offset == 0
     story.go_on(way, "late")
@@ -96,16 +96,14 @@ def test_batches_wait_for_one_that_came_before_this_broker_knew_the_topic(
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("refused_by", WAYS)
-def test_batches_wait_for_one_that_was_too_large_and_comes_again_in_parts(
-    story: Story, refused_by: str, way: str
-) -> None:
+def test_batches_wait_for_one_that_was_too_large_and_is_split(story: Story, refused_by: str, way: str) -> None:
     assert story.send(refused_by, 0, 30, "small") == ErrorCode.MESSAGE_TOO_LARGE
     story.go_on(way, "small")
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("refused_by", WAYS)
-def test_batches_wait_for_one_that_a_disk_refused(
+def test_batches_wait_for_one_that_failed_with_a_disk_error(
     story: Story, refused_by: str, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = story.partition().log
@@ -119,13 +117,13 @@ def test_batches_wait_for_one_that_a_disk_refused(
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_first_batch_of_a_producer_may_have_any_sequence_if_none_was_refused(story: Story, way: str) -> None:
+def test_the_first_batch_of_a_producer_may_have_any_sequence_if_none_was_rejected(story: Story, way: str) -> None:
     """Its older batches may have been deleted."""
     assert story.send(way, 500) == 0
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_nothing_is_remembered_of_producers_whose_refused_batch_was_appended(story: Story, way: str) -> None:
+def test_nothing_is_remembered_about_a_producer_whose_rejected_batch_was_appended(story: Story, way: str) -> None:
     story.partition().min_insync_replicas = 2
     assert story.send("handler", 0) == ErrorCode.NOT_ENOUGH_REPLICAS
     story.partition().min_insync_replicas = 1

@@ -1,4 +1,4 @@
-"""The short way of a Fetch: what it takes it answers as the handler does, in both of its forms, and anything else it leaves alone."""
+"""The fast path of Fetch: in both forms it answers like the handler, or leaves the request to it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from ottla.broker import plain_fetch, plain_way
-from ottla.broker.handlers import HANDLERS
-from ottla.broker.requests.call import Call, Outcome
-from ottla.broker.requests.reading import read_request
+from ottla.broker.apis import plain_fetch, plain_way
+from ottla.broker.apis.handlers import HANDLERS
+from ottla.broker.network_server.call import Call, Outcome
+from ottla.broker.network_server.request_parsing import read_request
 from ottla.errors import ProtocolError
 from ottla.model import FileSlice, Part
 from ottla.protocol.conversation import decode_header, encode_request, encode_response
@@ -24,14 +24,14 @@ from tests.broker.wire import batch
 from tests.plain import is_compiled, plain
 from tests.storage.producing import produced
 
-FORMS = {"compiled": plain_fetch, "plain": plain("ottla.broker.plain_fetch")}
+FORMS = {"compiled": plain_fetch, "plain": plain("ottla.broker.apis.plain_fetch", "ottla.broker.apis.request_bytes")}
 VERSIONS = range(12, 19)
 ENDS = (-2, -1, 0, 1, 2, 3, 5, 6, 7, 99)
 """Offsets about the ends of a log."""
 
 
 def joined(parts: list[Part]) -> bytes:
-    """What goes over the wire, with what lies in files."""
+    """Return the bytes of a response, including those sent from files."""
     return b"".join(read(part) if isinstance(part, FileSlice) else bytes(part) for part in parts)
 
 
@@ -54,9 +54,9 @@ def by_handler(broker: Standing, frame: bytes) -> bytes | None:
 
 
 def usual(broker: Standing, form: str, frame: bytes) -> Any:
-    """The request on its short way, None where it is not to be gone."""
+    """Return the fast-path request; None if it is left to the handler."""
     request = FORMS[form].PlainFetch(memoryview(bytearray(frame)))
-    return request if request.read(broker.node) and request.look(broker.node) else None
+    return request if request.read(broker.node) and request.look(broker.node, request.max_bytes) else None
 
 
 @contextmanager
@@ -94,7 +94,7 @@ def wanted(index: int, offset: int, limit: int = 1000, epoch: int = -1, last_epo
 
 
 def frames(version: int, ids: dict[str, uuid.UUID]) -> Iterator[bytes]:
-    """What consumers send, and others do."""
+    """Requests as sent by consumers, and others."""
     for committed in (0, 1):
         for offset in ENDS:
             for limit in (-1, 0, 1, 100, 1000):
@@ -122,7 +122,7 @@ def frames(version: int, ids: dict[str, uuid.UUID]) -> Iterator[bytes]:
     yield frame_of(version, one, ids, forgotten_topics_data=[ForgottenTopic("t", ids["t"], [0])])
 
 
-def test_what_goes_the_short_way_is_answered_as_by_the_handler() -> None:
+def test_the_fast_path_answers_like_the_handler() -> None:
     taken = 0
     with filled() as (broker, ids):
         for version in VERSIONS:
@@ -138,7 +138,7 @@ def test_what_goes_the_short_way_is_answered_as_by_the_handler() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_follower_goes_the_ordinary_way(form: str) -> None:
+def test_a_follower_does_not_use_the_fast_path(form: str) -> None:
     with filled() as (broker, ids):
         for version in VERSIONS:
             who: dict[str, Any] = {"replica_id": 2} if version < 15 else {"replica_state": ReplicaState(2, 1)}
@@ -146,7 +146,7 @@ def test_a_follower_goes_the_ordinary_way(form: str) -> None:
             assert usual(broker, form, frame_of(version, {"t": [wanted(0, 0)]}, ids, **who)) is None
 
 
-def test_damaged_frames_are_answered_alike_by_both_forms_and_by_the_handler_if_at_all() -> None:
+def test_damaged_frames_get_the_same_answer_from_both_forms_and_from_the_handler() -> None:
     chance = random.Random(7)
     with filled() as (broker, ids):
         topics = {"t": [wanted(0, 1), wanted(1, 0)], "small": [wanted(0, 2)]}
@@ -174,95 +174,99 @@ def due(broker: Standing, frame: bytes) -> bytes | None:
 
 
 @pytest.fixture
-def sent() -> list[bytes]:
+def sent_responses() -> list[bytes]:
     return []
 
 
 @contextmanager
-def way(sent: list[bytes], monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Standing, dict[str, uuid.UUID]]]:
-    """A broker whose answers are kept, with a fetch that waits at the end of t-0."""
+def start_waiting_fetch(
+    sent_responses: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[Standing, dict[str, uuid.UUID]]]:
+    """A broker with recorded responses, and a fetch that waits at the end of t-0."""
     with filled() as (broker, ids):
-        monkeypatch.setattr(broker.way, "_send", lambda channel, parts: sent.append(joined(parts)))
+        monkeypatch.setattr(broker.way, "_send", lambda channel, parts: sent_responses.append(joined(parts)))
         monkeypatch.setattr(
-            broker.server.handler._selector, "send", lambda channel, parts: sent.append(joined(list(parts)))
+            broker.server.handler._selector, "send", lambda channel, parts: sent_responses.append(joined(list(parts)))
         )
         frame = memoryview(bytearray(frame_of(16, {"t": [wanted(0, 7)]}, ids, max_wait_ms=1000, min_bytes=100)))
         broker.server._sockets.memory.handed_out += len(frame)
-        assert broker.way.takes(PEER, frame, broker.node.clock.monotonic())
-        frame[:] = bytes(len(frame))  # its room is used again
+        assert broker.way.takes(PEER, frame, broker.node.clock.monotonic(), broker.node.clock.monotonic())
+        frame[:] = bytes(len(frame))  # its memory is reused
         assert PEER.call is not None
-        assert not sent
+        assert not sent_responses
         try:
             yield broker, ids
         finally:
             PEER.call = None
 
 
-def test_a_fetch_that_waits_is_answered_when_there_is_enough(
-    sent: list[bytes], monkeypatch: pytest.MonkeyPatch
+def test_a_waiting_fetch_is_answered_when_there_are_enough_bytes(
+    sent_responses: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with way(sent, monkeypatch) as (broker, ids):
+    with start_waiting_fetch(sent_responses, monkeypatch) as (broker, ids):
         append(broker, "t", 0, batch([b"c"]))
         broker.node.waiting.run_due()
-        assert not sent  # 100 bytes are not there yet
+        assert not sent_responses  # 100 bytes are not there yet
         append(broker, "t", 0, batch([b"d"]))
         broker.node.waiting.run_due()
-        assert sent == [by_handler(broker, frame_of(16, {"t": [wanted(0, 7)]}, ids))]
+        assert sent_responses == [by_handler(broker, frame_of(16, {"t": [wanted(0, 7)]}, ids))]
         assert PEER.call is None
         assert broker.server._sockets.memory.handed_out == 0
 
 
-def test_a_fetch_that_waits_hears_from_the_handler_that_its_topic_is_gone(
-    sent: list[bytes], monkeypatch: pytest.MonkeyPatch
+def test_a_waiting_fetch_gets_an_error_when_its_topic_is_deleted(
+    sent_responses: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with way(sent, monkeypatch) as (broker, _):
+    with start_waiting_fetch(sent_responses, monkeypatch) as (broker, _):
         partition = broker.node.partitions.find("t", 0)
         assert partition is not None
         partition.leads = False
-        broker.node.waiting.look_again([partition])
+        broker.node.waiting.recheck([partition])
         broker.node.waiting.run_due()
-        assert len(sent) == 1
-        assert b"\0\6" in sent[0]  # NOT_LEADER_OR_FOLLOWER
+        assert len(sent_responses) == 1
+        assert b"\0\6" in sent_responses[0]  # NOT_LEADER_OR_FOLLOWER
         assert PEER.call is None
         assert broker.server._sockets.memory.handed_out == 0
 
 
-def test_a_fetch_whose_client_has_gone_waits_no_more(sent: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
-    with way(sent, monkeypatch) as (broker, _):
+def test_the_waiting_fetch_of_a_disconnected_client_is_removed(
+    sent_responses: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with start_waiting_fetch(sent_responses, monkeypatch) as (broker, _):
         assert PEER.call is not None
         assert PEER.call.on_abandoned is not None
         PEER.call.on_abandoned()
         append(broker, "t", 0, batch([bytes(200)]))
         broker.node.waiting.run_due()
-        assert not sent
+        assert not sent_responses
 
 
 @pytest.mark.parametrize("step", ["look", "is_permitted"])
-def test_a_fault_of_our_own_in_a_look_after_a_wait_has_the_handler_look(
-    step: str, sent: list[bytes], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_an_internal_error_in_a_repeated_read_falls_back_to_the_handler(
+    step: str, sent_responses: list[bytes], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(plain_way, "PlainFetch", FORMS["plain"].PlainFetch)
-    with way(sent, monkeypatch) as (broker, ids):
+    with start_waiting_fetch(sent_responses, monkeypatch) as (broker, ids):
         monkeypatch.setattr(FORMS["plain"].PlainFetch, step, failing)
         append(broker, "t", 0, batch([bytes(100)]))
         broker.node.waiting.run_due()
-        assert sent == [by_handler(broker, frame_of(16, {"t": [wanted(0, 7)]}, ids))]
+        assert sent_responses == [by_handler(broker, frame_of(16, {"t": [wanted(0, 7)]}, ids))]
         assert PEER.call is None
-    assert "could not go the short way" in caplog.text
+    assert "the fast path failed" in caplog.text
 
 
-def test_a_fault_of_our_own_in_an_answer_after_a_wait_costs_one_connection(
-    sent: list[bytes], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_an_internal_error_in_a_delayed_response_closes_one_connection(
+    sent_responses: list[bytes], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     left: list[str] = []
     monkeypatch.setattr(plain_way, "PlainFetch", FORMS["plain"].PlainFetch)
-    with way(sent, monkeypatch) as (broker, _):
+    with start_waiting_fetch(sent_responses, monkeypatch) as (broker, _):
         monkeypatch.setattr(broker.way, "_hang_up", lambda connection, reason: left.append(reason))
         monkeypatch.setattr(FORMS["plain"].PlainFetch, "answer", failing)
         append(broker, "t", 0, batch([bytes(100)]))
         broker.node.waiting.run_due()
         assert broker.server._sockets.memory.handed_out == 0
-    assert (sent, left) == ([], ["its request failed, as logged above"])
+    assert (sent_responses, left) == ([], ["its request failed, as logged above"])
     assert "Fetch from 127.0.0.1:1 failed" in caplog.text
 
 

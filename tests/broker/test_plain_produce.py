@@ -1,4 +1,4 @@
-"""The short way of a Produce: what it takes it answers as the handler does, in both of its forms, and anything else it leaves alone."""
+"""The fast path of Produce: in both forms it answers like the handler, or leaves the request to it."""
 
 from __future__ import annotations
 
@@ -11,47 +11,45 @@ from typing import Any
 import pytest
 
 from ottla import Broker, Producer, read_table
-from ottla.broker import plain_produce, plain_way
-from ottla.broker.handlers import HANDLERS
+from ottla.broker.apis import plain_produce, plain_way
+from ottla.broker.apis.handlers import HANDLERS
+from ottla.broker.network_server.call import Call, EncodedResponse
+from ottla.broker.network_server.connection import Connection
+from ottla.broker.network_server.request_parsing import read_request
 from ottla.broker.node import BrokerNode
-from ottla.broker.requests.call import Call
-from ottla.broker.requests.connection import Connection
-from ottla.broker.requests.reading import read_request
-from ottla.broker.server import Server
 from ottla.broker.settings.config import read_config
 from ottla.clock import ManualClock, wall_ms
 from ottla.errors import OttlaError
 from ottla.protocol.conversation import decode_header, encode_request, encode_response
-from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig
 from ottla.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from ottla.records.compression import Codec
-from tests.broker.doors import door_of
+from tests.broker.listener_settings import door_of
+from tests.broker.serving import create_topic, start_server
 from tests.broker.wire import batch
 from tests.plain import is_compiled, plain
 from tests.storage.producing import produced
 
-FORMS = {"compiled": plain_produce, "plain": plain("ottla.broker.plain_produce")}
-VERSIONS = range(9, 14)
+FORMS = {
+    "compiled": plain_produce,
+    "plain": plain("ottla.broker.apis.plain_produce", "ottla.broker.apis.request_bytes"),
+}
+VERSIONS = range(3, 14)
 SETTINGS = {"t": {}, "clock": {"message.timestamp.type": "LogAppendTime"}, "small": {"max.message.bytes": "200"}}
 NOW = wall_ms()
 PEER = Connection(1, ("127.0.0.1", 1), ("127.0.0.1", 2), 0.0)
 
 
 class Standing:
-    """A broker that does not run."""
+    """A broker that serves in the thread of the test."""
 
     def __init__(self, topic_ids: dict[str, uuid.UUID]) -> None:
-        self.server = Server(read_config(listeners="127.0.0.1:0"), ManualClock(0.0, NOW))
+        self.server = start_server(read_config(listeners="127.0.0.1:0"), ManualClock(0.0, NOW))
         assert self.server.broker is not None
         self.node: BrokerNode = self.server.node
         self.way = self.server.broker.plain_way
         PEER.door = door_of(self.server)
         for name, configs in SETTINGS.items():
-            pairs = [CreatableTopicConfig(key, value) for key, value in configs.items()]
-            self.node.topics.create([CreatableTopic(name, 2, 1, configs=pairs)])
-            topic = self.node.topics.named(name)
-            assert topic is not None
-            topic_ids[name] = topic.topic_id
+            topic_ids[name] = create_topic(self.server, name, 2, **configs).topic_id
             for index in range(2):
                 partition = self.node.partitions.find(name, index)
                 assert partition is not None
@@ -67,9 +65,14 @@ class Standing:
         return b"".join(encode_response(response, header.api_version, header.correlation_id))  # type: ignore[arg-type]
 
     def shortly(self, form: str, frame: bytes) -> bytes | None:
-        """The answer of the short way, None where it is not to be gone."""
+        """Return the response of the fast path; None if the request is left to the handler."""
         request = FORMS[form].PlainProduce(memoryview(bytearray(frame)))
-        return b"".join(request.carry_out(self.node)) if request.read(self.node, PEER) else None
+        if not request.read(self.node, PEER):
+            return None
+        response = request.answer(request.append(self.node))
+        if isinstance(response, EncodedResponse):
+            return b"".join(response.parts)  # type: ignore[arg-type]
+        return b"".join(encode_response(response, request.version, request.correlation_id))  # type: ignore[arg-type]
 
 
 @contextmanager
@@ -84,7 +87,7 @@ def standing() -> Iterator[tuple[Standing, dict[str, uuid.UUID]]]:
 
 
 def batches() -> dict[str, bytes]:
-    """What producers send, taken or refused."""
+    """Requests as sent by producers, accepted or rejected."""
     usual, damaged = batch([b"a", b"b"]), bytearray(batch([b"c"]))
     damaged[-1] ^= 1
     return {
@@ -127,12 +130,12 @@ def frames(version: int, ids: dict[str, uuid.UUID]) -> Iterator[bytes]:
     yield frame_of(version, {"t": [(0, usual)]}, ids, transactional_id="x")
 
 
-def test_the_forms_are_two() -> None:
+def test_the_compiled_and_the_plain_form_differ() -> None:
     assert not is_compiled(FORMS["plain"])
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_goes_the_short_way_is_answered_as_by_the_handler(form: str) -> None:
+def test_the_fast_path_answers_like_the_handler(form: str) -> None:
     taken = 0
     with standing() as (short, ids), standing() as (long, other_ids):
         for version in VERSIONS:
@@ -152,7 +155,7 @@ def comparable(answer: bytes, ids: dict[str, uuid.UUID]) -> bytes:
     return answer
 
 
-def test_damaged_frames_are_read_alike_by_both_forms_and_by_the_handler_if_at_all() -> None:
+def test_damaged_frames_get_the_same_result_from_both_forms_and_from_the_handler() -> None:
     chance = random.Random(7)
     with standing() as (broker, ids):
         good = [frame_of(version, {"t": [(0, batch([b"a"])), (1, batch([b"b"]))]}, ids) for version in VERSIONS]
@@ -170,7 +173,7 @@ def test_damaged_frames_are_read_alike_by_both_forms_and_by_the_handler_if_at_al
                 read_request(ProduceRequest, header.api_version, memoryview(frame), position)
 
 
-def test_nothing_is_appended_where_the_last_partition_is_not_as_usual() -> None:
+def test_nothing_is_appended_if_the_last_partition_needs_the_handler() -> None:
     with standing() as (broker, ids):
         partition = broker.node.partitions.find("t", 0)
         assert partition is not None
@@ -179,7 +182,7 @@ def test_nothing_is_appended_where_the_last_partition_is_not_as_usual() -> None:
         assert partition.log.end_offset == before
 
 
-def test_a_fault_of_our_own_costs_one_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_closes_one_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[str] = []
 
     def failing(*_: Any) -> None:
@@ -191,12 +194,12 @@ def test_a_fault_of_our_own_costs_one_connection(monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(broker.node, "note_append", failing)
         frame = memoryview(bytearray(frame_of(11, {"t": [(0, batch([b"a"]))]}, ids)))
         broker.server._sockets.memory.handed_out += len(frame)
-        assert way.takes(PEER, frame, 0.0)
+        assert way.takes(PEER, frame, 0.0, 0.0)
     assert heard == ["its request failed, as logged above"]
 
 
 @pytest.mark.parametrize("form", ["PlainProduce", "PlainFetch"])
-def test_a_fault_of_our_own_in_reading_sends_a_request_the_long_way(
+def test_an_internal_error_in_parsing_falls_back_to_the_handler(
     form: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Failing:
@@ -209,4 +212,4 @@ def test_a_fault_of_our_own_in_reading_sends_a_request_the_long_way(
     with Broker() as broker, Producer(bootstrap_servers=broker.bootstrap_servers) as producer:
         assert producer.send("t", b"a").result(timeout=30).offset == 0
         assert read_table("t", bootstrap_servers=broker.bootstrap_servers).num_rows == 1
-    assert "could not go the short way" in caplog.text
+    assert "the fast path failed" in caplog.text

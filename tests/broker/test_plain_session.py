@@ -1,4 +1,4 @@
-"""The short way of a Fetch that goes on with a session: it answers as the handler does, and leaves the session as the handler would."""
+"""The fast path of a session fetch: it answers like the handler, and leaves the session in the same state."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from ottla import Broker, Consumer, Producer
-from ottla.broker.fetching.fetch_session import FetchSession
+from ottla.broker.apis.plain_session import PlainSession
 from ottla.broker.node import BrokerNode
-from ottla.broker.plain_session import PlainSession
+from ottla.broker.replica_manager.fetch_session import FetchSession
 from ottla.model import TopicPartition
 from ottla.protocol.messages.fetch import FetchPartition, ForgottenTopic
 from tests.broker.test_plain_fetch import FORMS, append, due, filled, frame_of, joined, wanted
@@ -22,12 +22,12 @@ from tests.broker.wire import batch
 from tests.patience import eventually
 
 SESSION_ID = slice(11, 15)
-"""Where it is in an answer."""
+"""The position of a field in a response."""
 VERSIONS = (12, 13, 16, 18)
 
 
 class Side(NamedTuple):
-    """One way of answering, and a session of its own."""
+    """One implementation, with its own session."""
 
     form: str
     session: FetchSession
@@ -49,11 +49,11 @@ def sides(version: int, **more: Any) -> Iterator[tuple[Standing, dict[str, uuid.
 
 
 def answers(broker: Standing, side: Side, frame: bytes) -> bytes | None:
-    """The answer to a request that has waited long enough, None where the way is not to be gone."""
+    """Return the response to a request after its wait; None if it is left to the handler."""
     if side.form == "handler":
         return due(broker, frame)
     fetch = FORMS[side.form].PlainFetch(memoryview(bytearray(frame)))
-    if not (fetch.read(broker.node) and fetch.look(broker.node) and fetch.begin(broker.node)):
+    if not (fetch.read(broker.node) and fetch.look(broker.node, fetch.max_bytes) and fetch.begin(broker.node)):
         return None
     return joined(fetch.answer())
 
@@ -68,7 +68,7 @@ def state_of(session: FetchSession) -> object:
     return session.epoch, rows, [(each.name, each.wanted.partition) for each in session.news]
 
 
-def go_on(
+def continue_session(
     broker: Standing,
     ids: dict[str, uuid.UUID],
     side: Side,
@@ -82,7 +82,7 @@ def go_on(
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("committed", [0, 1])
-def test_what_goes_the_short_way_is_answered_and_remembered_as_by_the_handler(version: int, committed: int) -> None:
+def test_the_fast_path_answers_and_stores_the_session_like_the_handler(version: int, committed: int) -> None:
     chance = random.Random(version * 2 + committed)
     with sides(version, isolation_level=committed) as (broker, ids, (handler, *plain)):
         for _ in range(150):
@@ -90,13 +90,15 @@ def test_what_goes_the_short_way_is_answered_and_remembered_as_by_the_handler(ve
                 append(broker, chance.choice(["t", "small"]), chance.randrange(2), batch([b"a" * chance.randrange(20)]))
             topics = drawn_topics(broker, chance)
             limits = {"isolation_level": committed, "max_bytes": chance.choice((0, 1, 150, 10_000))}
-            taken = [answers(broker, each, go_on(broker, ids, each, version, topics, **limits)) for each in plain]
+            taken = [
+                answers(broker, each, continue_session(broker, ids, each, version, topics, **limits)) for each in plain
+            ]
             assert (taken[0] is None) == (taken[1] is None)
-            due_answer = answers(broker, handler, go_on(broker, ids, handler, version, topics, **limits))
+            due_answer = answers(broker, handler, continue_session(broker, ids, handler, version, topics, **limits))
             assert due_answer is not None
             for side, answer in zip(plain, taken, strict=True):
                 if answer is None:
-                    frame = go_on(broker, ids, side, version, topics, **limits)
+                    frame = continue_session(broker, ids, side, version, topics, **limits)
                     answer = answers(broker, Side("handler", side.session), frame)
                 assert answer is not None
                 assert without_id(answer) == without_id(due_answer)
@@ -104,7 +106,7 @@ def test_what_goes_the_short_way_is_answered_and_remembered_as_by_the_handler(ve
 
 
 def drawn_topics(broker: Standing, chance: random.Random) -> dict[str, list[FetchPartition]]:
-    """Partitions that are asked for anew, most of them near the end of their log."""
+    """Newly requested partitions, most of them near the end of their log."""
     topics: dict[str, list[FetchPartition]] = {}
     for name in chance.sample(["t", "small"], chance.randrange(3)):
         for index in chance.sample([0, 1], chance.choice((1, 1, 2))):
@@ -120,7 +122,7 @@ def without_id(answer: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_whatever_is_more_than_usual_is_left_to_the_handler_and_changes_nothing(form: str) -> None:
+def test_unusual_requests_are_left_to_the_handler_without_a_change(form: str) -> None:
     with sides(16) as (broker, ids, found):
         side = next(each for each in found if each.form == form)
         known = {"t": [wanted(0, 7)]}
@@ -135,13 +137,13 @@ def test_whatever_is_more_than_usual_is_left_to_the_handler_and_changes_nothing(
         ]
         before = state_of(side.session)
         for topics, more in unusual:
-            assert answers(broker, side, go_on(broker, ids, side, 16, topics, **more)) is None
+            assert answers(broker, side, continue_session(broker, ids, side, 16, topics, **more)) is None
             assert state_of(side.session) == before
-        assert answers(broker, side, go_on(broker, ids, side, 12, known)) is None
-        assert answers(broker, side, go_on(broker, ids, side, 16, known)) is not None
+        assert answers(broker, side, continue_session(broker, ids, side, 12, known)) is None
+        assert answers(broker, side, continue_session(broker, ids, side, 16, known)) is not None
 
 
-def test_damaged_frames_are_answered_alike_by_both_forms_and_by_the_handler_if_at_all() -> None:
+def test_damaged_frames_get_the_same_answer_from_both_forms_and_from_the_handler() -> None:
     chance = random.Random(11)
     taken = 0
     with sides(16) as (broker, ids, (handler, *plain)):
@@ -149,7 +151,10 @@ def test_damaged_frames_are_answered_alike_by_both_forms_and_by_the_handler_if_a
         for _ in range(2000):
             places = [(chance.random(), chance.choice((0, 1, 127, 128, 255))) for _ in range(chance.randint(1, 3))]
             cut = chance.choice((1.0, chance.random()))
-            frames = [damaged(go_on(broker, ids, side, 16, topics), side, places, cut) for side in (handler, *plain)]
+            frames = [
+                damaged(continue_session(broker, ids, side, 16, topics), side, places, cut)
+                for side in (handler, *plain)
+            ]
             found = [answers(broker, side, frame) for side, frame in zip(plain, frames[1:], strict=True)]
             assert (found[0] is None) == (found[1] is None)
             if found[0] is None or found[1] is None:
@@ -173,19 +178,19 @@ def damaged(frame: bytes, side: Side, places: list[tuple[float, int]], cut: floa
     return bytes(octets[: int(cut * len(octets))])
 
 
-def test_a_session_that_another_request_went_on_with_is_the_handlers_after_a_wait() -> None:
+def test_a_session_that_another_request_continued_is_left_to_the_handler_after_a_wait() -> None:
     with sides(16) as (broker, ids, (_, side, _)):
-        fetch = FORMS[side.form].PlainFetch(memoryview(bytearray(go_on(broker, ids, side, 16, {}))))
+        fetch = FORMS[side.form].PlainFetch(memoryview(bytearray(continue_session(broker, ids, side, 16, {}))))
         assert fetch.read(broker.node)
-        assert fetch.look(broker.node)
+        assert fetch.look(broker.node, fetch.max_bytes)
         assert fetch.begin(broker.node)
         assert fetch.awaited == [side.session]
-        assert fetch.look(broker.node)
+        assert fetch.look(broker.node, fetch.max_bytes)
         side.session.advance()
-        assert not fetch.look(broker.node)
+        assert not fetch.look(broker.node, fetch.max_bytes)
 
 
-def test_our_own_consumer_is_answered_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_our_consumer_uses_the_fast_path(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[PlainSession] = []
     begin = PlainSession.begin
 

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.broker.controllers.quorum_log import QuorumLog
-from ottla.broker.machines.metadata_cut import cut_level
-from ottla.broker.partitions.partitions import METADATA_PARTITION
+from ottla.broker.controller.quorum_log import QuorumLog
+from ottla.broker.metadata.metadata_log import METADATA_PARTITION
+from ottla.broker.metadata.metadata_truncation import cut_level
 from ottla.clock import ManualClock
 from ottla.coordination.quorum.control_records import (
     ControlRecord,
@@ -42,16 +42,16 @@ VOTERS = VoterSet.of(*KEYS)
 SETS = [VoterSet.of(*KEYS[:count]) for count in (1, 2, 3)]
 
 
-def told(voters: VoterSet) -> Quorum:
-    """What a snapshot says of the quorum."""
+def make_quorum(voters: VoterSet) -> Quorum:
+    """Return the quorum state in a snapshot."""
     return Quorum(encode_control(KRaftVersionRecord(0, 1))[1], encode_control(voters.record())[1])
 
 
 def format_folder(folder: Path, voters: VoterSet = VOTERS) -> None:
     """Have a directory begin with these voters."""
-    MetaProperties.ensure(folder, 1, None)
+    MetaProperties.read_or_create(folder, 1, None)
     (folder / str(METADATA_PARTITION)).mkdir(parents=True, exist_ok=True)
-    snapshot.write_state(folder / str(METADATA_PARTITION), snapshot.EMPTY, [], 0, told(voters), sync=False)
+    snapshot.write_state(folder / str(METADATA_PARTITION), snapshot.EMPTY, [], 0, make_quorum(voters), sync=False)
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def metadata_batch(offset: int, epoch: int) -> bytearray:
 def snapshot_bytes(folder: Path, end: SnapshotId, voters: VoterSet, values: list[bytes]) -> bytes:
     """A snapshot as a leader has it on its disk."""
     at = snapshot.SnapshotId(*end)
-    snapshot.write_state(folder, at, values, 0, told(voters), sync=False)
+    snapshot.write_state(folder, at, values, 0, make_quorum(voters), sync=False)
     data = (folder / at.file_name).read_bytes()
     (folder / at.file_name).unlink()
     return data
@@ -115,11 +115,11 @@ class Both:
         self.simulated.truncate(end)
 
     def take_over(self, ahead: int, voters: VoterSet) -> None:
-        """A leader's snapshot stands for all that is here, in two pieces."""
+        """Fetch a leader's snapshot, which replaces the local log, in two chunks."""
         wanted = SnapshotId(self.simulated.end + ahead, self.epoch)
         data = snapshot_bytes(self.folder, wanted, voters, [b"state"])
-        self.log.keep_piece(wanted, 0, data[:50], last=False)
-        self.log.keep_piece(wanted, 50, data[50:], last=True)
+        self.log.write_chunk(wanted, 0, data[:50], last=False)
+        self.log.write_chunk(wanted, 50, data[50:], last=True)
         self.simulated.begin_at(Snapshot(wanted, (), voters), [])
 
     def shapes(self) -> tuple[LogShape, LogShape]:
@@ -138,7 +138,7 @@ ACTS = st.one_of(
 
 
 @given(st.lists(ACTS, max_size=12))
-def test_the_log_on_the_disk_has_the_shape_of_the_simulated_one(acts: list[tuple[object, ...]]) -> None:
+def test_the_log_on_disk_has_the_shape_of_the_simulated_one(acts: list[tuple[object, ...]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         both = Both(Path(folder))
         for act in acts:
@@ -162,7 +162,7 @@ def test_the_log_on_the_disk_has_the_shape_of_the_simulated_one(acts: list[tuple
         both.directory.close(clean=False)
 
 
-def test_a_promise_is_there_after_a_kill(tmp_path: Path) -> None:
+def test_an_election_state_persists_after_a_kill(tmp_path: Path) -> None:
     format_folder(tmp_path)
     promise = ElectionState(7, None, KEYS[1])
     with opened(tmp_path) as log:
@@ -172,7 +172,7 @@ def test_a_promise_is_there_after_a_kill(tmp_path: Path) -> None:
         assert log.read_promises() == promise
 
 
-def test_fixed_voters_count_where_nothing_else_is_said_and_promises_are_by_number_alone(tmp_path: Path) -> None:
+def test_fixed_voters_apply_without_voters_in_the_log_and_votes_are_identified_by_id(tmp_path: Path) -> None:
     fixed = VoterSet.of(*(ReplicaKey(key.id) for key in KEYS))
     with opened(tmp_path, fixed) as log:
         assert (log.shape().voters, log.shape().kraft_version) == (fixed, 0)
@@ -181,7 +181,7 @@ def test_fixed_voters_count_where_nothing_else_is_said_and_promises_are_by_numbe
         assert log.read_promises() == ElectionState(2, 3)
 
 
-def test_it_is_known_whether_somebody_decides_over_the_metadata(tmp_path: Path) -> None:
+def test_a_log_knows_whether_it_has_metadata_records(tmp_path: Path) -> None:
     format_folder(tmp_path)
     with opened(tmp_path) as log:
         log.append_control(1, [LeaderChangeMessage(0, 1)])
@@ -192,7 +192,7 @@ def test_it_is_known_whether_somebody_decides_over_the_metadata(tmp_path: Path) 
         assert log.shape().holds_metadata
 
 
-def test_what_a_leader_writes_in_one_batch_is_read_back_as_it_is(tmp_path: Path) -> None:
+def test_a_batch_written_by_a_leader_is_read_back_unchanged(tmp_path: Path) -> None:
     format_folder(tmp_path)
     with opened(tmp_path) as log:
         log.append_control(3, [LeaderChangeMessage(1, 1), KRaftVersionRecord(0, 1), SETS[1].record()])
@@ -207,7 +207,7 @@ def test_what_a_leader_writes_in_one_batch_is_read_back_as_it_is(tmp_path: Path)
             assert copy.shape() == shape
 
 
-def test_a_cut_is_a_warning_where_decisions_go_and_none_where_somebody_only_came_to_lead(tmp_path: Path) -> None:
+def test_a_truncation_of_metadata_is_a_warning_and_one_of_control_records_is_not(tmp_path: Path) -> None:
     format_folder(tmp_path)
     with opened(tmp_path) as log:
         log.append_control(1, [LeaderChangeMessage(0, 1)])
@@ -217,7 +217,7 @@ def test_a_cut_is_a_warning_where_decisions_go_and_none_where_somebody_only_came
         assert cut_level(log.log, 2) == logging.INFO
 
 
-def test_a_batch_that_does_not_go_on_is_refused_and_nothing_of_it_stays(tmp_path: Path) -> None:
+def test_a_batch_that_does_not_continue_the_log_is_rejected_without_a_change(tmp_path: Path) -> None:
     format_folder(tmp_path)
     with opened(tmp_path) as log:
         log.append_control(3, [LeaderChangeMessage(0, 1)])
@@ -227,25 +227,25 @@ def test_a_batch_that_does_not_go_on_is_refused_and_nothing_of_it_stays(tmp_path
         assert log.shape() == before
 
 
-def test_a_damaged_snapshot_is_dropped_and_another_serves_its_pieces(tmp_path: Path) -> None:
+def test_a_damaged_snapshot_is_discarded_and_another_serves_its_chunks(tmp_path: Path) -> None:
     format_folder(tmp_path)
     wanted = SnapshotId(20, 4)
     data = snapshot_bytes(tmp_path, wanted, VOTERS, [b"state"])
     with opened(tmp_path) as log:
         before = log.shape()
-        log.keep_piece(wanted, 0, data[:-1] + bytes([data[-1] ^ 1]), last=True)
+        log.write_chunk(wanted, 0, data[:-1] + bytes([data[-1] ^ 1]), last=True)
         assert log.shape() == before
         assert log.read_piece(wanted, 0, 100) is None
-        log.keep_piece(wanted, 0, data, last=True)
+        log.write_chunk(wanted, 0, data, last=True)
         assert log.read_piece(wanted, 10, 20) == (len(data), data[10:30])
         assert (log.shape().start, log.shape().snapshot, log.shape().epoch) == (20, wanted, 4)
 
 
-def test_a_damaged_snapshot_that_stands_for_the_past_is_told_with_what_to_do(tmp_path: Path) -> None:
+def test_a_damaged_snapshot_without_the_log_before_it_is_reported_with_the_remedy(tmp_path: Path) -> None:
     format_folder(tmp_path)
     wanted = SnapshotId(20, 4)
     with opened(tmp_path, clean=True) as log:
-        log.keep_piece(wanted, 0, snapshot_bytes(tmp_path, wanted, VOTERS, []), last=True)
+        log.write_chunk(wanted, 0, snapshot_bytes(tmp_path, wanted, VOTERS, []), last=True)
         path = log.directory / snapshot.SnapshotId(*wanted).file_name
     path.write_bytes(path.read_bytes() + b"more")
     with (
@@ -257,11 +257,11 @@ def test_a_damaged_snapshot_that_stands_for_the_past_is_told_with_what_to_do(tmp
         pass
 
 
-def test_a_kill_before_anything_follows_a_snapshot_that_was_taken_over_leaves_a_whole_log(tmp_path: Path) -> None:
+def test_a_kill_after_a_fetched_snapshot_leaves_a_valid_log(tmp_path: Path) -> None:
     format_folder(tmp_path)
     wanted = SnapshotId(20, 4)
     with opened(tmp_path) as log:
-        log.keep_piece(wanted, 0, snapshot_bytes(tmp_path, wanted, VOTERS, []), last=True)
+        log.write_chunk(wanted, 0, snapshot_bytes(tmp_path, wanted, VOTERS, []), last=True)
     partition = tmp_path / "flights-0"
     partition.mkdir()
     (partition / f"{0:020}.log").touch()
@@ -270,7 +270,7 @@ def test_a_kill_before_anything_follows_a_snapshot_that_was_taken_over_leaves_a_
 
 
 @pytest.mark.parametrize("voters", [1, 3])
-def test_damage_is_repaired_by_who_votes_alone_and_not_where_others_have_the_records(
+def test_damage_is_repaired_by_a_single_voter_and_not_if_other_voters_have_the_records(
     tmp_path: Path, voters: int
 ) -> None:
     format_folder(tmp_path, SETS[voters - 1])
@@ -292,11 +292,11 @@ def test_damage_is_repaired_by_who_votes_alone_and_not_where_others_have_the_rec
     assert path.read_bytes() == data
 
 
-def test_a_log_whose_beginning_no_snapshot_has_is_not_voted_with(tmp_path: Path) -> None:
+def test_a_node_without_the_snapshot_before_its_log_does_not_vote(tmp_path: Path) -> None:
     format_folder(tmp_path)
     wanted = SnapshotId(20, 4)
     with opened(tmp_path, clean=True) as log:
-        log.keep_piece(wanted, 0, snapshot_bytes(tmp_path, wanted, VOTERS, []), last=True)
+        log.write_chunk(wanted, 0, snapshot_bytes(tmp_path, wanted, VOTERS, []), last=True)
         log.append(metadata_batch(20, 4), 4)
         name = log.directory / snapshot.SnapshotId(*wanted).file_name
     name.unlink()

@@ -1,4 +1,4 @@
-"""Limits in force: clients are told to be quiet, and are not heard meanwhile."""
+"""Quotas: clients above them are throttled and their connections are not read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ottla import Admin
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.client.admin import ClientQuotaEntity
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
@@ -18,7 +18,7 @@ from tests.broker.wire import Wire, batch, fetch, produce
 
 BIG = bytes(200_000)
 TINY = 1000.0
-"""Bytes a second: what is used here in one go is years of that."""
+"""Bytes per second; one request of this test exceeds it by years."""
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ GREEDY = ClientQuotaEntity(client_id="greedy")
 
 
 def is_silent(wire: Wire) -> bool:
-    """Whether nothing comes back to a question for a while; it stays asked."""
+    """True if a request gets no response for a while; it stays pending."""
     wire.send(ApiVersionsRequest("a", "1"), 3)
     wire.socket.settimeout(0.5)
     try:
@@ -47,7 +47,7 @@ def is_silent(wire: Wire) -> bool:
     return False
 
 
-def test_limits_are_told_as_they_were_set_and_are_there_after_a_restart(tmp_path: Path) -> None:
+def test_quotas_are_described_as_set_and_persist_after_a_restart(tmp_path: Path) -> None:
     nobody = ClientQuotaEntity(user="<default>", client_id="c")
     with Broker(tmp_path) as broker, Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
         limit(admin, GREEDY, producer_byte_rate=TINY, request_percentage=12.5)
@@ -64,7 +64,7 @@ def test_limits_are_told_as_they_were_set_and_are_there_after_a_restart(tmp_path
             assert wire.ask(produce("t", batch([BIG])), 11).throttle_time_ms > 100_000
 
 
-def test_a_producer_that_is_too_fast_is_told_so_and_not_heard_while_another_is(broker: Broker, admin: Admin) -> None:
+def test_a_producer_above_its_quota_is_throttled_and_others_are_not(broker: Broker, admin: Admin) -> None:
     limit(admin, GREEDY, producer_byte_rate=TINY)
     with Wire(broker.bootstrap_servers, "greedy") as greedy, Wire(broker.bootstrap_servers, "polite") as polite:
         greedy.create("t")
@@ -76,7 +76,7 @@ def test_a_producer_that_is_too_fast_is_told_so_and_not_heard_while_another_is(b
         assert not is_silent(polite)
 
 
-def test_a_consumer_that_is_too_fast_is_told_so_and_not_heard(broker: Broker, admin: Admin) -> None:
+def test_a_consumer_above_its_quota_is_throttled(broker: Broker, admin: Admin) -> None:
     with Wire(broker.bootstrap_servers, "greedy") as greedy:
         greedy.create("t")
         greedy.produce("t", BIG)
@@ -86,7 +86,7 @@ def test_a_consumer_that_is_too_fast_is_told_so_and_not_heard(broker: Broker, ad
         assert is_silent(greedy)
 
 
-def test_who_asks_for_no_answer_is_not_heard_either(broker: Broker, admin: Admin) -> None:
+def test_a_producer_with_acks_0_is_throttled(broker: Broker, admin: Admin) -> None:
     limit(admin, GREEDY, producer_byte_rate=TINY)
     with Wire(broker.bootstrap_servers, "greedy") as greedy:
         greedy.create("t")
@@ -94,7 +94,7 @@ def test_who_asks_for_no_answer_is_not_heard_either(broker: Broker, admin: Admin
         assert is_silent(greedy)
 
 
-def test_who_takes_too_much_time_is_quiet_for_a_second_at_most(broker: Broker, admin: Admin) -> None:
+def test_a_client_above_its_request_quota_is_throttled_for_a_second_at_most(broker: Broker, admin: Admin) -> None:
     limit(admin, GREEDY, request_percentage=0.0001)
     with Wire(broker.bootstrap_servers, "greedy") as greedy:
         greedy.create("t")
@@ -102,7 +102,7 @@ def test_who_takes_too_much_time_is_quiet_for_a_second_at_most(broker: Broker, a
         assert greedy.ask(produce("t", batch([BIG])), 11).throttle_time_ms <= 1000
 
 
-def test_a_limit_that_is_lifted_is_forgotten(broker: Broker, admin: Admin) -> None:
+def test_a_removed_quota_has_no_effect(broker: Broker, admin: Admin) -> None:
     limit(admin, GREEDY, producer_byte_rate=TINY)
     limit(admin, GREEDY, producer_byte_rate=None)
     with Wire(broker.bootstrap_servers, "greedy") as greedy:
@@ -111,7 +111,7 @@ def test_a_limit_that_is_lifted_is_forgotten(broker: Broker, admin: Admin) -> No
     assert admin.describe_client_quotas() == {}
 
 
-def test_who_changes_too_many_topics_is_refused_or_made_to_wait(broker: Broker, admin: Admin) -> None:
+def test_a_client_above_its_mutation_quota_is_rejected_or_throttled(broker: Broker, admin: Admin) -> None:
     limit(admin, GREEDY, controller_mutation_rate=1.0)
     with Wire(broker.bootstrap_servers, "greedy") as greedy:
         first = greedy.ask(CreateTopicsRequest([CreatableTopic("a", 30, 1), CreatableTopic("b", 1, 1)]), 6)
@@ -123,7 +123,7 @@ def test_who_changes_too_many_topics_is_refused_or_made_to_wait(broker: Broker, 
         assert answer.throttle_time_ms > 10_000
 
 
-def test_an_address_that_connects_too_often_waits_and_is_sent_away(broker: Broker, admin: Admin) -> None:
+def test_connections_above_the_rate_of_their_address_wait_and_are_closed(broker: Broker, admin: Admin) -> None:
     with Wire(broker.bootstrap_servers) as first:
         limit(admin, ClientQuotaEntity(ip="127.0.0.1"), connection_creation_rate=1)
         sent_away = 0
@@ -138,7 +138,7 @@ def test_an_address_that_connects_too_often_waits_and_is_sent_away(broker: Broke
         assert first.ask(ApiVersionsRequest("a", "1"), 3).error_code == 0
 
 
-def test_a_broker_stops_at_once_whoever_is_made_to_wait() -> None:
+def test_a_broker_stops_at_once_although_clients_are_throttled() -> None:
     with Broker() as broker, Wire(broker.bootstrap_servers, "greedy") as greedy:
         with Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
             limit(admin, GREEDY, producer_byte_rate=TINY)
@@ -148,7 +148,7 @@ def test_a_broker_stops_at_once_whoever_is_made_to_wait() -> None:
     assert time.monotonic() - began < 20
 
 
-def test_what_is_no_limit_is_an_error_with_its_remedy(admin: Admin) -> None:
+def test_an_invalid_quota_is_an_error_with_its_remedy(admin: Admin) -> None:
     with pytest.raises(KafkaError, match="producer_byte_rate = 0: must be above 0"):
         limit(admin, GREEDY, producer_byte_rate=0)
     with pytest.raises(ValueError, match="write ClientQuotaEntity"):

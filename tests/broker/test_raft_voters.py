@@ -13,13 +13,13 @@ from ottla.protocol.schema import ZERO_UUID
 from tests.broker.wire import Wire
 
 
-def test_nobody_votes_beside_a_broker_that_is_its_own_controller(wire: Wire) -> None:
+def test_no_voter_can_join_a_broker_that_is_its_own_controller(wire: Wire) -> None:
     response = wire.ask(AddRaftVoterRequest(None, 1000, 7))
     assert response.error_code == ErrorCode.INVALID_REQUEST
     assert "controller 7 cannot vote here: broker 1 is a cluster of its own" in response.error_message
 
 
-def test_a_broker_that_is_its_own_controller_votes_already_whatever_its_directory(wire: Wire) -> None:
+def test_a_broker_that_is_its_own_controller_votes_with_any_directory(wire: Wire) -> None:
     response = wire.ask(AddRaftVoterRequest(None, 1000, 1, UUID(int=5)))
     assert response.error_code == ErrorCode.DUPLICATE_VOTER
     assert "controller 1 votes here already" in response.error_message
@@ -33,7 +33,7 @@ def test_a_broker_that_is_its_own_controller_votes_already_whatever_its_director
         (7, ZERO_UUID, ErrorCode.VOTER_NOT_FOUND, "controller 7 does not vote"),
     ],
 )
-def test_a_broker_that_is_its_own_controller_goes_on_voting(
+def test_a_broker_that_is_its_own_controller_cannot_be_removed_from_the_voters(
     wire: Wire, voter: int, directory: UUID, code: int, reason: str
 ) -> None:
     response = wire.ask(RemoveRaftVoterRequest(None, voter, directory))

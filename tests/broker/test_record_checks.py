@@ -1,4 +1,4 @@
-"""What a topic's configs ask of the records themselves: keys, timestamps, a codec."""
+"""Checks of records by topic configs: keys, timestamps, codecs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -35,7 +35,7 @@ def records(
     return builder.build()
 
 
-def sent(wire: Wire, data: bytes, version: int = 12) -> Any:
+def produce_batch(wire: Wire, data: bytes, version: int = 12) -> Any:
     return wire.ask(produce("t", data), version).responses[0].partition_responses[0]
 
 
@@ -43,8 +43,8 @@ def resealed(data: bytes, **fields: int) -> bytes:
     return seal(parse_header(data)._replace(**fields), data[HEADER_BYTES:])
 
 
-def asked(wire: Wire, timestamp: int) -> tuple[int, int]:
-    """The offset and the time of the record that a timestamp asks for."""
+def list_offset(wire: Wire, timestamp: int) -> tuple[int, int]:
+    """Return the offset and the timestamp of the record for a requested timestamp."""
     request = ListOffsetsRequest(topics=[ListOffsetsTopic("t", [ListOffsetsPartition(0, timestamp=timestamp)])])
     found = wire.ask(request, 7).topics[0].partitions[0]
     return found.offset, found.timestamp
@@ -55,97 +55,97 @@ def now_ms() -> int:
 
 
 @pytest.mark.parametrize("codec", list(Codec))
-def test_a_compacted_topic_names_each_record_without_a_key_and_takes_none_of_the_batch(
+def test_a_compacted_topic_reports_each_record_without_a_key_and_appends_none_of_the_batch(
     wire: Wire, codec: Codec
 ) -> None:
     wire.create("t", cleanup_policy="compact")
-    result = sent(wire, records([KEYED, KEYLESS, KEYED, KEYLESS], codec=codec))
+    result = produce_batch(wire, records([KEYED, KEYLESS, KEYED, KEYLESS], codec=codec))
     assert (result.error_code, result.base_offset) == (ErrorCode.INVALID_RECORD, -1)
     assert [error.batch_index for error in result.record_errors] == [1, 3]
     assert "without a key" in result.record_errors[0].batch_index_error_message
     assert result.error_message.startswith("2 of 4 records are refused, record 1 because")
-    assert sent(wire, records([KEYED], codec=codec)).base_offset == 0
+    assert produce_batch(wire, records([KEYED], codec=codec)).base_offset == 0
 
 
-def test_before_version_8_there_is_no_room_for_the_names_of_records(wire: Wire) -> None:
+def test_before_version_8_single_records_are_not_named(wire: Wire) -> None:
     wire.create("t", cleanup_policy="compact")
-    assert sent(wire, records([KEYLESS]), 7).error_code == ErrorCode.INVALID_RECORD
+    assert produce_batch(wire, records([KEYLESS]), 7).error_code == ErrorCode.INVALID_RECORD
 
 
-def test_records_too_far_ahead_of_the_clock_are_refused_by_default(wire: Wire) -> None:
+def test_records_too_far_ahead_of_the_clock_are_rejected_by_default(wire: Wire) -> None:
     wire.create("t")
     now = now_ms()
-    result = sent(wire, records([KEYED] * 3, [now, now + 2 * HOUR, now]))
+    result = produce_batch(wire, records([KEYED] * 3, [now, now + 2 * HOUR, now]))
     assert result.error_code == ErrorCode.INVALID_TIMESTAMP
     assert [error.batch_index for error in result.record_errors] == [1]
-    assert sent(wire, records([KEYED], [now + HOUR // 2])).error_code == 0
+    assert produce_batch(wire, records([KEYED], [now + HOUR // 2])).error_code == 0
 
 
-def test_records_too_far_behind_the_clock_are_refused_where_the_topic_says_so(wire: Wire) -> None:
+def test_records_too_far_behind_the_clock_are_rejected_if_the_topic_has_a_limit(wire: Wire) -> None:
     wire.create("t", message_timestamp_before_max_ms=HOUR)
     now = now_ms()
-    result = sent(wire, records([KEYED] * 3, [now, now - 2 * HOUR, -1]))
+    result = produce_batch(wire, records([KEYED] * 3, [now, now - 2 * HOUR, -1]))
     assert result.error_code == ErrorCode.INVALID_TIMESTAMP
     assert [error.batch_index for error in result.record_errors] == [1]
 
 
-def test_where_the_clock_is_the_brokers_timestamps_have_no_bounds(wire: Wire) -> None:
+def test_with_log_append_time_timestamps_have_no_limits(wire: Wire) -> None:
     wire.create("t", message_timestamp_type="LogAppendTime", message_timestamp_before_max_ms=1)
-    assert sent(wire, records([KEYED] * 2, [5, now_ms() + 9 * HOUR])).error_code == 0
+    assert produce_batch(wire, records([KEYED] * 2, [5, now_ms() + 9 * HOUR])).error_code == 0
 
 
 @pytest.mark.parametrize("came", list(Codec))
 @pytest.mark.parametrize("kept", ["uncompressed", "gzip", "snappy", "lz4", "zstd"])
-def test_a_topic_may_have_a_codec_of_its_own(wire: Wire, came: Codec, kept: str) -> None:
+def test_a_topic_may_have_its_own_codec(wire: Wire, came: Codec, kept: str) -> None:
     wire.create(
         "t", compression_type=kept, compression_gzip_level=9, compression_lz4_level=17, compression_zstd_level=1
     )
-    assert sent(wire, batch([b"a" * 500, b"b"], came)).error_code == 0
+    assert produce_batch(wire, batch([b"a" * 500, b"b"], came)).error_code == 0
     found = wire.fetch("t")
     assert values(found) == [b"a" * 500, b"b"]
     assert parse_header(bytes(found.records or b"")).codec.name.lower() == kept.replace("uncompressed", "none")
 
 
-def test_an_idempotent_batch_stays_one_when_it_is_compressed_anew(wire: Wire) -> None:
+def test_a_recompressed_idempotent_batch_keeps_its_producer_and_sequence(wire: Wire) -> None:
     wire.create("t", compression_type="zstd")
     builder = BatchBuilder()
     builder.append(1, None, b"a" * 100)
     for _ in range(2):
-        assert sent(wire, builder.build(7, 0, 0)).base_offset == 0
+        assert produce_batch(wire, builder.build(7, 0, 0)).base_offset == 0
     assert values(wire.fetch("t")) == [b"a" * 100]
 
 
-def test_a_batch_that_is_too_large_once_it_is_not_compressed_any_more_is_refused(wire: Wire) -> None:
+def test_a_batch_that_is_too_large_after_decompression_is_rejected(wire: Wire) -> None:
     wire.create("t", compression_type="uncompressed", max_message_bytes=1000)
-    assert sent(wire, batch([bytes(2000)], Codec.GZIP)).error_code == ErrorCode.MESSAGE_TOO_LARGE
+    assert produce_batch(wire, batch([bytes(2000)], Codec.GZIP)).error_code == ErrorCode.MESSAGE_TOO_LARGE
 
 
 @pytest.mark.parametrize("configs", [{"cleanup_policy": "compact"}, {"compression_type": "lz4"}], ids=str)
-def test_a_bomb_is_refused_where_it_would_go_off(wire: Wire, configs: dict[str, Any]) -> None:
+def test_a_decompression_bomb_is_rejected_where_it_would_be_decompressed(wire: Wire, configs: dict[str, Any]) -> None:
     wire.create("t", **configs)
     data = batch([b"a"])
     bomb = seal(parse_header(data)._replace(attributes=Codec.ZSTD), compress(Codec.ZSTD, bytes(100_000_000)))
-    result = sent(wire, bomb)
+    result = produce_batch(wire, bomb)
     assert result.error_code == ErrorCode.MESSAGE_TOO_LARGE
     assert "send smaller batches" in result.error_message
 
 
-def test_configs_hold_from_the_moment_they_are_changed(wire: Wire) -> None:
+def test_changed_configs_apply_at_once(wire: Wire) -> None:
     wire.create("t")
-    assert sent(wire, records([KEYLESS])).error_code == 0
+    assert produce_batch(wire, records([KEYLESS])).error_code == 0
     change = AlterConfigsResource(2, "t", [AlterableConfig("cleanup.policy", 0, "compact")])
     wire.ask(IncrementalAlterConfigsRequest([change]), 1)
-    assert sent(wire, records([KEYLESS])).error_code == ErrorCode.INVALID_RECORD
+    assert produce_batch(wire, records([KEYLESS])).error_code == ErrorCode.INVALID_RECORD
 
 
-def test_the_bounds_of_the_broker_hold_where_the_topic_has_none() -> None:
+def test_the_broker_limits_apply_to_topics_without_their_own() -> None:
     with (
         Broker(log_message_timestamp_before_max_ms=HOUR, compression_type="gzip") as broker,
         Wire(broker.bootstrap_servers) as wire,
     ):
         wire.create("t")
-        assert sent(wire, records([KEYED], [1])).error_code == ErrorCode.INVALID_TIMESTAMP
-        assert sent(wire, records([KEYED], [now_ms()])).error_code == 0
+        assert produce_batch(wire, records([KEYED], [1])).error_code == ErrorCode.INVALID_TIMESTAMP
+        assert produce_batch(wire, records([KEYED], [now_ms()])).error_code == 0
         assert parse_header(bytes(wire.fetch("t").records or b"")).codec is Codec.GZIP
 
 
@@ -168,70 +168,76 @@ def test_the_bounds_of_the_broker_hold_where_the_topic_has_none() -> None:
     ],
     ids=str,
 )
-def test_headers_that_cannot_be_true_are_refused(wire: Wire, fields: dict[str, int], code: ErrorCode) -> None:
+def test_impossible_batch_headers_are_rejected(wire: Wire, fields: dict[str, int], code: ErrorCode) -> None:
     wire.create("t")
-    assert sent(wire, resealed(records([KEYED] * 2), **fields)).error_code == code
-    assert sent(wire, records([KEYED])).base_offset == 0
+    assert produce_batch(wire, resealed(records([KEYED] * 2), **fields)).error_code == code
+    assert produce_batch(wire, records([KEYED])).base_offset == 0
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.ZSTD])
-def test_records_that_cannot_be_read_are_not_asked_for_again(wire: Wire, codec: Codec) -> None:
-    """Where they are looked at at all: CORRUPT_MESSAGE would have Java's producer try for two minutes."""
+def test_unreadable_records_get_an_error_that_producers_do_not_retry(wire: Wire, codec: Codec) -> None:
+    """Only if they are examined; CORRUPT_MESSAGE would make Java's producer retry for two minutes."""
     wire.create("t", cleanup_policy="compact")
-    result = sent(wire, seal(parse_header(records([KEYED], codec=codec)), b"garbage"))
+    result = produce_batch(wire, seal(parse_header(records([KEYED], codec=codec)), b"garbage"))
     assert result.error_code == ErrorCode.INVALID_RECORD
     assert "cannot be read" in result.error_message
 
 
-def test_bytes_that_are_not_those_that_were_sent_are(wire: Wire) -> None:
+def test_a_batch_with_a_wrong_checksum_is_rejected_with_a_retriable_error(wire: Wire) -> None:
     wire.create("t")
     sound = records([KEYED] * 2)
     flipped = sound[:-1] + bytes([sound[-1] ^ 1])
-    assert [sent(wire, data).error_code for data in (flipped, sound)] == [ErrorCode.CORRUPT_MESSAGE, 0]
+    assert [produce_batch(wire, data).error_code for data in (flipped, sound)] == [ErrorCode.CORRUPT_MESSAGE, 0]
 
 
-def test_zstd_needs_a_request_of_its_time(wire: Wire) -> None:
+def test_zstd_requires_a_produce_version_that_has_it(wire: Wire) -> None:
     wire.create("t")
     data = batch([b"a"], Codec.ZSTD)
-    assert [sent(wire, data, version).error_code for version in (6, 7)] == [ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, 0]
+    assert [produce_batch(wire, data, version).error_code for version in (6, 7)] == [
+        ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+        0,
+    ]
 
 
-def test_records_that_are_not_numbered_in_turn_are_refused_where_they_are_looked_at(wire: Wire) -> None:
+def test_misnumbered_records_are_rejected_if_they_are_examined(wire: Wire) -> None:
     wire.create("t", cleanup_policy="compact")
     one = records([KEYED])[HEADER_BYTES:]
-    result = sent(wire, seal(parse_header(records([KEYED] * 2)), one + one))
+    result = produce_batch(wire, seal(parse_header(records([KEYED] * 2)), one + one))
     assert result.error_code == ErrorCode.INVALID_RECORD
     assert "not numbered one after the other" in result.error_message
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
 @pytest.mark.parametrize("told", [-1, 5, 10**15])
-def test_a_header_that_lies_about_its_times_is_put_right(wire: Wire, codec: Codec, told: int) -> None:
+def test_a_wrong_maximum_timestamp_is_corrected(wire: Wire, codec: Codec, told: int) -> None:
     wire.create("t")
     began = now_ms() - 2000
     lying = resealed(records([KEYED] * 3, [began, began + 7, began + 3], codec), max_timestamp=told)
-    assert sent(wire, lying).error_code == 0
+    assert produce_batch(wire, lying).error_code == 0
     found = wire.fetch("t").records
     assert found is not None
     assert parse_header(found).max_timestamp == began + 7
-    assert asked(wire, began + 4) == (1, began + 7)
-    assert asked(wire, MAX_TIMESTAMP) == (1, began + 7)
+    assert list_offset(wire, began + 4) == (1, began + 7)
+    assert list_offset(wire, MAX_TIMESTAMP) == (1, began + 7)
 
 
-def test_a_header_that_promises_later_records_than_it_has_hides_none(wire: Wire) -> None:
+def test_a_maximum_timestamp_above_all_records_hides_no_later_record(wire: Wire) -> None:
     wire.create("t")
     began = now_ms()
-    # Within the bounds of a topic nobody looks at records.
-    assert sent(wire, resealed(records([KEYED] * 2, [began, began + 1]), max_timestamp=began + 50)).error_code == 0
-    assert sent(wire, records([KEYED], [began + 20])).error_code == 0
-    assert asked(wire, MAX_TIMESTAMP) == (1, began + 1)
-    assert asked(wire, began + 10) == (2, began + 20)
+    # Within the limits of the topic, records are not examined.
+    assert (
+        produce_batch(wire, resealed(records([KEYED] * 2, [began, began + 1]), max_timestamp=began + 50)).error_code
+        == 0
+    )
+    assert produce_batch(wire, records([KEYED], [began + 20])).error_code == 0
+    assert list_offset(wire, MAX_TIMESTAMP) == (1, began + 1)
+    assert list_offset(wire, began + 10) == (2, began + 20)
 
 
-def test_who_cannot_read_zstd_is_told_so_of_topics_with_that_codec(wire: Wire) -> None:
+def test_a_consumer_without_zstd_gets_an_error_for_topics_with_that_codec(wire: Wire) -> None:
     wire.create("t", compression_type="zstd")
     wire.create("u", compression_type="producer")
-    assert sent(wire, records([KEYED])).error_code == 0
+    assert produce_batch(wire, records([KEYED])).error_code == 0
     assert wire.fetch("t", version=9).error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     assert wire.fetch("u", version=9).error_code == 0
     assert wire.fetch("t", version=10).records

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from ottla.broker.partitions import refused_sequences
-from ottla.broker.partitions.refused_sequences import CAPACITY, KEPT_SECONDS, RefusedSequences
+from ottla.broker.replica_manager import refused_sequences
+from ottla.broker.replica_manager.refused_sequences import CAPACITY, KEPT_SECONDS, RejectedSequences
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import TopicPartition
 from ottla.records.batch import parse_header
@@ -21,10 +21,10 @@ PRODUCER = 77
 
 
 class Story:
-    """What is refused and what may be appended, at a time that the test sets."""
+    """The rejected sequences, and a manual clock."""
 
     def __init__(self) -> None:
-        self.refused = RefusedSequences()
+        self.refused = RejectedSequences()
         self.entries: dict[int, ProducerEntry] = {}
         self.now = 0.0
 
@@ -62,14 +62,14 @@ class Story:
         ErrorCode.THROTTLING_QUOTA_EXCEEDED,
     ],
 )
-def test_a_batch_waits_for_the_one_before_it_that_was_refused(code: ErrorCode) -> None:
+def test_a_batch_waits_for_a_rejected_one_before_it(code: ErrorCode) -> None:
     story = Story()
     story.refuse(0, code)
     assert story.code(78) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert story.code(0) == 0
 
 
-def test_the_lowest_of_several_refused_batches_counts() -> None:
+def test_the_lowest_of_several_rejected_sequences_applies() -> None:
     story = Story()
     story.refuse(78)
     story.refuse(0)
@@ -78,7 +78,7 @@ def test_the_lowest_of_several_refused_batches_counts() -> None:
 
 
 @pytest.mark.parametrize("code", [ErrorCode.INVALID_TIMESTAMP, ErrorCode.INVALID_TXN_STATE, ErrorCode.INVALID_RECORD])
-def test_a_batch_that_clients_give_up_does_not_hold_back_the_next(code: ErrorCode) -> None:
+def test_a_batch_that_clients_do_not_retry_does_not_block_the_next(code: ErrorCode) -> None:
     story = Story()
     story.refuse(0, code)
     assert story.code(1) == 0
@@ -86,13 +86,13 @@ def test_a_batch_that_clients_give_up_does_not_hold_back_the_next(code: ErrorCod
 
 
 @pytest.mark.parametrize(("count", "held_back"), [(1, False), (2, True)])
-def test_a_batch_that_is_too_large_comes_again_if_it_can_be_split(count: int, held_back: bool) -> None:
+def test_a_rejected_large_batch_is_awaited_only_if_it_can_be_split(count: int, held_back: bool) -> None:
     story = Story()
     story.refuse(0, ErrorCode.MESSAGE_TOO_LARGE, count=count)
     assert (story.code(2) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER) == held_back
 
 
-def test_a_log_that_knows_the_producer_decides_by_itself() -> None:
+def test_a_log_that_knows_the_producer_decides() -> None:
     story = Story()
     story.refuse(0)
     story.entries[PRODUCER] = ProducerEntry(PRODUCER, 0)
@@ -100,7 +100,7 @@ def test_a_log_that_knows_the_producer_decides_by_itself() -> None:
     assert not story.refused, "nothing is remembered of it any more"
 
 
-def test_other_partitions_and_producers_are_not_held_back() -> None:
+def test_other_partitions_and_producers_are_not_blocked() -> None:
     story = Story()
     story.refuse(0)
     assert story.code(78, place=TopicPartition("t", 1)) == 0
@@ -108,13 +108,13 @@ def test_other_partitions_and_producers_are_not_held_back() -> None:
     assert story.code(78, producer=PRODUCER + 1) == 0
 
 
-def test_what_was_refused_by_the_id_of_a_topic_counts_where_its_name_is_known() -> None:
+def test_a_batch_rejected_by_topic_id_is_remembered_when_the_name_is_known() -> None:
     story = Story()
     story.refused.note(TOPIC_ID, 0, produced(PRODUCER, 0), ErrorCode.UNKNOWN_TOPIC_ID, 0.0)
     assert story.code(78) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
-def test_a_newer_epoch_begins_again() -> None:
+def test_a_newer_producer_epoch_resets_the_sequences() -> None:
     story = Story()
     story.refuse(0, epoch=3)
     assert story.code(500, epoch=4) == 0
@@ -124,14 +124,14 @@ def test_a_newer_epoch_begins_again() -> None:
     assert [story.code(each, epoch=4) for each in (11, 10)] == [45, 0]
 
 
-def test_sequences_go_on_after_the_highest_with_zero() -> None:
+def test_sequences_wrap_around_to_zero() -> None:
     story = Story()
     story.refuse(MAX_SEQUENCE - 1)
     story.refuse(3)
     assert [story.code(each) for each in (3, 0, MAX_SEQUENCE, MAX_SEQUENCE - 1)] == [45, 45, 45, 0]
 
 
-def test_a_batch_that_does_not_come_again_holds_nothing_back_after_some_minutes() -> None:
+def test_a_batch_that_is_not_repeated_blocks_nothing_after_some_minutes() -> None:
     story = Story()
     story.refuse(0)
     story.now = KEPT_SECONDS - 1
@@ -153,7 +153,7 @@ def test_only_batches_with_sequences_are_remembered(change: Callable[[bytes], by
     assert not story.refused
 
 
-def test_no_more_is_remembered_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_remembered_batches_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refused_sequences, "CAPACITY", 3)
     assert CAPACITY > 3
     story = Story()

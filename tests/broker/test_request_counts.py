@@ -6,11 +6,11 @@ from types import ModuleType
 
 import pytest
 
-from ottla.broker.requests import request_counts
+from ottla.broker.network_server import request_counts
 from ottla.protocol.messages.fetch import FetchRequest
 from tests.plain import plain
 
-PLAIN = plain("ottla.broker.requests.request_counts")
+PLAIN = plain("ottla.broker.network_server.request_counts")
 CLIENT_ID, MOST_BYTES, MOST_CLIENTS, OTHERS = PLAIN.CLIENT_ID, PLAIN.MOST_BYTES, PLAIN.MOST_CLIENTS, PLAIN.OTHERS
 NO_API = 12_345
 Counted = dict[str, int]
@@ -35,18 +35,18 @@ def counted(form: ModuleType, *frames: memoryview) -> Counted:
     return dict(counts.by_client())
 
 
-def test_requests_are_counted_by_their_client_the_most_frequent_first(form: ModuleType) -> None:
+def test_requests_are_counted_by_client_the_most_frequent_first(form: ModuleType) -> None:
     told = counted(form, frame(b"a"), frame(b"b"), frame(b"b"), frame(None), frame(b""))
     assert list(told.items()) == [("b", 2), ("", 2), ("a", 1)]
 
 
-def test_names_without_end_are_counted_together(form: ModuleType) -> None:
+def test_an_unlimited_number_of_client_names_is_counted_together(form: ModuleType) -> None:
     told = counted(form, *(frame(b"c%d" % n) for n in range(MOST_CLIENTS + 7)), frame(b"c0"))
     assert len(told) == MOST_CLIENTS + 1
     assert (told["c0"], told[OTHERS]) == (2, 7)
 
 
-def test_who_asks_in_turns_and_is_counted_meanwhile_is_counted_once(form: ModuleType) -> None:
+def test_a_client_is_counted_once_between_two_readings(form: ModuleType) -> None:
     counts = form.RequestCounts()
     for name in (b"a", b"a", b"ab", b"a"):
         counts.note(frame(name))
@@ -55,12 +55,12 @@ def test_who_asks_in_turns_and_is_counted_meanwhile_is_counted_once(form: Module
     assert counts.by_client() == [("a", 4), ("ab", 1)]
 
 
-def test_a_long_name_is_cut_and_one_that_is_no_text_counts_once(form: ModuleType) -> None:
+def test_a_long_name_is_truncated_and_invalid_names_are_counted_together(form: ModuleType) -> None:
     told = counted(form, frame(b"x" * 1000), frame(b"\xff"), frame(b"\xfe"), frame(b"cut", b"")[: CLIENT_ID + 1])
     assert told == {"x" * MOST_BYTES: 1, "\ufffd": 2, "c": 1}
 
 
-def test_requests_are_counted_by_their_api_and_what_is_none_is_left_out(form: ModuleType) -> None:
+def test_requests_are_counted_by_api_without_unknown_ones(form: ModuleType) -> None:
     counts = form.RequestCounts()
     for key in (FetchRequest.KEY, 0, NO_API, FetchRequest.KEY):
         counts.note(memoryview(key.to_bytes(2, "big") + bytes(frame(b"a"))[2:]))

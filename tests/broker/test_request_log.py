@@ -1,4 +1,4 @@
-"""The request log: one line of JSON for each request, for those who want it."""
+"""The optional request log: one line of JSON per request."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from ottla import Consumer
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.errors import ConfigError
 from ottla.protocol.messages.metadata import MetadataRequest
 from tests.broker.wire import Wire, batch, fetch, produce
 
 
 def lines(caplog: pytest.LogCaptureFixture, broker: Broker) -> list[dict[str, Any]]:
-    """Those of this broker: another one of this process may have clients, too."""
+    """Return the lines of this broker; another one of this process may have clients, too."""
     loop = f"ottla-{broker.bootstrap_servers}"
     told = [record for record in caplog.records if record.name == "ottla.request" and record.threadName == loop]
     return [json.loads(record.getMessage()) for record in told]
@@ -27,13 +27,13 @@ def lines(caplog: pytest.LogCaptureFixture, broker: Broker) -> list[dict[str, An
 
 @pytest.fixture
 def logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    """With somebody who reads it."""
+    """Enable the request log."""
     caplog.set_level(logging.DEBUG, "ottla.request")
     return caplog
 
 
 @pytest.mark.behaviour("B7")
-def test_a_line_names_client_api_version_connection_sizes_and_times(
+def test_a_line_has_client_api_version_connection_sizes_and_times(
     broker: Broker, logged: pytest.LogCaptureFixture
 ) -> None:
     with Broker() as other, Wire(other.bootstrap_servers) as stranger:
@@ -52,7 +52,7 @@ def test_a_line_names_client_api_version_connection_sizes_and_times(
 
 
 @pytest.mark.behaviour("B7", "C11")
-def test_consumers_are_named_after_their_groups_and_a_new_member_is_seen_to_join_without_an_id_and_with_it(
+def test_consumers_are_logged_with_their_groups_and_a_new_member_with_two_joins(
     broker: Broker, logged: pytest.LogCaptureFixture
 ) -> None:
     servers = broker.bootstrap_servers
@@ -63,7 +63,7 @@ def test_consumers_are_named_after_their_groups_and_a_new_member_is_seen_to_join
     assert re.fullmatch(r"consumer-billing-\d+", plain.client_id)
     assert static.client_id == "consumer-paying-till-1"
     joins = [(line["client_id"], *line["errors"]) for line in lines(logged, broker) if line["api"] == "JoinGroup"]
-    # On a busy machine the topic may come to be while the group joins, and the member joins once more for it.
+    # On a busy machine the topic may be created while the group joins, and the member joins once more for it.
     assert list(dict.fromkeys(joins)) == [
         (plain.client_id, "MEMBER_ID_REQUIRED"),
         (plain.client_id,),
@@ -86,7 +86,7 @@ def join(consumer: Consumer) -> None:
 
 
 @pytest.mark.behaviour("B7")
-def test_a_request_without_an_answer_has_its_line_too(broker: Broker, logged: pytest.LogCaptureFixture) -> None:
+def test_a_request_without_a_response_is_logged(broker: Broker, logged: pytest.LogCaptureFixture) -> None:
     with Wire(broker.bootstrap_servers, client_id=None) as wire:
         wire.create("t")
         wire.send(produce("t", batch([b"a"]), acks=0), 9)
@@ -97,7 +97,7 @@ def test_a_request_without_an_answer_has_its_line_too(broker: Broker, logged: py
 
 
 @pytest.mark.behaviour("B7")
-def test_a_fetch_that_waits_is_not_slow_and_what_waits_behind_it_queues(logged: pytest.LogCaptureFixture) -> None:
+def test_a_waiting_fetch_is_not_slow_and_requests_behind_it_have_a_queue_time(logged: pytest.LogCaptureFixture) -> None:
     with Broker(slow_request_ms=500) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t")
         wire.send(fetch("t", max_wait_ms=2_000), 12)
@@ -113,7 +113,7 @@ def test_a_fetch_that_waits_is_not_slow_and_what_waits_behind_it_queues(logged: 
 
 
 @pytest.mark.behaviour("B7")
-def test_the_errors_of_an_answer_are_named(broker: Broker, logged: pytest.LogCaptureFixture) -> None:
+def test_the_errors_of_a_response_are_logged(broker: Broker, logged: pytest.LogCaptureFixture) -> None:
     with Wire(broker.bootstrap_servers) as wire:
         wire.metadata("nobody", "a b")
         wire.metadata()
@@ -122,18 +122,18 @@ def test_the_errors_of_an_answer_are_named(broker: Broker, logged: pytest.LogCap
 
 @pytest.mark.behaviour("B7")
 @pytest.mark.parametrize("process", [False, True])
-def test_it_goes_to_a_file_where_the_settings_name_one(tmp_path: Path, process: bool) -> None:
+def test_the_log_is_written_to_a_configured_file(tmp_path: Path, process: bool) -> None:
     path = tmp_path / "requests"
     with Broker(process=process, request_log=str(path)) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.ask(MetadataRequest(None), 9)
     assert [json.loads(line)["api"] for line in path.read_text().splitlines()] == ["Metadata"]
 
 
-def test_a_file_that_cannot_be_is_said(tmp_path: Path) -> None:
+def test_an_unusable_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"request\.log = .*: Is a directory"):
         Broker(request_log=str(tmp_path)).start()
 
 
-def test_nobody_is_bothered_with_it_by_default(broker: Broker, wire: Wire, caplog: pytest.LogCaptureFixture) -> None:
+def test_requests_are_not_logged_by_default(broker: Broker, wire: Wire, caplog: pytest.LogCaptureFixture) -> None:
     wire.ask(MetadataRequest(None), 9)
     assert not lines(caplog, broker)

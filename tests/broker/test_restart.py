@@ -1,4 +1,4 @@
-"""What a crash of the broker's process costs: nothing that was acknowledged."""
+"""A crash of the broker process loses no acknowledged record."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker.embedded import Broker
-from ottla.errors import ErrorCode
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from tests.broker.wire import Wire, batch, produce, values
@@ -25,7 +24,7 @@ def kill(broker: Broker) -> None:
 
 
 @pytest.mark.behaviour("P3")
-def test_everything_that_was_acknowledged_is_there_after_kill_9_in_the_middle(tmp_path: Path) -> None:
+def test_acknowledged_records_survive_kill_9(tmp_path: Path) -> None:
     broker = Broker(tmp_path, process=True).start()
     acknowledged = 0
     with Wire(broker.bootstrap_servers) as wire:
@@ -49,7 +48,7 @@ def test_everything_that_was_acknowledged_is_there_after_kill_9_in_the_middle(tm
     assert found[:acknowledged] == [b"%d" % n for n in range(acknowledged)]
 
 
-def test_a_torn_tail_is_cut_off_and_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_torn_tail_is_truncated_and_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     broker = Broker(tmp_path, process=True).start()
     with Wire(broker.bootstrap_servers) as wire:
         wire.create("t")
@@ -68,7 +67,7 @@ def test_a_torn_tail_is_cut_off_and_told_once(tmp_path: Path, caplog: pytest.Log
     assert len([r for r in caplog.records if "cut 70 bytes" in r.getMessage()]) == 1
 
 
-def test_topics_made_and_deleted_before_a_kill_stay_so(tmp_path: Path) -> None:
+def test_topics_created_and_deleted_before_a_kill_stay_so(tmp_path: Path) -> None:
     broker = Broker(tmp_path, process=True).start()
     with Wire(broker.bootstrap_servers) as wire:
         wire.create("kept", partitions=3)
@@ -81,22 +80,25 @@ def test_topics_made_and_deleted_before_a_kill_stay_so(tmp_path: Path) -> None:
         assert deleted.error_code != 0
 
 
-def test_a_folder_of_which_no_topic_is_known_stays_as_it_is(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_folder_of_an_unknown_topic_is_kept_and_set_aside_for_a_topic_of_its_name(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t")
         wire.produce("t", b"a")
     (tmp_path / "t-0").rename(tmp_path / "unknown-0")
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
-        (refused,) = wire.ask(CreateTopicsRequest([CreatableTopic("unknown", 1, 1)])).topics
-        wire.create("other")
-        assert wire.produce("other", b"b").error_code == 0
-    assert refused.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
-    assert "unknown-0 is there already" in str(refused.error_message)
-    assert list(tmp_path.glob("unknown-0/*.log"))
-    assert "unknown-0 belongs to no topic: it is left as it is" in caplog.text
+        assert "unknown-0 belongs to no partition of this broker, and is kept" in caplog.text
+        kept = next(tmp_path.glob("unknown-0/*.log")).read_bytes()
+        (created,) = wire.ask(CreateTopicsRequest([CreatableTopic("unknown", 1, 1)])).topics
+        assert created.error_code == 0
+        assert wire.produce("unknown", b"b").base_offset == 0
+    (aside,) = (path for path in tmp_path.glob("unknown-0*/*.log") if path.parent.name != "unknown-0")
+    assert aside.read_bytes() == kept
+    assert "is of an earlier topic of that name: renamed to" in caplog.text
 
 
-def test_a_folder_of_a_topic_that_was_deleted_goes_with_the_next_start(
+def test_a_folder_of_a_deleted_topic_is_removed_at_the_next_start(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     broker = Broker(tmp_path, process=True).start()
@@ -108,14 +110,14 @@ def test_a_folder_of_a_topic_that_was_deleted_goes_with_the_next_start(
     kill(broker)
     for left in tmp_path.glob("t-0*"):
         shutil.rmtree(left)
-    copy.rename(tmp_path / "t-0")  # as if the crash had come before the folder was gone
+    copy.rename(tmp_path / "t-0")  # as if the crash had happened before the folder was removed
     caplog.set_level(logging.INFO)
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t")
         assert values(wire.fetch("t")) == []
         assert wire.produce("t", b"b").base_offset == 0
     assert [path.name for path in tmp_path.glob("t-*")] == ["t-0"]
-    assert "files of deleted topics were left, and go now: 1 folders" in caplog.text
+    assert "deleting the files of deleted topics that an earlier run left: 1 folders" in caplog.text
 
 
 def torn(path: Path, topics: list[str]) -> list[Path]:
@@ -133,27 +135,27 @@ def torn(path: Path, topics: list[str]) -> list[Path]:
     return logs
 
 
-def test_small_logs_are_checked_beside_the_work_after_a_crash(tmp_path: Path) -> None:
+def test_small_logs_are_recovered_in_the_background_after_a_crash(tmp_path: Path) -> None:
     logs = torn(tmp_path, ["a", "b"])
     whole = [log.stat().st_size - 70 for log in logs]
     with Broker(tmp_path):
         eventually(lambda: [log.stat().st_size for log in logs] == whole)
 
 
-def test_no_shutdown_is_clean_before_every_log_was_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_shutdown_is_clean_before_every_log_was_recovered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     logs = torn(tmp_path, ["a", "b"])
     whole = [log.stat().st_size - 70 for log in logs]
-    monkeypatch.setattr("ottla.broker.chores.Sweep.begin", lambda sweep, partitions: None)
+    monkeypatch.setattr("ottla.broker.periodic_tasks.PartitionSweep.start", lambda sweep, partitions: None)
     Broker(tmp_path).start().close()
     assert [log.stat().st_size for log in logs] == whole
     assert (tmp_path / ".kafka_cleanshutdown").exists()
 
 
-def test_a_log_with_much_to_check_is_checked_before_anybody_is_served(
+def test_a_log_with_much_to_recover_is_recovered_before_clients_are_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ottla.broker.partitions.partitions.AT_ONCE_BYTES", 100)
-    monkeypatch.setattr("ottla.broker.chores.Sweep.begin", lambda sweep, partitions: None)
+    monkeypatch.setattr("ottla.broker.replica_manager.partitions.AT_ONCE_BYTES", 100)
+    monkeypatch.setattr("ottla.broker.periodic_tasks.PartitionSweep.start", lambda sweep, partitions: None)
     (log,) = torn(tmp_path, ["a"])
     whole = log.stat().st_size - 70
     with Broker(tmp_path):

@@ -1,4 +1,4 @@
-"""What a node is by its settings: a broker, a controller, both, or a cluster of its own."""
+"""The roles of a node by its settings: a broker, a controller, both, or a cluster of one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker.cluster.placement import cordoned
+from ottla.broker.metadata.placement import list_cordoned
 from ottla.broker.settings import roles
 from ottla.broker.settings.config import BrokerConfig, read_config
 from ottla.errors import ConfigError
@@ -42,9 +42,9 @@ def config(**changed: str) -> BrokerConfig:
         },
     ],
 )
-def test_who_names_itself_alone_is_a_cluster_of_its_own(named: dict[str, str]) -> None:
+def test_a_node_that_names_only_itself_is_a_cluster_of_one(named: dict[str, str]) -> None:
     alone = config(**named)
-    assert (alone.combines, alone.joins, alone.controls) == (False, False, False)
+    assert (alone.has_both_roles, alone.joins_cluster, alone.is_controller) == (False, False, False)
 
 
 @pytest.mark.parametrize(
@@ -56,19 +56,19 @@ def test_who_names_itself_alone_is_a_cluster_of_its_own(named: dict[str, str]) -
         {"controller_quorum_bootstrap_servers": "10.0.0.2:9093"},
     ],
 )
-def test_who_names_others_is_a_broker_and_a_controller_of_their_cluster(named: dict[str, str]) -> None:
+def test_a_node_that_names_others_is_a_broker_and_a_controller_of_their_cluster(named: dict[str, str]) -> None:
     both = config(**named)
-    assert (both.combines, both.joins, both.controls) == (True, True, False)
+    assert (both.has_both_roles, both.joins_cluster, both.is_controller) == (True, True, False)
     assert [each.name for each in both.endpoints()] == ["PLAINTEXT"]
 
     half = roles.controller_half(both)
-    assert (half.combines, half.joins, half.controls) == (False, False, True)
+    assert (half.has_both_roles, half.joins_cluster, half.is_controller) == (False, False, True)
     assert [str(each) for each in half.endpoints()] == ["CONTROLLER://127.0.0.1:9093"]
 
 
-def test_a_broker_asks_the_voters_where_no_others_are_named() -> None:
+def test_a_broker_uses_the_voters_if_no_bootstrap_servers_are_set() -> None:
     voters = config(controller_quorum_voters="1@127.0.0.1:9093,2@127.0.0.1:9095")
-    assert roles.controllers(voters) == [("127.0.0.1", 9093), ("127.0.0.1", 9095)]
+    assert roles.list_controllers(voters) == [("127.0.0.1", 9093), ("127.0.0.1", 9095)]
 
 
 @pytest.mark.parametrize(
@@ -78,9 +78,9 @@ def test_a_broker_asks_the_voters_where_no_others_are_named() -> None:
         {"controller_quorum_bootstrap_servers": "127.0.0.1:9093"},
     ],
 )
-def test_a_broker_joins_whoever_its_settings_call_controllers(named: dict[str, str]) -> None:
+def test_a_broker_joins_the_controllers_of_its_settings(named: dict[str, str]) -> None:
     guest = config(process_roles="broker", node_id="7", listeners="PLAINTEXT://127.0.0.1:9092", **named)
-    assert (guest.combines, guest.joins, guest.controls) == (False, True, False)
+    assert (guest.has_both_roles, guest.joins_cluster, guest.is_controller) == (False, True, False)
 
 
 @pytest.mark.parametrize(
@@ -92,18 +92,18 @@ def test_a_broker_joins_whoever_its_settings_call_controllers(named: dict[str, s
         ("broker", {"cordoned_log_dirs": ""}, True),
     ],
 )
-def test_a_guest_takes_no_partitions_unasked_and_a_node_that_votes_does(
+def test_a_node_that_does_not_vote_gets_partitions_by_assignment_only(
     tmp_path: Path, role: str, said: dict[str, str], takes_partitions: bool
 ) -> None:
     settings = config(process_roles=role, controller_quorum_bootstrap_servers="10.0.0.2:9093", **said)
     directory = DataDirectory.open(tmp_path, node_id=1)
     try:
-        assert (directory.directory_id not in cordoned(settings, directory)) is takes_partitions
+        assert (directory.directory_id not in list_cordoned(settings, directory)) is takes_partitions
     finally:
         directory.close()
 
 
-def test_what_does_not_fit_one_half_is_told() -> None:
+def test_settings_that_do_not_fit_a_role_are_rejected() -> None:
     others = {"controller_quorum_bootstrap_servers": "127.0.0.1:9093,127.0.0.1:9095"}
     with pytest.raises(ConfigError, match=r"log\.dirs is empty"):
         config(**others, log_dirs="")

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.machines.alarms import Alarms
-from ottla.broker.machines.runtime import Coding, Hooks, KeyAndValue, Pending, Runtime
-from ottla.broker.timers import Timers
+from ottla.broker.event_loop.timers import Timers
+from ottla.broker.state_machines.alarms import Alarms
+from ottla.broker.state_machines.runtime import Coding, Hooks, KeyAndValue, PendingReply, Runtime
 from ottla.clock import ManualClock
 from ottla.coordination.machine import Alarm, Decision, Reply
 from ottla.errors import KafkaError
@@ -51,37 +51,36 @@ def log(tmp_path: Path) -> Iterator[Log]:
     log.close()
 
 
-def run(log: Log, durable: bool = False) -> Runtime[Sum]:
+def run(log: Log) -> Runtime[Sum]:
     return Runtime(
         Sum,
         log,
         Coding(lambda number: (None, b"%d" % number), lambda key, value: int(value or b"")),
         ManualClock(),
-        durable=durable,
     )
 
 
-def test_a_decision_is_replied_to_when_it_is_in_the_log_and_replayed(log: Log) -> None:
+def test_a_reply_is_sent_when_the_decision_is_in_the_log_and_replayed(log: Log) -> None:
     runtime = run(log)
-    assert runtime.ask(lambda ticket: Add(ticket, 4)) == "added"
+    assert runtime.submit(lambda ticket: Add(ticket, 4)) == "added"
     assert (runtime.machine.total, log.end_offset) == (4, 1)
 
 
 def test_a_decision_without_records_writes_nothing(log: Log) -> None:
-    assert run(log).ask(lambda ticket: Add(ticket, 3)) == "odd"
+    assert run(log).submit(lambda ticket: Add(ticket, 3)) == "odd"
     assert log.end_offset == 0
 
 
-def test_a_machine_is_built_again_from_its_log(log: Log) -> None:
+def test_a_machine_is_rebuilt_from_its_log(log: Log) -> None:
     runtime = run(log)
     for _ in range(1000):
-        runtime.ask(lambda ticket: Add(ticket, 2))
+        runtime.submit(lambda ticket: Add(ticket, 2))
     assert run(log).machine.total == 2000
 
 
-def test_a_failed_append_leaves_the_state_that_is_in_the_log(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_append_leaves_the_state_of_the_log(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     runtime = run(log)
-    runtime.ask(lambda ticket: Add(ticket, 2))
+    runtime.submit(lambda ticket: Add(ticket, 2))
 
     def full(fd: int, data: object, position: int) -> int:
         raise OSError(28, "No space left on device")
@@ -89,19 +88,14 @@ def test_a_failed_append_leaves_the_state_that_is_in_the_log(log: Log, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr(os, "pwrite", full)
         with pytest.raises(KafkaError, match="KAFKA_STORAGE_ERROR"):
-            runtime.ask(lambda ticket: Add(ticket, 4))
+            runtime.submit(lambda ticket: Add(ticket, 4))
     assert runtime.machine.total == 2
-    assert runtime.ask(lambda ticket: Add(ticket, 4)) == "added"
+    assert runtime.submit(lambda ticket: Add(ticket, 4)) == "added"
     assert runtime.machine.total == 6
 
 
-def test_a_durable_decision_is_on_the_disk_before_it_is_answered(log: Log) -> None:
-    run(log, durable=True).ask(lambda ticket: Add(ticket, 2))
-    assert log.recovery_point == 1
-
-
 class Meeting:
-    """Keeps everybody waiting until `size` have come; who has come is kept in memory only."""
+    """A machine that delays every reply until `size` requests have arrived; they are kept in memory only."""
 
     def __init__(self, size: int = 2) -> None:
         self.size = size
@@ -120,62 +114,62 @@ class Meeting:
         assert len(self.waiting) < self.size
 
 
-def meet(
+def make_runtime(
     log: Log, encode: Callable[[Any], KeyAndValue | None] = lambda waiting: None, **hooks: Any
 ) -> Runtime[Meeting]:
     coding = Coding(encode, lambda key, value: ())
-    return Runtime(lambda: Meeting(2), log, coding, ManualClock(), durable=False, hooks=Hooks(**hooks))
+    return Runtime(lambda: Meeting(2), log, coding, ManualClock(), hooks=Hooks(**hooks))
 
 
-def test_a_reply_may_come_with_somebody_elses_event(log: Log) -> None:
-    runtime = meet(log)
+def test_a_reply_may_be_sent_by_a_later_event(log: Log) -> None:
+    runtime = make_runtime(log)
     heard: list[str] = []
-    assert isinstance(runtime.ask(lambda ticket: ticket, heard.append), Pending)
+    assert isinstance(runtime.submit(lambda ticket: ticket, heard.append), PendingReply)
     assert heard == []
-    assert runtime.ask(lambda ticket: ticket, heard.append) == "all here"
+    assert runtime.submit(lambda ticket: ticket, heard.append) == "all here"
     assert heard == ["all here"]
     assert log.end_offset == 0
 
 
-def test_notes_are_told_and_alarms_set_and_cancelled(log: Log) -> None:
+def test_notes_are_delivered_and_alarms_set_and_cancelled(log: Log) -> None:
     timers = Timers()
     rung: list[Any] = []
     notes: list[str] = []
-    runtime = meet(log, alarms=Alarms(timers, rung.append), noted=notes.append)
-    runtime.ask(lambda ticket: ticket)
-    assert (notes, timers.patience(0)) == (["1 waits"], 5)
-    runtime.ask(lambda ticket: ticket)
-    assert timers.patience(0) is None
-    runtime.ask(lambda ticket: ticket)
+    runtime = make_runtime(log, alarms=Alarms(timers, rung.append), on_note=notes.append)
+    runtime.submit(lambda ticket: ticket)
+    assert (notes, timers.time_until_next(0)) == (["1 waits"], 5)
+    runtime.submit(lambda ticket: ticket)
+    assert timers.time_until_next(0) is None
+    runtime.submit(lambda ticket: ticket)
     timers.run(5)
     assert rung == ["late"]
 
 
-def test_who_waits_hears_of_an_append_that_failed(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_callers_are_informed_of_a_failed_append(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     timers = Timers()
     heard: list[KafkaError] = []
     again: list[str] = []
-    runtime = meet(
+    runtime = make_runtime(
         log,
         encode=lambda waiting: None if waiting else (b"key", b"met"),
         alarms=Alarms(timers, lambda name: None),
-        rebuilt=lambda: again.append("rebuilt"),
+        on_rebuilt=lambda: again.append("rebuilt"),
     )
-    runtime.ask(lambda ticket: ticket, heard.append)
+    runtime.submit(lambda ticket: ticket, heard.append)
 
     def full(fd: int, data: object, position: int) -> int:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "pwrite", full)
     with pytest.raises(KafkaError):
-        runtime.ask(lambda ticket: ticket, heard.append)
+        runtime.submit(lambda ticket: ticket, heard.append)
     assert [error.name for error in heard] == ["KAFKA_STORAGE_ERROR"]
     assert again == ["rebuilt"]
-    assert timers.patience(0) is None
+    assert timers.time_until_next(0) is None
     assert runtime.machine.waiting == ()
 
 
-def test_an_alarm_that_is_put_off_rings_once_and_late() -> None:
+def test_a_postponed_alarm_fires_once_at_the_later_time() -> None:
     timers = Timers()
     rung: list[Any] = []
     alarms = Alarms(timers, rung.append)
@@ -191,7 +185,7 @@ def test_an_alarm_that_is_put_off_rings_once_and_late() -> None:
     assert rung == ["session"]
 
 
-def test_an_alarm_that_is_brought_forward_rings_early() -> None:
+def test_an_advanced_alarm_fires_at_the_earlier_time() -> None:
     timers = Timers()
     rung: list[Any] = []
     alarms = Alarms(timers, rung.append)

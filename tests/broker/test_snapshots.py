@@ -14,9 +14,12 @@ from kio.schema.k_raft_version_record.v0.data import KRaftVersionRecord
 from kio.schema.voters_record.v0.data import VotersRecord
 from kio.serial import entity_reader
 
-from ottla.broker.embedded import Broker
-from ottla.broker.machines import snapshots
-from ottla.coordination.cluster.features import AT_FIRST
+from ottla.broker.controller.controller_snapshots import CommittedMetadata
+from ottla.broker.embedding.embedded_broker import Broker
+from ottla.broker.metadata import observed_snapshots
+from ottla.broker.metadata.observed_snapshots import SMALL_BYTES, ObservedSnapshots
+from ottla.clock import ManualClock
+from ottla.coordination.cluster.features import INITIAL_CLUSTER_LEVELS
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.records import decode_record
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError, OttlaError
@@ -32,12 +35,11 @@ from ottla.records.batch import HEADER_BYTES, iter_headers
 from ottla.records.builder import BatchBuilder
 from ottla.records.control import control_pairs
 from ottla.storage.directory.offset_checkpoints import RECOVERY_POINTS
-from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_entry import Origin
 from ottla.storage.state_log import snapshot as state_snapshot
-from ottla.storage.state_log.snapshot import EMPTY, SnapshotId, State, find_snapshots, read_state, write_state
+from ottla.storage.state_log.snapshot import EMPTY, SnapshotId, SnapshotState, find_snapshots, read_state, write_state
 from ottla.storage.state_log.voter import Voter
 from tests.broker.wire import Wire
 
@@ -57,7 +59,7 @@ def folder(data: Path) -> Path:
 
 
 def state_of(data: Path) -> ClusterMetadata:
-    """What the newest snapshot holds."""
+    """Return the records of the newest snapshot."""
     machine = ClusterMetadata()
     for value in read_state(folder(data), find_snapshots(folder(data))[0]).values:
         record = decode_record(value)
@@ -88,11 +90,11 @@ def busy(data: Path, count: int, *, first: int = 0) -> list[str]:
     return [f"t{number} {1 + number % 3}" for number in range(first, first + count) if number % 3]
 
 
-def test_a_start_reads_the_newest_snapshot_and_what_came_after(tmp_path: Path) -> None:
+def test_a_start_loads_the_newest_snapshot_and_the_records_after_it(tmp_path: Path) -> None:
     expected = busy(tmp_path, 60)
     found = find_snapshots(folder(tmp_path))
     assert len(found) == 2
-    assert min(int(log.stem) for log in folder(tmp_path).glob("*.log")) == found[1].offset > 0
+    assert 0 < min(int(log.stem) for log in folder(tmp_path).glob("*.log")) <= found[1].offset
     assert names(tmp_path) == sorted(expected)
 
 
@@ -103,13 +105,13 @@ def test_ids_configs_features_and_producer_ids_are_in_a_snapshot(tmp_path: Path)
     machine = state_of(tmp_path)
     assert machine.topics["t1"].topic_id == topic.topic_id
     assert machine.topics["t1"].configs == {"retention.ms": "1001"}
-    assert machine.features == dict(AT_FIRST)
+    assert machine.features == dict(INITIAL_CLUSTER_LEVELS)
 
 
 @pytest.mark.parametrize(
     "damage", [lambda data: data[:-1], lambda data: b"", lambda data: data[:200] + b"x" + data[201:]]
 )
-def test_a_broken_snapshot_costs_a_longer_read(
+def test_a_damaged_snapshot_requires_a_longer_read(
     tmp_path: Path, damage: Callable[[bytes], bytes], caplog: pytest.LogCaptureFixture
 ) -> None:
     expected = busy(tmp_path, 60)
@@ -117,28 +119,28 @@ def test_a_broken_snapshot_costs_a_longer_read(
     newest.write_bytes(damage(newest.read_bytes()))
     assert names(tmp_path) == sorted(expected)
     assert f"{newest} is not whole: " in caplog.text
-    assert "; the snapshot before it is read, and more of the log" in caplog.text
+    assert "; the previous snapshot and more of the log are read" in caplog.text
 
 
-def test_of_a_broken_snapshot_before_which_there_is_none_nothing_else_is_said(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_damaged_first_snapshot_is_reported_in_one_message(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     log = Log.open(tmp_path / "__cluster_metadata-0", LogConfig(), now_ms=0)
     (log.directory / SnapshotId(0, 0).file_name).write_bytes(b"torn")
-    snapshots.Snapshots(1, VOTER, durable=False).load(log, 0)
-    assert "; the log is read from its beginning" in caplog.text
+    CommittedMetadata(log, ManualClock())
+    assert "; the log is read from its start" in caplog.text
     assert "the snapshot before it" not in caplog.text
 
 
-def test_without_a_whole_snapshot_and_the_whole_log_the_start_says_so(tmp_path: Path) -> None:
+def test_without_a_valid_snapshot_and_the_whole_log_the_start_fails(tmp_path: Path) -> None:
     busy(tmp_path, 60)
     for snapshot in find_snapshots(folder(tmp_path)):
         (folder(tmp_path) / snapshot.file_name).write_bytes(b"")
-    with pytest.raises(OttlaError, match=r"is in no whole snapshot \(.*checkpoint.*\): restore a backup"):
+    with pytest.raises(
+        OttlaError, match=r"no complete snapshot has the earlier records \(.*checkpoint.*\): restore a backup"
+    ):
         names(tmp_path)
 
 
-def test_a_log_that_lost_its_end_goes_on_behind_the_snapshot(tmp_path: Path) -> None:
+def test_a_log_that_lost_its_end_continues_after_the_snapshot(tmp_path: Path) -> None:
     busy(tmp_path, 20)
     state = sorted(f"{topic.name} {len(topic.partitions)}" for topic in state_of(tmp_path).topics.values())
     newest = find_snapshots(folder(tmp_path))[0]
@@ -157,7 +159,7 @@ def test_a_log_that_lost_its_end_goes_on_behind_the_snapshot(tmp_path: Path) -> 
 
 
 STEPS: list[tuple[Any, str]] = [
-    (state_snapshot, "batches"),
+    (state_snapshot, "encode_batches"),
     (os, "replace"),
     (Log, "roll"),
     (Log, "advance_start"),
@@ -175,11 +177,14 @@ def test_a_crash_before_or_after_any_step_loses_nothing(
     data, crashed = tmp_path / "data", tmp_path / "crashed"
     busy(data, 40)
     original, writing = getattr(place, step), []
-    write = snapshots.Snapshots.write
+    write, written = ObservedSnapshots.write, ObservedSnapshots._handle_written
 
     def watched(*args: Any, **more: Any) -> None:
         writing.append(True)
         write(*args, **more)
+
+    def finished(*args: Any, **more: Any) -> None:
+        written(*args, **more)
         writing.clear()
 
     def copied(*args: Any, **more: Any) -> Any:
@@ -191,25 +196,29 @@ def test_a_crash_before_or_after_any_step_loses_nothing(
             shutil.copytree(data, crashed)
         return result
 
-    monkeypatch.setattr(snapshots.Snapshots, "write", watched)
+    monkeypatch.setattr(ObservedSnapshots, "write", watched)
+    monkeypatch.setattr(ObservedSnapshots, "_handle_written", finished)
     monkeypatch.setattr(place, step, copied)
     busy(data, 10, first=40)
     monkeypatch.setattr(place, step, original)
     (crashed / ".kafka_cleanshutdown").unlink(missing_ok=True)
     found = names(crashed)
     everything = names(data)
-    assert set(found) <= set(everything)
+    deleted_later = {f"t{number} {1 + number % 3}" for number in range(40, 50) if number % 3 == 0}
+    assert set(found) <= set(everything) | deleted_later
     assert len(found) >= 26
     assert set(busy(crashed, 30, first=100)) <= set(names(crashed))
 
 
-def test_a_disk_that_takes_no_snapshot_stops_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_accepts_no_snapshot_does_not_stop_the_broker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*args: Any, **more: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(snapshots, "write_state", full)
+    monkeypatch.setattr(observed_snapshots, "write_state", full)
     expected = busy(tmp_path, 30)
-    assert find_snapshots(folder(tmp_path)) == []
+    assert find_snapshots(folder(tmp_path)) == [EMPTY]
     assert names(tmp_path) == sorted(expected)
 
 
@@ -217,8 +226,7 @@ FAILING: list[tuple[Any, str]] = [
     (os, "replace"),
     (Log, "roll"),
     (Log, "retain"),
-    (snapshots, "find_snapshots"),
-    (LeaderEpochs, "latest"),
+    (observed_snapshots, "find_snapshots"),
 ]
 
 
@@ -232,7 +240,7 @@ FAILING: list[tuple[Any, str]] = [
     ],
     ids=["OSError", "KafkaError", "CorruptRecordError"],
 )
-def test_a_step_of_a_snapshot_that_fails_is_one_sentence_and_is_tried_again(
+def test_a_failed_step_of_a_snapshot_is_logged_once_and_retried(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -245,7 +253,8 @@ def test_a_step_of_a_snapshot_that_fails_is_one_sentence_and_is_tried_again(
         fail_within_writes(patch, place, step, failure, tried)
         expected = busy(tmp_path, 30)
     errors = [record for record in caplog.records if record.levelname == "ERROR"]
-    assert len(errors) == len(tried) > 1
+    assert len(tried) - 1 <= len(errors) <= len(tried)  # the last may end with the broker
+    assert len(errors) > 1
     assert not any(record.exc_info for record in caplog.records)
     for record in errors:
         assert f"in {folder(tmp_path)}" in record.getMessage()
@@ -257,14 +266,17 @@ def test_a_step_of_a_snapshot_that_fails_is_one_sentence_and_is_tried_again(
 
 
 def fail_within_writes(patch: pytest.MonkeyPatch, place: Any, step: str, failure: Exception, tried: list[int]) -> None:
-    """Let a step raise while a snapshot is written, and only then."""
-    write, original = snapshots.Snapshots.write, getattr(place, step)
+    """Raise an error in a step of a snapshot, and only then."""
+    write, written, original = ObservedSnapshots.write, ObservedSnapshots._handle_written, getattr(place, step)
     writing: list[bool] = []
 
     def watched(*args: Any) -> None:
         tried.append(len(tried))
         writing.append(True)
         write(*args)
+
+    def finished(*args: Any) -> None:
+        written(*args)
         writing.clear()
 
     def failing(*args: Any, **more: Any) -> Any:
@@ -272,23 +284,24 @@ def fail_within_writes(patch: pytest.MonkeyPatch, place: Any, step: str, failure
             raise failure
         return original(*args, **more)
 
-    patch.setattr(snapshots.Snapshots, "write", watched)
+    patch.setattr(ObservedSnapshots, "write", watched)
+    patch.setattr(ObservedSnapshots, "_handle_written", finished)
     patch.setattr(place, step, failing)
 
 
-def test_a_folder_in_the_place_of_a_snapshot_is_one_sentence(
+def test_a_folder_instead_of_a_snapshot_is_logged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     blocked: list[Path] = []
-    write = snapshots.Snapshots.write
+    write = ObservedSnapshots.write
 
-    def with_a_folder(self: snapshots.Snapshots, log: Log, *args: Any) -> None:
+    def with_a_folder(self: ObservedSnapshots, snapshot: SnapshotId, *args: Any) -> None:
         if not blocked:
-            blocked.append(log.directory / SnapshotId(log.end_offset, 0).file_name)
+            blocked.append(folder(tmp_path) / snapshot.file_name)
             (blocked[0] / "of-somebody").mkdir(parents=True)
-        write(self, log, *args)
+        write(self, snapshot, *args)
 
-    monkeypatch.setattr(snapshots.Snapshots, "write", with_a_folder)
+    monkeypatch.setattr(ObservedSnapshots, "write", with_a_folder)
     expected = busy(tmp_path, 60)
     (record,) = [record for record in caplog.records if record.levelname == "ERROR"]
     assert str(blocked[0]) in record.getMessage()
@@ -297,7 +310,7 @@ def test_a_folder_in_the_place_of_a_snapshot_is_one_sentence(
     assert names(tmp_path) == sorted(expected)
 
 
-def test_topics_that_came_and_went_are_not_read_at_a_start(tmp_path: Path) -> None:
+def test_deleted_topics_are_not_read_at_a_start(tmp_path: Path) -> None:
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         for number in range(30):
             for _ in range(2):
@@ -305,15 +318,15 @@ def test_topics_that_came_and_went_are_not_read_at_a_start(tmp_path: Path) -> No
                 wire.ask(DeleteTopicsRequest([DeleteTopicState("t")]))
             wire.create(f"t{number}")
     sizes = [file.stat().st_size for file in folder(tmp_path).glob("*.log")]
-    assert sum(sizes) <= 3 * snapshots.SMALL_BYTES
+    assert sum(sizes) <= 3 * SMALL_BYTES
     assert len(names(tmp_path)) == 30
 
 
-def test_a_file_without_its_footer_is_not_whole(tmp_path: Path) -> None:
+def test_a_file_without_its_footer_is_incomplete(tmp_path: Path) -> None:
     snapshot = SnapshotId(7, 0)
     write_state(tmp_path, snapshot, [b"a", b"b"], 1000, VOTER, sync=False)
     state = read_state(tmp_path, snapshot)
-    assert state == State([b"a", b"b"], 1000, state.quorum)
+    assert state == SnapshotState([b"a", b"b"], 1000, state.quorum)
     assert state.has_voters
     path = tmp_path / snapshot.file_name
     whole = path.read_bytes()
@@ -323,7 +336,7 @@ def test_a_file_without_its_footer_is_not_whole(tmp_path: Path) -> None:
             read_state(tmp_path, snapshot)
 
 
-def test_a_draft_that_a_crash_left_is_removed(tmp_path: Path) -> None:
+def test_a_temporary_file_left_by_a_crash_is_removed(tmp_path: Path) -> None:
     draft = tmp_path / "00000000000000000007-0000000000.checkpoint.part"
     draft.write_bytes(b"half")
     assert find_snapshots(tmp_path) == []
@@ -331,7 +344,7 @@ def test_a_draft_that_a_crash_left_is_removed(tmp_path: Path) -> None:
 
 
 def voters_in(data: Path, snapshot: SnapshotId) -> VotersRecord:
-    """What a snapshot says of the voters, as an implementation reads it that is not ours."""
+    """Return the voters in a snapshot, parsed by another implementation."""
     content = (folder(data) / snapshot.file_name).read_bytes()
     _, header = next(iter_headers(content))
     pairs = control_pairs(content[HEADER_BYTES : header.size_bytes], header.count)
@@ -344,7 +357,7 @@ def voters_in(data: Path, snapshot: SnapshotId) -> VotersRecord:
     return found
 
 
-def test_a_new_directory_says_that_this_node_is_the_one_voter(tmp_path: Path) -> None:
+def test_a_new_directory_has_this_node_as_the_single_voter(tmp_path: Path) -> None:
     with Broker(tmp_path, node_id=7):
         pass
     found = find_snapshots(folder(tmp_path))
@@ -356,13 +369,13 @@ def test_a_new_directory_says_that_this_node_is_the_one_voter(tmp_path: Path) ->
     assert voter.k_raft_version_feature.max_supported_version == 1
 
 
-def test_every_snapshot_says_who_the_voter_is(tmp_path: Path) -> None:
+def test_every_snapshot_has_the_voter(tmp_path: Path) -> None:
     busy(tmp_path, 60)
     for snapshot in find_snapshots(folder(tmp_path)):
         assert [voter.voter_id for voter in voters_in(tmp_path, snapshot).voters] == [1]
 
 
-def test_a_directory_without_voters_gains_them_and_keeps_what_it_has(
+def test_a_directory_without_voters_gets_them_and_keeps_its_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as before:
@@ -374,35 +387,37 @@ def test_a_directory_without_voters_gains_them_and_keeps_what_it_has(
         newest = find_snapshots(folder(tmp_path))[0]
         assert not read_state(folder(tmp_path), newest).has_voters
     assert names(tmp_path) == sorted(expected)
-    assert read_state(folder(tmp_path), newest).has_voters
+    expected += busy(tmp_path, 60, first=100)
+    assert read_state(folder(tmp_path), find_snapshots(folder(tmp_path))[0]).has_voters
     assert names(tmp_path) == sorted(expected)
 
 
-def test_a_small_directory_without_voters_gains_them(tmp_path: Path) -> None:
-    expected = busy(tmp_path, 5)
+def test_a_small_directory_without_voters_gets_them(tmp_path: Path) -> None:
+    expected = busy(tmp_path, 2)
     for old in find_snapshots(folder(tmp_path)):
         if old.offset:
-            pytest.fail("five topics are too few for a snapshot")
+            pytest.fail("two topics are too few for a snapshot")
         (folder(tmp_path) / old.file_name).unlink()
     assert names(tmp_path) == sorted(expected)
     assert find_snapshots(folder(tmp_path)) == [EMPTY]
 
 
-def test_a_disk_that_takes_no_voters_keeps_no_broker_from_starting(
+def test_a_failure_to_write_the_voters_does_not_prevent_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    expected = busy(tmp_path, 5)
+    expected = busy(tmp_path, 2)
     (folder(tmp_path) / EMPTY.file_name).unlink()
 
     def full(*arguments: Any, **more: Any) -> int:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(snapshots, "write_state", full)
+    monkeypatch.setattr(state_snapshot, "write_state", full)
     assert names(tmp_path) == sorted(expected)
-    assert "who keeps the metadata: [Errno 28] No space left on device" in caplog.text
+    assert f"cannot write the voter of the metadata log into {tmp_path}" in caplog.text
+    assert "No space left on device" in caplog.text
 
 
-def test_what_kafka_alone_acts_on_survives_our_snapshots(tmp_path: Path) -> None:
+def test_records_used_by_kafka_only_survive_our_snapshots(tmp_path: Path) -> None:
     quota = b"\x01\x1e\x00" + b"anything that a Kafka understands"
     busy(tmp_path, 2)
     builder = BatchBuilder()
@@ -413,5 +428,5 @@ def test_what_kafka_alone_acts_on_survives_our_snapshots(tmp_path: Path) -> None
     busy(tmp_path, 60, first=2)
     newest = find_snapshots(folder(tmp_path))[0]
     assert newest.offset > 60
-    assert newest.epoch == 3
+    assert newest.epoch > 3
     assert read_state(folder(tmp_path), newest).values.count(quota) == 1

@@ -1,4 +1,4 @@
-"""Settings from a file, the environment and the command line: which one counts, and what is said of wrong ones."""
+"""Settings from a file, the environment and the command line: precedence and errors."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 
 import ottla
 from ottla.broker.settings.config import BrokerConfig
-from ottla.broker.settings.dynamic_config import Settings
-from ottla.broker.settings.entries import broker_entries, topic_entries
-from ottla.broker.settings.sources import Gathered, gather
+from ottla.broker.settings.config_entries import broker_entries, topic_entries
+from ottla.broker.settings.dynamic_config import DynamicSettings
+from ottla.broker.settings.sources import Gathered, read_sources
 from ottla.errors import ConfigError
 
 DELAY = "group_initial_rebalance_delay_ms"
@@ -47,7 +47,7 @@ def file(tmp_path: Path) -> Path:
 
 def gathered(file: Path, text: str = "", environment: dict[str, str] | None = None, **pairs: str) -> Gathered:
     file.write_text(text)
-    return gather({name.replace("_", "."): value for name, value in pairs.items()}, environment or {}, str(file))
+    return read_sources({name.replace("_", "."): value for name, value in pairs.items()}, environment or {}, str(file))
 
 
 def refused(file: Path, text: str = "", environment: dict[str, str] | None = None, **pairs: str) -> str:
@@ -56,7 +56,7 @@ def refused(file: Path, text: str = "", environment: dict[str, str] | None = Non
     return str(refusal.value)
 
 
-def test_set_counts_before_the_environment_before_the_file_before_the_default(file: Path) -> None:
+def test_arguments_precede_the_environment_the_file_and_the_defaults(file: Path) -> None:
     text = "node.id=2\nnum.partitions=2\nlog.roll.ms=2"
     config = gathered(
         file, text, {"OTTLA_NUM_PARTITIONS": "3", "OTTLA_LOG_ROLL_MS": "3"}, num_partitions="4"
@@ -79,16 +79,15 @@ def test_a_file_written_for_kafka_starts_a_broker(file: Path) -> None:
     [
         "controlled.shutdown.enable",
         "socket.connection.setup.timeout.ms",
-        "group.share.max.session.timeout.ms",  # much like group.max.session.timeout.ms
         "log.local.retention.ms",  # much like log.retention.ms
         "log.flush.start.offset.checkpoint.interval.ms",
     ],
 )
-def test_a_setting_of_kafkas_that_is_not_needed_here_is_no_mistake(file: Path, name: str) -> None:
+def test_a_kafka_setting_without_effect_is_accepted(file: Path, name: str) -> None:
     assert gathered(file, f"{name}=1").without_effect == [name]
 
 
-def test_a_name_that_is_much_like_one_of_ours_and_none_of_kafkas_is_a_mistake(file: Path) -> None:
+def test_a_name_similar_to_one_of_ours_and_unknown_to_kafka_is_an_error(file: Path) -> None:
     with pytest.raises(ConfigError, match=r"did you mean 'group\.max\.session\.timeout\.ms'"):
         gathered(file, "group.maxx.session.timeout.ms=1")
 
@@ -103,11 +102,11 @@ def test_a_name_that_is_much_like_one_of_ours_and_none_of_kafkas_is_a_mistake(fi
         ("log.retention.ms=3\nlog.retention.ms=4", 4),
     ],
 )
-def test_of_several_names_for_one_thing_kafkas_rule_says_which_counts(file: Path, text: str, ms: int) -> None:
+def test_of_several_units_of_one_setting_the_finest_applies_as_in_kafka(file: Path, text: str, ms: int) -> None:
     assert gathered(file, text).config.log_retention_ms == ms
 
 
-def test_another_name_on_the_command_line_counts_before_the_own_name_in_the_file(file: Path) -> None:
+def test_an_alias_on_the_command_line_precedes_the_name_in_the_file(file: Path) -> None:
     assert gathered(file, "log.retention.ms=3", log_retention_minutes="1").config.log_retention_ms == 60_000
 
 
@@ -119,24 +118,24 @@ def test_another_name_on_the_command_line_counts_before_the_own_name_in_the_file
         ("node.id=1\nlisteners=here", "line 2: listeners = 'here': must be host:port"),
         ("log.retention.hours=long", "line 1: log.retention.hours = 'long': must be a whole number"),
         ("a=1\\\n\\u12", "line 1: \\u must be followed"),
-        ("default.replication.factor=3", "line 1: default.replication.factor = 3: one broker can keep one copy"),
+        ("default.replication.factor=3", "line 1: default.replication.factor = 3: a single broker keeps one replica"),
         ("authorizer.class.name=x.Y", "line 1: authorizer.class.name = 'x.Y': there is one authorizer here"),
         ("log.flush.interval.msg=1", "did you mean 'log.flush.interval.ms'?"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_said_with_its_line(file: Path, text: str, said: str) -> None:
+def test_an_error_in_a_file_is_reported_with_its_line(file: Path, text: str, said: str) -> None:
     sentence = refused(file, text)
     assert sentence.startswith(f"{file}, line ")
     assert said in sentence
 
 
-def test_what_is_wrong_in_the_environment_names_the_variable(file: Path) -> None:
+def test_an_error_in_the_environment_names_the_variable(file: Path) -> None:
     assert refused(file, environment={"OTTLA_NUM_PARTITIONS": "x"}).startswith(
         "environment variable OTTLA_NUM_PARTITIONS: num.partitions = 'x'"
     )
 
 
-def test_variables_that_are_no_settings_are_told_and_those_of_a_cluster_are_passed_over(file: Path) -> None:
+def test_unknown_variables_are_reported_and_those_of_a_cluster_are_ignored(file: Path) -> None:
     clusters = {"OTTLA_SERVICE_HOST": "10.0.0.1", "OTTLA_PORT_9092_TCP_ADDR": "10.0.0.1", "OTTLA_PORT": "tcp://x"}
     _, _, warnings = gathered(file, "", {**clusters, "OTTLA_NUM_PARTITION": "3"})
     assert warnings == [
@@ -144,7 +143,7 @@ def test_variables_that_are_no_settings_are_told_and_those_of_a_cluster_are_pass
     ]
 
 
-def test_variables_of_other_parts_are_passed_over(file: Path) -> None:
+def test_variables_of_other_components_are_ignored(file: Path) -> None:
     named = {
         variable
         for module in Path(ottla.__file__).parent.rglob("*.py")
@@ -154,13 +153,13 @@ def test_variables_of_other_parts_are_passed_over(file: Path) -> None:
     assert gathered(file, "", dict.fromkeys(named, "x")).warnings == []
 
 
-def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_reported(tmp_path: Path) -> None:
     for path in (tmp_path / "missing", tmp_path):
         with pytest.raises(ConfigError, match=rf"^--config {path}: "):
-            gather({}, {}, str(path))
+            read_sources({}, {}, str(path))
     (tmp_path / "binary").write_bytes(b"a=\xff")
     with pytest.raises(ConfigError, match="not text in UTF-8"):
-        gather({}, {}, str(tmp_path / "binary"))
+        read_sources({}, {}, str(tmp_path / "binary"))
 
 
 @pytest.mark.parametrize(
@@ -175,20 +174,20 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
           "controller.listener.names": "C", "log.dirs": "x"}, {}, None, 3000),
     ],
 )  # fmt: skip
-def test_a_broker_that_is_started_by_hand_does_not_wait_for_more_members(
+def test_a_manually_started_broker_has_no_initial_rebalance_delay(
     tmp_path: Path, pairs: dict[str, str], environment: dict[str, str], text: str | None, delay_ms: int
 ) -> None:
     file = None if text is None else tmp_path / "server.properties"
     if file is not None and text is not None:
         file.write_text(text)
-    found = gather(pairs, environment, None if file is None else str(file)).config
+    found = read_sources(pairs, environment, None if file is None else str(file)).config
     assert getattr(found, DELAY) == delay_ms
 
 
 def test_a_retention_in_hours_is_the_default_of_topics_and_listed_by_its_own_name(tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
     file.write_text("log.retention.hours=100\nnum.io.threads=3\nnum.partitions=2\n")
-    settings = Settings(gather({}, {}, str(file)).config, {})
+    settings = DynamicSettings(read_sources({}, {}, str(file)).config, {})
     topic = {each.name: each for each in topic_entries({}, settings)}["retention.ms"]
     assert (topic.value, topic.config_source, list(topic.synonyms)) == ("360000000", 5, [])
     broker = {each.name: each for each in broker_entries(settings)}
@@ -207,7 +206,7 @@ def test_a_retention_in_hours_is_the_default_of_topics_and_listed_by_its_own_nam
     assert [(each.value, each.source) for each in broker["num.partitions"].synonyms] == [("2", 4), ("1", 5)]
 
 
-def test_a_retention_in_ms_goes_before_one_in_hours_and_is_listed_as_given() -> None:
-    found = gather({"log.retention.hours": "100", "log.retention.ms": "5000"}, {}, None).config
-    topic = {each.name: each for each in topic_entries({}, Settings(found, {}))}["retention.ms"]
+def test_a_retention_in_ms_precedes_one_in_hours_and_is_listed_as_given() -> None:
+    found = read_sources({"log.retention.hours": "100", "log.retention.ms": "5000"}, {}, None).config
+    topic = {each.name: each for each in topic_entries({}, DynamicSettings(found, {}))}["retention.ms"]
     assert (topic.value, topic.config_source) == ("5000", 4)

@@ -1,4 +1,4 @@
-"""The end of a broker: what is under way is answered, what is new is not taken, and a second Ctrl-C does not wait."""
+"""The stop of a broker: requests in flight are answered, new ones are not accepted, and a second Ctrl-C does not wait."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.protocol.messages.metadata import MetadataRequest
 from tests.broker.wire import TIMEOUT, Wire, batch, fetch, produce, values
 
@@ -24,7 +24,7 @@ def ending(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Broker]:
         yield broker
 
 
-def test_fetches_that_wait_are_answered_with_what_there_is(ending: Broker) -> None:
+def test_waiting_fetches_are_answered_with_the_available_records(ending: Broker) -> None:
     with Wire(ending.bootstrap_servers) as wire, Wire(ending.bootstrap_servers) as other:
         wire.create("t")
         other.produce("t", b"a")
@@ -39,7 +39,7 @@ def test_fetches_that_wait_are_answered_with_what_there_is(ending: Broker) -> No
         assert other.hung_up()
 
 
-def test_a_producer_that_waits_for_the_disk_is_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_produce_that_waits_for_a_flush_is_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from ottla.storage.log import Log
 
     begun, may_end, flush = threading.Event(), threading.Event(), Log.flush
@@ -65,10 +65,8 @@ def test_a_producer_that_waits_for_the_disk_is_answered(tmp_path: Path, monkeypa
         assert values(wire.fetch("t")) == [b"a"]
 
 
-def test_an_answer_that_nobody_takes_does_not_keep_it_from_ending(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ottla.broker.farewell.SENDING_SECONDS", 0.1)
+def test_a_response_that_is_not_read_does_not_delay_the_stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ottla.broker.network_server.graceful_shutdown.SENDING_SECONDS", 0.1)
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t", max_message_bytes=20_000_000)
         wire.produce("t", bytes(15_000_000))
@@ -79,7 +77,7 @@ def test_an_answer_that_nobody_takes_does_not_keep_it_from_ending(
         assert (tmp_path / ".kafka_cleanshutdown").exists()
 
 
-def test_a_second_interrupt_ends_it_at_once_and_what_was_acknowledged_is_there(tmp_path: Path) -> None:
+def test_a_second_interrupt_stops_at_once_and_keeps_acknowledged_records(tmp_path: Path) -> None:
     with started(tmp_path) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -87,7 +85,7 @@ def test_a_second_interrupt_ends_it_at_once_and_what_was_acknowledged_is_there(t
         with Wire(address) as wire:
             wire.create("t", max_message_bytes=20_000_000)
             assert wire.produce("t", bytes(15_000_000)).error_code == 0
-            wire.send(fetch("t", partition_max_bytes=2**30), 12)  # whose answer nobody takes: it waits for that
+            wire.send(fetch("t", partition_max_bytes=2**30), 12)  # its response is not read: the broker waits for that
             with Wire(address) as other:
                 other.metadata()
             process.send_signal(signal.SIGINT)

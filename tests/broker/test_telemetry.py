@@ -1,4 +1,4 @@
-"""Metrics that clients push: asked for by subscriptions, taken by Kafka's rules, shown with the broker's own."""
+"""Client metrics: requested by subscriptions, accepted by Kafka's rules, exported with the broker's own."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from ottla import Admin
-from ottla.broker.embedded import Broker
-from ottla.broker.loop_call import call_in_loop
-from ottla.broker.pushed_page import taken, written
+from ottla.broker.embedding.embedded_broker import Broker
+from ottla.broker.event_loop.loop_call import call_in_loop
+from ottla.broker.introspection.pushed_metrics_page import build_page, format_page
 from ottla.client.admin import ConfigResource
 from ottla.errors import ErrorCode, KafkaError
 from ottla.kafka_id import text_of
@@ -23,13 +23,13 @@ from ottla.protocol.messages.get_telemetry_subscriptions import (
     GetTelemetrySubscriptionsResponse,
 )
 from ottla.protocol.messages.push_telemetry import PushTelemetryRequest
-from ottla.protocol.metrics_data import Kind, Point, write_metrics
+from ottla.protocol.metrics_data import MetricKind, Point, write_metrics
 from ottla.protocol.schema import ZERO_UUID
 from ottla.records.compression import Codec, compress
 from tests.broker.wire import Wire
 
 EVERYTHING = {"metrics": "*", "interval.ms": 100}
-SENT = Point("org.apache.kafka.producer.record.send.total", Kind.DELTA, 5.0, (("client-x", "1"),))
+SENT = Point("org.apache.kafka.producer.record.send.total", MetricKind.DELTA, 5.0, (("client-x", "1"),))
 ZSTD = Codec.ZSTD
 
 
@@ -39,7 +39,7 @@ def subscribe(broker: Broker, name: str = "all", **configs: Any) -> None:
         admin.alter_configs({ConfigResource("client-metrics", name): wanted})
 
 
-def ask(wire: Wire, instance_id: uuid.UUID = ZERO_UUID) -> GetTelemetrySubscriptionsResponse:
+def get_subscription(wire: Wire, instance_id: uuid.UUID = ZERO_UUID) -> GetTelemetrySubscriptionsResponse:
     told: GetTelemetrySubscriptionsResponse = wire.ask(GetTelemetrySubscriptionsRequest(instance_id))
     return told
 
@@ -55,16 +55,18 @@ def push(
 
 
 def shown(broker: Broker) -> dict[str, Metric]:
-    """What is shown of clients, by name."""
+    """Return the exported client metrics by name."""
     server = broker.server
     assert server is not None
     node = server.node
-    text = written(call_in_loop(server.call_soon, lambda: taken(node.telemetry.pushed(node.clock.monotonic())), 20))
+    text = format_page(
+        call_in_loop(server.call_soon, lambda: build_page(node.telemetry.list_metrics(node.clock.monotonic())), 20)
+    )
     return {each.name: each for each in text_string_to_metric_families(text)}
 
 
-def test_nothing_is_wanted_of_clients_where_nobody_has_subscribed(wire: Wire) -> None:
-    told = ask(wire)
+def test_clients_push_no_metrics_without_a_subscription(wire: Wire) -> None:
+    told = get_subscription(wire)
     assert (told.error_code, told.requested_metrics, told.push_interval_ms) == (0, [], 300_000)
     assert told.client_instance_id != ZERO_UUID
     assert told.accepted_compression_types == [4, 3, 1, 2]
@@ -72,11 +74,11 @@ def test_nothing_is_wanted_of_clients_where_nobody_has_subscribed(wire: Wire) ->
 
 
 @pytest.mark.behaviour("B8")
-def test_what_a_client_pushes_is_shown_with_its_names_as_labels(broker: Broker, wire: Wire) -> None:
+def test_pushed_metrics_are_exported_with_their_attributes_as_labels(broker: Broker, wire: Wire) -> None:
     subscribe(broker)
-    told = ask(wire)
+    told = get_subscription(wire)
     assert (told.requested_metrics, told.push_interval_ms) == (["*"], 100)
-    assert push(wire, told, SENT, Point("own.gauge", Kind.GAUGE, 1.5)) == 0
+    assert push(wire, told, SENT, Point("own.gauge", MetricKind.GAUGE, 1.5)) == 0
     name = "kafka_client_telemetry_producer_record_send"
     metrics = shown(broker)
     (sample,) = metrics[name].samples
@@ -87,9 +89,9 @@ def test_what_a_client_pushes_is_shown_with_its_names_as_labels(broker: Broker, 
 
 
 @pytest.mark.parametrize("codec", Codec)
-def test_every_compression_is_taken(broker: Broker, wire: Wire, codec: Codec) -> None:
+def test_every_compression_is_accepted(broker: Broker, wire: Wire, codec: Codec) -> None:
     subscribe(broker)
-    assert push(wire, ask(wire), SENT, codec=codec) == 0
+    assert push(wire, get_subscription(wire), SENT, codec=codec) == 0
     assert "kafka_client_telemetry_producer_record_send" in shown(broker)
 
 
@@ -104,11 +106,11 @@ def test_every_compression_is_taken(broker: Broker, wire: Wire, codec: Codec) ->
         ({"metrics": b"no zstd"}, ErrorCode.INVALID_RECORD),
     ],
 )
-def test_what_cannot_be_taken_is_refused_by_kafkas_code(
+def test_an_invalid_push_is_rejected_with_kafkas_error_code(
     broker: Broker, wire: Wire, changed: dict[str, Any], error: int
 ) -> None:
     subscribe(broker)
-    assert push(wire, ask(wire), SENT, **changed) == error
+    assert push(wire, get_subscription(wire), SENT, **changed) == error
     assert shown(broker) == {}
 
 
@@ -118,43 +120,46 @@ def test_a_client_without_an_id_cannot_push(wire: Wire) -> None:
         assert push(wire, nobody, SENT) == ErrorCode.INVALID_REQUEST
 
 
-def test_who_pushes_before_its_time_is_refused_but_for_the_last_time(broker: Broker, wire: Wire) -> None:
+def test_an_early_push_is_rejected_except_for_the_last_one(broker: Broker, wire: Wire) -> None:
     subscribe(broker, metrics="*", interval_ms=3_600_000)
-    told = ask(wire)
+    told = get_subscription(wire)
     assert told.push_interval_ms == 300_000
     assert push(wire, told, SENT) == 0
     assert push(wire, told, SENT) == ErrorCode.THROTTLING_QUOTA_EXCEEDED
-    assert ask(wire, told.client_instance_id).error_code == ErrorCode.THROTTLING_QUOTA_EXCEEDED
+    assert get_subscription(wire, told.client_instance_id).error_code == ErrorCode.THROTTLING_QUOTA_EXCEEDED
     assert push(wire, told, SENT, terminating=True) == 0
     assert push(wire, told, SENT, terminating=True) == ErrorCode.INVALID_REQUEST
 
 
-def test_a_client_is_asked_by_what_it_says_that_it_is(broker: Broker) -> None:
+def test_a_subscription_matches_the_reported_software_and_client_id(broker: Broker) -> None:
     subscribe(broker, metrics="a.,b.", match="client_software_name=mine,client_id=we.*", interval_ms=500)
     with Wire(broker.bootstrap_servers, "web") as named, Wire(broker.bootstrap_servers, "web") as nameless:
         named.ask(ApiVersionsRequest("mine", "1"))
-        assert (ask(named).requested_metrics, ask(named).push_interval_ms) == (["a.", "b."], 500)
-        assert ask(nameless).requested_metrics == []
+        assert (get_subscription(named).requested_metrics, get_subscription(named).push_interval_ms) == (
+            ["a.", "b."],
+            500,
+        )
+        assert get_subscription(nameless).requested_metrics == []
 
 
-def test_a_changed_subscription_makes_a_client_ask_anew_at_once(broker: Broker, wire: Wire) -> None:
+def test_a_changed_subscription_makes_a_client_request_it_again_at_once(broker: Broker, wire: Wire) -> None:
     subscribe(broker, metrics="a.", interval_ms=300_000)
-    told = ask(wire)
+    told = get_subscription(wire)
     subscribe(broker, metrics="b.")
     assert push(wire, told, SENT) == ErrorCode.UNKNOWN_SUBSCRIPTION_ID
-    again = ask(wire, told.client_instance_id)
+    again = get_subscription(wire, told.client_instance_id)
     assert (again.client_instance_id, again.requested_metrics) == (told.client_instance_id, ["b."])
     assert push(wire, again, SENT) == 0
 
 
-def test_a_subscription_is_there_after_a_restart(tmp_path: Path) -> None:
+def test_a_subscription_persists_after_a_restart(tmp_path: Path) -> None:
     with Broker(tmp_path) as broker:
         subscribe(broker, metrics="a.")
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
-        assert ask(wire).requested_metrics == ["a."]
+        assert get_subscription(wire).requested_metrics == ["a."]
 
 
-def test_a_subscription_is_set_described_listed_and_taken_back(broker: Broker) -> None:
+def test_a_subscription_is_set_described_listed_and_deleted(broker: Broker) -> None:
     resource = ConfigResource("client-metrics", "m")
     with Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
         admin.alter_configs({resource: {"interval.ms": 5000}})
@@ -180,7 +185,7 @@ def test_a_subscription_is_set_described_listed_and_taken_back(broker: Broker) -
         ("", {"metrics": "*"}, ErrorCode.INVALID_REQUEST, "subscriptions have no default configs"),
     ],
 )
-def test_what_a_subscription_cannot_be_is_refused(
+def test_an_invalid_subscription_is_rejected(
     broker: Broker, name: str, changes: dict[str, Any], error: int, reason: str
 ) -> None:
     with Admin(bootstrap_servers=broker.bootstrap_servers) as admin, pytest.raises(KafkaError) as refused:

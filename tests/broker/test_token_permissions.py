@@ -1,16 +1,15 @@
-"""Delegation tokens for somebody else: who may have them made, see them, renew them."""
+"""Delegation tokens for another user: permissions to create, describe and renew them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import pytest
 
-from ottla.coordination.access.acl import Acl
 from ottla.errors import ErrorCode
 from ottla.protocol.acl import Operation, PatternType, PermissionType, ResourceType
+from ottla.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from ottla.protocol.messages.create_delegation_token import CreateDelegationTokenRequest
 from ottla.protocol.messages.describe_delegation_token import (
     DescribeDelegationTokenOwner,
@@ -18,8 +17,9 @@ from ottla.protocol.messages.describe_delegation_token import (
 )
 from ottla.protocol.messages.expire_delegation_token import ExpireDelegationTokenRequest
 from ottla.protocol.messages.renew_delegation_token import RenewDelegationTokenRequest
-from tests.broker.every_api import Asked
-from tests.broker.house import House, requested
+from tests.broker.every_api import SampleRequest
+from tests.broker.in_process_broker import House
+from tests.broker.serving import decide
 
 
 @pytest.fixture(scope="module")
@@ -30,23 +30,22 @@ def house() -> Iterator[House]:
 
 
 def allow(house: House, who: str, operation: Operation, kind: ResourceType, name: str) -> None:
-    rule = Acl(kind, name, PatternType.LITERAL, f"User:{who}", "*", operation, PermissionType.ALLOW)
-    assert house.node.access is not None
-    house.node.access.ask(partial(requested, [rule]))
+    rule = AclCreation(kind, name, PatternType.LITERAL, f"User:{who}", "*", operation, PermissionType.ALLOW)
+    decide(house.server, CreateAclsRequest([rule]), 3)
 
 
 def create(house: House, who: str, owner: str) -> Any:
-    return house.ask(Asked(CreateDelegationTokenRequest("User", owner, [], 60_000), 3), who)
+    return house.ask(SampleRequest(CreateDelegationTokenRequest("User", owner, [], 60_000), 3), who)
 
 
 def owners_seen_by(house: House, who: str, *owners: str) -> list[str]:
     named = [DescribeDelegationTokenOwner("User", owner) for owner in owners] if owners else None
-    answer = house.ask(Asked(DescribeDelegationTokenRequest(named), 3), who)
+    answer = house.ask(SampleRequest(DescribeDelegationTokenRequest(named), 3), who)
     assert answer.error_code == 0
     return sorted(each.principal_name for each in answer.tokens)
 
 
-def test_only_who_is_allowed_to_has_a_token_made_for_somebody_else(house: House) -> None:
+def test_a_token_for_another_user_requires_permission(house: House) -> None:
     allow(house, "agent", Operation.CREATE_TOKENS, ResourceType.USER, "User:ann")
     made = create(house, "agent", "ann")
     assert (made.error_code, made.principal_name, made.token_requester_principal_name) == (0, "ann", "agent")
@@ -57,7 +56,7 @@ def test_only_who_is_allowed_to_has_a_token_made_for_somebody_else(house: House)
     assert create(house, "nobody", "nobody").error_code == 0
 
 
-def test_who_asked_for_a_token_may_renew_it_and_have_it_end_as_its_owner_may(house: House) -> None:
+def test_the_requester_of_a_token_may_renew_and_expire_it_like_its_owner(house: House) -> None:
     allow(house, "helper", Operation.CREATE_TOKENS, ResourceType.USER, "User:cyd")
     for who, code in (
         ("helper", 0),
@@ -65,11 +64,11 @@ def test_who_asked_for_a_token_may_renew_it_and_have_it_end_as_its_owner_may(hou
         ("nobody", ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH),
     ):
         hmac = create(house, "helper", "cyd").hmac
-        assert house.ask(Asked(RenewDelegationTokenRequest(hmac, 1000), 2), who).error_code == code
-        assert house.ask(Asked(ExpireDelegationTokenRequest(hmac, -1), 2), who).error_code == code
+        assert house.ask(SampleRequest(RenewDelegationTokenRequest(hmac, 1000), 2), who).error_code == code
+        assert house.ask(SampleRequest(ExpireDelegationTokenRequest(hmac, -1), 2), who).error_code == code
 
 
-def test_a_token_is_seen_by_those_whom_it_concerns_and_those_who_may_know_of_it(house: House) -> None:
+def test_a_token_is_described_to_its_users_and_to_principals_with_permission(house: House) -> None:
     token = create(house, "admin", "dan")
     assert owners_seen_by(house, "dan") == ["dan"]
     assert "dan" in owners_seen_by(house, "admin", "dan")

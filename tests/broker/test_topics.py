@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -15,7 +15,7 @@ from tests.patience import eventually
 
 
 @pytest.mark.parametrize("version", range(2, 8))
-def test_a_topic_is_there_when_its_creation_is_answered(wire: Wire, version: int) -> None:
+def test_a_topic_exists_when_its_creation_is_answered(wire: Wire, version: int) -> None:
     topic = CreatableTopic("t", 2, 1, configs=[CreatableTopicConfig("retention.ms", "1000")])
     (result,) = wire.ask(CreateTopicsRequest([topic]), version).topics
     assert (result.name, result.error_code) == ("t", 0)
@@ -26,13 +26,13 @@ def test_a_topic_is_there_when_its_creation_is_answered(wire: Wire, version: int
         assert result.topic_id == wire.metadata("t").topics[0].topic_id
 
 
-def test_a_topic_that_is_only_validated_is_not_made(wire: Wire) -> None:
+def test_a_validated_topic_is_not_created(wire: Wire) -> None:
     (result,) = wire.ask(CreateTopicsRequest([CreatableTopic("t", 1, 1)], validate_only=True)).topics
     assert result.error_code == 0
     assert wire.metadata("t").topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_defaults_are_the_brokers() -> None:
+def test_defaults_are_those_of_the_broker() -> None:
     with Broker(num_partitions=4) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.ask(CreateTopicsRequest([CreatableTopic("t", -1, -1)]))
         assert len(wire.metadata("t").topics[0].partitions) == 4
@@ -64,7 +64,7 @@ def test_each_topic_has_its_own_result(wire: Wire) -> None:
 
 @pytest.mark.behaviour("B8")
 @pytest.mark.parametrize("version", range(1, 7))
-def test_a_topic_is_gone_when_its_deletion_is_answered(wire: Wire, version: int) -> None:
+def test_a_topic_is_removed_when_its_deletion_is_answered(wire: Wire, version: int) -> None:
     wire.create("t")
     wire.produce("t", b"a")
     request = DeleteTopicsRequest([DeleteTopicState("t")]) if version >= 6 else DeleteTopicsRequest(topic_names=["t"])
@@ -86,7 +86,7 @@ def test_a_topic_is_deleted_by_its_id_and_a_new_one_of_its_name_is_empty(wire: W
     assert values(wire.fetch("t")) == [b"new"]
 
 
-def test_deleting_takes_the_files_away(tmp_path: Path) -> None:
+def test_the_files_of_a_deleted_topic_are_deleted(tmp_path: Path) -> None:
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t")
         wire.produce("t", b"a")
@@ -95,7 +95,7 @@ def test_deleting_takes_the_files_away(tmp_path: Path) -> None:
         eventually(lambda: not list(tmp_path.glob("t-0*")))
 
 
-def test_unknown_topics_cannot_be_deleted_and_deletion_can_be_switched_off(wire: Wire) -> None:
+def test_unknown_topics_cannot_be_deleted_and_deletion_can_be_disabled(wire: Wire) -> None:
     (result,) = wire.ask(DeleteTopicsRequest([DeleteTopicState("t")])).responses
     assert result.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     with Broker(delete_topic_enable=False) as strict, Wire(strict.bootstrap_servers) as other:

@@ -9,14 +9,18 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import confluent_kafka as ck
 import pytest
 
-from ottla.broker.coordinators import groups, transaction_coordinator
-from ottla.broker.coordinators.end_markers import EndMarkers, TransactionEnd
-from ottla.broker.embedded import Broker
-from ottla.broker.partitions.partition import Partition
+from ottla.broker.coordinators import coordinator_runtime, transaction_coordinator
+from ottla.broker.coordinators.coordinator_runtime import CoordinatorRuntime
+from ottla.broker.coordinators.transaction_markers import EndMarkers, TransactionEnd
+from ottla.broker.embedding.embedded_broker import Broker
+from ottla.broker.metadata.internal_topics import CONSUMER_OFFSETS
+from ottla.broker.replica_manager.partition import Partition
 from ottla.client.producer.producer import Producer
 from ottla.errors import ErrorCode
 from ottla.java_hash import positive_java_hash
@@ -47,7 +51,9 @@ from ottla.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from ottla.protocol.schema import ZERO_UUID
 from tests.broker.wire import Wire, produce
+from tests.patience import eventually
 from tests.storage.producing import produced
 
 PATIENCE = 60.0
@@ -73,7 +79,7 @@ def committed(broker: Broker, count: int) -> list[bytes | None]:
     return found
 
 
-def begun(
+def init_producer(
     wire: Wire, name: str = "tx", *, version: int = 5, producer_id: int = -1, producer_epoch: int = -1
 ) -> InitProducerIdResponse:
     """A producer's id and epoch."""
@@ -82,7 +88,9 @@ def begun(
     return response
 
 
-def sent(wire: Wire, who: InitProducerIdResponse, sequence: int, *, name: str = "tx", version: int = 12) -> int:
+def produce_in_transaction(
+    wire: Wire, who: InitProducerIdResponse, sequence: int, *, name: str = "tx", version: int = 12
+) -> int:
     """The error code for a batch in a transaction."""
     batch = produced(who.producer_id, sequence, epoch=who.producer_epoch, transactional=True)
     request = produce("t", batch)
@@ -94,13 +102,13 @@ def sent(wire: Wire, who: InitProducerIdResponse, sequence: int, *, name: str = 
 def ended(
     wire: Wire, who: InitProducerIdResponse, *, commit: bool, name: str = "tx", version: int = 5
 ) -> EndTxnResponse:
-    """The answer to a wish to end."""
+    """Return the response to EndTxn."""
     response: EndTxnResponse = wire.ask(EndTxnRequest(name, who.producer_id, who.producer_epoch, commit), version)
     return response
 
 
 def state(wire: Wire, name: str = "tx") -> TransactionState:
-    """How an id stands."""
+    """Return the state of a transactional id."""
     found: TransactionState = wire.ask(DescribeTransactionsRequest([name])).transaction_states[0]
     return found
 
@@ -111,7 +119,7 @@ def wait_until_state(wire: Wire, wanted: str) -> None:
         assert time.monotonic() < deadline, state(wire)
 
 
-def test_committed_records_are_seen_and_aborted_ones_are_not(broker: Broker) -> None:
+def test_committed_records_are_visible_and_aborted_ones_are_not(broker: Broker) -> None:
     producer = transactional(broker)
     for number, end in enumerate(
         [producer.commit_transaction, producer.abort_transaction, producer.commit_transaction]
@@ -137,20 +145,20 @@ def test_a_second_producer_of_an_id_fences_the_first_and_aborts_its_transaction(
     assert committed(broker, 1) == [b"alive"]
 
 
-def test_a_transaction_that_takes_too_long_is_aborted_by_the_broker() -> None:
+def test_a_timed_out_transaction_is_aborted_by_the_broker() -> None:
     with (
         Broker(transaction_abort_timed_out_transaction_cleanup_interval_ms=50) as broker,
         Wire(broker.bootstrap_servers) as wire,
     ):
         wire.create("t")
         who: InitProducerIdResponse = wire.ask(InitProducerIdRequest("tx", 500), 5)
-        assert sent(wire, who, 0) == 0
+        assert produce_in_transaction(wire, who, 0) == 0
         wait_until_state(wire, "CompleteAbort")
         assert ended(wire, who, commit=True).error_code == ErrorCode.PRODUCER_FENCED
-        assert sent(wire, who, 1) == ErrorCode.INVALID_PRODUCER_EPOCH
+        assert produce_in_transaction(wire, who, 1) == ErrorCode.INVALID_PRODUCER_EPOCH
 
 
-def test_a_producer_whose_transaction_took_too_long_aborts_it_and_writes_the_next() -> None:
+def test_a_producer_aborts_its_timed_out_transaction_and_starts_the_next() -> None:
     with (
         Broker(transaction_abort_timed_out_transaction_cleanup_interval_ms=50) as broker,
         Wire(broker.bootstrap_servers) as wire,
@@ -169,11 +177,11 @@ def test_a_producer_whose_transaction_took_too_long_aborts_it_and_writes_the_nex
         assert committed(broker, 1) == [b"next"]
 
 
-def test_each_transaction_of_version_2_gets_the_next_epoch_and_the_broker_takes_its_partitions_in(wire: Wire) -> None:
+def test_each_transaction_of_version_2_gets_the_next_epoch_and_the_broker_adds_its_partitions(wire: Wire) -> None:
     wire.create("t")
-    who = begun(wire)
+    who = init_producer(wire)
     for epoch in range(1, 4):
-        assert sent(wire, who, 0) == 0
+        assert produce_in_transaction(wire, who, 0) == 0
         answer = ended(wire, who, commit=bool(epoch % 2))
         assert (answer.error_code, answer.producer_id, answer.producer_epoch) == (0, who.producer_id, epoch)
         again = ended(wire, who, commit=bool(epoch % 2))
@@ -201,38 +209,38 @@ def added(wire: Wire, who: InitProducerIdResponse, *, partition: int = 0, versio
 
 def test_an_older_client_must_add_a_partition_before_it_writes_to_it(wire: Wire) -> None:
     wire.create("t")
-    who = begun(wire)
-    assert sent(wire, who, 0, version=9) == ErrorCode.INVALID_TXN_STATE
-    assert sent(wire, who, 0, version=11) == ErrorCode.TRANSACTION_ABORTABLE
+    who = init_producer(wire)
+    assert produce_in_transaction(wire, who, 0, version=9) == ErrorCode.INVALID_TXN_STATE
+    assert produce_in_transaction(wire, who, 0, version=11) == ErrorCode.TRANSACTION_ABORTABLE
     assert added(wire, who, version=5) == ErrorCode.TRANSACTION_ABORTABLE
     assert added(wire, who, partition=9) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert added(wire, who) == 0
     assert added(wire, who, version=5) == 0
-    assert sent(wire, who, 0, version=9) == 0
+    assert produce_in_transaction(wire, who, 0, version=9) == 0
     assert ended(wire, who, commit=True, version=3).error_code == 0
 
 
 @pytest.mark.parametrize(("version", "code"), [(1, ErrorCode.INVALID_PRODUCER_EPOCH), (3, ErrorCode.PRODUCER_FENCED)])
-def test_a_fenced_producer_is_told_so_in_words_that_it_knows(wire: Wire, version: int, code: int) -> None:
+def test_a_fenced_producer_gets_an_error_code_of_its_version(wire: Wire, version: int, code: int) -> None:
     wire.create("t")
-    old = begun(wire)
-    new = begun(wire)
+    old = init_producer(wire)
+    new = init_producer(wire)
     assert new.producer_epoch == old.producer_epoch + 1
     assert added(wire, old, version=version) == code
     assert ended(wire, old, commit=True, version=version).error_code == code
-    assert begun(wire, producer_id=old.producer_id, producer_epoch=old.producer_epoch).error_code == (
+    assert init_producer(wire, producer_id=old.producer_id, producer_epoch=old.producer_epoch).error_code == (
         ErrorCode.PRODUCER_FENCED
     )
 
 
-def test_a_time_out_that_is_too_long_and_an_empty_id_are_refused(wire: Wire) -> None:
+def test_an_excessive_timeout_and_an_empty_id_are_rejected(wire: Wire) -> None:
     for timeout in (0, 900_001):
         response = wire.ask(InitProducerIdRequest("tx", timeout), 5)
         assert response.error_code == ErrorCode.INVALID_TRANSACTION_TIMEOUT
     assert wire.ask(InitProducerIdRequest("", 1000), 5).error_code == ErrorCode.INVALID_REQUEST
 
 
-def test_nobody_ends_what_nobody_began(wire: Wire) -> None:
+def test_a_transaction_that_was_not_started_cannot_be_ended(wire: Wire) -> None:
     nobody = InitProducerIdResponse(producer_id=5, producer_epoch=0)
     assert ended(wire, nobody, commit=True).error_code == ErrorCode.INVALID_PRODUCER_ID_MAPPING
     assert state(wire).error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
@@ -241,9 +249,9 @@ def test_nobody_ends_what_nobody_began(wire: Wire) -> None:
 
 def test_transactions_are_listed_and_described(wire: Wire) -> None:
     wire.create("t")
-    who = begun(wire)
-    begun(wire, "other")
-    sent(wire, who, 0)
+    who = init_producer(wire)
+    init_producer(wire, "other")
+    produce_in_transaction(wire, who, 0)
     found = state(wire)
     assert (found.transaction_state, found.producer_id, found.transaction_timeout_ms) == (
         "Ongoing",
@@ -267,21 +275,21 @@ def test_transactions_are_listed_and_described(wire: Wire) -> None:
     assert bad.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
 
 
-def test_a_topic_that_is_deleted_in_the_midst_of_a_transaction_does_not_hold_it_up(wire: Wire) -> None:
+def test_a_topic_deleted_during_a_transaction_does_not_block_it(wire: Wire) -> None:
     wire.create("t")
-    who = begun(wire)
-    sent(wire, who, 0)
+    who = init_producer(wire)
+    produce_in_transaction(wire, who, 0)
     wire.ask(DeleteTopicsRequest([DeleteTopicState("t")]), 6)
     assert ended(wire, who, commit=True).error_code == 0
     assert state(wire).transaction_state == "CompleteCommit"
 
 
-def test_a_marker_that_cannot_be_written_is_tried_again_and_the_others_are_not(
+def test_a_marker_that_cannot_be_written_is_retried_and_the_others_are_not(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wire.create("t")
-    who = begun(wire)
-    assert (sent(wire, who, 0), promised(wire, who, 7)) == (0, 0)
+    who = init_producer(wire)
+    assert (produce_in_transaction(wire, who, 0), commit_in_transaction(wire, who, 7)) == (0, 0)
     tried: list[str] = []
     write = EndMarkers.write
 
@@ -315,7 +323,7 @@ def copied(broker: Broker, *, commit: bool) -> None:
 
 
 def kept(broker: Broker) -> int:
-    """What the group has committed."""
+    """Return the committed offset of the group."""
     consumer = ck.Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "copy"})
     (found,) = consumer.committed([ck.TopicPartition("source", 0)], PATIENCE)
     consumer.close()
@@ -333,12 +341,19 @@ def test_offsets_are_committed_with_their_transaction_or_not_at_all(broker: Brok
     assert committed(broker, 1) == [b"a"]
 
 
-def promised(
-    wire: Wire, who: InitProducerIdResponse, offset: int, *, version: int = 5, generation: int = -1, member: str = ""
+def commit_in_transaction(
+    wire: Wire,
+    who: InitProducerIdResponse,
+    offset: int,
+    *,
+    version: int = 5,
+    generation: int = -1,
+    member: str = "",
+    topic_id: UUID = ZERO_UUID,
 ) -> int:
     """The error code for an offset within a transaction."""
     partition = TxnOffsetCommitRequestPartition(0, offset)
-    topics = [TxnOffsetCommitRequestTopic("t", [partition])]
+    topics = [TxnOffsetCommitRequestTopic("t", topic_id, [partition])]
     request = TxnOffsetCommitRequest(
         "tx", "g", who.producer_id, who.producer_epoch, generation, member, None, topics=topics
     )
@@ -361,39 +376,40 @@ def plainly_committed(wire: Wire, offset: int) -> None:
     wire.ask(OffsetCommitRequest("g", topics=[OffsetCommitRequestTopic("t", partitions=[partition])]), 8)
 
 
-def test_an_offset_that_may_still_change_is_told_only_to_those_who_do_not_mind(wire: Wire) -> None:
+def test_a_pending_offset_is_unstable_if_stable_offsets_are_required(wire: Wire) -> None:
     wire.create("t")
     plainly_committed(wire, 3)
-    who = begun(wire)
-    assert promised(wire, who, 7) == 0
+    who = init_producer(wire)
+    assert commit_in_transaction(wire, who, 7) == 0
     assert fetched(wire) == (3, 0)
     assert fetched(wire, require_stable=True) == (-1, ErrorCode.UNSTABLE_OFFSET_COMMIT)
     ended(wire, who, commit=True)
     assert fetched(wire, require_stable=True) == (7, 0)
 
 
-def test_a_transaction_that_ends_while_its_groups_are_being_read_counts(
+def test_a_transaction_that_ends_while_its_groups_are_loaded_is_applied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t")
-        who = begun(wire)
-        assert promised(wire, who, 7) == 0
+        who = init_producer(wire)
+        assert commit_in_transaction(wire, who, 7) == 0
     was_read, go_on = threading.Event(), threading.Event()
-    built = groups.Groups._built
+    build = CoordinatorRuntime._build
 
-    def slow(self: groups.Groups, partition: Partition) -> object:
-        runtime = built(self, partition)
-        was_read.set()
-        go_on.wait(PATIENCE)
+    def slow(self: CoordinatorRuntime[Any], partition: Partition) -> object:
+        runtime = build(self, partition)
+        if partition.topic_partition.topic == CONSUMER_OFFSETS:
+            was_read.set()
+            go_on.wait(PATIENCE)
         return runtime
 
-    monkeypatch.setattr(groups, "LONG_BYTES", 1)
-    monkeypatch.setattr(groups.Groups, "_built", slow)
+    monkeypatch.setattr(coordinator_runtime, "LONG_LOG_BYTES", 1)
+    monkeypatch.setattr(CoordinatorRuntime, "_build", slow)
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         assert fetched(wire)[1] == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         assert was_read.wait(PATIENCE)
-        assert ended(wire, who, commit=True).error_code == 0
+        eventually(lambda: ended(wire, who, commit=True).error_code == 0)
         go_on.set()
         deadline = time.monotonic() + PATIENCE
         while (found := fetched(wire, require_stable=True))[1] == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
@@ -401,35 +417,51 @@ def test_a_transaction_that_ends_while_its_groups_are_being_read_counts(
         assert found == (7, 0)
 
 
-def test_a_plain_commit_that_came_later_outlives_the_transaction(wire: Wire) -> None:
+def test_a_later_plain_commit_outlives_the_transaction(wire: Wire) -> None:
     wire.create("t")
-    who = begun(wire)
-    promised(wire, who, 7)
+    who = init_producer(wire)
+    commit_in_transaction(wire, who, 7)
     plainly_committed(wire, 9)
     ended(wire, who, commit=True)
     assert fetched(wire) == (9, 0)
 
 
-def test_only_a_member_of_the_generation_may_promise_in_its_name(wire: Wire) -> None:
+def test_a_transactional_commit_requires_the_generation_of_the_group(wire: Wire) -> None:
     wire.create("t")
-    who = begun(wire)
-    assert promised(wire, who, 7, generation=3, member="stranger") == ErrorCode.ILLEGAL_GENERATION
+    who = init_producer(wire)
+    assert commit_in_transaction(wire, who, 7, generation=3, member="stranger") == ErrorCode.ILLEGAL_GENERATION
 
 
-def test_an_older_client_must_add_a_groups_offsets_before_it_promises_them(wire: Wire) -> None:
+def test_a_transactional_commit_with_a_member_of_no_group_is_rejected(wire: Wire) -> None:
     wire.create("t")
-    who = begun(wire)
-    assert promised(wire, who, 7, version=3) == ErrorCode.INVALID_TXN_STATE
+    who, topic_id = init_producer(wire), wire.metadata("t").topics[0].topic_id
+    code = commit_in_transaction(wire, who, 7, version=6, generation=3, member="stranger", topic_id=topic_id)
+    assert code == ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_a_transactional_offset_is_committed_by_topic_id(wire: Wire) -> None:
+    wire.create("t")
+    who, topic_id = init_producer(wire), wire.metadata("t").topics[0].topic_id
+    assert commit_in_transaction(wire, who, 7, version=6, topic_id=topic_id) == 0
+    assert commit_in_transaction(wire, who, 8, version=6, topic_id=UUID(int=99)) == ErrorCode.UNKNOWN_TOPIC_ID
+    ended(wire, who, commit=True)
+    assert fetched(wire) == (7, 0)
+
+
+def test_an_older_client_must_add_a_groups_offsets_before_it_commits_them(wire: Wire) -> None:
+    wire.create("t")
+    who = init_producer(wire)
+    assert commit_in_transaction(wire, who, 7, version=3) == ErrorCode.INVALID_TXN_STATE
     assert wire.ask(AddOffsetsToTxnRequest("tx", who.producer_id, who.producer_epoch, "g"), 3).error_code == 0
-    assert promised(wire, who, 7, version=3) == 0
-    old = begun(wire)
-    begun(wire)
-    assert promised(wire, old, 8) == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert commit_in_transaction(wire, who, 7, version=3) == 0
+    old = init_producer(wire)
+    init_producer(wire)
+    assert commit_in_transaction(wire, old, 8) == ErrorCode.INVALID_PRODUCER_EPOCH
 
 
 @contextmanager
 def crashing(folder: Path) -> Iterator[Broker]:
-    """A broker in a process of its own, which may be gone when it is to be closed."""
+    """A broker process that may be killed before it is closed."""
     broker = Broker(folder, process=True).start()
     try:
         yield broker
@@ -438,38 +470,38 @@ def crashing(folder: Path) -> Iterator[Broker]:
 
 
 def kill(broker: Broker) -> None:
-    """As the machine does when it is out of memory."""
+    """Kill the process, as the system does without memory."""
     assert broker.pid is not None
     os.kill(broker.pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("commit", [True, False])
-def test_open_transactions_and_promised_offsets_come_back_after_kill_9(tmp_path: Path, commit: bool) -> None:
+def test_open_transactions_and_pending_offsets_are_restored_after_kill_9(tmp_path: Path, commit: bool) -> None:
     with crashing(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t")
         plainly_committed(wire, 3)
-        who = begun(wire)
-        assert (sent(wire, who, 0), promised(wire, who, 7)) == (0, 0)
+        who = init_producer(wire)
+        assert (produce_in_transaction(wire, who, 0), commit_in_transaction(wire, who, 7)) == (0, 0)
         kill(broker)
     with crashing(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         assert state(wire).transaction_state == "Ongoing"
         assert fetched(wire, require_stable=True)[1] == ErrorCode.UNSTABLE_OFFSET_COMMIT
-        assert sent(wire, who, 1) == 0
+        assert produce_in_transaction(wire, who, 1) == 0
         assert ended(wire, who, commit=commit).error_code == 0
         kill(broker)
     with crashing(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         assert state(wire).transaction_state == ("CompleteCommit" if commit else "CompleteAbort")
         assert fetched(wire, require_stable=True) == (7 if commit else 3, 0)
-        # The answer was lost with the broker: the producer asks again, and is told the same.
+        # The response was lost with the broker: the producer repeats the request, and gets the same response.
         assert ended(wire, who, commit=commit).producer_epoch == 1
 
 
-def test_transactions_of_a_damaged_partition_do_not_keep_the_others_from_being_aborted(tmp_path: Path) -> None:
+def test_transactions_of_a_damaged_partition_do_not_block_the_others(tmp_path: Path) -> None:
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t")
         for name in ("damaged", "tx"):
             who = wire.ask(InitProducerIdRequest(name, 100), 5)
-            assert sent(wire, who, 0, name=name) == 0
+            assert produce_in_transaction(wire, who, 0, name=name) == 0
     assert positive_java_hash("damaged") % 50 < positive_java_hash("tx") % 50, "or the damage is met too late"
     spoiled = tmp_path / f"__transaction_state-{positive_java_hash('damaged') % 50}" / "00000000000000000000.log"
     data = bytearray(spoiled.read_bytes())

@@ -17,7 +17,7 @@ from tests.broker.wire import Wire
         (-1, ErrorCode.BROKER_ID_NOT_REGISTERED, "no broker -1 is registered"),
     ],
 )
-def test_nobody_leaves_a_cluster_of_one(wire: Wire, broker_id: int, code: int, reason: str) -> None:
+def test_the_only_broker_cannot_be_unregistered(wire: Wire, broker_id: int, code: int, reason: str) -> None:
     response = wire.ask(UnregisterBrokerRequest(broker_id))
     assert response.error_code == code
     assert reason in response.error_message

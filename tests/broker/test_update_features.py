@@ -1,4 +1,7 @@
-"""UpdateFeatures: which levels may be wished for. Codes and, where they do not say who answers, texts are Kafka 4.3's."""
+"""UpdateFeatures: valid and invalid levels.
+
+Error codes, and texts that do not name the implementation, are those of Kafka 4.3.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
@@ -22,15 +25,15 @@ UPGRADE, SAFE, UNSAFE = 1, 2, 3
         ("metadata.version", 300, UPGRADE, "has levels 7 to 30, not 300"),
         ("metadata.version", 0, SAFE, "has levels 7 to 30, not 0"),
         ("metadata.version", -1, UPGRADE, "level -1 does not exist"),
-        ("metadata.version", 29, UPGRADE, "it is at 30: to lower it, ask for a downgrade"),
+        ("metadata.version", 29, UPGRADE, "it is at 30: to lower it, request a downgrade"),
         ("metadata.version", 29, SAFE, "later versions would be lost"),
         ("metadata.version", 29, UNSAFE, "that loses metadata is not offered"),
         ("metadata.version", 30, 9, "upgrade type 9 does not exist"),
         ("kraft.version", 0, UNSAFE, "this feature's level is fixed"),
-        ("eligible.leader.replicas.version", 0, UNSAFE, "this feature's level is fixed"),
+        ("eligible.leader.replicas.version", 2, UPGRADE, "has levels 0 to 1, not 2"),
     ],
 )
-def test_a_level_that_cannot_be_is_refused(wire: Wire, feature: str, level: int, kind: int, reason: str) -> None:
+def test_an_invalid_level_is_rejected(wire: Wire, feature: str, level: int, kind: int, reason: str) -> None:
     wish = FeatureUpdateKey(feature, level, upgrade_type=kind)
     response = wire.ask(UpdateFeaturesRequest(feature_updates=[wish]), 2)
     assert response.error_code == ErrorCode.INVALID_UPDATE_VERSION
@@ -39,7 +42,7 @@ def test_a_level_that_cannot_be_is_refused(wire: Wire, feature: str, level: int,
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_the_present_level_may_be_wished_for(wire: Wire, version: int) -> None:
+def test_the_present_level_may_be_requested(wire: Wire, version: int) -> None:
     levels = {"metadata.version": 30, "kraft.version": 1, "eligible.leader.replicas.version": 1}
     wishes = [FeatureUpdateKey(name, level) for name, level in levels.items()]
     response = wire.ask(UpdateFeaturesRequest(feature_updates=wishes), version)
@@ -48,12 +51,12 @@ def test_the_present_level_may_be_wished_for(wire: Wire, version: int) -> None:
 
 
 @pytest.mark.parametrize("validate_only", [True, False])
-def test_up_to_version_1_an_unsupported_feature_is_refused_by_itself_and_the_others_are_changed(
+def test_up_to_version_1_an_unsupported_feature_is_rejected_alone_and_the_others_are_changed(
     validate_only: bool,
 ) -> None:
     wishes = [
         FeatureUpdateKey("transaction.version", 1, upgrade_type=SAFE),
-        FeatureUpdateKey("share.version", 1, upgrade_type=UPGRADE),
+        FeatureUpdateKey("streams.version", 1, upgrade_type=UPGRADE),
     ]
     with Broker() as broker, Wire(broker.bootstrap_servers) as wire:
         response = wire.ask(UpdateFeaturesRequest(feature_updates=wishes, validate_only=validate_only), 1)
@@ -61,20 +64,29 @@ def test_up_to_version_1_an_unsupported_feature_is_refused_by_itself_and_the_oth
     assert response.error_code == 0
     assert [(each.feature, each.error_code) for each in response.results] == [
         ("transaction.version", 0),
-        ("share.version", ErrorCode.INVALID_UPDATE_VERSION),
+        ("streams.version", ErrorCode.INVALID_UPDATE_VERSION),
     ]
     assert "knows no such feature" in response.results[1].error_message
     levels = {each.name: each.max_version_level for each in told.finalized_features}
     assert levels["transaction.version"] == (2 if validate_only else 1)
 
 
-def test_levels_are_there_after_a_restart_and_written_once(tmp_path: Path) -> None:
-    epochs = []
+def test_a_level_of_the_only_node_can_be_lowered_and_stays_lowered(tmp_path: Path) -> None:
+    name = "eligible.leader.replicas.version"
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        wish = FeatureUpdateKey(name, 0, upgrade_type=SAFE)
+        assert wire.ask(UpdateFeaturesRequest(feature_updates=[wish]), 2).error_code == 0
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        response = wire.ask(ApiVersionsRequest("a", "1"), 4)
+    assert name not in {feature.name for feature in response.finalized_features}
+
+
+def test_levels_persist_after_a_restart_and_their_epoch_increases_with_the_metadata_log(tmp_path: Path) -> None:
+    answers = []
     for _ in range(2):
         with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
-            response = wire.ask(ApiVersionsRequest("a", "1"), 4)
-            epochs.append(response.finalized_features_epoch)
-            assert {"metadata.version": 30}.items() <= {
-                feature.name: feature.max_version_level for feature in response.finalized_features
-            }.items()
-    assert epochs[0] == epochs[1]
+            answers.append(wire.ask(ApiVersionsRequest("a", "1"), 4))
+    before, after = ({each.name: each.max_version_level for each in one.finalized_features} for one in answers)
+    assert before["metadata.version"] == 30
+    assert before == after
+    assert answers[0].finalized_features_epoch < answers[1].finalized_features_epoch

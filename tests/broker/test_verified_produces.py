@@ -1,4 +1,4 @@
-"""Produces within transactions that another broker coordinates: appended once he has said that their partitions take part."""
+"""Produces in transactions of a remote coordinator: appended once it has verified their partitions."""
 
 from __future__ import annotations
 
@@ -6,20 +6,18 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from ottla.broker import transactional_write
-from ottla.broker.handlers.produce import handle
-from ottla.broker.requests.call import Call, Outcome
-from ottla.broker.server import Server
+from ottla.broker.apis import transactional_write
+from ottla.broker.apis.produce import handle
+from ottla.broker.network_server.call import Call, Outcome, Response
 from ottla.broker.settings.config import read_config
 from ottla.clock import ManualClock, wall_ms
 from ottla.errors import ErrorCode
 from ottla.model import TopicPartition
 from ottla.protocol.headers import RequestHeader
-from ottla.protocol.messages.create_topics import CreatableTopic
 from ottla.protocol.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
-from ottla.protocol.schema import Message
-from tests.broker.test_coordinators_elsewhere import OTHER, Story
+from tests.broker.serving import create_topic, start_server
 from tests.broker.test_plain_produce import PEER
+from tests.broker.test_remote_coordinators import OTHER, Story
 from tests.storage.producing import produced
 
 PRODUCER = 77
@@ -29,17 +27,17 @@ FIRST, SECOND = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 class Standing:
-    """A broker that does not run, and takes another for the coordinator of all transactions."""
+    """A broker that serves in the thread of the test, and takes another for the coordinator of all transactions."""
 
     def __init__(self, coordinator: int = OTHER) -> None:
-        self.server = Server(read_config(listeners="127.0.0.1:0"), ManualClock(0.0, wall_ms()))
+        self.server = start_server(read_config(listeners="127.0.0.1:0"), ManualClock(0.0, wall_ms()))
         self.node = self.server.node
-        self.node.topics.create([CreatableTopic("t", 2, 1)])
+        create_topic(self.server, "t", 2)
         self.story = Story(coordinator)
         self.node.coordinators = self.story.coordinators
-        self.outcome: Message | Outcome = Outcome.LATER
+        self.outcome: Response = Outcome.LATER
 
-    def resume(self, call: Call, work: Callable[[], Message | Outcome]) -> None:
+    def resume(self, call: Call, work: Callable[[], Response]) -> None:
         self.outcome = work()
 
     def produce(self, request: ProduceRequest, version: int = VERIFIES) -> list[int] | None:
@@ -83,7 +81,7 @@ def batch(sequence: int, producer: int = PRODUCER) -> bytes:
 
 
 @pytest.mark.parametrize(("version", "verify_only"), [(VERIFIES, True), (ADDS, False)])
-def test_the_first_batch_waits_for_the_coordinator_and_those_behind_it_do_not(
+def test_the_first_batch_waits_for_the_coordinator_and_later_ones_do_not(
     broker: Standing, version: int, verify_only: bool
 ) -> None:
     assert broker.produce(of(batch(0), batch(0)), version) is None
@@ -107,14 +105,14 @@ def test_the_first_batch_waits_for_the_coordinator_and_those_behind_it_do_not(
         (ErrorCode.NOT_COORDINATOR, ErrorCode.NOT_ENOUGH_REPLICAS),
     ],
 )
-def test_what_does_not_take_part_is_not_appended(broker: Standing, said: ErrorCode, heard: ErrorCode) -> None:
+def test_a_batch_outside_the_transaction_is_not_appended(broker: Standing, said: ErrorCode, heard: ErrorCode) -> None:
     assert broker.produce(of(batch(0))) is None
     broker.story.way.answer(said)
     assert broker.codes == [heard]
     assert broker.end_of(FIRST) == 0
 
 
-def test_a_batch_that_a_marker_overtook_is_not_appended(broker: Standing) -> None:
+def test_a_batch_overtaken_by_a_marker_is_not_appended(broker: Standing) -> None:
     assert broker.produce(of(batch(0)), ADDS) is None
     broker.story.coordinators.marker_written(FIRST, PRODUCER)
     broker.story.way.answer()
@@ -122,25 +120,27 @@ def test_a_batch_that_a_marker_overtook_is_not_appended(broker: Standing) -> Non
     assert broker.end_of(FIRST) == 0
 
 
-def test_without_a_coordinator_producers_try_again() -> None:
+def test_without_a_coordinator_producers_retry() -> None:
     broker = Standing(-1)
     assert broker.produce(of(batch(0))) == [ErrorCode.NOT_ENOUGH_REPLICAS]
     broker.end()
 
 
-def test_nothing_is_asked_of_another_producers_batch_and_it_is_refused(broker: Standing) -> None:
+def test_another_producers_batch_is_rejected_without_a_verification(broker: Standing) -> None:
     assert broker.produce(of(batch(0), batch(0, producer=PRODUCER + 1))) is None
     broker.story.way.answer()
     assert broker.codes == [0, ErrorCode.INVALID_TXN_STATE]
 
 
-def test_nothing_is_asked_of_a_topic_to_which_the_client_may_not_write(broker: Standing) -> None:
+def test_a_topic_without_write_permission_is_not_verified(broker: Standing) -> None:
     request = of(batch(0))
-    assert transactional_write.inquiry(broker.node, request, ADDS, lambda topic: topic != "t", print) is None
-    assert transactional_write.inquiry(broker.node, request, ADDS, lambda topic: topic == "t", print) is not None
+    assert transactional_write.verification_for(broker.node, request, ADDS, lambda topic: topic != "t", print) is None
+    assert (
+        transactional_write.verification_for(broker.node, request, ADDS, lambda topic: topic == "t", print) is not None
+    )
 
 
-def test_a_batch_of_no_transaction_is_not_asked_about(broker: Standing) -> None:
+def test_a_batch_outside_transactions_is_not_verified(broker: Standing) -> None:
     assert broker.produce(of(produced(PRODUCER, 0, timestamp=wall_ms()))) == [0]
     assert not broker.story.way.asked
 
@@ -149,7 +149,7 @@ def test_a_batch_of_no_transaction_is_not_asked_about(broker: Standing) -> None:
 @pytest.mark.parametrize(
     "refusal", [ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
 )
-def test_batches_in_flight_behind_a_refused_one_are_appended_after_it(
+def test_batches_in_flight_behind_a_rejected_one_are_appended_after_it(
     broker: Standing, version: int, refusal: ErrorCode
 ) -> None:
     assert broker.produce(of(batch(0)), version) is None
@@ -167,7 +167,7 @@ def test_batches_in_flight_behind_a_refused_one_are_appended_after_it(
 
 
 @pytest.mark.parametrize("version", [VERIFIES, ADDS])
-def test_batches_behind_one_that_no_coordinator_could_verify_are_appended_after_it(version: int) -> None:
+def test_batches_behind_an_unverified_one_are_appended_after_it(version: int) -> None:
     broker = Standing(-1)
     assert broker.produce(of(batch(0)), version) == [ErrorCode.NOT_ENOUGH_REPLICAS]
     broker.story.coordinator = OTHER
@@ -177,7 +177,7 @@ def test_batches_behind_one_that_no_coordinator_could_verify_are_appended_after_
     broker.end()
 
 
-def test_a_transaction_of_version_2_begins_at_sequence_0(broker: Standing) -> None:
+def test_a_transaction_of_version_2_starts_at_sequence_0(broker: Standing) -> None:
     """Also where another leader refused the batches before it, so that this one remembers none."""
     assert broker.produce(of(batch(5)), ADDS) is None
     broker.story.way.answer()

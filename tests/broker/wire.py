@@ -1,4 +1,4 @@
-"""A client that says exactly what it is told to, in any version, and shows exactly what comes back."""
+"""A client that sends exactly the given messages, in any version, and returns exactly the responses."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Wire:
     def __init__(self, bootstrap_servers: str, client_id: str | None = "wire") -> None:
         host, _, port = bootstrap_servers.rpartition(":")
         self.socket = socket.create_connection((host, int(port)), timeout=TIMEOUT)
-        # A frame is on its way when `send` returns, also behind one that is not answered yet.
+        # A frame is sent when `send` returns, also behind an unanswered one.
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.client_id = client_id
         self.correlation_id = 0
@@ -86,12 +86,12 @@ class Wire:
         return response
 
     def receive_frame_of(self, request: Message, version: int = 12) -> memoryview:
-        """Send and wait for the answer, which is not looked into."""
+        """Send a request and return the response without decoding it."""
         self.send(request, version)
         return self.receive_frame()
 
     def hung_up(self) -> bool:
-        """Whether the broker closes the connection, and says nothing before."""
+        """True if the broker closes the connection without a response."""
         try:
             return self.socket.recv(1) == b""
         except ConnectionResetError:
@@ -105,13 +105,13 @@ class Wire:
         assert result.error_code == 0, result.error_message
 
     def metadata(self, *names: str) -> MetadataResponse:
-        """What the broker says of topics, without making any."""
+        """Return the metadata of topics, without creating any."""
         topics = [MetadataRequestTopic(name=name) for name in names]
         response: MetadataResponse = self.ask(MetadataRequest(topics, allow_auto_topic_creation=False))
         return response
 
     def metadata_of_all(self) -> MetadataResponse:
-        """What the broker says of every topic."""
+        """Return the metadata of every topic."""
         response: MetadataResponse = self.ask(MetadataRequest(None))
         return response
 

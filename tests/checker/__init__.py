@@ -1,4 +1,4 @@
-"""A checker of promises, in the manner of Jepsen's Kafka workload.
+"""A checker of the broker's guarantees, in the manner of Jepsen's Kafka workload.
 
     generator ──► plan ──► workers + faults ──► history ──► verdict
     (seeded)               (real clients,       (JSON       (pure: what was lost, doubled,

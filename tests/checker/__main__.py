@@ -36,7 +36,7 @@ def main() -> int:
 
 
 def round_of(options: argparse.Namespace, seed: int) -> list[Anomaly]:
-    """One round: played, judged and told."""
+    """Play and judge one round, and print the verdict."""
     plan = planned(seed, steps=options.steps, workers=options.workers, crashes=options.crashes)
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder, Victim(Path(folder), options.plant) as victim:

@@ -21,10 +21,10 @@ class Transaction:
     commit_asked_at: int | None = None
     ended_at: int | None = None
     outcome: bool | None = None
-    """What its end was said to be; None where nobody said."""
+    """The reported outcome; None if no outcome was reported."""
 
     def take(self, at: int, event: Read | Promised | Ending | Ended) -> None:
-        """Something happened within it, or to it."""
+        """Append an event of the transaction."""
         match event:
             case Read():
                 self.reads.append(event)
@@ -38,7 +38,7 @@ class Transaction:
 
     @property
     def may_be_committed(self) -> bool:
-        """Nobody said it was aborted, and its commit was asked for."""
+        """True if its commit was requested and no abort was reported."""
         return self.outcome is not False and self.commit_asked_at is not None
 
 
@@ -54,13 +54,13 @@ class Case:
         for at, event in enumerate(self.events):
             self._take(at, event)
         self.offsets = {(place, value): offset for place, final in self.final.items() for offset, value in final.rows}
-        """Where each value is at last, by place and value."""
+        """The final offset of each value, by place and value."""
 
     def of_kind(self, kind: type[Event]) -> Iterator[tuple[int, Event]]:
         return ((at, event) for at, event in enumerate(self.events) if isinstance(event, kind))
 
     def is_visible(self, sent: Sent) -> bool:
-        """Whether it is among the committed records when all is over."""
+        """True if it is among the committed records at the end."""
         return (sent.place, sent.value) in self.offsets
 
     def was_committed(self, transaction: Transaction) -> bool:

@@ -13,9 +13,9 @@ from tests.checker.history import Acknowledged, Began, Ended, Ending, History, S
 PATIENCE = 60.0
 """Seconds for one call, with a restart of the broker in between."""
 PROMISE_SECONDS = 1.5
-"""After twice as long another producer goes on."""
+"""After twice this time another producer continues."""
 QUICK: dict[str, Any] = {
-    # Else it forgets a broker that is not in the metadata while it is away, and who waits for its answer waits for ever (2.16).
+    # Otherwise it drops a broker that is missing from the metadata, and a pending call waits forever (2.16).
     "metadata.recovery.strategy": "none",
     "reconnect.backoff.ms": 10,
     "reconnect.backoff.max.ms": 100,
@@ -37,7 +37,7 @@ def partition_of(place: str) -> tuple[str, int]:
 
 
 class Sender:
-    """A producer: idempotent, or with a transactional id that it takes from whoever had it."""
+    """A producer: idempotent, or with a transactional id that it takes over from the previous owner."""
 
     def __init__(
         self, address: str, history: History, worker: str, *, instance: int = 0, transactional: bool = True
@@ -99,7 +99,7 @@ class Sender:
             except ck.KafkaException as error:
                 failed[0] = GaveUp(str(error))
 
-        # Librdkafka 2.16 may wait for ever, beyond the time-out, for a coordinator whose connection broke just then.
+        # Librdkafka 2.16 may wait forever, beyond the timeout, for a coordinator if the connection broke at that moment.
         thread = threading.Thread(target=call, daemon=True)
         thread.start()
         thread.join(2 * PROMISE_SECONDS)
@@ -107,7 +107,7 @@ class Sender:
             raise failed[0]
 
     def commit(self) -> bool:
-        """Whether it was; if not, it was aborted. GaveUp where nobody knows."""
+        """Return True if it was committed, False if it was aborted. Raise GaveUp if the outcome is unknown."""
         self._ask(commit=True)
         try:
             until_done(lambda: self._producer.commit_transaction(PATIENCE))
@@ -120,7 +120,7 @@ class Sender:
         return True
 
     def abort(self) -> None:
-        """GaveUp where nobody knows whether it was."""
+        """Raise GaveUp if the outcome is unknown."""
         self._ask(commit=False)
         try:
             until_done(lambda: self._producer.abort_transaction(PATIENCE))
@@ -152,7 +152,7 @@ def until_done(call: Any) -> None:
 
 
 def consumer_of(address: str, **settings: Any) -> ck.Consumer:
-    """A reader of committed records that is told what to read."""
+    """A reader of committed records at assigned partitions."""
     return ck.Consumer(
         {
             "bootstrap.servers": address,

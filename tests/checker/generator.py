@@ -1,4 +1,4 @@
-"""What shall be done: who sends, reads and copies what, and where the broker dies. Pure: chance comes from a seed."""
+"""Plan a round: the senders, readers and copiers, and the moments of crashes. Pure: randomness comes from a seed."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class End(Enum):
     COMMIT = "commit"
     ABORT = "abort"
     ABANDON = "abandon"
-    """Another producer takes over the transactional id, and the old one is never heard of again."""
+    """Another producer takes over the transactional id, and the old one stays silent."""
     ZOMBIE = "zombie"
-    """Another producer takes over, and the old one goes on as if nothing had happened."""
+    """Another producer takes over, and the old one continues as if it still owned the id."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""What happened: events in the order in which they became known, as JSON lines that can be judged again.
+"""The history of a round: events in the order in which they became known, as JSON lines that can be judged again.
 
-An event that asks for something is recorded before it is asked, one that tells an answer after the answer came: so
-what stands in a history before a question was settled when it was asked. Places are partitions, named `topic-number`.
+A request is recorded before it is sent, and a response after it arrived: the events before a request
+had happened when it was sent. Places are partitions, named `topic-number`.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Saw:
-    """What a reader of committed records was given at once; the first time, or with `again`, it began at `start`."""
+    """The records that a reader of committed records got at once. On the first read, or with `again`, it started at `start`."""
 
     reader: str
     place: str
@@ -151,7 +151,7 @@ class History:
             self._changed.notify_all()
 
     def wait_for(self, count: int, timeout: float) -> bool:
-        """Whether so many events came in time."""
+        """Wait for so many events; return False on a timeout."""
         with self._changed:
             return self._changed.wait_for(lambda: len(self.events) >= count, timeout)
 
@@ -163,7 +163,7 @@ def write(events: Iterable[Event], file: TextIO) -> None:
 
 
 def read(lines: Iterable[str]) -> list[Event]:
-    """What was written."""
+    """Return the events of lines that `write` wrote."""
     return [event_of(json.loads(line)) for line in lines]
 
 

@@ -1,4 +1,4 @@
-"""The process of a broker that may have a bug, and dies where it is told to. Its first argument says so, as JSON."""
+"""The process of a broker that may have a bug and crashes at planned moments. Its first argument is the plan, as JSON."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ottla.broker import process
-from ottla.broker.coordinators import end_markers, transaction_coordinator
+from ottla.broker.coordinators import transaction_coordinator, transaction_markers
+from ottla.broker.embedding import broker_process
 from ottla.broker.node import BrokerNode
 from ottla.storage.producers.producer_entry import Origin
 from tests.checker import plants
@@ -31,7 +31,7 @@ class Fuse:
 
 
 def die_after_append(fuse: Fuse) -> None:
-    """A batch is in the log, and its producer does not hear of it."""
+    """A batch is in the log, and its producer gets no response."""
     note = BrokerNode.note_append
 
     def dying(self: Any, *arguments: Any) -> None:
@@ -57,7 +57,7 @@ def die_after_prepared(fuse: Fuse) -> None:
 
 def die_after_marker(fuse: Fuse) -> None:
     """Some partitions know the end of a transaction, or all do, and the coordinator does not know that they do."""
-    markers: Any = end_markers.EndMarkers
+    markers: Any = transaction_markers.EndMarkers
     write: Callable[..., int] = markers.write
 
     def dying(*arguments: Any) -> int:
@@ -82,7 +82,7 @@ def main() -> None:
         plants.PLANTS[how["plant"]]()
     if how["point"] in DEATHS:
         DEATHS[how["point"]](Fuse(how["count"]))
-    process.work(job)
+    broker_process.run_broker(job)
 
 
 if __name__ == "__main__":

@@ -8,11 +8,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ottla.broker import transactional_write
+from ottla.broker.apis import transactional_write
+from ottla.broker.apis.plain_way import FastPath
 from ottla.broker.coordinators import transaction_coordinator
-from ottla.broker.coordinators.end_markers import EndMarkers
+from ottla.broker.coordinators.transaction_markers import EndMarkers
 from ottla.broker.node import BrokerNode
-from ottla.broker.plain_way import PlainWay
 from ottla.coordination.offsets.pending import PendingOffsets
 from ottla.coordination.transactions import transactions
 from ottla.coordination.transactions.state import TransactionState
@@ -58,14 +58,14 @@ def acknowledges_before_appending() -> None:
             release(self, partition)
             return append(self, partition, data, **settings)
         if partition not in held:
-            self.timers.at(self.clock.monotonic() + HELD_SECONDS, lambda: release(self, partition))
+            self.timers.schedule(self.clock.monotonic() + HELD_SECONDS, lambda: release(self, partition))
         waiting = held.setdefault(partition, [])
         base = partition.log.end_offset + sum(parse_header(each).count for each in waiting)
         waiting.append(bytes(data))
         return Appended(base, base + header.count - 1, -1, partition.log.start_offset)
 
     BrokerNode.append = hasty  # type: ignore[method-assign]
-    PlainWay.takes = lambda self, connection, frame, now: False  # type: ignore[method-assign]
+    FastPath.takes = lambda self, connection, frame, now, arrived: False  # type: ignore[method-assign]
 
 
 def forgets_sequences_on_restart() -> None:
@@ -89,24 +89,24 @@ def shows_what_is_not_stable() -> None:
 
 def lets_zombies_write() -> None:
     """No epoch is too old."""
-    error_in = MACHINE.Transactions.error_in
-    prepared = MACHINE.prepared
+    write_error = MACHINE.Transactions.write_error
+    prepared = MACHINE.prepare_end
 
     def lenient(self: Any, transactional_id: str, producer_id: int, epoch: int) -> ErrorCode:
-        error = error_in(self, transactional_id, producer_id, epoch)
+        error = write_error(self, transactional_id, producer_id, epoch)
         return ErrorCode.NONE if error == ErrorCode.PRODUCER_FENCED else error
 
-    MACHINE.Transactions.error_in = lenient
-    MACHINE.prepared = lambda transaction, event: prepared(
+    MACHINE.Transactions.write_error = lenient
+    MACHINE.prepare_end = lambda transaction, event: prepared(
         transaction, replace(event, epoch=transaction.producer_epoch)
     )
-    transactional_write.check = lambda *arguments: None
+    transactional_write.check_write = lambda *arguments: None
     ProducerEntry._check_epoch = lambda self, epoch: None  # type: ignore[method-assign]
     ProducerState.check = lambda self, *arguments, **settings: None  # type: ignore[method-assign]
 
 
 def forgets_prepared_transactions_on_restart() -> None:
-    """What was decided counts as done when it is read again."""
+    """A prepared transaction counts as completed when it is read again."""
     coding = COORDINATOR.CODING
     done = {
         TransactionState.PREPARE_COMMIT: TransactionState.COMPLETE_COMMIT,

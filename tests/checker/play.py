@@ -76,7 +76,7 @@ def started(history: History, work: Callable[..., Any], *arguments: Any) -> thre
 
 
 def make_topics(address: str, plan: Plan, copies: Sequence[Sequence[int]]) -> None:
-    """As many partitions as the plan names."""
+    """Create as many partitions as the plan names."""
     admin = AdminClient({"bootstrap.servers": address, **QUICK})
     counts = {"in": len(plan.sources), "out": len(plan.targets)}
     topics = [new_topic(name, count, copies) for name, count in counts.items() if count]
@@ -91,7 +91,7 @@ def new_topic(name: str, count: int, copies: Sequence[Sequence[int]]) -> NewTopi
 
 
 def put_to_rest(address: str, history: History, plan: Plan) -> None:
-    """Nobody writes any more: a last producer of each transactional id aborts what is still open."""
+    """After all writers stopped, a last producer of each transactional id aborts open transactions."""
     names = [f"tx-{number}" for number in range(len(plan.transactors))]
     for name in names + [f"copier-{source}" for source, _ in zip(plan.sources, plan.copiers, strict=False)]:
         Sender(address, history, name, instance=LAST_INSTANCE)

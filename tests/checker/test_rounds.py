@@ -1,4 +1,4 @@
-"""Rounds against a real broker: a sound one keeps all promises, and each planted bug is found.
+"""Rounds against a real broker: a correct one keeps all guarantees, and each planted bug is found.
 
 All are played at the same time, as most of a round is waiting. `OTTLA_SEED=7` plays another one.
 """
@@ -49,7 +49,7 @@ def transacting(*ends: End, crashes: tuple[Crash, ...] = ()) -> Plan:
 
 
 def copying(*ends: End) -> Plan:
-    """One who copies in transactions."""
+    """A plan for one transactional copier."""
     fed = (feeding().feeders[0][:2],)
     return Plan(("in-0",), ("out-0",), feeders=fed, copiers=(tuple(Copying(5, end) for end in ends),))
 
@@ -85,7 +85,7 @@ FOUND_AS = {
 
 @pytest.fixture(scope="module")
 def rounds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rounds]:
-    """What happened in each."""
+    """Return the events of each round."""
     folder = tmp_path_factory.mktemp("rounds")
 
     def played(name: str) -> tuple[list[Event], int]:
@@ -102,7 +102,7 @@ def test_a_planted_bug_is_found(rounds: Rounds, plant: str) -> None:
     assert FOUND_AS[plant] in {anomaly.kind for anomaly in verdict(events)}
 
 
-def test_a_sound_broker_keeps_every_promise_while_it_is_killed_again_and_again(rounds: Rounds) -> None:
+def test_a_correct_broker_keeps_every_guarantee_while_it_is_killed_repeatedly(rounds: Rounds) -> None:
     events, deaths = rounds[SOUND].result()
     assert verdict(events) == []
     assert not [event for event in events if isinstance(event, GivenUp)]

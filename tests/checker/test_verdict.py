@@ -34,7 +34,7 @@ Events = list[Event]
 
 
 def sound(counts: list[int], ends: list[bool], heard: list[bool]) -> Events:
-    """What a sound broker makes of one feeder and one copier whose transactions end so; some answers are not heard."""
+    """The history of a correct broker for one feeder and one copier with those outcomes. Some responses are lost."""
     events: Events = [Took("c", 1), Position("g", "in-0", -1, 0)]
     total = sum(counts)
     for number in range(total):
@@ -68,13 +68,13 @@ turns = st.lists(st.tuples(st.integers(1, 4), st.booleans(), st.booleans()), min
 
 
 @given(turns)
-def test_what_a_sound_broker_does_is_acquitted(turns: list[tuple[int, bool, bool]]) -> None:
+def test_a_correct_brokers_history_has_no_violation(turns: list[tuple[int, bool, bool]]) -> None:
     counts, ends, heard = (list(column) for column in zip(*turns, strict=True))
     assert verdict(sound(counts, ends, heard)) == []
 
 
 @given(turns)
-def test_a_history_is_the_same_after_it_was_written_and_read(turns: list[tuple[int, bool, bool]]) -> None:
+def test_a_history_is_unchanged_after_writing_and_reading(turns: list[tuple[int, bool, bool]]) -> None:
     events = sound(*(list(column) for column in zip(*turns, strict=True)))
     file = io.StringIO()
     write(events, file)
@@ -130,7 +130,7 @@ def seen_aborted(events: Events) -> Events:
 
 
 def torn(events: Events) -> Events:
-    """The end of the last one is not heard, and half of it is there."""
+    """The outcome of the last transaction is unknown, and half of it was written."""
     unheard = [event for event in events if event != Ended("c.1.2", True)]
     return with_rows(unheard, "out-0", lambda rows: rows.remove((6, "c:5")))
 
@@ -199,11 +199,11 @@ ANOMALIES = (
 
 
 @pytest.mark.parametrize("spoil", ANOMALIES)
-def test_each_anomaly_is_found_and_called_by_its_name(spoil: Callable[[Events], Events]) -> None:
+def test_each_anomaly_is_found_under_its_name(spoil: Callable[[Events], Events]) -> None:
     assert spoil.__name__ in {anomaly.kind for anomaly in verdict(spoil(example()))}
 
 
-def test_an_event_that_nobody_knows_is_an_error() -> None:
+def test_an_unknown_event_is_an_error() -> None:
     with pytest.raises(KeyError):
         event_of({"event": "Miracle"})
 

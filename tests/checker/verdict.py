@@ -1,11 +1,11 @@
-"""What a history says against the broker. Pure.
+"""Violations of the broker's guarantees in a history. Pure.
 
     lost · doubled · reordered · moved · phantom             of records
     unseen · torn · seen_aborted · early · skipped           of transactions and their readers
     zombie · hanging                                         of producers
     offset_of_aborted · offset_lost · taken_twice · not_taken   of reading within transactions
 
-A transaction whose end nobody heard may have gone either way, but went as a whole: what is seen of it tells.
+A transaction with an unknown outcome was committed or aborted as a whole; its visible records show which.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def of_records(case: Case) -> Iterator[Anomaly]:
 
 
 def of_order(case: Case) -> Iterator[Anomaly]:
-    """What one sender sent to one place is there in the order of sending."""
+    """The values of one sender at one place are in the order of sending."""
     for place, final in case.final.items():
         latest: dict[str, Sent] = {}
         for _, value in final.rows:
@@ -115,7 +115,7 @@ def of_sight(case: Case, at: int, place: str, offset: int, value: str) -> Iterat
 
 
 def skipped(case: Case, event: Saw, expected: int, offset: int) -> Iterator[Anomaly]:
-    """What a reader should have been given before the record at `offset`."""
+    """Records that a reader should have got before the record at `offset`."""
     if offset < expected:
         yield Anomaly("reordered", f"{event.reader} was given {event.place} offset {offset} after {expected - 1}")
         return
@@ -146,7 +146,7 @@ def of_zombies(case: Case) -> Iterator[Anomaly]:
 
 
 def of_offsets(case: Case) -> Iterator[Anomaly]:
-    """What groups have committed is what committed transactions promised."""
+    """Committed offsets of groups are those of committed transactions."""
     promises: dict[tuple[str, str], list[tuple[Transaction, int]]] = defaultdict(list)
     for transaction in case.transactions.values():
         for promise in transaction.promises:
@@ -160,7 +160,7 @@ def of_offsets(case: Case) -> Iterator[Anomaly]:
 def of_position(
     case: Case, at: int, position: Position, promises: Sequence[tuple[Transaction, int]]
 ) -> Iterator[Anomaly]:
-    """One offset that a group was told."""
+    """One committed offset that a group received."""
     where = f"{position.group} was told {position.offset} for {position.place}"
     possible = {
         offset
@@ -181,7 +181,7 @@ def of_position(
 
 
 def of_taking(case: Case) -> Iterator[Anomaly]:
-    """What committed transactions read: each record once, none left out below the group's last offset."""
+    """The records read by committed transactions: each once, and none below the group's last offset left out."""
     taken: dict[tuple[str, str], Counter[int]] = defaultdict(Counter)
     for key, transaction in case.transactions.items():
         yield from of_reads(case, key, transaction)
@@ -202,7 +202,7 @@ def of_taking(case: Case) -> Iterator[Anomaly]:
 
 
 def of_reads(case: Case, key: str, transaction: Transaction) -> Iterator[Anomaly]:
-    """What one transaction read is in order, whole, and was committed."""
+    """The records read by one transaction are in order, complete and committed."""
     for place in {read.place for read in transaction.reads}:
         offsets = [read.offset for read in transaction.reads if read.place == place]
         rows = case.final[place].rows if place in case.final else ()
@@ -212,7 +212,7 @@ def of_reads(case: Case, key: str, transaction: Transaction) -> Iterator[Anomaly
 
 
 def last_positions(case: Case) -> Mapping[tuple[str, str], int]:
-    """The last offset that each group was told for each place."""
+    """Return the last offset that each group received for each place."""
     return {
         (event.group, event.place): event.offset for _, event in case.of_kind(Position) if isinstance(event, Position)
     }

@@ -18,7 +18,7 @@ START_SECONDS = 30.0
 
 
 class Mortal(Protocol):
-    """What dies as planned, and lives again: a broker, or one after the other of several."""
+    """A broker, or several in turn, that crashes as planned and is restarted."""
 
     address: str
 
@@ -68,12 +68,12 @@ class Victim:
         assert "ready" in answer, answer
 
     def kill(self) -> None:
-        """As the machine does when it is out of memory."""
+        """Kill the process, as the system does when it is out of memory."""
         assert self._process is not None
         self._process.send_signal(signal.SIGKILL)
 
     def is_dead(self, timeout: float) -> bool:
-        """Whether it dies by itself within so many seconds."""
+        """True if it exits by itself within so many seconds."""
         assert self._process is not None
         try:
             self._process.wait(timeout)
@@ -115,7 +115,7 @@ class Keeper(threading.Thread):
         self.join()
 
     def _dies(self, crash: Crash) -> bool:
-        """Whether it dies before crashes are over."""
+        """Crash the victim at the planned point; return False if the plan is over first."""
         goal = len(self._history) + crash.count
         while not self._over.is_set():
             if crash.point == KILLED and self._history.wait_for(goal, 0.05):

@@ -1,4 +1,4 @@
-"""Those who send, read and copy, each in a thread, as the plan says."""
+"""The senders, readers and copiers of a plan, each in a thread."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Transactor:
         self.instances = 0
         self.sender = self.successor()
         self.forgotten: list[Sender] = []
-        """Replaced, and not closed: as if they still ran on a machine that nobody can reach."""
+        """Producers that were replaced but not closed, as if they ran on an unreachable machine."""
 
     def successor(self) -> Sender:
-        """Whoever takes over the transactional id."""
+        """Return a new sender that takes over the transactional id."""
         self.instances += 1
         return Sender(self.address, self.history, self.name, instance=self.instances)
 
@@ -60,7 +60,7 @@ class Transactor:
             self.end(step.end, step.sends[0].place)
 
     def end(self, end: End, place: str) -> bool:
-        """Whether the transaction was committed."""
+        """End the transaction; return True if it was committed."""
         try:
             if end is End.COMMIT:
                 return self.sender.commit()
@@ -133,7 +133,7 @@ class Copier:
                 return
 
     def is_at_end(self) -> bool:
-        """Whether there is nothing more, nor will be."""
+        """True if there is no more input and will be none."""
         place = ck.TopicPartition(*partition_of(self.source))
         try:
             _, end = self.consumer.get_watermark_offsets(place, 5.0)
@@ -142,7 +142,7 @@ class Copier:
         return bool(self.position >= end)
 
     def copy(self, messages: list[ck.Message], end: End) -> None:
-        """One transaction; where it is not committed it is begun over."""
+        """Run one transaction; repeat it if it is not committed."""
         sender = self.transactor.sender
         sender.begin()
         key = sender.transaction or ""

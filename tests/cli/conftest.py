@@ -19,14 +19,14 @@ from tests.cli.forked import forks
 PATIENCE = 60.0
 OTTLA = [sys.executable, "-W", "error", "-m", "ottla.cli.main"]
 NOWHERE = os.path.join(os.sep, "no", "such", "folder")
-"""Instead of the folder in which whoever runs the tests keeps contexts."""
+"""Replace the folder of contexts of the user that runs the tests."""
 ENVIRONMENT = {**os.environ, "PYTHONUNBUFFERED": "", "XDG_CONFIG_HOME": NOWHERE}
 UNCOMPILED = re.compile(r"^.* WARNING running without compiled hot loops .*\n", re.MULTILINE)
 
 
 @pytest.fixture(autouse=True)
 def no_contexts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test that wants contexts makes them."""
+    """Hide the user's contexts: a test that needs contexts creates them."""
     monkeypatch.setenv("XDG_CONFIG_HOME", NOWHERE)
     monkeypatch.delenv("OTTLA_CONTEXT", raising=False)
 
@@ -40,14 +40,14 @@ class Finished(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """What it complained of: exactly one line."""
+        """The error message: exactly one line."""
         assert self.err.startswith("ottla: "), self.err
         assert self.err.count("\n") == 1, self.err
         return self.err.removeprefix("ottla: ").rstrip()
 
 
 def start(*arguments: object, apart: bool = False, **environment: str) -> subprocess.Popen[str]:
-    """`ottla …` with pipes on all sides; `apart` in a session of its own, so that all its processes can be sent a signal."""
+    """Start `ottla …` with pipes; `apart` starts it in a session of its own, so that a signal can be sent to all its processes."""
     pipe = subprocess.PIPE
     return subprocess.Popen(
         [*OTTLA, *map(str, arguments)],
@@ -61,12 +61,12 @@ def start(*arguments: object, apart: bool = False, **environment: str) -> subpro
 
 
 def ottla(*arguments: object, stdin: str = "") -> Finished:
-    """`ottla …` from start to end, by a fork of a process that has loaded it."""
+    """Run `ottla …` to its end in a fork of a process that has imported it."""
     return Finished(*forks().run([*map(str, arguments)], stdin.encode(), ENVIRONMENT, PATIENCE))
 
 
-def said_by_broker(err: str) -> str:
-    """What a broker has said, without its line on hot loops, which it says once where they are not compiled."""
+def strip_warning(err: str) -> str:
+    """Return a broker's output without the warning about uncompiled hot loops, and assert that it was printed once if due."""
     rest, count = UNCOMPILED.subn("", err)
     assert count == (1 if uncompiled_modules() else 0), err
     return rest
@@ -85,7 +85,7 @@ class RunningBroker:
         """Send a signal and wait for the end."""
         self.process.send_signal(signal_number)
         out, err = self.process.communicate(timeout=PATIENCE)
-        return Finished(self.process.returncode, out, said_by_broker(err))
+        return Finished(self.process.returncode, out, strip_warning(err))
 
     def kill(self) -> None:
         self.process.kill()
@@ -94,7 +94,7 @@ class RunningBroker:
 
 @pytest.fixture(scope="session")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A broker for everybody."""
+    """A broker without access control."""
     settings = (
         "--set",
         "group.initial.rebalance.delay.ms=0",
@@ -108,5 +108,5 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def topic() -> str:
-    """A name nobody has used."""
+    """An unused topic name."""
     return f"topic-{uuid.uuid4().hex[:8]}"

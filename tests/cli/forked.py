@@ -1,7 +1,7 @@
-"""A process that has loaded what commands load, and gives each command a fork of its own: most of a command's time is loading.
+"""A process that has imported the modules of the commands and forks for each command: imports take most of a command's time.
 
-From then on a command has its own streams, folder, environment, status and end, as one that was begun anew has. What is to
-be interrupted, killed or looked at while it runs is begun anew: `start` in `conftest.py`.
+The fork has its own streams, folder, environment and exit status, like a new process. A command that is to
+be interrupted, killed or inspected while it runs needs a new process: `start` in `conftest.py`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import IO, NamedTuple
 
 LOADED = (
     *(
-        "ottla.broker.process",
+        "ottla.broker.embedding.broker_process",
         "ottla.cli.broker",
         "ottla.cli.records.consume",
         "ottla.cli.groups.groups",
@@ -31,11 +31,11 @@ LOADED = (
     ),
     *("ottla.cli.records.produce", "ottla.cli.storage.storage", "ottla.cli.topics", "ottla.client.admin"),
 )
-"""What stands on these is loaded, too. Nothing of it starts a thread."""
+"""Their dependencies are imported too. None of these modules starts a thread."""
 
 
 class Ended(NamedTuple):
-    """A command's end; the status is negative where a signal was the reason."""
+    """The result of a command; the status is negative if a signal ended it."""
 
     status: int
     out: str
@@ -43,7 +43,7 @@ class Ended(NamedTuple):
 
 
 class Forks:
-    """Such a process, from outside."""
+    """The parent's handle of such a process."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._socket, theirs = socket.socketpair()
@@ -52,7 +52,7 @@ class Forks:
             self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=environment)
 
     def run(self, arguments: Sequence[str], stdin: bytes, environment: Mapping[str, str], seconds: float) -> Ended:
-        """`ottla …` from start to end, which comes in so many seconds or by force."""
+        """Run `ottla …` to its end; it is killed after so many seconds."""
         asked = json.dumps([list(arguments), os.getcwd(), dict(environment)]).encode()
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             reading, writing = os.pipe()
@@ -81,14 +81,14 @@ class Forks:
 
 @cache
 def forks() -> Forks:
-    """The one of this process."""
+    """Return the server of this process."""
     made = Forks({**os.environ, "PYTHONUNBUFFERED": ""})
     atexit.register(made.close)
     return made
 
 
 def serve(sock: socket.socket) -> int:
-    """Returns in each command, with its status, and at last here, when nobody can ask any more."""
+    """Return in each fork with the command's status, and in this process after the socket is closed."""
     for name in LOADED:
         import_module(name)
     gc.freeze()  # nor has a fork to look through all that
@@ -129,7 +129,7 @@ def received(sock: socket.socket) -> int:
 
 
 def whole(file: IO[bytes]) -> str:
-    """All that was written to a file by others."""
+    """Return the complete content of a file that other processes have written."""
     file.seek(0)
     return file.read().decode()
 

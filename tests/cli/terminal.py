@@ -21,7 +21,7 @@ WIDTH, HEIGHT = 80, 24
 TAKES_TERMINAL = (
     "import fcntl, os, sys, termios; fcntl.ioctl(1, termios.TIOCSCTTY); os.execv(sys.argv[1], sys.argv[1:])"
 )
-"""What a shell does before it starts a command: this terminal is the one behind /dev/tty."""
+"""Make this terminal the controlling one (/dev/tty), as a shell does before it starts a command."""
 PIECE = re.compile(rb"\x1b\[(?P<row>\d+);(?P<column>\d+)H|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[78]|(?P<text>[^\x1b]+)")
 UNSIZED = ("COLUMNS", "LINES")
 
@@ -63,7 +63,7 @@ class Terminal:
         os.write(self._controller, keys)
 
     def shows(self, words: str) -> None:
-        """Wait until these words are to be seen in a row."""
+        """Wait until a row of the screen contains these words."""
         deadline = time.monotonic() + PATIENCE
         while not any(words in row for row in self.rows()):
             assert self._read(deadline - time.monotonic()), f"{words!r} is not shown, but {self.rows()}"
@@ -75,7 +75,7 @@ class Terminal:
             assert self._read(deadline - time.monotonic()), f"{words!r} is not said, but {self.raw!r}"
 
     def ends(self) -> int:
-        """Wait for its end; returns its status."""
+        """Wait for the end of the command and return its status."""
         deadline = time.monotonic() + PATIENCE
         while self.process.poll() is None:
             self._read(0.05)
@@ -88,7 +88,7 @@ class Terminal:
         self.process.send_signal(number)
 
     def rows(self) -> list[str]:
-        """The screen as it is painted: each row at a place of its own."""
+        """Return the rows of the screen."""
         rows = [""] * HEIGHT
         row = 0
         for piece in PIECE.finditer(self.raw[self.raw.rfind(b"\x1b[1;1H") :]):
@@ -100,7 +100,7 @@ class Terminal:
         return rows
 
     def _read(self, seconds: float) -> bool:
-        """Take what has been written; whether anything was."""
+        """Read new output; return True if there was any."""
         if not is_readable(self._controller, seconds):
             return False
         self.raw += os.read(self._controller, 1 << 16)
@@ -108,7 +108,7 @@ class Terminal:
 
 
 def is_readable(fd: int, seconds: float) -> bool:
-    """Whether something is to be read by then; select() takes no descriptor above 1023, and tests before this may have left many open."""
+    """True if there is input within `seconds`. `selectors` is used because select() accepts no descriptor above 1023."""
     with selectors.DefaultSelector() as selector:
         selector.register(fd, selectors.EVENT_READ)
         return bool(selector.select(max(0.0, seconds)))

@@ -45,7 +45,7 @@ def test_a_consumer_and_a_producer_get_what_they_need(at: tuple[str, str], capsy
     ]
 
 
-def test_rules_for_a_name_are_those_that_count_for_it(at: tuple[str, str], capsys: Captured) -> None:
+def test_acls_for_a_name_include_all_that_apply_to_it(at: tuple[str, str], capsys: Captured) -> None:
     for name, pattern in (("flights", "literal"), ("fl", "prefixed"), ("other", "literal")):
         one = ["--deny-principal", "User:b", "--operation", "Read", "--topic", name, "--resource-pattern-type", pattern]
         assert main(["acls", "create", *at, *one]) == 0
@@ -53,7 +53,7 @@ def test_rules_for_a_name_are_those_that_count_for_it(at: tuple[str, str], capsy
     assert found == ["deny User:b read topic fl prefixed", "deny User:b read topic flights literal"]
 
 
-def test_rules_are_taken_back_by_what_they_are_about_or_whom(at: tuple[str, str], capsys: Captured) -> None:
+def test_acls_are_deleted_by_resource_or_principal(at: tuple[str, str], capsys: Captured) -> None:
     for principal in ("User:a", "User:b"):
         assert main(["acls", "create", *at, "--allow-principal", principal, "--cluster", "--topic", "t"]) == 0
     assert (
@@ -68,14 +68,14 @@ def test_rules_are_taken_back_by_what_they_are_about_or_whom(at: tuple[str, str]
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["create", "--topic", "t"], "name who may or may not"),
-        (["create", "--allow-principal", "User:a"], "name what it is about"),
-        (["create", "--allow-principal", "bob", "--topic", "t"], "'bob' is no principal: write User:bob"),
-        (["create", "--deny-principal", "bob", "--topic", "t"], "'bob' is no principal: write User:bob"),
-        (["delete"], "name what it is about"),
+        (["create", "--topic", "t"], "no principal given"),
+        (["create", "--allow-principal", "User:a"], "no resource given"),
+        (["create", "--allow-principal", "bob", "--topic", "t"], "'bob': expected User:bob"),
+        (["create", "--deny-principal", "bob", "--topic", "t"], "'bob': expected User:bob"),
+        (["delete"], "no resource given"),
     ],
 )
-def test_a_command_that_says_too_little_is_answered_with_what_is_missing(
+def test_an_incomplete_command_is_an_error_that_names_the_missing_options(
     words: list[str], said: str, capsys: Captured
 ) -> None:
     assert main(["acls", *words]) == 2

@@ -1,4 +1,4 @@
-"""`ottla bench` as a person runs it, and how it sums up what it measured."""
+"""`ottla bench` as a user runs it, and the summaries of its measurements."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def topics(address: str) -> set[str]:
 
 
 def is_written_to(address: str) -> bool:
-    """Whether a topic has records."""
+    """True if a topic has records."""
     with Admin(bootstrap_servers=address) as admin:
         partitions = [TopicPartition(name, 0) for name in admin.list_topics()]
         return any(end.offset for end in admin.list_offsets(dict.fromkeys(partitions, LATEST)).values())
 
 
-def test_sending_is_a_row_and_a_picture(address: str) -> None:
+def test_a_produce_benchmark_prints_a_row_and_a_chart(address: str) -> None:
     result = ottla("bench", "produce", *FEW, "--bootstrap-server", address)
     head, row, _, *picture = result.out.splitlines()
     assert head.split() == [
@@ -66,7 +66,7 @@ def test_sending_is_a_row_and_a_picture(address: str) -> None:
     assert not topics(address)
 
 
-def test_a_rate_is_kept(address: str) -> None:
+def test_a_configured_rate_is_kept(address: str) -> None:
     (row,) = measured(address, "produce", "--num-records", "300", "--throughput", "600")
     assert row["seconds"] > 0.45
 
@@ -88,7 +88,7 @@ def test_a_topic_that_is_named_stays_and_is_read_to_its_end(address: str) -> Non
         admin.delete_topics(["kept"])
 
 
-def test_of_one_record_after_the_other_both_moments_are_told(address: str) -> None:
+def test_latency_of_single_records_is_reported_at_both_stages(address: str) -> None:
     taken, seen = measured(address, "latency", "--num-records", "20")
     assert (taken["until"], seen["until"]) == ("acknowledged", "consumed")
     assert 0 < taken["p50_ms"] <= seen["p50_ms"] <= seen["max_ms"]
@@ -100,18 +100,18 @@ def test_transactions_are_counted_with_their_records(address: str) -> None:
     assert row["p50_ms"] <= row["p99_ms"]
 
 
-def test_an_interrupted_run_takes_its_topic_along(address: str) -> None:
+def test_an_interrupted_run_deletes_its_topic(address: str) -> None:
     running = start("bench", "produce", "--num-records", "100000000", "--bootstrap-server", address)
     eventually(
         lambda: is_written_to(address)
-    )  # before, Ctrl-C may fall into an import, of whose open file Python complains
+    )  # before this, Ctrl-C may interrupt an import, and Python warns about the open file
     running.send_signal(signal.SIGINT)
     _, err = running.communicate(timeout=60)
     assert (running.returncode, "Traceback" in err) == (130, False)
     assert not topics(address)
 
 
-def test_mistakes_are_sentences(address: str) -> None:
+def test_mistakes_are_clear_error_messages(address: str) -> None:
     missing = ottla("bench", "produce", "--topic", "orderz", *FEW, "--bootstrap-server", address)
     assert missing.status == 1
     assert "orderz" in missing.sentence
@@ -125,7 +125,7 @@ def test_mistakes_are_sentences(address: str) -> None:
     assert not topics(address)
 
 
-def test_values_that_are_large_are_few() -> None:
+def test_large_values_are_abbreviated() -> None:
     assert [len(values_of(size)) for size in (0, 100, 2**20, 2**24, 2**27)] == [64, 64, 64, 4, 1]
     assert [len(each) for each in values_of(2**24)] == [2**24] * 4
 
@@ -140,19 +140,19 @@ def test_percentiles_are_values_in_order(seconds: list[float]) -> None:
     assert sum(each <= found[1] for each in seconds) * 2 >= len(seconds)
 
 
-def test_nothing_has_no_summary_and_no_picture() -> None:
+def test_an_empty_measurement_has_no_summary_and_no_chart() -> None:
     assert set(summary([])) == {None}
     assert histogram([]) == []
 
 
 @given(st.floats(0.001, 1e6))
-def test_a_time_lies_in_its_class(ms: float) -> None:
+def test_a_time_is_counted_in_its_class(ms: float) -> None:
     number = class_of(ms)
     assert bound(number) <= ms * (1 + 1e-9)
     assert ms <= bound(number + 1) * (1 + 1e-9)
 
 
-def test_a_class_in_which_there_is_nothing_has_its_line() -> None:
+def test_an_empty_class_has_its_line() -> None:
     assert histogram([0.0015, 0.0015, 0.012], width=4) == [
         "  1-2 ms  ████  2",
         "  2-5 ms        0",
@@ -161,7 +161,7 @@ def test_a_class_in_which_there_is_nothing_has_its_line() -> None:
     ]
 
 
-def test_what_was_sent_by_others_is_read_too(address: str) -> None:
+def test_records_of_other_producers_are_read_too(address: str) -> None:
     with Admin(bootstrap_servers=address) as admin, Producer(bootstrap_servers=address) as producer:
         admin.create_topics([NewTopic("others", 1)])
         for value in (b"a", None, b"bc"):

@@ -1,4 +1,4 @@
-"""`ottla broker`: ready, clean ends, and what is refused at the start."""
+"""`ottla broker`: its start, its clean end, and the errors of a failed start."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.cli.conftest import PATIENCE, RunningBroker, ottla, said_by_broker, start
+from tests.cli.conftest import PATIENCE, RunningBroker, ottla, start, strip_warning
 
 NOBODY = 65534
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_cleanly_and_what_it_kept_is_there_again(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_ends_a_broker_cleanly_and_a_restart_has_its_data(tmp_path: Path, number: signal.Signals) -> None:
     broker = RunningBroker(tmp_path)
     assert ottla("produce", "kept", "--bootstrap-server", broker.address, stdin="one\ntwo\n").status == 0
     said = "ottla broker: stopping; Ctrl-C again ends it at once\n" if number == signal.SIGINT else ""
@@ -47,14 +47,14 @@ def test_it_needs_little_memory_and_loads_neither_arrow_nor_clients(tmp_path: Pa
     assert loaded.stdout == "\n"
 
 
-def test_without_a_directory_topics_go_with_the_broker() -> None:
+def test_without_a_directory_topics_are_lost_when_the_broker_stops() -> None:
     process = start("broker", "--listen", "127.0.0.1:0")
     assert process.stdout is not None
     assert process.stdout.readline().startswith("ready ")
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
-    assert said_by_broker(err) == "ottla broker: no --data-dir, so topics go when the broker ends\n"
+    assert strip_warning(err) == "ottla broker: no --data-dir: topics are deleted when the broker stops\n"
 
 
 @pytest.mark.behaviour("B7")
@@ -77,7 +77,7 @@ def test_settings_reach_the_broker(tmp_path: Path, topic: str) -> None:
     assert "another" in refused.sentence
 
 
-def test_a_file_written_for_kafka_starts_it_and_one_line_says_what_has_no_effect(tmp_path: Path) -> None:
+def test_a_kafka_properties_file_starts_a_broker_and_settings_without_effect_are_logged(tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
     file.write_text(
         f"process.roles=broker\nnum.io.threads=8\nlog.dirs={tmp_path}/data\nlisteners=PLAINTEXT://127.0.0.1:0"
@@ -87,12 +87,12 @@ def test_a_file_written_for_kafka_starts_it_and_one_line_says_what_has_no_effect
     assert process.stdout.readline().startswith("ready 127.0.0.1:")
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=PATIENCE)
-    said = "ottla broker: without effect here: process.roles, num.io.threads\n"
-    assert (process.returncode, said_by_broker(err)) == (0, said)
+    said = "ottla broker: settings without effect in this broker: process.roles, num.io.threads\n"
+    assert (process.returncode, strip_warning(err)) == (0, said)
     assert (tmp_path / "data" / "meta.properties").exists()
 
 
-def test_what_is_wrong_in_a_file_is_one_sentence_with_its_line(tmp_path: Path) -> None:
+def test_a_mistake_in_a_file_is_one_error_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
     file.write_text("node.id=1\nnum.partition=3\n")
     refused = ottla("broker", "--config", file)
@@ -110,7 +110,7 @@ def test_each_listener_has_its_line(tmp_path: Path) -> None:
     assert re.fullmatch(r"ready \[::1\]:\d+\n", second)
 
 
-def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         where = f"127.0.0.1:{taken.getsockname()[1]}"
         refused = ottla("broker", "--listen", where, "--data-dir", tmp_path)
@@ -118,7 +118,7 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
     assert refused.sentence.startswith(f"cannot listen on {where}: the port is taken")
 
 
-def test_a_directory_in_use_names_the_process_that_has_it(tmp_path: Path) -> None:
+def test_the_error_for_a_directory_in_use_names_the_process(tmp_path: Path) -> None:
     broker = RunningBroker(tmp_path)
     refused = ottla("broker", "--listen", "127.0.0.1:0", "--data-dir", tmp_path)
     broker.kill()
@@ -126,7 +126,7 @@ def test_a_directory_in_use_names_the_process_that_has_it(tmp_path: Path) -> Non
     assert f"{tmp_path} is in use by process {broker.process.pid}" in refused.sentence
 
 
-def test_a_directory_that_cannot_be_is_said(tmp_path: Path) -> None:
+def test_an_impossible_directory_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     refused = ottla("broker", "--listen", "127.0.0.1:0", "--data-dir", tmp_path / "file" / "data")
     assert refused.status == 1
@@ -135,7 +135,7 @@ def test_a_directory_that_cannot_be_is_said(tmp_path: Path) -> None:
     assert f"data directory {tmp_path}/file cannot be used: it is a file" in refused.sentence
 
 
-def test_a_directory_that_is_not_writable_is_said(tmp_path: Path) -> None:
+def test_a_directory_that_is_not_writable_is_reported(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     # Nothing is forbidden to root, so stop being root once everything is loaded.
     script = (
@@ -152,7 +152,7 @@ def test_a_directory_that_is_not_writable_is_said(tmp_path: Path) -> None:
     assert refused.stderr == f"{sentence}\n"
 
 
-def test_garbage_on_the_port_disturbs_nobody(address: str, topic: str) -> None:
+def test_garbage_on_the_port_does_not_affect_other_clients(address: str, topic: str) -> None:
     host, _, port = address.rpartition(":")
     # Each announces a frame that is longer than any may be; of a shorter one the broker would await the rest.
     for garbage in (b"GET / HTTP/1.1\r\n\r\n", b"\x77\x35\x94\x00" + bytes(100), b"\x80" + os.urandom(4999)):
@@ -160,6 +160,6 @@ def test_garbage_on_the_port_disturbs_nobody(address: str, topic: str) -> None:
             sock.sendall(garbage)
             try:
                 assert sock.recv(100) == b""
-            except ConnectionResetError:  # the same, told by a broker that had not read everything
+            except ConnectionResetError:  # also a close: the broker had not read all of the input
                 pass
     assert ottla("topics", "create", topic, "--bootstrap-server", address).status == 0

@@ -10,13 +10,13 @@ import click
 import pytest
 
 from ottla import Admin
-from ottla.cli.clusters.disks import human
-from ottla.cli.clusters.members import COPIES_NOT, directory_of, left_by, place_of, voters_of
-from ottla.cli.clusters.moves import begun
-from ottla.cli.clusters.quorum import ago
+from ottla.cli.clusters.disks import format_size
+from ottla.cli.clusters.members import COPIES_NOT, directory_of, place_of, remaining_quorum_sentence, voters_of
+from ottla.cli.clusters.moves import result_sentence
+from ottla.cli.clusters.quorum import format_age
 from ottla.cli.clusters.rows import PARTITIONS, broker_rows, partition_rows, totals_of
 from ottla.cli.main import main
-from ottla.cli.tables import aligned, objects
+from ottla.cli.tables import format_table, to_objects
 from ottla.client.admin import NewTopic, QuorumInfo, QuorumReplicaState
 from ottla.model import Node, PartitionInfo
 
@@ -54,7 +54,7 @@ ILL = [
 ]
 
 
-def test_a_cluster_in_order_is_said_to_be(run: Run, orders: str, address: str) -> None:
+def test_a_healthy_cluster_is_reported_as_healthy(run: Run, orders: str, address: str) -> None:
     status, out, err = run("describe")
     assert (status, err) == (0, "")
     assert "1 broker," in out
@@ -62,7 +62,7 @@ def test_a_cluster_in_order_is_said_to_be(run: Run, orders: str, address: str) -
     assert [line.split()[:3] for line in out.splitlines()[2:]] == [["BROKER", "ADDRESS", "RACK"], ["1", address, "-"]]
 
 
-def test_a_level_goes_down_and_up_and_the_table_has_it(run: Run) -> None:
+def test_a_feature_level_is_downgraded_and_upgraded_and_listed(run: Run) -> None:
     def level(*words: str) -> int:
         rows = json.loads(run("features", "--json", *words)[1])
         return int(next(each["finalized"] for each in rows if each["feature"] == "transaction.version"))
@@ -74,36 +74,36 @@ def test_a_level_goes_down_and_up_and_the_table_has_it(run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--upgrade", "group.version"), "must be KEY=VALUE"),
-        (("--upgrade", "group.version=one"), "--upgrade group.version=one: a level is a number, such as 1"),
-        (("--upgrade", "a=1", "--downgrade", "a=0"), "a cannot go up and down"),
-        (("--upgrade", "share.version=1"), "this broker knows no such feature"),
+        (("--upgrade", "group.version"), "expected KEY=VALUE"),
+        (("--upgrade", "group.version=one"), "--upgrade group.version=one: expected a number as level, such as 1"),
+        (("--upgrade", "a=1", "--downgrade", "a=0"), "a has both --upgrade and --downgrade"),
+        (("--upgrade", "streams.version=1"), "this broker knows no such feature"),
     ],
 )
-def test_a_level_that_cannot_be_is_told(run: Run, words: tuple[str, ...], says: str) -> None:
+def test_an_unsupported_feature_level_is_an_error(run: Run, words: tuple[str, ...], says: str) -> None:
     status, _, err = run("features", *words)
     assert status != 0
     assert says in err
 
 
-def test_json_has_the_whole(run: Run, orders: str) -> None:
+def test_json_output_is_complete(run: Run, orders: str) -> None:
     found = json.loads(run("describe", "--json")[1])
     assert found == json.loads(run("status", "--json")[1])
     assert (found["controller"], found["offline"], found["not_well"]) == (1, 0, [])
     assert found["brokers"][0]["leads"] == found["partitions"] >= 2
 
 
-def test_who_leads_and_who_is_behind_is_counted_for_each_broker() -> None:
+def test_leaders_and_lagging_replicas_are_counted_for_each_broker() -> None:
     rows = broker_rows([Node(1, "a", 9), Node(2, "b", 9, "east")], ILL)
     assert rows == [(1, "a:9", None, 3, 2, 3, 0), (2, "b:9", "east", 0, 1, 2, 0), (3, "(away)", None, 0, 1, 2, 1)]
 
 
 def test_a_partition_in_json_is_its_topic_and_its_number() -> None:
-    worst, *_ = objects(PARTITIONS, partition_rows(ILL))
+    worst, *_ = to_objects(PARTITIONS, partition_rows(ILL))
     assert worst == {
         "topic": "orders", "partition": 3, "leader": None, "replicas": (3,), "isr": (3,), "state": "no leader"
     }  # fmt: skip
-    assert aligned(PARTITIONS, partition_rows(ILL)).splitlines()[1].split()[0] == "orders-3"
+    assert format_table(PARTITIONS, partition_rows(ILL)).splitlines()[1].split()[0] == "orders-3"
 
 
 def test_the_worst_partitions_come_first() -> None:
@@ -125,20 +125,20 @@ def test_directories_and_copies_have_sizes(run: Run, orders: str) -> None:
     assert run("log-dirs", "--topic", f"no-{orders}")[0] == 1
 
 
-def test_who_leads_already_is_not_elected(run: Run, orders: str) -> None:
-    same = "nobody was elected: it is so already\n"
+def test_a_leader_that_is_already_preferred_is_not_elected(run: Run, orders: str) -> None:
+    same = "no election was needed: the leaders are already as requested\n"
     assert run("elect", "--topic", orders) == (0, "", same)
     assert run("elect", "--topic", orders, "--json") == (0, "[]\n", same)
 
 
-def test_an_unclean_election_is_asked_for(run: Run, orders: str) -> None:
+def test_an_unclean_election_needs_confirmation(run: Run, orders: str) -> None:
     status, out, err = run("elect", "--topic", orders, "--election-type", "unclean")
     assert (status, out) == (1, "")
-    assert err == "ottla: nothing was done: nobody can be asked here; add --yes to do it\n"
+    assert err == "ottla: nothing was done: there is no terminal for the confirmation; add --yes\n"
 
 
-def test_a_move_to_where_it_is_moves_nothing(run: Run, orders: str, tmp_path: Path) -> None:
-    same = (0, "", "nothing is to be moved: it is so already\n")
+def test_a_reassignment_to_the_current_replicas_moves_nothing(run: Run, orders: str, tmp_path: Path) -> None:
+    same = (0, "", "nothing to move: the replicas are already as requested\n")
     assert run("reassign", "--topic", f"{orders}:1", "--to", 1, "--yes") == same
     plan = tmp_path / "plan.json"
     plan.write_text(json.dumps({"partitions": [{"topic": orders, "partition": 0, "replicas": [1]}]}))
@@ -148,11 +148,11 @@ def test_a_move_to_where_it_is_moves_nothing(run: Run, orders: str, tmp_path: Pa
     assert run("reassignments", "--json") == (0, "[]\n", "")
 
 
-def test_a_move_to_a_directory_begins_there_or_says_why_not(run: Run, orders: str, tmp_path: Path) -> None:
+def test_a_move_to_a_directory_starts_or_reports_the_reason(run: Run, orders: str, tmp_path: Path) -> None:
     status, _, err = run("reassign", "--topic", f"{orders}:0", "--broker", 1, "--log-dir", "/elsewhere", "--yes")
-    assert (status, err) == (1, "ottla: LOG_DIR_NOT_FOUND: broker 1 has no directory '/elsewhere'\n")
+    assert (status, err) == (1, "ottla: LOG_DIR_NOT_FOUND: broker 1 has no log directory '/elsewhere'\n")
     (here,) = {each["directory"] for each in json.loads(run("log-dirs", "--topic", orders, "--json")[1])}
-    same = (0, "", "nothing is to be moved to another directory: it is so already, or on its way\n")
+    same = (0, "", "no replica is moved to another directory: all are in place or on their way\n")
     assert run("reassign", "--topic", orders, "--broker", 1, "--log-dir", here) == same
     plan = tmp_path / "plan.json"
     moved = {"topic": orders, "partition": 0, "replicas": [1], "log_dirs": ["/elsewhere"]}
@@ -165,7 +165,7 @@ def test_a_move_to_a_directory_begins_there_or_says_why_not(run: Run, orders: st
     assert (status, "add --yes" in err) == (1, True)
 
 
-def test_a_move_shows_what_will_be_and_asks(run: Run, orders: str) -> None:
+def test_a_reassignment_shows_its_plan_and_asks_for_confirmation(run: Run, orders: str) -> None:
     status, out, err = run("reassign", "--topic", f"{orders}:1", "--to", "1,2")
     assert [line.split() for line in out.splitlines()] == [["PARTITION", "FROM", "TO"], [f"{orders}-1", "1", "1,2"]]
     assert (status, "add --yes" in err) == (1, True)
@@ -176,19 +176,19 @@ def test_a_move_shows_what_will_be_and_asks(run: Run, orders: str) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("elect", "name --topic"),
+        ("elect", "expected --topic"),
         ("elect --topic a --all-topic-partitions", "or --all-topic-partitions"),
-        ("reassign", "say --topic with --to"),
-        ("reassign --to 1", "say --topic with --to"),
+        ("reassign", "expected --topic with --to"),
+        ("reassign --to 1", "expected --topic with --to"),
         ("reassign --topic a --log-dir /d", "with --broker and --log-dir"),
         ("reassign --topic a --broker 1 --to 1", "with --broker and --log-dir"),
-        ("reassign --broker 1 --log-dir /d", "say --topic"),
-        ("reassign --topic a --to 1,x", "--to '1,x' must be numbers of brokers"),
-        ("reassign --topic a --to 1,1", "each once"),
+        ("reassign --broker 1 --log-dir /d", "expected --topic"),
+        ("reassign --topic a --to 1,x", "invalid value '1,x' for --to: expected distinct broker ids"),
+        ("reassign --topic a --to 1,1", "expected distinct broker ids"),
         ("reassign --reassignment-json-file /nowhere", "/nowhere: No such file or directory"),
     ],
 )
-def test_what_makes_no_sense_is_one_sentence(run: Run, words: str, sentence: str) -> None:
+def test_invalid_arguments_are_one_clear_error(run: Run, words: str, sentence: str) -> None:
     status, out, err = run(*words.split())
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert sentence in err
@@ -207,15 +207,15 @@ def test_what_makes_no_sense_is_one_sentence(run: Run, words: str, sentence: str
         '{"partitions": [{"topic": "a", "partition": 0, "replicas": [1], "log_dirs": [1]}]}',
     ],
 )
-def test_a_file_that_is_no_plan_says_how_one_looks(run: Run, plan: str, tmp_path: Path) -> None:
+def test_a_file_that_is_no_plan_is_an_error_that_shows_the_format(run: Run, plan: str, tmp_path: Path) -> None:
     file = tmp_path / "plan.json"
     file.write_text(plan)
     status, _, err = run("reassign", "--reassignment-json-file", file)
-    assert (status, "is no plan" in err, "it must be like" in err) == (2, True, True)
+    assert (status, "is not a valid plan" in err, "expected {" in err) == (2, True, True)
 
 
 def test_sizes_and_times_are_read_at_a_glance() -> None:
-    assert [human(n) for n in (None, 0, 999, 1_000, 999_960, 1_500_000)] == [
+    assert [format_size(n) for n in (None, 0, 999, 1_000, 999_960, 1_500_000)] == [
         None,
         "0 B",
         "999 B",
@@ -223,7 +223,7 @@ def test_sizes_and_times_are_read_at_a_glance() -> None:
         "1.0 MB",
         "1.5 MB",
     ]
-    assert [ago(100_000, at) for at in (None, -1, 99_500, 100_500, 40_000)] == [
+    assert [format_age(100_000, at) for at in (None, -1, 99_500, 100_500, 40_000)] == [
         None,
         None,
         "0.5 s ago",
@@ -249,8 +249,8 @@ def quorum_of(*voters: int, observers: tuple[int, ...] = ()) -> QuorumInfo:
         ((1, 2, 3, 4), "controllers 2, 3, 4 will vote, and 1 of them may be lost"),
     ],
 )
-def test_what_a_quorum_bears_without_one_is_said(voters: tuple[int, ...], sentence: str) -> None:
-    assert left_by(1, quorum_of(*voters)) == sentence
+def test_the_number_of_tolerated_voter_failures_is_printed(voters: tuple[int, ...], sentence: str) -> None:
+    assert remaining_quorum_sentence(1, quorum_of(*voters)) == sentence
 
 
 def test_the_voters_and_how_many_of_them_may_fail_are_printed() -> None:
@@ -258,12 +258,15 @@ def test_the_voters_and_how_many_of_them_may_fail_are_printed() -> None:
     assert voters_of(quorum_of(2, 3, 1)) == "voters: 1, 2 (leader), 3; 1 of them may fail"
 
 
-def test_a_move_that_was_begun_or_stopped_is_reported() -> None:
-    assert begun(1, cancel=False) == "begun for 1 partition; ottla cluster reassignments shows what is under way"
-    assert begun(2, cancel=True) == "stopped the moves of 2 partitions"
+def test_a_started_or_cancelled_reassignment_is_reported() -> None:
+    assert (
+        result_sentence(1, cancel=False)
+        == "started for 1 partition; ottla cluster reassignments shows what is under way"
+    )
+    assert result_sentence(2, cancel=True) == "stopped the moves of 2 partitions"
 
 
-def test_the_directory_of_a_controller_is_told_by_the_quorum_or_said_not_to_be_there() -> None:
+def test_the_directory_of_a_controller_is_found_in_the_quorum_or_reported_missing() -> None:
     assert directory_of(7, quorum_of(1, observers=(7,)).observers, COPIES_NOT) == "directory-of-7"
     with pytest.raises(
         click.ClickException, match=r"no controller 9 copies the metadata here; start it .* \(there: 7\)"
@@ -272,7 +275,7 @@ def test_the_directory_of_a_controller_is_told_by_the_quorum_or_said_not_to_be_t
 
 
 @pytest.mark.parametrize("address", ["", "host", "host:", ":9093", "host:0", "host:65536", "host:٣"])
-def test_an_address_that_is_none_is_refused_before_anybody_is_asked(run: Run, address: str) -> None:
+def test_an_invalid_address_is_rejected_before_any_request(run: Run, address: str) -> None:
     status, _, err = run("add-controller", 7, "--address", address)
     assert status == 2
     assert "must be HOST:PORT" in err
@@ -288,9 +291,9 @@ def test_an_address_may_be_an_ipv6_one() -> None:
         (("add-controller", 7, "--address", "h:1"), "no controller 7 copies the metadata here"),
         (("add-controller", 7, "--address", "h:1", "--directory-id", "A" * 22), "is a cluster of its own"),
         (("remove-controller", 7), "no controller 7 votes here (there: 1)"),
-        (("remove-controller", 1), "nobody can be asked here; add --yes"),
+        (("remove-controller", 1), "there is no terminal for the confirmation; add --yes"),
         (("remove-controller", 1, "--yes"), "the only one that votes: stop it instead"),
-        (("unregister", 7), "nobody can be asked here; add --yes"),
+        (("unregister", 7), "there is no terminal for the confirmation; add --yes"),
         (("unregister", 7, "--yes"), "no broker 7 is registered"),
         (("unregister", 1, "--yes"), "broker 1 is running, and would end"),
     ],

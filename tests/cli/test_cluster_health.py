@@ -10,7 +10,7 @@ import pytest
 
 from ottla import Admin, Cluster, NewTopic
 from ottla.cli.main import main
-from ottla.console.cluster import Cluster as ConsoleCluster
+from ottla.console.cluster import ConsoleCluster as ConsoleCluster
 from tests.broker.in_sync import in_sync
 from tests.patience import eventually
 
@@ -31,7 +31,7 @@ def without_one() -> Iterator[tuple[str, int]]:
         yield cluster.bootstrap_servers, stopped
 
 
-def test_the_status_names_the_broker_and_the_voter_that_are_away_and_what_the_next_failure_costs(
+def test_the_status_names_the_unavailable_broker_and_voter_and_the_effect_of_the_next_failure(
     without_one: tuple[str, int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     address, stopped = without_one

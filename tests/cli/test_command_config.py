@@ -8,7 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from ottla.cli.options import bootstrap_server, client_settings, of_an_admin, settings_option
+from ottla.cli.options import admin_settings, bootstrap_server, client_settings, settings_option
 
 SECRET = "s3cr3t"
 
@@ -34,7 +34,7 @@ def shown(*arguments: str) -> list[str]:
     return result.output.splitlines()
 
 
-def test_what_is_in_the_file_counts(file: str) -> None:
+def test_settings_of_the_file_are_used(file: str) -> None:
     found = [
         "bootstrap.refused.timeout.ms=3000",
         "bootstrap.servers=a:1",
@@ -45,13 +45,13 @@ def test_what_is_in_the_file_counts(file: str) -> None:
     assert shown("--command-config", file) == found
 
 
-def test_what_is_said_on_the_command_line_wins(file: str) -> None:
+def test_command_line_settings_override_the_file(file: str) -> None:
     found = shown("--command-config", file, "--bootstrap-server", "b:2", "--set", "security.protocol=SSL")
     assert "bootstrap.servers=b:2" in found
     assert "security.protocol=SSL" in found
 
 
-def test_without_a_file_all_is_as_it_was() -> None:
+def test_without_a_file_nothing_changes() -> None:
     assert shown("--set", "a.b=c") == [
         "a.b=c",
         "bootstrap.refused.timeout.ms=3000",
@@ -62,9 +62,11 @@ def test_without_a_file_all_is_as_it_was() -> None:
 
 @pytest.mark.parametrize(
     ("content", "told"),
-    [(None, "No such file"), (b"\xff\xfe", "not text in UTF-8"), (f"password={SECRET}\\u00".encode(), "line 1: ")],
+    [(None, "No such file"), (b"\xff\xfe", "not UTF-8 text"), (f"password={SECRET}\\u00".encode(), "line 1: ")],
 )
-def test_a_file_that_will_not_do_is_named_and_not_shown(tmp_path: Path, content: bytes | None, told: str) -> None:
+def test_an_invalid_file_is_named_and_its_content_is_not_printed(
+    tmp_path: Path, content: bytes | None, told: str
+) -> None:
     path = tmp_path / "client.properties"
     if content is not None:
         path.write_bytes(content)
@@ -74,6 +76,6 @@ def test_a_file_that_will_not_do_is_named_and_not_shown(tmp_path: Path, content:
     assert SECRET not in result.output
 
 
-def test_an_admin_client_gets_in_the_same_way() -> None:
+def test_an_admin_client_logs_in_with_the_same_file() -> None:
     given = {"bootstrap.servers": "a:1", "ssl.ca.location": "/ca", "sasl.username": "u", "linger.ms": 1, "acks": 1}
-    assert of_an_admin(given) == {"bootstrap.servers": "a:1", "ssl.truststore.location": "/ca", "sasl.username": "u"}
+    assert admin_settings(given) == {"bootstrap.servers": "a:1", "ssl.truststore.location": "/ca", "sasl.username": "u"}

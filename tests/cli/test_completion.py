@@ -1,4 +1,4 @@
-"""`ottla completion`, and what a shell is told."""
+"""`ottla completion` and the completions that a shell gets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.cli.conftest import OTTLA, PATIENCE
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_each_shell_gets_a_script_that_asks_ottla(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_completion_script_of_each_shell_calls_ottla(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", shell]) == 0
     out, err = capsys.readouterr()
     assert f"_OTTLA_COMPLETE={shell}_complete" in out

@@ -1,4 +1,4 @@
-"""`ottla configs`, and where a command finds the cluster."""
+"""`ottla configs`, and the sources of a command's cluster address."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def run(address: str, capsys: pytest.CaptureFixture[str]) -> Run:
 
 @pytest.fixture
 def orders(address: str, topic: str) -> str:
-    """A topic that is there."""
+    """An existing topic."""
     with Admin(bootstrap_servers=address) as admin:
         admin.create_topics([NewTopic(topic)])
     return topic
 
 
-def test_what_is_set_is_shown_and_given_back(run: Run, orders: str) -> None:
+def test_configs_are_set_described_and_deleted(run: Run, orders: str) -> None:
     of_it = ("--topic", orders)
     assert run("configs", "describe", *of_it) == (0, f"topic {orders}: nothing is set (--all shows defaults)\n\n", "")
     wanted = "retention.ms=3600000,cleanup.policy=[compact,delete]"
@@ -51,7 +51,7 @@ def test_what_is_set_is_shown_and_given_back(run: Run, orders: str) -> None:
     assert "nothing is set" in run("configs", "describe", *of_it)[1]
 
 
-def test_what_clients_are_to_push_is_set_and_shown(run: Run, topic: str) -> None:
+def test_client_metrics_subscriptions_are_set_and_described(run: Run, topic: str) -> None:
     of_it = ("--client-metrics", topic)  # as the console's page and docs/metrics.md say it
     wanted = "metrics=[org.apache.kafka.producer.,org.apache.kafka.consumer.],interval.ms=30000,match=[client_id=no-.*]"
     assert run("configs", "alter", *of_it, "--add-config", wanted) == (0, "", "")
@@ -61,7 +61,7 @@ def test_what_clients_are_to_push_is_set_and_shown(run: Run, topic: str) -> None
     assert run("configs", "alter", *of_it, "--delete-config", "metrics,interval.ms,match") == (0, "", "")
 
 
-def test_kafkas_words_name_the_same_and_all_shows_defaults(run: Run, orders: str) -> None:
+def test_the_options_of_kafkas_tools_are_accepted_and_all_shows_defaults(run: Run, orders: str) -> None:
     _, out, _ = run("configs", "describe", "--entity-type", "topics", "--entity-name", orders, "--all", "--json")
     rows = {row["config"]: row for row in json.loads(out)}
     assert rows["compression.type"] == {
@@ -73,7 +73,7 @@ def test_kafkas_words_name_the_same_and_all_shows_defaults(run: Run, orders: str
     }
 
 
-def test_a_type_without_a_name_is_all_of_it(run: Run, orders: str) -> None:
+def test_an_entity_type_without_a_name_means_all_entities(run: Run, orders: str) -> None:
     _, topics, _ = run("configs", "describe", "--entity-type", "topics")
     assert f"topic {orders}: nothing is set" in topics
     _, brokers, _ = run("configs", "describe", "--entity-type", "brokers", "--all", "--json")
@@ -104,18 +104,18 @@ def test_validate_only_changes_nothing(run: Run, orders: str) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("describe", "say whose configs: --topic NAME"),
-        ("describe --broker one", "'one' is no broker: brokers are named by their numbers"),
+        ("describe", "no entity given: expected --topic NAME"),
+        ("describe --broker one", "invalid broker 'one': expected a number"),
         ("describe --entity-name a", "need --entity-type"),
         ("describe --entity-type topics --entity-default", "--entity-default is for --entity-type brokers"),
-        ("alter --topic a", "nothing is to be altered"),
-        ("alter --topic a --add-config b", "--add-config 'b' must be KEY=VALUE"),
-        ("alter --topic a --add-config b=1,b=2", "b is to be set twice"),
-        ("alter --topic a --add-config b=1 --delete-config b", "b is to be set and deleted at once"),
+        ("alter --topic a", "nothing to alter"),
+        ("alter --topic a --add-config b", "invalid value 'b' for --add-config: expected KEY=VALUE"),
+        ("alter --topic a --add-config b=1,b=2", "b is set twice"),
+        ("alter --topic a --add-config b=1 --delete-config b", "b is both set and deleted"),
         ("alter --topic a --add-config-file /nowhere", "--add-config-file /nowhere: No such file or directory"),
     ],
 )
-def test_what_makes_no_sense_is_one_sentence(run: Run, words: str, sentence: str) -> None:
+def test_invalid_arguments_are_one_clear_error(run: Run, words: str, sentence: str) -> None:
     status, out, err = run("configs", *words.split())
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert sentence in err
@@ -150,9 +150,7 @@ def test_the_cluster_is_found_by_the_environment_and_a_file_wins_over_it(
     assert main(["topics", "list", "--command-config", str(file)]) == 0
 
 
-def test_a_topic_or_a_config_that_is_not_there_is_said_with_the_one_that_is_nearly_called_so(
-    run: Run, orders: str
-) -> None:
+def test_an_unknown_topic_or_config_is_an_error_with_the_closest_name(run: Run, orders: str) -> None:
     def complaint(*words: str) -> str:
         status, _, err = run(*words)
         assert (status, err.count("\n")) == (1, 1)
@@ -184,7 +182,7 @@ def test_a_topic_or_a_config_that_is_not_there_is_said_with_the_one_that_is_near
     )
 
 
-def test_what_a_broker_can_have_and_has_not_is_taken_back_in_peace(run: Run) -> None:
+def test_deleting_an_unset_broker_config_succeeds(run: Run) -> None:
     of_a_listener = "listener.name.internal.ssl.keystore.location"
     taken_back = f"log.retention.ms,{of_a_listener}"
     assert run("configs", "alter", "--broker", "1", "--delete-config", taken_back) == (0, "", "")

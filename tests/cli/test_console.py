@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ottla.broker.settings.config import BrokerConfig
-from ottla.cli import console_beside
+from ottla.cli import console_process
 from ottla.cli.pipelines.desk import PipelineDesk
 from ottla.errors import ConfigError, MissingExtraError
 from tests.cli.conftest import PATIENCE, RunningBroker, ottla, start
@@ -26,7 +26,7 @@ pipelines:
 """
 
 
-def test_it_says_where_it_is_and_ends_with_ctrl_c(address: str) -> None:
+def test_the_console_prints_its_address_and_ends_with_ctrl_c(address: str) -> None:
     process = start("console", "--bootstrap-server", address, "--listen", "127.0.0.1:0")
     try:
         assert process.stdout is not None
@@ -42,7 +42,7 @@ def test_it_says_where_it_is_and_ends_with_ctrl_c(address: str) -> None:
         process.wait()
 
 
-def test_ctrl_c_amid_a_question_that_nobody_answers_is_quiet() -> None:
+def test_ctrl_c_during_an_unanswered_request_prints_no_traceback() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.settimeout(PATIENCE)
         process = start(
@@ -62,7 +62,7 @@ def test_ctrl_c_amid_a_question_that_nobody_answers_is_quiet() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_a_broker_has_a_console_beside_it_that_ends_with_it(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_brokers_console_process_ends_with_the_broker(tmp_path: Path, number: signal.Signals) -> None:
     broker = RunningBroker(tmp_path, "--console", "127.0.0.1:0")
     try:
         assert broker.process.stdout is not None
@@ -80,20 +80,20 @@ def test_a_broker_has_a_console_beside_it_that_ends_with_it(tmp_path: Path, numb
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--console", "nowhere"), "--console 'nowhere' must be HOST:PORT"),
+        (("--console", "nowhere"), "invalid value 'nowhere' for --console: expected HOST:PORT"),
         (
             ("--console", "127.0.0.1:0", "--set", "listener.security.protocol.map=PLAINTEXT:SASL_PLAINTEXT"),
-            "start `ottla console --command-config FILE` beside it",
+            "start `ottla console --command-config FILE` separately",
         ),
     ],
 )
-def test_a_console_that_a_broker_cannot_have_is_one_sentence(arguments: tuple[str, ...], sentence: str) -> None:
+def test_an_invalid_console_setting_of_a_broker_is_one_clear_error(arguments: tuple[str, ...], sentence: str) -> None:
     refused = ottla("broker", "--listen", "127.0.0.1:0", *arguments)
     assert refused.status == 2
     assert sentence in refused.err
 
 
-def test_a_port_of_a_broker_s_console_that_is_taken_is_one_sentence() -> None:
+def test_a_console_port_of_a_broker_in_use_is_one_clear_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = f"127.0.0.1:{other.getsockname()[1]}"
         refused = ottla("broker", "--listen", "127.0.0.1:0", "--console", taken)
@@ -104,13 +104,13 @@ def test_a_port_of_a_broker_s_console_that_is_taken_is_one_sentence() -> None:
     )
 
 
-def test_a_broker_without_the_extra_says_what_its_console_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(console_beside, "find_spec", lambda package: None)
+def test_a_broker_without_the_extra_names_the_packages_of_the_console(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console_process, "find_spec", lambda package: None)
     with pytest.raises(MissingExtraError, match=r"starlette, .* pip install 'ottla\[console\]'"):
-        console_beside.ConsoleBeside("127.0.0.1:0", BrokerConfig())
+        console_process.ConsoleProcess("127.0.0.1:0", BrokerConfig())
 
 
-def test_without_a_broker_the_page_says_so(address: str) -> None:
+def test_without_a_broker_the_page_reports_it(address: str) -> None:
     process = start("console", "--bootstrap-server", "127.0.0.1:1", "--listen", "127.0.0.1:0")
     try:
         assert process.stdout is not None
@@ -135,13 +135,13 @@ def test_pipelines_are_shown_as_their_status_is_printed(tmp_path: Path) -> None:
         desk.resend("copy")
 
 
-def test_a_place_that_cannot_be_is_one_sentence() -> None:
+def test_an_invalid_console_address_is_one_clear_error() -> None:
     refused = ottla("console", "--listen", "nowhere")
     assert refused.status == 2
-    assert "--listen 'nowhere' must be HOST:PORT" in refused.sentence
+    assert "invalid value 'nowhere' for --listen: expected HOST:PORT" in refused.sentence
 
 
-def test_a_port_that_is_taken_is_one_sentence() -> None:
+def test_a_console_port_in_use_is_one_clear_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         refused = ottla("console", "--listen", f"127.0.0.1:{port}")

@@ -1,4 +1,4 @@
-"""`ottla context`, and which cluster a command speaks to."""
+"""`ottla context`, and the choice of the cluster that a command connects to."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SECRET = "s3cr3t"
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_contexts: None) -> Path:
-    """Where this test's contexts are kept."""
+    """The folder of this test's contexts."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.delenv("OTTLA_BOOTSTRAP_SERVERS", raising=False)
     return tmp_path
@@ -41,7 +41,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 @pytest.fixture(scope="module")
 def brokers() -> Iterator[tuple[str, str]]:
-    """Two clusters, each with a topic by which it is known."""
+    """Two clusters, each with a topic that identifies it."""
     with Broker() as first, Broker() as second:
         for number, broker in enumerate((first, second), 1):
             with Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
@@ -51,7 +51,7 @@ def brokers() -> Iterator[tuple[str, str]]:
 
 @pytest.fixture
 def two(run: Run, brokers: tuple[str, str]) -> tuple[str, str]:
-    """Both under names, the first of them the current one."""
+    """Contexts for both clusters; the first is the current one."""
     assert run("context", "add", "one", "--bootstrap-server", brokers[0], "--use")[0] == 0
     assert run("context", "add", "two", "--bootstrap-server", brokers[1])[0] == 0
     return brokers
@@ -63,7 +63,7 @@ def topics(run: Run, *words: object) -> str:
     return out.strip()
 
 
-def test_the_current_context_is_spoken_to_until_another_is_chosen(run: Run, two: tuple[str, str]) -> None:
+def test_the_current_context_is_used_until_another_is_chosen(run: Run, two: tuple[str, str]) -> None:
     assert topics(run) == "of-1"
     assert run("context", "use", "two") == (0, "", "")
     assert topics(run) == "of-2"
@@ -73,7 +73,7 @@ def test_the_current_context_is_spoken_to_until_another_is_chosen(run: Run, two:
     assert not any(each["current"] for each in json.loads(run("context", "list", "--json")[1]))
 
 
-def test_what_says_more_nearly_where_the_cluster_is_wins(
+def test_the_most_specific_source_of_the_address_wins(
     run: Run, two: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = two
@@ -90,7 +90,7 @@ def test_what_says_more_nearly_where_the_cluster_is_wins(
     assert topics(run, "--command-config", file) == "of-2"
     assert topics(run, "--context", "two") == "of-2"
     both = run("topics", "list", "--context", "two", "--bootstrap-server", first)
-    assert (both[0], "--context two and --bootstrap-server both say where" in both[2]) == (2, True)
+    assert (both[0], "--context two and --bootstrap-server both give the address" in both[2]) == (2, True)
 
 
 def test_a_context_brings_its_login_and_an_address_does_not(
@@ -111,10 +111,10 @@ def test_a_context_brings_its_login_and_an_address_does_not(
         other.write_text("sasl.username=bob\nsasl.password=x\ndefault.api.timeout.ms=2000\n")
         assert run("topics", "list", "--command-config", other)[0] == 1
         monkeypatch.delenv("OF_ALICE")
-        assert "there is no environment variable OF_ALICE here; set it" in run("topics", "list")[2]
+        assert "the environment variable OF_ALICE is not set; set it" in run("topics", "list")[2]
 
 
-def test_a_secret_is_refused_and_not_repeated(run: Run, home: Path) -> None:
+def test_a_secret_is_rejected_and_not_printed(run: Run, home: Path) -> None:
     to = ("context", "add", "prod", "--bootstrap-server", "a:1")
     for setting in ("sasl.password", "ssl.key.password", "sasl.jaas.config", "ssl.key.pem"):
         status, _, err = run(*to, "--set", f"{setting}={SECRET}")
@@ -124,17 +124,17 @@ def test_a_secret_is_refused_and_not_repeated(run: Run, home: Path) -> None:
     assert "sasl.password      ${env:PASSWORD}" in run("context", "show", "prod")[1]
 
 
-def test_what_is_kept_is_for_its_owner_alone_and_can_be_taken_back(run: Run, two: tuple[str, str]) -> None:
+def test_a_saved_context_is_readable_by_its_owner_only_and_can_be_deleted(run: Run, two: tuple[str, str]) -> None:
     file = contexts_file()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(file.parent.stat().st_mode) & 0o077 == 0
     assert [each.name for each in file.parent.iterdir()] == ["contexts.json"]
     again = run("context", "add", "one", "--bootstrap-server", two[1])
-    assert (again[0], "there is a context 'one' already; add --replace" in again[2]) == (1, True)
+    assert (again[0], "context 'one' exists already: add --replace" in again[2]) == (1, True)
     assert run("context", "add", "one", "--bootstrap-server", two[1], "--replace")[0] == 0
     assert topics(run) == "of-2"
-    assert run("context", "remove", "one") == (0, "", "it was the current one; there is none now\n")
-    assert run("context", "show")[2].startswith("ottla: there is no current context; name one")
+    assert run("context", "remove", "one") == (0, "", "it was the current context; there is none now\n")
+    assert run("context", "show")[2].startswith("ottla: there is no current context: give a name")
 
 
 @pytest.mark.parametrize(
@@ -143,24 +143,24 @@ def test_what_is_kept_is_for_its_owner_alone_and_can_be_taken_back(run: Run, two
         ("topics list --context oen", 1, "--context: unknown context 'oen'; did you mean 'one'?"),
         ("context use tow", 1, "unknown context 'tow'; did you mean 'two'?"),
         ("context remove prod", 1, "unknown context 'prod'; there are one, two"),
-        ("context use", 2, "name a context, or say --none"),
+        ("context use", 2, "expected the name of a context, or --none"),
         ("context add p", 2, "missing option '--bootstrap-server'"),
-        ("context add a/b --bootstrap-server a:1", 2, "must be of letters"),
+        ("context add a/b --bootstrap-server a:1", 2, "expected letters"),
         ("context add p --bootstrap-server a:x", 2, "bootstrap.servers = 'a:x': write host:port"),
         ("context add p --bootstrap-server a:1 --set sasl.usrname=u", 2, "did you mean 'sasl.username'?"),
-        ("context add p --bootstrap-server a:1 --set bootstrap.servers=b:1", 2, "with --bootstrap-server"),
+        ("context add p --bootstrap-server a:1 --set bootstrap.servers=b:1", 2, "use --bootstrap-server"),
         ("context add p --bootstrap-server a:1 --command-config nowhere", 2, "No such file"),
     ],
 )
-def test_mistakes_are_sentences(run: Run, two: tuple[str, str], command: str, status: int, words: str) -> None:
+def test_mistakes_are_clear_error_messages(
+    run: Run, two: tuple[str, str], command: str, status: int, words: str
+) -> None:
     found, out, err = run(*command.split())
     assert (found, out, err.count("\n")) == (status, "", 1)
     assert words in err
 
 
-def test_a_context_of_the_environment_that_is_not_there_is_a_sentence(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unknown_context_in_the_environment_is_a_clear_error(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTTLA_CONTEXT", "prod")
     assert run("topics", "list") == (1, "", "ottla: OTTLA_CONTEXT: unknown context 'prod'; there are none yet\n")
 
@@ -179,7 +179,7 @@ def test_a_context_of_the_environment_that_is_not_there_is_a_sentence(
         b'{"current": null, "contexts": {"a": {}}}',
     ],
 )
-def test_a_damaged_file_is_one_sentence_for_those_who_need_it(
+def test_a_damaged_file_is_one_error_for_commands_that_need_it(
     run: Run, content: bytes, brokers: tuple[str, str]
 ) -> None:
     file = contexts_file()
@@ -193,23 +193,23 @@ def test_a_damaged_file_is_one_sentence_for_those_who_need_it(
     assert topics(run, "--bootstrap-server", brokers[0]) == "of-1"
 
 
-def test_a_folder_that_cannot_be_written_is_one_sentence(
+def test_a_folder_that_cannot_be_written_is_one_clear_error(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "file" / "below"))
     status, out, err = run("context", "add", "p", "--bootstrap-server", "a:1")
     assert (status, out, err.count("\n")) == (1, "", 1)
-    assert err.startswith("ottla: the contexts in ")
+    assert err.startswith("ottla: cannot read the contexts in ")
 
 
-def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     file = tmp_path / "contexts.json"
     before = Contexts({"a": ClusterContext("a", "a:1")}, "a")
     write_contexts(file, before)
     blocked = tmp_path / "blocked" / "contexts.json"
     blocked.mkdir(parents=True)  # what is to be replaced is a folder
-    with pytest.raises(Exception, match=r"cannot be kept in .*XDG_CONFIG_HOME"):
+    with pytest.raises(Exception, match=r"cannot write the contexts to .*XDG_CONFIG_HOME"):
         write_contexts(blocked, before)
     assert list(blocked.parent.iterdir()) == [blocked]
     assert read_contexts(file) == before
@@ -223,7 +223,7 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
         ({}, Path.home() / ".config"),
     ],
 )
-def test_contexts_are_kept_where_the_xdg_says(environment: dict[str, str], folder: Path) -> None:
+def test_contexts_are_stored_in_the_xdg_config_folder(environment: dict[str, str], folder: Path) -> None:
     assert contexts_file(environment) == folder / "ottla" / "contexts.json"
 
 

@@ -1,4 +1,4 @@
-"""What two looks at a group tell."""
+"""The events derived from two descriptions of a group."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def static(state: str, member_id: str) -> ConsumerGroupDescription:
     return group(state)._replace(members=(member,))
 
 
-def told(*looks: ConsumerGroupDescription) -> list[list[str]]:
+def format_changes(*looks: ConsumerGroupDescription) -> list[list[str]]:
     timeline = GroupTimeline()
-    return [timeline.changes(look) for look in looks]
+    return [timeline.changes(print_if_due) for print_if_due in looks]
 
 
-def test_a_group_that_stays_as_it_is_has_no_news() -> None:
-    assert told(group("Stable", aaaa="01"), group("Stable", aaaa="01")) == [["Stable, 1 member"], []]
+def test_an_unchanged_group_has_no_events() -> None:
+    assert format_changes(group("Stable", aaaa="01"), group("Stable", aaaa="01")) == [["Stable, 1 member"], []]
 
 
 def test_a_member_that_joins_gets_partitions_once_the_group_is_stable() -> None:
@@ -36,23 +36,23 @@ def test_a_member_that_joins_gets_partitions_once_the_group_is_stable() -> None:
         group("PreparingRebalance", aaaa="", bbbb=""),
         group("Stable", aaaa="0", bbbb="1"),
     )
-    assert told(*looks)[1:] == [
+    assert format_changes(*looks)[1:] == [
         ["app (bbbb) has joined", "Stable → PreparingRebalance, 2 members"],
         ["PreparingRebalance → Stable, 2 members", "app (bbbb) has got t-1"],
     ]
 
 
-def test_a_member_that_goes_leaves_its_partitions_to_others() -> None:
-    assert told(group("Stable", aaaa="0", bbbb="1"), group("Stable", aaaa="01"))[1] == [
-        "app (bbbb) has left or fallen silent",
+def test_the_partitions_of_a_leaving_member_are_reassigned() -> None:
+    assert format_changes(group("Stable", aaaa="0", bbbb="1"), group("Stable", aaaa="01"))[1] == [
+        "app (bbbb) has left or timed out",
         "app (aaaa) has got t-1",
     ]
 
 
-def test_a_static_member_that_is_back_neither_came_nor_went() -> None:
-    assert told(static("Stable", "x"), static("Stable", "y"))[1] == ["static member i is back under a new id"]
+def test_a_static_member_that_returns_causes_no_join_or_leave_event() -> None:
+    assert format_changes(static("Stable", "x"), static("Stable", "y"))[1] == ["static member i is back under a new id"]
 
 
-def test_an_epoch_of_the_new_protocol_is_told() -> None:
+def test_an_epoch_of_the_consumer_protocol_is_reported() -> None:
     before = group("Stable", aaaa="0")._replace(group_epoch=3)
-    assert told(before, before._replace(group_epoch=4))[1] == ["epoch 4"]
+    assert format_changes(before, before._replace(group_epoch=4))[1] == ["epoch 4"]

@@ -1,4 +1,4 @@
-"""`ottla groups`, in this process where nothing speaks against it."""
+"""`ottla groups`, run in this process if possible."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Ottla:
         self._captured = captured
 
     def __call__(self, *words: object, status: int = 0) -> str:
-        """What it prints on standard output, or complains of."""
+        """Run the command and return its standard output, or its error."""
         self._captured.readouterr()
         assert main([*map(str, words), "--bootstrap-server", self.address]) == status
         out, err = self._captured.readouterr()
@@ -118,7 +118,7 @@ def test_members_and_state_are_shown(run: Ottla, member: Consumer, group: str, f
     assert state == [group, run.address, "(1)", "range", "Stable", "1"]
 
 
-def test_an_assignor_that_there_is_not_is_null(run: Ottla, left: str) -> None:
+def test_a_missing_assignor_is_null(run: Ottla, left: str) -> None:
     (state,) = json.loads(run("groups", "describe", left, "--state", "--json"))
     assert (state["assignment_strategy"], state["state"]) == (None, "Empty")
 
@@ -153,19 +153,19 @@ def test_offsets_are_moved_in_many_ways(run: Ottla, left: str, filled: str, way:
 def test_offsets_are_shifted_within_the_log(run: Ottla, left: str, filled: str, by: int, offset: int) -> None:
     _, row = run.rows("groups", "reset-offsets", left, "--all-topics", "--shift-by", by, "--execute")
     assert row == [left, filled, "0", str(offset)]
-    beyond = f"{filled}-0 has no offset {4 + by}, only 0 to 10: {offset} it is\n"
+    beyond = f"{filled}-0 has no offset {4 + by}, only 0 to 10: using {offset}\n"
     assert run.aside == ("" if offset == 4 + by else beyond)
 
 
 def test_nothing_changes_without_execute(run: Ottla, left: str, filled: str) -> None:
     run("groups", "reset-offsets", left, "--topic", f"{filled}:0", "--to-latest")
-    assert run.aside == "nothing has changed: add --execute to do it\n"
+    assert run.aside == "nothing was changed: add --execute to commit the new offsets\n"
     run("groups", "reset-offsets", left, "--topic", f"{filled}:0", "--to-latest", "--dry-run")
     assert run.aside == ""
     assert run.rows("groups", "describe", left)[1][3] == "4"
 
 
-def test_offsets_travel_in_a_file(run: Ottla, left: str, filled: str, tmp_path: Path) -> None:
+def test_offsets_are_exported_and_imported_as_a_file(run: Ottla, left: str, filled: str, tmp_path: Path) -> None:
     file = tmp_path / "offsets.csv"
     file.write_text(run("groups", "reset-offsets", left, "--topic", filled, "--to-offset", 2, "--export"))
     assert file.read_text() == f"{filled},0,2\n{filled},1,2\n"
@@ -181,10 +181,10 @@ def test_offsets_and_groups_are_deleted(run: Ottla, left: str, filled: str) -> N
     assert left not in run("groups", "list").splitlines()
 
 
-def test_at_a_terminal_forgetting_a_group_shows_what_goes_and_asks(run: Ottla, left: str, filled: str) -> None:
+def test_in_a_terminal_deleting_a_group_lists_it_and_asks_for_confirmation(run: Ottla, left: str, filled: str) -> None:
     run("groups", "reset-offsets", left, "--topic", filled, "--to-latest", "--execute")
     with Terminal("groups", "delete", left, "--bootstrap-server", run.address) as terminal:
-        terminal.says("Forget them for good? [y/N]")
+        terminal.says("Delete them permanently? [y/N]")
         terminal.says("COMMITTED PARTITIONS")
         terminal.type(b"n\n")
         assert terminal.ends() == 1
@@ -194,11 +194,13 @@ def test_at_a_terminal_forgetting_a_group_shows_what_goes_and_asks(run: Ottla, l
     assert left not in run("groups", "list").splitlines()
 
 
-def test_at_a_terminal_forgetting_offsets_shows_them_and_asks(run: Ottla, left: str, filled: str) -> None:
+def test_in_a_terminal_deleting_offsets_lists_them_and_asks_for_confirmation(
+    run: Ottla, left: str, filled: str
+) -> None:
     run("groups", "reset-offsets", left, "--topic", filled, "--to-latest", "--execute")
     words = ("groups", "delete-offsets", left, "--topic", f"{filled}:1", "--bootstrap-server", run.address)
     with Terminal(*words) as terminal:
-        terminal.says("Forget them for good? [y/N]")
+        terminal.says("Delete them permanently? [y/N]")
         terminal.says("COMMITTED OFFSET")
         terminal.type(b"n\n")
         assert terminal.ends() == 1
@@ -208,7 +210,7 @@ def test_at_a_terminal_forgetting_offsets_shows_them_and_asks(run: Ottla, left: 
     assert len(run.rows("groups", "describe", left)[1:]) == 1
 
 
-def test_a_group_at_work_is_left_alone(run: Ottla, member: Consumer, group: str, filled: str) -> None:
+def test_an_active_group_is_not_changed(run: Ottla, member: Consumer, group: str, filled: str) -> None:
     to = ("--topic", filled, "--to-latest", "--execute")
     told = run("groups", "reset-offsets", group, *to, status=1)
     assert told == f"ottla: group '{group}' is Stable: offsets can be reset only while it has no members\n"
@@ -216,18 +218,18 @@ def test_a_group_at_work_is_left_alone(run: Ottla, member: Consumer, group: str,
     assert "is reading the topic" in run("groups", "delete-offsets", group, "--topic", filled, status=1)
 
 
-def test_what_is_not_there_is_named(run: Ottla, group: str, filled: str) -> None:
+def test_missing_resources_are_named(run: Ottla, group: str, filled: str) -> None:
     for words in (("describe", group), ("delete", group), ("watch", group)):
         assert f"there is no group '{group}'" in run("groups", *words, status=1)
     reset = ("groups", "reset-offsets", group, "--to-latest")
-    assert "has committed no offsets: name topics" in run(*reset, "--all-topics", status=1)
+    assert "has committed no offsets: add --topic" in run(*reset, "--all-topics", status=1)
     assert f"topic '{filled}' has no partition 7, only 0 to 1" in run(*reset, "--topic", f"{filled}:7", status=1)
     assert "there is no topic 'no-such'" in run(*reset, "--topic", "no-such", status=1)
     shift = run("groups", "reset-offsets", group, "--shift-by", 1, "--topic", filled, status=1)
-    assert "has committed no offset for" in shift
+    assert "--shift-by needs a committed offset" in shift
 
 
-def test_a_file_that_is_no_list_of_offsets_is_said_with_its_line(run: Ottla, group: str, tmp_path: Path) -> None:
+def test_an_invalid_offsets_file_is_an_error_with_its_line(run: Ottla, group: str, tmp_path: Path) -> None:
     file = tmp_path / "offsets.csv"
     file.write_text("t,0,1\nt,zero,1\n")
     told = run("groups", "reset-offsets", group, "--from-file", file, status=1)
@@ -237,21 +239,21 @@ def test_a_file_that_is_no_list_of_offsets_is_said_with_its_line(run: Ottla, gro
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("groups describe", "name a GROUP, several, or none with --all-groups"),
+        ("groups describe", "expected GROUP (may be repeated) or --all-groups"),
         ("groups describe g --members --state", "--members and --state exclude each other"),
-        ("groups reset-offsets g --topic t", "give exactly one of --to-earliest, --to-latest"),
-        ("groups reset-offsets g --topic t --to-latest --to-earliest", "give exactly one of"),
-        ("groups reset-offsets g --to-latest", "say which partitions: --topic"),
+        ("groups reset-offsets g --topic t", "expected exactly one of --to-earliest, --to-latest"),
+        ("groups reset-offsets g --topic t --to-latest --to-earliest", "expected exactly one of"),
+        ("groups reset-offsets g --to-latest", "no partitions given: expected --topic"),
         ("groups reset-offsets g --topic t --to-latest --dry-run --execute", "exclude each other"),
         ("groups watch g --interval 0", "invalid value for '--interval'"),
         ("groups wach g", "unknown command 'wach'; did you mean 'watch'?"),
         ("trace consume", "missing argument 'TOPIC...'"),
-        ("trace consume t --set group.id=g", "name the group by --group"),
-        ("transactions abort t --partition 0", "give either --start-offset"),
+        ("trace consume t --set group.id=g", "group.id cannot be set here: use --group"),
+        ("transactions abort t --partition 0", "expected either --start-offset"),
         ("transactions abort t --partition 0 --producer-id 1", "--producer-id needs --producer-epoch"),
     ],
 )
-def test_a_command_that_makes_no_sense_is_refused(command: str, words: str, capsys: Captured) -> None:
+def test_contradicting_options_are_rejected(command: str, words: str, capsys: Captured) -> None:
     assert main(command.split()) == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
@@ -261,12 +263,12 @@ def test_a_command_that_makes_no_sense_is_refused(command: str, words: str, caps
 @pytest.mark.parametrize(
     ("way", "value"), [("--by-duration", "7 days"), ("--by-duration", "P"), ("--to-datetime", "soon")]
 )
-def test_a_time_that_is_none_is_refused(run: Ottla, left: str, way: str, value: str) -> None:
+def test_an_invalid_time_is_rejected(run: Ottla, left: str, way: str, value: str) -> None:
     told = run("groups", "reset-offsets", left, "--all-topics", way, value, status=2)
     assert f"{way} '{value}' must be a" in told
 
 
-def test_watching_tells_who_comes_and_goes(address: str, group: str, filled: str, member: Consumer) -> None:
+def test_watching_reports_members_that_join_and_leave(address: str, group: str, filled: str, member: Consumer) -> None:
     watching = start("groups", "watch", group, "--interval", 0.02, "--bootstrap-server", address)
     assert watching.stdout is not None
     try:
@@ -283,28 +285,28 @@ def test_watching_tells_who_comes_and_goes(address: str, group: str, filled: str
         watching.communicate()
 
 
-SHARED = GroupListing("carriers", "share", "Stable", "Share")
+STREAMS = GroupListing("carriers", "streams", "Stable", "Streams")
 
 
 @pytest.fixture
-def with_share_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a cluster of Kafka's lists one; brokers of ours have none."""
+def with_streams_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """List a streams group as a cluster of Apache Kafka does; Ottla's brokers have none."""
     listed = Admin.list_groups
-    monkeypatch.setattr(Admin, "list_groups", lambda admin, **which: [*listed(admin, **which), SHARED])
+    monkeypatch.setattr(Admin, "list_groups", lambda admin, **which: [*listed(admin, **which), STREAMS])
 
 
-@pytest.mark.usefixtures("with_share_group")
-def test_a_group_of_another_kind_is_counted_listed_where_asked_for_and_not_described(
-    address: str, capsys: Captured
-) -> None:
+@pytest.mark.usefixtures("with_streams_group")
+def test_a_group_of_another_type_is_counted_listed_on_request_and_not_described(address: str, capsys: Captured) -> None:
     at = ("--bootstrap-server", address)
     assert main(["groups", "list", *at]) == 0
     out, err = capsys.readouterr()
     assert "carriers" not in out.splitlines()
-    assert err == "not shown are groups of other kinds: 1 share (--type lists share and streams)\n"
-    assert main(["groups", "list", "--type", "share", "--verbose", *at]) == 0
-    assert ["carriers", "Share", "Stable"] in [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert err == "not shown are groups of other kinds: 1 streams (--type lists share and streams)\n"
+    assert main(["groups", "list", "--type", "streams", "--verbose", *at]) == 0
+    assert ["carriers", "Streams", "Stable"] in [line.split() for line in capsys.readouterr().out.splitlines()]
     assert main(["groups", "describe", "carriers", *at]) == 1
-    assert capsys.readouterr().err.startswith("ottla: group 'carriers' is a share group, whose members and offsets")
+    assert capsys.readouterr().err.startswith(
+        "ottla: group 'carriers' is a streams group; Ottla does not show its members and offsets"
+    )
     assert main(["groups", "describe", "nobody", *at]) == 1
     assert "there is no group 'nobody'" in capsys.readouterr().err

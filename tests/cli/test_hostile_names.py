@@ -1,4 +1,4 @@
-"""Names of groups, members, clients and transactional ids with newlines and escape sequences, as commands and the log show them."""
+"""Names with newlines and escape sequences in the output of commands and in the log: groups, members, clients, transactional ids."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def hostile(address: str) -> Iterator[None]:
     ],
     ids=lambda words: " ".join(word for word in words if word != EVIL),
 )
-def test_a_command_prints_them_on_one_line_and_without_what_a_terminal_obeys(
+def test_a_hostile_name_is_printed_on_one_line_without_control_characters(
     attacked: RunningBroker, words: tuple[str, ...]
 ) -> None:
     done = ottla(*words, "--bootstrap-server", attacked.address)
@@ -86,7 +86,7 @@ def test_a_mistake_that_quotes_a_name_is_one_clean_line(attacked: RunningBroker)
     assert not CONTROLS.search(done.sentence)
 
 
-def test_no_line_of_a_broker_s_log_is_made_by_a_name(attacked: RunningBroker) -> None:
+def test_a_name_cannot_forge_a_line_of_a_brokers_log(attacked: RunningBroker) -> None:
     with Wire(attacked.address, EVIL) as wire:
         wire.metadata("t")
     attacked.process.send_signal(signal.SIGTERM)

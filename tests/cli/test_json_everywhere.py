@@ -1,4 +1,4 @@
-"""`--json` on every command that prints what it found, in one dialect."""
+"""`--json` of every command that prints results, in one format."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ def has_json(command: click.Command) -> bool:
     return any("--json" in parameter.opts for parameter in command.params)
 
 
-def test_what_prints_what_it_found_prints_it_as_json_as_well() -> None:
+def test_every_listing_command_has_json_output() -> None:
     assert {path for path, command in commands(root) if not has_json(command)} == set(WITHOUT)
 
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    """A broker on which somebody may do everything, with a topic, a record and a group."""
+    """The address of a broker that allows every operation, with a topic, a record and a group."""
     settings: dict[str, Any] = {"authorizer_class_name": "standard", "super_users": "User:ANONYMOUS"}
     with Broker(**settings) as broker, Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
         admin.create_topics([NewTopic("orders", 2)])
@@ -90,7 +90,7 @@ def address() -> Iterator[str]:
 
 @pytest.fixture
 def run(address: str, capsys: pytest.CaptureFixture[str]) -> Run:
-    """What a command prints as JSON."""
+    """Run commands with --json and parse their output."""
 
     def run_it(*words: str) -> list[dict[str, Any]]:
         assert main([*words, "--json", "--bootstrap-server", address]) == 0
@@ -126,7 +126,7 @@ def test_rules_that_are_deleted_are_objects(run: Run, address: str) -> None:
     assert run("acls", "list") == []
 
 
-def test_a_move_that_begins_is_an_object(run: Run) -> None:
+def test_a_started_reassignment_is_an_object(run: Run) -> None:
     assert run("cluster", "reassign", "--topic", "orders", "--to", "1", "--yes") == []
 
 
@@ -139,7 +139,7 @@ def test_records_are_lines_of_json(address: str) -> None:
     assert (refused.status, "--json and --format '%s' exclude each other" in refused.sentence) == (2, True)
 
 
-def test_what_is_watched_is_lines_of_json(address: str) -> None:
+def test_watch_output_is_lines_of_json(address: str) -> None:
     at = ("--bootstrap-server", address)
     traced = start("trace", "consume", "orders", "--group", "billing", "--from-beginning", "--json", *at)
     assert traced.stdout is not None
@@ -179,7 +179,7 @@ def test_mistakes_in_pipelines_are_objects(tmp_path: Path, capsys: pytest.Captur
     assert json.loads(capsys.readouterr().out) == [{"file": str(file), "line": 8, "column": 9, "mistake": told}]
 
 
-def test_what_pipelines_left_behind_is_a_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_remains_of_pipelines_are_printed_as_a_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "p.yaml").write_text(WHOLE, encoding="utf-8")
     assert main(["pipeline", "clean", str(tmp_path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == []

@@ -1,4 +1,4 @@
-"""`ottla broker --log-format json`: whoever gathers logs can read each line."""
+"""`ottla broker --log-format json`: each line can be parsed by a log collector."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_each_line_of_a_broker_s_log_is_an_object() -> None:
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=PATIENCE)
     lines = [json.loads(line) for line in err.splitlines()]
-    assert "no --data-dir, so topics go when the broker ends" in [line["message"] for line in lines]
+    assert "no --data-dir: topics are deleted when the broker stops" in [line["message"] for line in lines]
     assert [line for line in lines if line["logger"].startswith("ottla.broker.")]
     assert all(line.keys() >= {"at", "level", "logger", "message"} for line in lines)
 

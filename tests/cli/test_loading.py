@@ -1,4 +1,4 @@
-"""The program `ottla` before its command line is there, and after it is over."""
+"""The program `ottla` while it imports the command line, and at its exit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ sys.exit(main())
 
 
 class CtrlC:
-    """Strikes while the command line is loaded."""
+    """Send Ctrl-C while the command line is imported."""
 
     def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
         if name == "ottla.cli.main":
@@ -51,7 +51,7 @@ def test_ctrl_c_while_python_ends_is_no_traceback() -> None:
     assert (result.returncode, result.stderr) == (-signal.SIGINT, "")
 
 
-def test_a_program_that_was_told_to_ignore_ctrl_c_goes_on_ignoring_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_started_with_ctrl_c_ignored_keeps_ignoring_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["ottla", "--version"])
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     assert main() == 0

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla import Consumer
-from ottla.cli.storage.record_entries import METADATA, OFFSETS, TRANSACTIONS, plain, renderer
+from ottla.cli.storage.record_entries import METADATA, OFFSETS, TRANSACTIONS, renderer, to_plain
 from ottla.coordination.transactions.records import TransactionRecord, encode_record
 from ottla.coordination.transactions.state import TransactionState
 from ottla.coordination.transactions.transaction import Transaction
@@ -28,7 +28,7 @@ LINES = "k\thello\nk\tworld\n"
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory that a broker has left, with a batch of two records."""
+    """The data directory of a stopped broker, with a batch of two records."""
     path = tmp_path_factory.mktemp("log") / "data"
     broker = RunningBroker(path)
     ottla("topics", "create", "t", "--bootstrap-server", broker.address)
@@ -45,7 +45,7 @@ def test_a_whole_directory_is_verified_in_one_line_and_status_0(data: Path) -> N
     assert done.out.count("\n") == 1
 
 
-def test_a_directory_that_goes_by_the_id_of_another_is_a_fault(data: Path, tmp_path: Path) -> None:
+def test_a_directory_with_the_id_of_another_is_a_fault(data: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     copy.mkdir()
     shutil.copy(data / "meta.properties", copy)
@@ -116,9 +116,9 @@ def test_groups_and_their_members_are_dumped_as_what_they_are(tmp_path: Path) ->
 
 @pytest.mark.parametrize("topic", [METADATA, OFFSETS, TRANSACTIONS, "t"])
 @given(kind=st.integers(0, 17), key=st.none() | st.binary(), value=st.none() | st.binary())
-def test_whatever_a_record_holds_it_is_shown(topic: str, kind: int, key: bytes | None, value: bytes | None) -> None:
+def test_a_record_with_any_content_is_shown(topic: str, kind: int, key: bytes | None, value: bytes | None) -> None:
     for each in (key, bytes([0, kind]) + (key or b"")):
-        assert json.loads(json.dumps(renderer(topic)(each, value), default=plain))
+        assert json.loads(json.dumps(renderer(topic)(each, value), default=to_plain))
 
 
 def test_a_dump_as_json_has_one_object_a_line(data: Path) -> None:
@@ -131,7 +131,7 @@ def test_a_dump_as_json_has_one_object_a_line(data: Path) -> None:
     assert any(entry.get("cluster.id") for entry in entries)
 
 
-def test_damage_is_told_with_file_position_offset_and_bytes_and_status_1(data: Path, tmp_path: Path) -> None:
+def test_damage_is_reported_with_file_position_offset_and_bytes_and_status_1(data: Path, tmp_path: Path) -> None:
     source = data / "t-0" / "00000000000000000000.log"
     copy = tmp_path / "t-0" / source.name
     copy.parent.mkdir()
@@ -146,7 +146,7 @@ def test_damage_is_told_with_file_position_offset_and_bytes_and_status_1(data: P
     assert ottla("log", "dump", copy).status == 1
 
 
-def test_indexes_are_said_to_be_sane_or_not(data: Path, tmp_path: Path) -> None:
+def test_indexes_are_reported_as_valid_or_invalid(data: Path, tmp_path: Path) -> None:
     done = ottla("log", "dump", data / "t-0", "--index-sanity-check")
     assert done.status == 0
     assert done.out.count("passed sanity check") == 2
@@ -175,7 +175,7 @@ def test_a_log_is_verified_while_a_broker_writes_to_it(tmp_path: Path) -> None:
     broker.kill()
 
 
-def test_mistakes_are_one_sentence(data: Path, tmp_path: Path) -> None:
+def test_mistakes_are_one_clear_error(data: Path, tmp_path: Path) -> None:
     assert ottla("log", "verify", tmp_path / "no").sentence == f"{tmp_path / 'no'}: No such file or directory"
     missing = ottla("log", "dump", tmp_path / "no.log")
     assert (missing.out, missing.sentence) == ("", f"{tmp_path / 'no.log'}: No such file or directory")
@@ -188,6 +188,6 @@ def test_mistakes_are_one_sentence(data: Path, tmp_path: Path) -> None:
     assert nothing.status == 2
     file = ottla("log", "verify", data / "meta.properties")
     assert file.status == 2
-    assert "is a file: name its folder" in file.sentence
+    assert "is a file: expected its folder" in file.sentence
     both = ottla("log", "dump", data, "--offsets-decoder", "--cluster-metadata-decoder")
     assert both.status == 2

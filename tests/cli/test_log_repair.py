@@ -1,4 +1,4 @@
-"""`ottla log repair`: damaged bytes go aside, the rest is served at the offsets that it had, and nothing is deleted."""
+"""`ottla log repair`: damaged bytes are set aside, the rest keeps its offsets, and nothing is deleted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ottla import Consumer, Producer
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.errors import ConfigError
 from ottla.model import OffsetAndMetadata, TopicPartition
 from ottla.records.batch import iter_headers
@@ -23,7 +23,7 @@ T0 = TopicPartition("t", 0)
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Six batches of a record each in t, whose first segment has three of them, and a group at offset 5."""
+    """A data directory with topic t (six batches of one record, three in the first segment) and a group at offset 5."""
     path = tmp_path_factory.mktemp("original")
     with Broker(path, offsets_topic_num_partitions=1) as broker:
         servers = broker.bootstrap_servers
@@ -95,7 +95,7 @@ def expected(*lost: int) -> dict[int, bytes]:
     ],
     ids=["value", "last", "magic", "length", "offset"],
 )
-def test_what_is_whole_is_served_at_its_offsets_and_the_rest_is_kept(
+def test_intact_records_are_served_at_their_offsets_and_the_damaged_rest_is_kept(
     directory: Path, damage: Callable[[Path], None], lost: int
 ) -> None:
     damage(directory)
@@ -114,7 +114,7 @@ def test_what_is_whole_is_served_at_its_offsets_and_the_rest_is_kept(
     assert "nothing to repair" in ottla("log", "repair", str(directory)).out
 
 
-def test_an_end_that_is_lost_is_missed_no_more_once_a_person_goes_on_without_it(directory: Path) -> None:
+def test_a_lost_end_is_no_longer_reported_after_the_user_accepts_the_loss(directory: Path) -> None:
     path = directory / "t-0" / LOG
     position = [position for position, _ in iter_headers(path.read_bytes())][4]
     with path.open("r+b") as file:
@@ -126,7 +126,7 @@ def test_an_end_that_is_lost_is_missed_no_more_once_a_person_goes_on_without_it(
     assert [check.faults for check in find(directory).run(lambda size: None) if check.faults] == []
 
 
-def test_a_damaged_log_of_groups_loses_what_is_damaged_alone(directory: Path) -> None:
+def test_a_damaged_group_log_loses_only_the_damaged_records(directory: Path) -> None:
     folder = "__consumer_offsets-0"
     flip_header(directory, folder, 1, 70)
     assert ottla("log", "repair", str(directory), "--execute").status == 0
@@ -149,7 +149,7 @@ def test_damaged_metadata_is_set_aside_and_the_topics_that_are_whole_are_served(
     assert not list(directory.glob("*-stray"))
 
 
-def test_an_identity_that_is_damaged_is_written_anew(directory: Path) -> None:
+def test_a_damaged_identity_is_rewritten(directory: Path) -> None:
     path = directory / "t-0" / "partition.metadata"
     text = path.read_text()
     path.write_text("version: 0\ntopic_id: AAAA\n")
@@ -159,14 +159,14 @@ def test_an_identity_that_is_damaged_is_written_anew(directory: Path) -> None:
     assert read(directory) == expected()
 
 
-def test_a_folder_that_has_gone_may_begin_anew_when_it_is_told_to(directory: Path) -> None:
+def test_a_missing_folder_may_be_recreated_on_request(directory: Path) -> None:
     shutil.rmtree(directory / "t-0")
     shown = ottla("log", "repair", str(directory), "--topic-partition", "t-0", "--execute")
     assert "t-0 is gone" in shown.out
     assert read(directory) == {0: b"new"}
 
 
-def test_a_directory_in_use_is_left_alone(directory: Path) -> None:
+def test_a_directory_in_use_is_not_repaired(directory: Path) -> None:
     with Broker(directory):
         refused = ottla("log", "repair", str(directory), "--execute")
     assert refused.status == 1

@@ -1,4 +1,4 @@
-"""Commands at clusters that want TLS and a login, each its own: by a file, and by a context."""
+"""Commands for clusters that require TLS and different logins, given by a file and by a context."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 class Place(NamedTuple):
-    """A cluster, and the file by which one gets in."""
+    """A cluster, and the properties file with its login."""
 
     servers: str
     config: str
 
     def altered(self, name: str, **settings: object) -> str:
-        """The same file, but for these settings."""
+        """Write the same file with some other settings."""
         path = Path(self.config).with_name(name)
         lines = [f"{key.replace('_', '.')}={value}\n" for key, value in settings.items()]
         path.write_text(Path(self.config).read_text() + "".join(lines))
@@ -33,7 +33,7 @@ class Place(NamedTuple):
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Place, Place]]:
-    """Two clusters that trust nobody but their own; in the first there is a topic."""
+    """Two clusters with different users and certificates; the first has a topic."""
     folder = tmp_path_factory.mktemp("logins")
     here = "SASL_SSL://127.0.0.1:0"
     with Broker(listen=here, users={"alice": "al1ce"}) as first, Broker(listen=here, users={"bob": "b0b"}) as second:
@@ -63,7 +63,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 @pytest.fixture
 def contexts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_contexts: None, places: tuple[Place, Place]) -> None:
-    """Both by their names."""
+    """Contexts for both clusters."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     for name, there in zip(("first", "second"), places, strict=True):
         assert (
@@ -71,14 +71,18 @@ def contexts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_contexts: None,
         )
 
 
-def test_a_mirror_logs_in_to_each_side_as_another(run: Run, places: tuple[Place, Place]) -> None:
+def test_a_mirror_logs_in_to_each_cluster_as_another_user(run: Run, places: tuple[Place, Place]) -> None:
     _, target = places
     source = places[0].config
     command = ("mirror", "orders", "--once", "--no-groups", "--source-config", source, "--target-config")
-    assert run(*command, target.config) == (0, "2 records carried, 0 to go\n", "topic orders made with 1 partitions\n")
+    assert run(*command, target.config) == (
+        0,
+        "2 records copied, 0 remaining\n",
+        "topic orders created with 1 partitions\n",
+    )
     status, _, told = run(*command, target.altered("wrong", sasl_password="wr0ng"))
     assert status == 1
-    assert f"{target.servers} (from bootstrap.servers): it refused the login by SCRAM-SHA-256 as 'bob'" in told
+    assert f"{target.servers} (from bootstrap.servers): it rejected the login by SCRAM-SHA-256 as 'bob'" in told
     assert "wr0ng" not in told
 
 
@@ -88,28 +92,26 @@ def test_a_context_brings_the_login_to_queries(run: Run, contexts: None) -> None
     assert (status, json.loads(out)) == (0, [{"n": 2}])
     status, _, told = run(*query, "--set", "sasl.password=wr0ng")
     assert status == 1
-    assert "it refused the login by SCRAM-SHA-256 as 'alice'" in told
+    assert "it rejected the login by SCRAM-SHA-256 as 'alice'" in told
 
 
 def found(out: str, about: str) -> str:
-    """What the doctor says about one thing."""
+    """Return the doctor's finding for one check."""
     (finding,) = (one for one in json.loads(out) if one["check"] == about)
     return str(finding)
 
 
-def test_the_doctor_looks_at_it_and_says_which_part_of_the_way_in_is_wrong(
-    run: Run, places: tuple[Place, Place]
-) -> None:
+def test_the_doctor_reports_which_step_of_the_login_fails(run: Run, places: tuple[Place, Place]) -> None:
     first, second = places
     _, out, _ = run("doctor", "--json", "--command-config", first.config)
     assert "over SASL_SSL" in found(out, "protocol")
     trusting_another = first.altered("other", ssl_ca_location=second.config.replace(".properties", ".pem"))
     _, out, _ = run("doctor", "--json", "--command-config", trusting_another)
-    assert "signed by another authority than the one of that name" in found(out, "protocol")
+    assert "signed by another authority than the trusted one of the same name" in found(out, "protocol")
     assert "ssl.truststore.location" in found(out, "protocol")
 
 
-def test_a_member_is_traced_there(places: tuple[Place, Place]) -> None:
+def test_a_member_of_a_secured_cluster_is_traced(places: tuple[Place, Place]) -> None:
     first, _ = places
     words = ("trace", "consume", "orders", "--group", "traced", "--from-beginning", "--command-config", first.config)
     process = start(*words)

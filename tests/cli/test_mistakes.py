@@ -33,7 +33,7 @@ from tests.cli.conftest import ottla
         ("bench produce --records 5", "unknown option '--records'; did you mean '--num-records'?"),
         ("broker --log-dirs /data", "unknown option '--log-dirs'; did you mean '--data-dir'?"),
         ("consume t -c 1", "unknown option '-c'; did you mean '--max-messages'?"),
-        ("consume t -n x", "'-n' / '--max-messages': 'x' is no whole number"),
+        ("consume t -n x", "'-n' / '--max-messages': 'x' is not a whole number"),
         ("groups list --state stabel", "unknown state 'stabel'; did you mean 'Stable'? There are PreparingRebalance, "),
         ("groups list --type consumers", "unknown type 'consumers'; did you mean 'consumer'? There are classic, "),
         ("produce t hello", "records are lines of standard input, as in echo hello | ottla produce TOPIC"),
@@ -41,7 +41,7 @@ from tests.cli.conftest import ottla
         ("produce", "missing argument 'TOPIC'"),
         ("topics create", "missing argument 'NAME...'"),
         ("topics create t --partitions 0", "invalid value for '--partitions'"),
-        ("topics create t --config x", "--config 'x' must be KEY=VALUE"),
+        ("topics create t --config x", "invalid value 'x' for --config: expected KEY=VALUE"),
         ("produce t --compression-type zip", "invalid value for '--compression-type'"),
         ("produce t --set linger.sm=5", "unknown setting 'linger.sm'; did you mean 'linger.ms'?"),
         ("produce t --set acks=2", "acks = '2': must be one of all, 0, 1"),
@@ -49,17 +49,18 @@ from tests.cli.conftest import ottla
         ("consume t --offset 3", "--offset needs --partition"),
         ("consume t --offset 3 --partition 0 --from-beginning", "exclude each other"),
         ("consume t --set group.protocol=x", "group.protocol = 'x': must be one of classic, consumer"),
-        ("broker --data-dir=", "--data-dir is empty: name a directory, or leave it out"),
+        ("broker --data-dir=", "--data-dir is empty: expected a directory"),
         ("broker --listen nowhere", "listeners = 'nowhere': must be host:port"),
         ("broker --set num.partition=3", "unknown setting 'num.partition'; did you mean 'num.partitions'?"),
         ("broker --set num.partitions=many", "num.partitions = 'many': must be a whole number"),
-        ("broker --set a", "--set 'a' must be KEY=VALUE"),
-        ("broker --listen 127.0.0.1:0 --set listeners=127.0.0.1:1", "--listen and --set listeners say different"),
+        ("broker --set a", "invalid value 'a' for --set: expected KEY=VALUE"),
+        (
+            "broker --listen 127.0.0.1:0 --set listeners=127.0.0.1:1",
+            "--listen and --set listeners have different values",
+        ),
     ],
 )
-def test_a_command_that_makes_no_sense_is_one_sentence_and_status_2(
-    command: str, words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_usage_error_is_one_line_and_status_2(command: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(command.split()) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -70,22 +71,22 @@ def test_a_command_that_makes_no_sense_is_one_sentence_and_status_2(
 
 
 @pytest.mark.parametrize("command", ["", "--help", "topics", "topics list --help", "broker --help", "consume --help"])
-def test_help_is_printed_where_it_is_asked_for(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_is_printed_on_request(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(command.split()) == 0
     out, err = capsys.readouterr()
     assert out.startswith("Usage: ottla")
     assert err == ""
 
 
-def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"ottla {__version__}\n"
 
 
 @pytest.mark.parametrize("verb", [["topics", "list"], ["groups", "list"], ["produce", "t"], ["consume", "t"]])
-def test_a_broker_that_is_not_there_is_said_with_address_and_setting(verb: list[str]) -> None:
+def test_an_unreachable_broker_is_reported_with_address_and_setting(verb: list[str]) -> None:
     setting = "max.block.ms" if verb[0] == "produce" else "default.api.timeout.ms"
-    with socket.socket() as held:  # nobody else gets the port, and nobody listens at it
+    with socket.socket() as held:  # the port stays reserved, and connections to it are refused
         held.bind(("127.0.0.1", 0))
         where = f"127.0.0.1:{held.getsockname()[1]}"
         told = ottla(*verb, "--bootstrap-server", where, "--set", f"{setting}=300", stdin="x\n")
@@ -95,7 +96,7 @@ def test_a_broker_that_is_not_there_is_said_with_address_and_setting(verb: list[
 
 
 @pytest.mark.parametrize("verb", [["topics", "list"], ["groups", "list"], ["produce", "t"], ["consume", "t"]])
-def test_an_http_server_is_told_from_a_kafka(verb: list[str]) -> None:
+def test_an_http_server_is_distinguished_from_a_kafka_broker(verb: list[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         where = f"127.0.0.1:{listener.getsockname()[1]}"
         threading.Thread(target=answer_in_http, args=(listener,), daemon=True).start()
@@ -107,7 +108,7 @@ def test_an_http_server_is_told_from_a_kafka(verb: list[str]) -> None:
 
 
 def answer_in_http(listener: socket.socket) -> None:
-    """Tell whoever comes that this is no request."""
+    """Answer every connection with an HTTP error."""
     while True:
         try:
             sock, _ = listener.accept()
@@ -119,7 +120,7 @@ def answer_in_http(listener: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("verb", [["topics", "list"], ["groups", "list"], ["produce", "t"], ["consume", "t"]])
-def test_a_kafka_that_is_too_old_is_said(verb: list[str]) -> None:
+def test_a_kafka_that_is_too_old_is_reported(verb: list[str]) -> None:
     with old_kafka() as where:
         told = ottla(*verb, "--bootstrap-server", where, stdin="x\n")
     assert told.status == 1
@@ -128,12 +129,12 @@ def test_a_kafka_that_is_too_old_is_said(verb: list[str]) -> None:
 
 
 OLD_VERSIONS = {0: 2, 1: 2, 2: 1, 3: 1, 18: 0}
-"""What Kafka 0.10 speaks: API key and newest version."""
+"""The API keys of Kafka 0.10 and their newest versions."""
 
 
 @contextmanager
 def old_kafka() -> Iterator[str]:
-    """A cluster of one broker of long ago, which has every topic."""
+    """A cluster of one broker of an old version, which has every topic."""
 
     def answer(frame: memoryview, port: int) -> list[Part]:
         header, _ = decode_header(frame)
@@ -170,8 +171,8 @@ def old_kafka() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("verb", [["topics", "list"], ["groups", "list"], ["produce", "t"], ["consume", "t"]])
-def test_an_address_that_refuses_connections_is_given_up_soon(verb: list[str]) -> None:
-    with socket.socket() as held:  # nobody else gets the port, and nobody listens at it
+def test_an_address_that_refuses_connections_fails_soon(verb: list[str]) -> None:
+    with socket.socket() as held:  # the port stays reserved, and connections to it are refused
         held.bind(("127.0.0.1", 0))
         where = f"127.0.0.1:{held.getsockname()[1]}"
         told = ottla(*verb, "--bootstrap-server", where, stdin="x\n")

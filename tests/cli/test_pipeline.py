@@ -12,7 +12,7 @@ import pytest
 from ottla.cli.main import main
 from ottla.cli.pipelines.desk import PipelineDesk
 from ottla.free_ports import free_port
-from ottla.pipelines.manager.home import Home
+from ottla.pipelines.manager.state_directory import StateDirectory
 from tests.pipelines.file.files import WHOLE
 
 
@@ -23,7 +23,7 @@ def test_a_file_and_a_folder_without_mistakes_are_named_with_their_pipelines(
     (tmp_path / "notes.txt").write_text("a: b: c", encoding="utf-8")
     assert main(["pipeline", "validate", str(tmp_path / "one.yaml")]) == 0
     assert main(["pipeline", "validate", str(tmp_path)]) == 0
-    assert capsys.readouterr().out.count("2 pipelines, nothing wrong: orders-in, revenue") == 2
+    assert capsys.readouterr().out.count("2 pipelines, no errors: orders-in, revenue") == 2
 
 
 def test_mistakes_are_lines_of_standard_error_with_status_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -47,14 +47,12 @@ def test_two_files_of_a_folder_may_not_name_a_pipeline_alike(
     assert f"b.yml:4:3: pipeline 'orders-in' is also in {tmp_path / 'a.yaml'}" in capsys.readouterr().err
 
 
-def test_a_file_that_is_not_there_and_an_empty_folder_are_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_file_and_an_empty_folder_are_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pipeline", "validate", str(tmp_path / "no.yaml")]) == 1
     assert main(["pipeline", "validate", str(tmp_path)]) == 1
     told = capsys.readouterr().err
-    assert "there is no such file or folder" in told
-    assert "there are no pipeline files in this folder" in told
+    assert "no such file or folder" in told
+    assert "no pipeline files in this folder" in told
 
 
 def test_the_schema_is_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,42 +70,42 @@ def test_pipelines_are_listed_with_their_sources_and_sinks(tmp_path: Path, capsy
     ]
 
 
-def test_the_status_is_what_was_last_heard_and_killed_where_nobody_runs_it_any_more(
+def test_the_status_is_the_last_reported_one_or_killed_if_the_process_has_ended(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "one.yaml").write_text(WHOLE, encoding="utf-8")
-    first, second = (Home(tmp_path / "state", name) for name in ("orders-in", "revenue"))
-    first.take()
-    first.tell_status({"state": "running", "batch": 3, "rows_in": 10})
-    first.give_back()
+    first, second = (StateDirectory(tmp_path / "state", name) for name in ("orders-in", "revenue"))
+    first.lock()
+    first.write_status({"state": "running", "batch": 3, "rows_in": 10})
+    first.unlock()
     assert main(["pipeline", "status", str(tmp_path), "--json"]) == 0
-    second.take()
-    first.take()
+    second.lock()
+    first.lock()
     assert main(["pipeline", "status", str(tmp_path), "--json"]) == 0
     for home in (first, second):
-        home.give_back()
+        home.unlock()
     texts = capsys.readouterr().out.split("]\n[")
     states = [[one["state"] for one in json.loads(f"[{text.strip().strip('[]')}]")] for text in texts]
     assert states == [["killed", "new"], ["running", "new"]]
 
 
-def test_who_asks_after_pipelines_need_not_have_their_secrets_and_files(
+def test_the_status_of_pipelines_needs_neither_their_secrets_nor_their_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = "{type: topic, topic: '${env:OTTLA_NOT_SET}', valueFormat: avro, valueSchema: gone.avsc}"
     file = tmp_path / "p.yaml"
     file.write_text(f"pipelines:\n p:\n  source: {source}\n  sink: {{type: console}}\n", encoding="utf-8")
-    checkpoint = Home(tmp_path / "state", "p").checkpoint
+    checkpoint = StateDirectory(tmp_path / "state", "p").checkpoint
     for name, text in (("commits", "v1\n{}"), ("offsets", 'v1\n{}\n{"orders": {"0": 23}}')):
         (checkpoint / name).mkdir(parents=True)
         (checkpoint / name / "0").write_text(text, encoding="utf-8")
     desk = PipelineDesk(file)
     assert [one["name"] for one in desk.status()] == ["p"]
-    assert desk.pause("p").startswith("p is paused; nobody runs it now")
+    assert desk.pause("p").startswith("p is paused; it does not run now")
     assert main(["pipeline", "offsets", "show", "p", "--file", str(file), "--json"]) == 0
     assert "23" in capsys.readouterr().out
     assert main(["pipeline", "restart", "p", "--file", str(file)]) == 1
-    assert "nobody runs pipeline 'p'; start it with" in capsys.readouterr().err
+    assert "pipeline 'p' does not run: start it with" in capsys.readouterr().err
     for command in (["list"], ["status"]):
         assert main(["pipeline", *command, str(file)]) == 0
     for verb in ("pause", "stop", "resume"):
@@ -129,7 +127,7 @@ def test_a_pipeline_that_is_not_in_the_file_cannot_be_chosen(
     assert "unknown pipeline 'x'; there are orders-in, revenue" in capsys.readouterr().err
 
 
-def test_who_cannot_run_is_refused_before_spark_is_started(
+def test_a_pipeline_that_cannot_run_is_rejected_before_spark_starts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def session_for(*_: object) -> NoReturn:
@@ -141,10 +139,10 @@ def test_who_cannot_run_is_refused_before_spark_is_started(
     (tmp_path / "one.yaml").write_text(WHOLE.replace("9092", str(free_port())), encoding="utf-8")
     assert main(["pipeline", "run", str(tmp_path)]) == 1
     assert "one.yaml:10:5: no Kafka broker answered" in capsys.readouterr().err
-    first, second = (Home(tmp_path / "state", name) for name in ("orders-in", "revenue"))
-    second.take()
+    first, second = (StateDirectory(tmp_path / "state", name) for name in ("orders-in", "revenue"))
+    second.lock()
     assert main(["pipeline", "run", str(tmp_path)]) == 1
     told = capsys.readouterr().err
     assert f"pipeline 'revenue' is being run by process {os.getpid()}; stop that one first" in told
-    assert not first.is_taken()
-    second.give_back()
+    assert not first.is_locked()
+    second.unlock()

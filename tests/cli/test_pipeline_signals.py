@@ -32,32 +32,32 @@ def interrupted_twice() -> None:
             signal.raise_signal(signal.SIGINT)
 
 
-def test_until_there_is_something_to_stop_one_interrupts_and_a_further_one_strikes_nothing() -> None:
+def test_before_the_start_the_first_signal_interrupts_and_later_ones_do_nothing() -> None:
     with pytest.raises(KeyboardInterrupt):
         interrupted_twice()
     signal.raise_signal(signal.SIGINT)  # the command is still ending
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_then_both_stop_it_as_often_as_they_come(number: signal.Signals) -> None:
+def test_after_the_start_both_signals_stop_it_any_number_of_times(number: signal.Signals) -> None:
     done: list[str] = []
     with ended_by_signals() as ending:
-        ending.by(lambda: done.append("stop"))
+        ending.stop_with(lambda: done.append("stop"))
         signal.raise_signal(number)
         signal.raise_signal(number)
     assert done == ["stop", "stop"]
 
 
-def test_signals_that_did_not_come_are_given_back() -> None:
+def test_unused_signal_handlers_are_restored() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with ended_by_signals() as ending:
-        ending.by(lambda: None)
+        ending.stop_with(lambda: None)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert signal.getsignal(signal.SIGTERM) is before
 
 
 def processes(session: int) -> list[str]:
-    """The names of those that belong to a session."""
+    """Return the names of the processes of a session."""
     names = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:

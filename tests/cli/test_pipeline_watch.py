@@ -1,4 +1,4 @@
-"""`ottla pipeline status --watch`: what is printed as time goes on."""
+"""The output of `ottla pipeline status --watch` over time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ottla.cli.pipelines.watch import Rows, table_of, watch
 COLUMNS = ("NAME", "STATE", "ROWS-IN")
 
 
-def test_elsewhere_than_in_a_terminal_each_change_is_a_line_of_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_outside_a_terminal_each_change_is_a_line_of_json(capsys: pytest.CaptureFixture[str]) -> None:
     looks: Iterator[Rows] = iter(
         [
             [["a", "running", 1], ["b", "paused", None]],
@@ -21,13 +21,13 @@ def test_elsewhere_than_in_a_terminal_each_change_is_a_line_of_json(capsys: pyte
         ]
     )
 
-    def look() -> Rows:
+    def print_if_due() -> Rows:
         try:
             return next(looks)
         except StopIteration:
             raise KeyboardInterrupt from None
 
-    watch(COLUMNS, look, lambda seconds: None)
+    watch(COLUMNS, print_if_due, lambda seconds: None)
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert lines == [
         {"name": "a", "state": "running", "rows_in": 1},
@@ -36,7 +36,7 @@ def test_elsewhere_than_in_a_terminal_each_change_is_a_line_of_json(capsys: pyte
     ]
 
 
-def test_in_a_terminal_there_is_a_row_for_each_and_a_dash_for_what_is_not_there() -> None:
+def test_in_a_terminal_each_pipeline_has_a_row_with_dashes_for_missing_values() -> None:
     table = table_of(COLUMNS, [["a", "running", 1], ["b", "paused", None]])
     assert [column.header for column in table.columns] == list(COLUMNS)
     assert [list(column.cells) for column in table.columns] == [["a", "b"], ["running", "paused"], ["1", "-"]]

@@ -21,13 +21,13 @@ from tests.cli.terminal import Terminal
 
 @pytest.fixture
 def topic(address: str, topic: str) -> str:
-    """A topic that is there: one that is not is told of."""
+    """An existing topic: the command prints a warning for a missing one."""
     with Admin(bootstrap_servers=address) as admin:
         admin.create_topics([NewTopic(topic, 1)])
     return topic
 
 
-def test_lines_come_back_as_they_were_sent(address: str, topic: str) -> None:
+def test_lines_are_consumed_as_they_were_produced(address: str, topic: str) -> None:
     at = ("--bootstrap-server", address)
     lines = ["first", "", "zwei – drei", "x" * 10_000]
     assert ottla("produce", topic, *at, stdin="\n".join(lines)) == (0, "", "")
@@ -65,7 +65,7 @@ def test_json_has_every_field_and_bytes_that_are_no_text(address: str, topic: st
     assert second == {"topic": topic, "partition": 0, "offset": 1, "key": None, "value": "plain", "headers": []}
 
 
-def test_reading_starts_where_it_is_told(address: str, topic: str) -> None:
+def test_reading_starts_at_the_given_offset(address: str, topic: str) -> None:
     at = ("--bootstrap-server", address)
     ottla("produce", topic, *at, stdin="".join(f"{i}\n" for i in range(10)))
     read = ottla("consume", topic, *at, "--partition", 0, "--offset", 7, "--exit")
@@ -74,15 +74,15 @@ def test_reading_starts_where_it_is_told(address: str, topic: str) -> None:
     assert new == (0, "", "")
 
 
-def test_fewer_records_than_were_asked_for_is_a_failure(address: str, topic: str) -> None:
+def test_fewer_records_than_requested_is_a_failure(address: str, topic: str) -> None:
     at = ("--bootstrap-server", address)
     ottla("produce", topic, *at, stdin="only\n")
     read = ottla("consume", topic, *at, "--from-beginning", "--max-messages", 2, "--timeout", 3)
     assert (read.status, read.out) == (1, "only\n")
-    assert read.sentence == "1 of 2 records came, then none for 3 s"
+    assert read.sentence == "1 of 2 records received, then none for 3 s"
 
 
-def test_ctrl_c_ends_reading_without_a_word(address: str, topic: str) -> None:
+def test_ctrl_c_ends_reading_silently(address: str, topic: str) -> None:
     at = ("--bootstrap-server", address)
     ottla("produce", topic, *at, stdin="one\n")
     process = start("consume", topic, *at, "--from-beginning")
@@ -95,7 +95,7 @@ def test_ctrl_c_ends_reading_without_a_word(address: str, topic: str) -> None:
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_member_that_a_signal_ends_has_committed_exactly_what_it_printed(
+def test_a_member_stopped_by_a_signal_has_committed_exactly_the_printed_records(
     address: str, topic: str, protocol: str, number: signal.Signals, status: int
 ) -> None:
     with Admin(bootstrap_servers=address) as admin, Producer(bootstrap_servers=address) as producer:
@@ -116,7 +116,7 @@ def test_a_member_that_a_signal_ends_has_committed_exactly_what_it_printed(
             assert committed.offset == printed
 
 
-def test_ctrl_c_ends_writing_without_a_word_and_keeps_what_was_sent(address: str, topic: str) -> None:
+def test_ctrl_c_ends_writing_silently_and_keeps_the_sent_records(address: str, topic: str) -> None:
     at = ("--bootstrap-server", address)
     ottla("topics", "create", topic, *at)  # so that there is something to read from before the writer is up
     process = start("produce", topic, *at)
@@ -159,16 +159,16 @@ def test_a_reader_that_leaves_in_the_middle_is_no_failure(address: str, topic: s
         assert (process.wait(PATIENCE), process.stderr.read()) == (0, "")
 
 
-def test_a_topic_or_partition_that_is_not_there_is_said(address: str, topic: str) -> None:
+def test_a_missing_topic_or_partition_is_reported(address: str, topic: str) -> None:
     at = ("--bootstrap-server", address)
     missing = ottla("consume", f"{topic}-not", *at)
     assert missing.status == 1
-    told = f"topic '{topic}-not' does not exist at {address}; make it with: ottla topics create {topic}-not"
+    told = f"topic '{topic}-not' does not exist at {address}; create it with: ottla topics create {topic}-not"
     assert missing.sentence == told
     assert "has no partition 2, only 0 to 0" in ottla("consume", topic, "--partition", 2, *at).sentence
 
 
-def test_an_offset_that_is_not_there_is_said_instead_of_waited_for(address: str, topic: str) -> None:
+def test_a_missing_offset_is_reported_instead_of_waited_for(address: str, topic: str) -> None:
     ottla("produce", topic, "--bootstrap-server", address, stdin="a\nb\n")
     reading = ["consume", topic, "--bootstrap-server", address, "--partition", 0, "--timeout", 0]
     assert ottla(*reading, "--offset", 3).sentence == f"{topic}-0 has no offset 3, only 0 to 2"
@@ -182,10 +182,10 @@ def test_closed_standard_streams_are_no_failure(address: str, topic: str) -> Non
         assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_a_topic_that_the_broker_makes_is_told_with_what_may_have_been_meant(address: str, topic: str) -> None:
+def test_an_automatically_created_topic_is_reported_with_the_closest_name(address: str, topic: str) -> None:
     told = ottla("produce", topic + "s", "--bootstrap-server", address, stdin="x\n")
     assert told.status == 0
-    assert told.sentence == f"topic '{topic}s' is new: the broker made it, with 1 partition; did you mean {topic!r}?"
+    assert told.sentence == f"topic '{topic}s' is new: the broker created it with 1 partition; did you mean {topic!r}?"
     assert ottla("produce", topic + "s", "--bootstrap-server", address, stdin="x\n").err == ""
 
 
@@ -201,7 +201,7 @@ def test_a_line_that_is_no_record_is_refused_before_it_ends(address: str, topic:
     assert b"line 1 of standard input is longer" in endless.stderr
 
 
-def test_ctrl_c_is_heard_in_the_middle_of_a_line_without_end(tmp_path: Path) -> None:
+def test_ctrl_c_is_handled_in_the_middle_of_an_endless_line(tmp_path: Path) -> None:
     size = 1_000_000_000
     (tmp_path / "zeros").touch()
     os.truncate(tmp_path / "zeros", size)
@@ -217,7 +217,7 @@ def test_ctrl_c_is_heard_in_the_middle_of_a_line_without_end(tmp_path: Path) -> 
             signal.signal(signal.SIGPROF, interrupted)
 
 
-def test_ctrl_c_waits_a_moment_for_a_broker_that_does_not_answer_and_tells_what_is_lost(tmp_path: Path) -> None:
+def test_ctrl_c_waits_briefly_for_an_unresponsive_broker_and_reports_the_lost_records(tmp_path: Path) -> None:
     broker = RunningBroker(tmp_path)
     process = start("produce", "t", "--bootstrap-server", broker.address)
     assert process.stdin is not None
@@ -230,12 +230,14 @@ def test_ctrl_c_waits_a_moment_for_a_broker_that_does_not_answer_and_tells_what_
     _, err = process.communicate(timeout=PATIENCE)
     broker.kill()
     assert process.returncode == 130
-    assert re.search(r"closed with \d+ records undelivered", err)
+    assert re.search(r"closed with undelivered records records=\d+", err)
 
 
-def test_at_a_terminal_consume_says_what_it_waits_for(address: str, topic: str) -> None:
+def test_in_a_terminal_consume_prints_what_it_waits_for(address: str, topic: str) -> None:
     with Terminal("consume", topic, "--bootstrap-server", address) as terminal:
-        terminal.says(f"ottla: waiting for new records of {topic} (1 partition); Ctrl-C ends; --from-beginning prints")
+        terminal.says(
+            f"ottla: waiting for new records of {topic} (1 partition); stop with Ctrl-C; --from-beginning prints"
+        )
         with Producer(bootstrap_servers=address) as producer:
             producer.send(topic, b"hello")
         terminal.says("hello")

@@ -37,7 +37,7 @@ def limits(run: Run, *whose: str) -> list[tuple[Any, ...]]:
     return [tuple(each.values()) for each in json.loads(out)]
 
 
-def test_limits_are_set_shown_changed_and_lifted(run: Run, address: str) -> None:
+def test_quotas_are_set_described_changed_and_removed(run: Run, address: str) -> None:
     of_it = ("--user", "etl")
     wanted = "producer_byte_rate=1048576,request_percentage=12.5"
     assert run("quotas", "alter", *of_it, "--add-config", wanted) == (0, "", "")
@@ -56,10 +56,10 @@ def test_limits_are_set_shown_changed_and_lifted(run: Run, address: str) -> None
     assert run("quotas", "delete", *of_it, "--yes") == (0, "", "")
     assert limits(run) == []
     again = run("quotas", "delete", *of_it, "--yes")
-    assert again == (0, "", "nothing is to be lifted: user etl has no limits of its own\n")
+    assert again == (0, "", "nothing to remove: user etl has no own limits\n")
 
 
-def test_kafkas_words_name_the_same(run: Run) -> None:
+def test_the_options_of_kafkas_tools_are_accepted(run: Run) -> None:
     rate = ("--add-config", "producer_byte_rate=1")
     for whose in (
         ("--entity-type", "users", "--entity-name", "a"),
@@ -89,7 +89,7 @@ def test_kafkas_words_name_the_same(run: Run) -> None:
     assert ("a", "app", None) not in {row[:3] for row in limits(run)}
 
 
-def test_what_is_only_checked_is_not_set(run: Run) -> None:
+def test_a_validated_quota_is_not_set(run: Run) -> None:
     of_it = ("--user", "a", "--add-config", "producer_byte_rate=1", "--validate-only")
     assert run("quotas", "alter", *of_it) == (0, "", "")
     assert limits(run) == []
@@ -98,30 +98,30 @@ def test_what_is_only_checked_is_not_set(run: Run) -> None:
 @pytest.mark.parametrize(
     ("command", "status", "words"),
     [
-        ("alter --add-config producer_byte_rate=1", 2, "say whose limits: --user NAME"),
-        ("alter --entity-type users --add-config producer_byte_rate=1", 2, "say whose limits"),
-        ("alter --user a", 2, "nothing is to be altered"),
+        ("alter --add-config producer_byte_rate=1", 2, "no entity given: expected --user NAME"),
+        ("alter --entity-type users --add-config producer_byte_rate=1", 2, "no entity given"),
+        ("alter --user a", 2, "nothing to alter"),
         ("alter --user a --add-config producer_byte_rte=1", 2, "did you mean 'producer_byte_rate'?"),
-        ("alter --user a --add-config connections=1", 2, "unknown quota 'connections'; there are producer_byte_rate"),
-        ("alter --ip 10.0.0.7 --add-config producer_byte_rate=1", 2, "there are connection_creation_rate"),
-        ("alter --user a --add-config producer_byte_rate=much", 2, "a limit is a number above 0"),
-        ("alter --user a --add-config producer_byte_rate=0", 2, "--delete-config producer_byte_rate lifts it"),
-        ("alter --user a --ip 10.0.0.7 --add-config producer_byte_rate=1", 2, "an address has limits by itself"),
+        ("alter --user a --add-config connections=1", 2, "unknown quota 'connections'; expected producer_byte_rate"),
+        ("alter --ip 10.0.0.7 --add-config producer_byte_rate=1", 2, "expected connection_creation_rate"),
+        ("alter --user a --add-config producer_byte_rate=much", 2, "expected a number above 0"),
+        ("alter --user a --add-config producer_byte_rate=0", 2, "--delete-config producer_byte_rate removes the limit"),
+        ("alter --user a --ip 10.0.0.7 --add-config producer_byte_rate=1", 2, "--ip excludes --user and --client-id"),
         ("describe --user a --user-defaults", 2, "--user and --user-defaults exclude each other"),
         ("describe --entity-name a", 2, "need an --entity-type each"),
-        ("describe --entity-type users --entity-type clients --entity-default", 2, "write --user-defaults"),
-        ("describe --user a --entity-type users --entity-name b", 2, "the user is named twice"),
+        ("describe --entity-type users --entity-type clients --entity-default", 2, "use --user-defaults"),
+        ("describe --user a --entity-type users --entity-name b", 2, "the user is given twice"),
         ("describe --user=", 2, "a name is empty"),
     ],
 )
-def test_mistakes_are_sentences(run: Run, command: str, status: int, words: str) -> None:
+def test_mistakes_are_clear_error_messages(run: Run, command: str, status: int, words: str) -> None:
     found, out, err = run("quotas", *command.split())
     assert (found, out, err.count("\n")) == (status, "", 1)
     assert words in err
 
 
-def test_nothing_is_lifted_without_consent(run: Run) -> None:
+def test_no_quota_is_removed_without_confirmation(run: Run) -> None:
     run("quotas", "alter", "--user", "a", "--add-config", "producer_byte_rate=1")
     status, _, err = run("quotas", "delete", "--user", "a")
-    assert (status, "add --yes to do it" in err) == (1, True)
+    assert (status, "add --yes" in err) == (1, True)
     assert len(limits(run)) == 1

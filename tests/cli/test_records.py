@@ -1,4 +1,4 @@
-"""`ottla records`, and what `produce` and `consume` can besides lines."""
+"""`ottla records`, and the formats of `produce` and `consume` other than lines."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_last_of_each_partition_are_read_to_the_end(run: Run, orders: str) -
     assert consumed(run, orders, "--tail", 0, "--exit") == []
 
 
-def test_reading_begins_at_a_time(run: Run, orders: str) -> None:
+def test_reading_starts_at_a_timestamp(run: Run, orders: str) -> None:
     assert sorted(consumed(run, orders, "--from-time", 1_700_000_004_000, "--exit")) == ["4", "5", "6", "7"]
     assert sorted(consumed(run, orders, "--from-time", "2023-11-14T22:13:26Z", "--exit")) == ["6", "7"]
     assert consumed(run, orders, "--from-time", "-1m", "--exit") == []
@@ -71,7 +71,7 @@ def test_several_topics_are_read_at_once(run: Run, orders: str) -> None:
     assert sorted(consumed(run, orders, other, "--from-beginning", "--exit")) == [*"01234567", "x"]
 
 
-def test_a_format_text_has_kcats_letters(run: Run, orders: str) -> None:
+def test_a_format_string_has_the_conversions_of_kcat(run: Run, orders: str) -> None:
     run("produce", orders, "--partition", 1, "--key", "k", "-H", "a=1", "-H", "a=2", stdin="xyz\n")
     form = r"%t %p %o %T|%k %K %s %S|%h|%%\x41\t\q\n"
     first, last = consumed(run, orders, "--partition", 1, "--offset", 2, "--exit", "--format", form)
@@ -79,14 +79,14 @@ def test_a_format_text_has_kcats_letters(run: Run, orders: str) -> None:
     assert last.split("|")[1:] == ["k 1 xyz 3", "a=1,a=2", "%A\t\\q"]
 
 
-def test_a_group_goes_on_behind_what_was_printed(run: Run, orders: str) -> None:
+def test_a_group_continues_after_the_printed_records(run: Run, orders: str) -> None:
     of_group = ("--group", f"group-{orders}", "--from-beginning", "--max-messages")
     first = consumed(run, orders, *of_group, 3)
     rest = consumed(run, orders, *of_group, 5)
     assert sorted(first + rest) == [*"01234567"]
 
 
-def test_what_consume_prints_as_json_can_be_produced_again(run: Run, orders: str) -> None:
+def test_the_json_output_of_consume_can_be_produced_again(run: Run, orders: str) -> None:
     copy = f"{orders}-copy"
     run("topics", "create", copy, "--partitions", 2)
     given = '{"value": null, "key": {"base64": "/w=="}, "headers": {"h": null}, "timestamp": 5, "partition": 1}\n'
@@ -98,7 +98,7 @@ def test_what_consume_prints_as_json_can_be_produced_again(run: Run, orders: str
     assert '"timestamp": 5, "key": {"base64": "/w=="}, "value": null, "headers": [["h", null]]' in again
 
 
-def test_what_consume_prints_as_csv_can_be_produced_again(run: Run, orders: str) -> None:
+def test_the_csv_output_of_consume_can_be_produced_again(run: Run, orders: str) -> None:
     copy = f"{orders}-copy"
     run("topics", "create", copy, "--partitions", 2)
     rows = f'key,value,headers,timestamp\nNULL,"one ""two"",\r\nthree\r",,\nk,,"[[""h"", null]]",5\n"{"k" * 200_000}",NULL,,\n'
@@ -134,7 +134,7 @@ def test_records_become_a_table_of_arrow_or_parquet(address: str, orders: str, t
     ]
 
 
-def test_text_comes_out_of_columns_as_out_of_records(run: Run, orders: str) -> None:
+def test_text_output_is_the_same_from_columns_and_from_records(run: Run, orders: str) -> None:
     given = ("--key-separator", ":", "--null-marker", "NULL", "--partition", 0)
     lines = [f"k{i}:{'v' * (i % 7) * 100}" for i in range(2000)] + ["NULL:a", "b:NULL"]
     assert run("produce", orders, *given, stdin="\n".join(lines)) == (0, "", "")
@@ -160,11 +160,11 @@ def test_tail_prints_the_latest_of_each_partition_and_ends(run: Run, orders: str
     assert len(run("records", "tail", orders, "-n", 100)[1].splitlines()) == 8
 
 
-def test_tail_goes_on_with_what_comes(address: str, run: Run, orders: str) -> None:
+def test_tail_continues_with_new_records(address: str, run: Run, orders: str) -> None:
     process = start("records", "tail", orders, "-f", "-n", 1, "--partition", 0, "--bootstrap-server", address)
     try:
         assert process.stdout is not None
-        process.stdout.readline()  # so it has begun
+        process.stdout.readline()  # the command has started
         with Producer(bootstrap_servers=address) as producer:
             producer.send(orders, b"new", partition=0).result(PATIENCE)
         assert process.stdout.readline() == "new\n"
@@ -201,14 +201,14 @@ def test_records_are_deleted_after_asking(run: Run, orders: str, address: str) -
         [f"{orders}-0", "0", "5", "4", "4"],
         [f"{orders}-1", "0", "3", "3", "3"],
     ]
-    assert err.endswith("ottla: nothing was done: nobody can be asked here; add --yes to do it\n")
+    assert err.endswith("ottla: nothing was done: there is no terminal for the confirmation; add --yes\n")
     assert len(consumed(run, orders, "--from-beginning", "--exit")) == 8
     status, out, _ = run("records", "delete", f"{orders}:0", "--before-time", 1_700_000_003_000, "--yes", "--json")
     assert (status, json.loads(out)) == (0, [{"topic": orders, "partition": 0, "low_watermark": 3}])
     with Admin(bootstrap_servers=address) as admin:
         assert admin.list_offsets({TopicPartition(orders, 0): -2})[TopicPartition(orders, 0)].offset == 3
     assert run("records", "delete", orders, "--all", "--yes")[0] == 0
-    nothing = (0, "", "nothing is to be deleted: no record is before that\n")
+    nothing = (0, "", "nothing to delete: there are no earlier records\n")
     assert run("records", "delete", orders, "--all") == nothing
     assert run("records", "count", orders, "--json")[1].count('"records": 0') == 2
 
@@ -217,12 +217,12 @@ def test_records_are_deleted_after_asking(run: Run, orders: str, address: str) -
     ("words", "sentence"),
     [
         ("consume a --tail 1 --from-beginning", "exclude each other"),
-        ("consume a b --offset 1 --partition 0", "--offset is of one topic"),
-        ("consume a a", "a topic is named twice"),
-        ("consume a --exit", "--exit needs to know where to begin"),
-        ("consume a --group g --tail 1", "only --from-beginning goes with it"),
-        ("consume a --from-time soon", "--from-time 'soon' must be a time such as"),
-        ("consume a --format cvs", "--format 'cvs' must be text, json, csv, arrow, parquet"),
+        ("consume a b --offset 1 --partition 0", "--offset needs exactly one topic"),
+        ("consume a a", "a topic is given twice"),
+        ("consume a --exit", "--exit needs a start"),
+        ("consume a --group g --tail 1", "it can only be combined with --from-beginning"),
+        ("consume a --from-time soon", "invalid value 'soon' for --from-time: expected a time such as"),
+        ("consume a --format cvs", "invalid value 'cvs' for --format: expected text, json, csv, arrow or parquet"),
         ("consume a --format csv --keys", "--format csv has the keys"),
         ("consume a --format csv --json", "exclude each other"),
         ("consume a --format arrow --keys", "--format arrow has all columns"),
@@ -230,13 +230,13 @@ def test_records_are_deleted_after_asking(run: Run, orders: str, address: str) -
         ("produce a --format csv --key-separator :", "in CSV the key is a column"),
         ("consume a --format %x", "--format has no field '%x', only %s"),
         ("consume a --format %s --keys", "write %k in it"),
-        ("produce a --header b", "--header 'b' must be NAME=VALUE"),
+        ("produce a --header b", "invalid value 'b' for --header: expected NAME=VALUE"),
         ("produce a --format json --key-separator :", "are for text"),
         ("produce a --keep-partitions", "needs --format json"),
-        ("records delete a", "give exactly one of --before-offset, --before-time, --all"),
+        ("records delete a", "expected exactly one of --before-offset, --before-time, --all"),
     ],
 )
-def test_what_makes_no_sense_is_one_sentence(run: Run, words: str, sentence: str) -> None:
+def test_invalid_arguments_are_one_clear_error(run: Run, words: str, sentence: str) -> None:
     status, out, err = run(*words.split())
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert sentence in err
@@ -245,17 +245,17 @@ def test_what_makes_no_sense_is_one_sentence(run: Run, words: str, sentence: str
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("", "is no record in JSON"),
-        ("x", "is no record in JSON"),
+        ("", "is not a record in JSON"),
+        ("x", "is not a record in JSON"),
         ('{"value": ', "Expecting value, at character 12"),
-        ("[" * 100_000, "is no record in JSON"),
+        ("[" * 100_000, "is not a record in JSON"),
         ("1", 'must be an object with "value"'),
         ('{"key": "a"}', "null for a tombstone"),
         ('{"value": 1}', 'value must be text, null or {"base64"'),
-        ('{"value": {"base64": "?"}}', "is no record in JSON"),
-        ('{"value": "\\ud800"}', "is no record in JSON"),
+        ('{"value": {"base64": "?"}}', "is not a record in JSON"),
+        ('{"value": "\\ud800"}', "is not a record in JSON"),
         ('{"value": "a", "vlaue": 1}', "unknown field 'vlaue'"),
-        ('{"value": "a", "headers": [1]}', "is no record in JSON"),
+        ('{"value": "a", "headers": [1]}', "is not a record in JSON"),
         ('{"value": "a", "headers": [[1, "b"]]}', "name of a header must be text"),
         ('{"value": "a", "timestamp": "now"}', "timestamp must be a whole number"),
         ('{"value": "a", "timestamp": 1e400}', "timestamp must be a whole number"),
@@ -272,13 +272,13 @@ def test_a_line_that_is_no_record_is_named(run: Run, orders: str, line: str, why
 @pytest.mark.parametrize(
     ("rows", "why"),
     [
-        ("key\na\n", "line 1 of standard input is no row of CSV"),
+        ("key\na\n", "line 1 of standard input is not a CSV row"),
         ("key,valeu\na,b\n", "unknown column 'valeu' in the first row"),
         (
             "key,value\na,b\nc\n",
-            "line 3 of standard input is no row of CSV, such as a,b below key,value: it has 1 cells",
+            "line 3 of standard input is not a CSV row, such as a,b below key,value: it has 1 cells",
         ),
-        ('value\n"a\n', "line 2 of standard input is no row of CSV"),
+        ('value\n"a\n', "line 2 of standard input is not a CSV row"),
         ("value,timestamp\na,soon\n", "line 2 of standard input"),
     ],
 )
@@ -288,7 +288,7 @@ def test_a_row_that_is_no_record_is_named(run: Run, orders: str, rows: str, why:
     assert why in err
 
 
-def test_a_time_or_partition_that_cannot_be_is_one_sentence(run: Run, orders: str) -> None:
+def test_an_invalid_time_or_partition_is_one_clear_error(run: Run, orders: str) -> None:
     for words, stdin in (
         (("--format", "json"), f'{{"value": "a", "timestamp": {2**70}}}\n'),
         (("--format", "json", "--keep-partitions"), f'{{"value": "a", "partition": {2**70}}}\n'),
@@ -309,6 +309,6 @@ def test_moments_are_read_in_three_ways() -> None:
     ]
 
 
-def test_a_tail_ends_with_the_number_that_was_asked_for(address: str, orders: str) -> None:
+def test_a_tail_ends_after_the_requested_number_of_records(address: str, orders: str) -> None:
     came = ottla("consume", orders, "--bootstrap-server", address, "--tail", 1, "--max-messages", 2)
     assert sorted(came.out.split()) == ["4", "7"]

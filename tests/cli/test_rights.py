@@ -1,4 +1,4 @@
-"""Commands of a user who may not do what they ask for: one sentence, at once."""
+"""Commands without the required authorization fail at once with one clear error."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ottla import Admin, Broker, NewTopic
 from tests.cli.conftest import ottla
 
 LOGIN = "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=SCRAM-SHA-256\nsasl.username=bob\nsasl.password=b\n"
-HELP = "no rule (ACL) lets this client's user: have one made for the"
+HELP = "no rule (ACL) allows this to the client's user: create one for the"
 
 
 @pytest.fixture(scope="module")
 def of_bob(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ...]]:
-    """How bob, who may see topic `seen` and nothing else, comes to a broker that has topic `secret` as well."""
+    """The options with which bob logs in: he may describe topic `seen` only, and the broker also has topic `secret`."""
     users = {"alice": "a", "bob": "b"}
     rules: dict[str, Any] = {"authorizer_class_name": "standard", "super_users": "User:alice"}
     config: Path = tmp_path_factory.mktemp("bob") / "bob.properties"
@@ -38,20 +38,20 @@ def of_bob(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ...]
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [
-        ("records produce secret", f"TOPIC_AUTHORIZATION_FAILED: DESCRIBE of topic 'secret' (a rule for READ or WRITE would do too); {HELP} topic"),
-        ("records produce seen", "this client's user may write to no topic: have a rule (ACL) for WRITE on the topic made"),
-        ("trace produce seen", "this client's user may write to no topic: have a rule (ACL) for WRITE on the topic made"),
+        ("records produce secret", f"TOPIC_AUTHORIZATION_FAILED: DESCRIBE of topic 'secret' (a rule for READ or WRITE is sufficient too); {HELP} topic"),
+        ("records produce seen", "this client's user may write to no topic: add an ACL for WRITE on the topic"),
+        ("trace produce seen", "this client's user may write to no topic: add an ACL for WRITE on the topic"),
         ("consume seen -n 1 --from-beginning", f"TOPIC_AUTHORIZATION_FAILED: fetch of seen-0 at offset 0; {HELP} topic"),
-        ("consume seen -n 1 --group g", f"may not read in group 'g' (DESCRIBE is not allowed on group 'g'); {HELP} group"),
+        ("consume seen -n 1 --group g", f"not authorized to read in group 'g' (DESCRIBE is not allowed on group 'g'); {HELP} group"),
         ("topics create new", f"CREATE is allowed neither on the cluster nor on topic 'new'; {HELP} topic"),
         ("topics delete seen --yes", f"DELETE is not allowed on topic 'seen'; {HELP} topic"),
         ("groups describe g", f"DESCRIBE is not allowed on group 'g'; {HELP} group"),
         ("groups reset-offsets g --topic seen --to-earliest --execute", f"DESCRIBE is not allowed on group 'g'; {HELP} group"),
         ("configs describe --broker 1", f"DESCRIBE_CONFIGS is not allowed on cluster 'kafka-cluster'; {HELP} cluster"),
         ("configs alter --broker 1 --add-config log.retention.ms=1", "ALTER_CONFIGS is not allowed on cluster 'kafka-cluster'"),
-        ("sql 'select * from secret'", "no topic is called so that this user may see; ottla topics list names those there are"),
+        ("sql 'select * from secret'", "this user can see no topic of that name; ottla topics list prints the topics"),
     ],
 )  # fmt: skip
-def test_what_one_may_not_is_one_sentence(of_bob: tuple[str, ...], command: str, sentence: str) -> None:
+def test_a_missing_authorization_is_one_clear_error(of_bob: tuple[str, ...], command: str, sentence: str) -> None:
     ended = ottla(*shlex.split(command), *of_bob, stdin="x\n")
     assert (ended.status, sentence in ended.sentence) == (1, True), ended

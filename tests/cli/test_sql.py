@@ -62,14 +62,14 @@ def test_fields_of_json_are_columns(ask: Ask, orders: str) -> None:
     assert json.loads(out) == [{"city": "Basel", "n": 2}, {"city": "Bern", "n": 4}]
 
 
-def test_less_is_read_where_less_is_asked_for(ask: Ask, orders: str) -> None:
+def test_a_restricted_query_reads_fewer_records(ask: Ask, orders: str) -> None:
     count = f"select count(*) as n from '{orders}'"
     assert ask(count, "--output", "csv")[1] == "n\n5\n"
     assert ask(count, "--tail", 1, "--output", "csv")[1] == "n\n2\n"
     assert ask(count, "--from-time", 1_700_000_003_000, "--output", "csv")[1] == "n\n2\n"
 
 
-def test_an_answer_becomes_a_file(ask: Ask, orders: str, tmp_path: Path) -> None:
+def test_a_query_result_is_written_to_a_file(ask: Ask, orders: str, tmp_path: Path) -> None:
     place = tmp_path / "answer.parquet"
     assert ask(f"select key from '{orders}' where value is null", "--to", place) == (0, "", "")
     assert pq.read_table(place).to_pydict() == {"key": ["k0"]}
@@ -91,7 +91,9 @@ def test_bytes_that_are_no_text_stay_bytes(ask: Ask, orders: str, address: str) 
         ("select 1", ("--tail", 1, "--from-time", 1), 2, "exclude each other"),
     ],
 )
-def test_mistakes_are_one_sentence(ask: Ask, query: str, words: tuple[object, ...], status: int, sentence: str) -> None:
+def test_mistakes_are_one_clear_error(
+    ask: Ask, query: str, words: tuple[object, ...], status: int, sentence: str
+) -> None:
     ended, out, err = ask(query, *words)
     assert (ended, out, err.count("\n")) == (status, "", 1)
     assert sentence in err
@@ -105,7 +107,7 @@ def test_ctrl_c_amid_a_query_is_no_failure(ask: Ask, monkeypatch: pytest.MonkeyP
     session.close.assert_called_once()
 
 
-def test_topics_are_found_where_tables_stand() -> None:
+def test_topics_are_recognized_in_the_place_of_tables() -> None:
     assert is_named("a.b", "select 1 FROM 'a.b'")
     assert is_named("b", 'select * from a, b join "c" using (k)')
     assert is_named("c", 'select * from a, b join "c" using (k)')

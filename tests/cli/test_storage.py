@@ -1,4 +1,4 @@
-"""`ottla storage`, and a broker that is to join a cluster and cannot."""
+"""`ottla storage`, and brokers that cannot join a cluster."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from ottla.broker.embedded import Broker
-from ottla.broker.machines.bootstrap_checkpoint import read_bootstrap
+from ottla.broker.embedding.embedded_broker import Broker
+from ottla.broker.metadata.bootstrap_checkpoint import read_bootstrap
 from ottla.cli.storage.storage import storage
 from ottla.client.admin import Admin, UserScramCredentialDeletion
 from ottla.coordination.cluster.features import ELR_VERSION
@@ -25,8 +25,8 @@ from ottla.storage.state_log.snapshot import EMPTY, read_state
 from tests.cli.conftest import ottla
 
 CLUSTER = "b3R0bGEtcml2YWwta2Fma2"
-NOBODY = "127.0.0.1:1"
-"""An address at which no controller is."""
+NO_ENTITY = "127.0.0.1:1"
+"""An address without a controller."""
 
 
 def properties(folder: Path, **changed: str) -> Path:
@@ -34,7 +34,7 @@ def properties(folder: Path, **changed: str) -> Path:
     settings = {
         "process.roles": "broker",
         "node.id": "7",
-        "controller.quorum.bootstrap.servers": NOBODY,
+        "controller.quorum.bootstrap.servers": NO_ENTITY,
         "controller.listener.names": "CONTROLLER",
         "listeners": "PLAINTEXT://127.0.0.1:0",
         "log.dirs": str(folder / "data"),
@@ -45,17 +45,17 @@ def properties(folder: Path, **changed: str) -> Path:
 
 
 def format_for(file: Path, cluster: str = CLUSTER) -> str:
-    """What is said to it."""
+    """Format with this file and return standard output and error."""
     result = ottla("storage", "format", "-t", cluster, "-c", file, "--no-initial-controllers")
     return result.out + result.err
 
 
-def test_a_broker_needs_no_word_of_who_votes_and_brings_no_controllers(tmp_path: Path) -> None:
-    """As with Kafka's tool."""
+def test_a_broker_is_formatted_without_voters_and_adds_no_controllers(tmp_path: Path) -> None:
+    """Kafka's tool rejects the same options."""
     file = properties(tmp_path)
     for given in (("--standalone",), ("--initial-controllers", "7@localhost:9093:JEXY6aqzQY-32P5TStzaFg")):
         refused = ottla("storage", "format", "-t", CLUSTER, "-c", file, *given)
-        assert f"{given[0]}: a broker brings no controllers, the cluster has its own; leave that out" in refused.err
+        assert f"{given[0]}: a broker is not a controller: omit the option" in refused.err
     formatted = ottla("storage", "format", "-t", CLUSTER, "-c", file)
     assert formatted.out == f"formatted {tmp_path}/data for node 7 of cluster {CLUSTER}\n"
 
@@ -67,16 +67,16 @@ def test_a_directory_is_formatted_once_for_one_cluster_and_node(tmp_path: Path) 
     assert "is formatted already" in format_for(file)
 
 
-def test_an_id_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_id_is_rejected(tmp_path: Path) -> None:
     for none in ("", "my own", "my\\own", "mine\n", "größe"):
         assert "cannot be: it needs characters of ASCII" in format_for(properties(tmp_path), none), none
     assert not (tmp_path / "data").exists()
 
 
 @pytest.mark.parametrize("given", ["mine", "BkHFdqv6TZmgb/hO0m+HBw", "a=b:#!"])
-def test_an_id_that_a_person_chose_is_taken_as_it_is(tmp_path: Path, given: str) -> None:
+def test_an_id_chosen_by_the_user_is_accepted_unchanged(tmp_path: Path, given: str) -> None:
     assert f"of cluster {given}" in format_for(properties(tmp_path), given)
-    assert MetaProperties.of(tmp_path / "data", 7, given).cluster_id == given
+    assert MetaProperties.read_formatted(tmp_path / "data", 7, given).cluster_id == given
 
 
 def test_a_random_id_is_one_that_a_directory_can_be_formatted_with(tmp_path: Path) -> None:
@@ -85,13 +85,11 @@ def test_a_random_id_is_one_that_a_directory_can_be_formatted_with(tmp_path: Pat
 
 
 LONE = {"process_roles": "broker,controller", "controller_quorum_bootstrap_servers": ""}
-"""A broker that is a cluster by itself."""
+"""The settings of a single-node cluster."""
 
 
 @pytest.mark.parametrize("changed", [{}, {"controller_quorum_voters": "7@localhost:9093"}])
-def test_who_is_a_cluster_by_itself_begins_as_its_directory_was_formatted(
-    tmp_path: Path, changed: dict[str, str]
-) -> None:
+def test_a_single_node_cluster_starts_as_its_directory_was_formatted(tmp_path: Path, changed: dict[str, str]) -> None:
     file = properties(tmp_path, **LONE | changed)
     way = () if changed else ("--standalone",)
     said = formatted(file, *way, "--add-scram", ALICE, "--release-version", "4.1")
@@ -110,12 +108,12 @@ def test_who_is_a_cluster_by_itself_begins_as_its_directory_was_formatted(
 @pytest.mark.parametrize(
     ("changed", "how", "sentence"),
     [
-        ({}, ("-N",), "is that of a broker that is a cluster by itself, which votes alone: give --standalone"),
-        ({}, ("-I", "7@h:1:AAAAAAAAAAAAAAAAAAAAgA"), "which votes alone: give --standalone"),
+        ({}, ("-N",), "configures a broker that is a cluster by itself, with one voter: use --standalone"),
+        ({}, ("-I", "7@h:1:AAAAAAAAAAAAAAAAAAAAgA"), "with one voter: use --standalone"),
         ({"log_dirs": ""}, ("-s",), "log.dirs is empty"),
     ],
 )
-def test_who_is_a_cluster_by_itself_is_told_what_makes_no_sense(
+def test_a_single_node_cluster_rejects_contradicting_settings(
     tmp_path: Path, changed: dict[str, str], how: tuple[str, ...], sentence: str
 ) -> None:
     assert sentence in formatted(properties(tmp_path, **LONE | changed), *how)
@@ -146,7 +144,7 @@ def test_settings_that_cannot_be_joined_with_are_refused(tmp_path: Path, changed
     assert says in result.err
 
 
-def test_where_no_controller_answers_it_says_what_to_look_at(tmp_path: Path) -> None:
+def test_without_a_responding_controller_the_error_names_what_to_check(tmp_path: Path) -> None:
     file = properties(tmp_path, initial_broker_registration_timeout_ms="200")
     format_for(file)
     result = ottla("broker", "--config", file)
@@ -159,7 +157,7 @@ def controller(folder: Path, **changed: str) -> Path:
     """The settings of a controller."""
     settings = {
         "process_roles": "controller",
-        "controller_quorum_bootstrap_servers": NOBODY,
+        "controller_quorum_bootstrap_servers": NO_ENTITY,
         "listeners": "CONTROLLER://127.0.0.1:9093",
         "listener_security_protocol_map": "CONTROLLER:PLAINTEXT",
     }
@@ -167,19 +165,19 @@ def controller(folder: Path, **changed: str) -> Path:
 
 
 def formatted(file: Path, *how: str) -> str:
-    """What is said to it, in this process."""
+    """Format with this file in this process and return the output."""
     return CliRunner().invoke(storage, ["format", "-t", CLUSTER, "-c", str(file), *how]).output
 
 
 def voters_in(folder: Path) -> dict[int, str]:
-    """Who votes by a directory's first checkpoint, and where."""
+    """Return the voters of a directory's first checkpoint with their addresses."""
     told = read_state(folder / "data" / "__cluster_metadata-0", EMPTY).quorum
     assert told.version == b"\0\0\0\1\0"
     record: Any = decode_control(6, told.voters or b"")
     return {each.voter_id: f"{each.endpoints[0].host}:{each.endpoints[0].port}" for each in record.voters}
 
 
-def test_a_controller_begins_as_the_one_voter_or_as_one_of_several(tmp_path: Path) -> None:
+def test_a_controller_starts_as_the_only_voter_or_as_one_of_several(tmp_path: Path) -> None:
     assert (
         formatted(controller(tmp_path), "--standalone")
         == f"formatted {tmp_path}/data for node 7 of cluster {CLUSTER}\n"
@@ -195,7 +193,7 @@ def test_a_controller_begins_as_the_one_voter_or_as_one_of_several(tmp_path: Pat
     assert f"directory.id={directory}\n" in (several / "data" / "meta.properties").read_text()
 
 
-def test_a_controller_that_others_add_or_that_settings_name_begins_without_voters(tmp_path: Path) -> None:
+def test_a_controller_that_is_added_later_or_named_by_settings_is_formatted_without_voters(tmp_path: Path) -> None:
     assert "formatted" in formatted(controller(tmp_path), "--no-initial-controllers")
     fixed = tmp_path / "fixed"
     fixed.mkdir()
@@ -207,9 +205,9 @@ def test_a_controller_that_others_add_or_that_settings_name_begins_without_voter
 @pytest.mark.parametrize(
     ("changed", "how", "sentence"),
     [
-        ({}, (), "who votes? Give one of --standalone"),
-        ({}, ("--standalone", "-N"), "who votes? Give one of --standalone"),
-        ({"controller_quorum_voters": "7@h:1"}, ("--standalone",), "controller.quorum.voters says who votes"),
+        ({}, (), "no voters given: use one of --standalone"),
+        ({}, ("--standalone", "-N"), "no voters given: use one of --standalone"),
+        ({"controller_quorum_voters": "7@h:1"}, ("--standalone",), "controller.quorum.voters defines the voters"),
         ({"controller_quorum_voters": "8@h:1"}, (), "node.id = 7 is not among them"),
         ({"controller_quorum_voters": "h:1"}, (), "'h:1' must be ID@HOST:PORT"),
         ({}, ("-I", "8@h:1:AAAAAAAAAAAAAAAAAAAAgA"), "node.id = 7 is not among them"),
@@ -232,31 +230,31 @@ def test_a_controller_that_others_add_or_that_settings_name_begins_without_voter
             ("-s",),
             "it must name OTHER",
         ),
-        ({"log_dirs": ""}, ("-s",), "log.dirs is empty: a controller keeps what it has voted"),
+        ({"log_dirs": ""}, ("-s",), "log.dirs is empty: a controller needs a directory that was formatted"),
     ],
 )
-def test_a_controller_that_could_not_vote_is_told_why(
+def test_a_controller_that_could_not_vote_gets_an_error_with_the_reason(
     tmp_path: Path, changed: dict[str, str], how: tuple[str, ...], sentence: str
 ) -> None:
     assert sentence in formatted(controller(tmp_path, **changed), *how)
     assert not (tmp_path / "data").exists()
 
 
-def test_a_controller_for_whom_nothing_says_who_votes_does_not_start(tmp_path: Path) -> None:
+def test_a_controller_without_known_voters_does_not_start(tmp_path: Path) -> None:
     formatted(controller(tmp_path), "--no-initial-controllers")
     result = ottla(
         "broker",
         "--config",
         controller(tmp_path, controller_quorum_bootstrap_servers="", listeners="CONTROLLER://127.0.0.1:0"),
     )
-    assert "nothing says who votes" in result.sentence
+    assert "no voters are configured" in result.sentence
 
 
 ALICE = "SCRAM-SHA-256=[name=alice,password=secret]"
 
 
 def begins_with(folder: Path) -> list[Any]:
-    """The records that a cluster's log is to begin with."""
+    """Return the bootstrap records of the cluster's log."""
     return read_bootstrap(folder / "data")
 
 
@@ -264,7 +262,7 @@ def levels_in(folder: Path) -> dict[str, int]:
     return {each.name: each.feature_level for each in begins_with(folder) if isinstance(each, FeatureLevelRecord)}
 
 
-def test_a_cluster_begins_by_itself_where_nothing_is_said(tmp_path: Path) -> None:
+def test_no_bootstrap_records_are_written_without_options(tmp_path: Path) -> None:
     formatted(controller(tmp_path), "-s")
     assert begins_with(tmp_path) == []
 
@@ -282,19 +280,30 @@ def test_a_cluster_begins_by_itself_where_nothing_is_said(tmp_path: Path) -> Non
         (("-f", "metadata.version=22", "-f", "share.version=0"), {"metadata.version": 22, "group.version": 1}),
         (
             ("-f", "transaction.version=1"),
-            {"metadata.version": 30, "group.version": 1, "transaction.version": 1, ELR_VERSION: 1},
+            {"metadata.version": 30, "group.version": 1, "share.version": 1, "transaction.version": 1, ELR_VERSION: 1},
         ),
-        (("-S", ALICE), {"metadata.version": 30, "group.version": 1, "transaction.version": 2, ELR_VERSION: 1}),
+        (
+            ("-S", ALICE),
+            {"metadata.version": 30, "group.version": 1, "share.version": 1, "transaction.version": 2, ELR_VERSION: 1},
+        ),
+        (
+            ("-r", "4.3"),
+            {"metadata.version": 30, "group.version": 1, "share.version": 1, "transaction.version": 2, ELR_VERSION: 1},
+        ),
+        (
+            ("-r", "4.2", "-f", "share.version=2", "-f", "group.version=0"),
+            {"metadata.version": 29, "share.version": 2, "transaction.version": 2, ELR_VERSION: 1},
+        ),
     ],
 )
-def test_a_cluster_begins_with_the_features_that_are_wished_for(
+def test_a_cluster_starts_with_the_requested_features(
     tmp_path: Path, how: tuple[str, ...], levels: dict[str, int]
 ) -> None:
     assert "formatted" in formatted(controller(tmp_path), "-s", *how)
     assert levels_in(tmp_path) == levels
 
 
-def test_users_are_there_from_the_beginning_with_their_passwords(tmp_path: Path) -> None:
+def test_users_given_at_format_can_log_in_from_the_start(tmp_path: Path) -> None:
     bob = 'SCRAM-SHA-512=[name=bob,password="a,]b",iterations=8192]'
     formatted(controller(tmp_path), "-s", "--add-scram", ALICE, "--add-scram", bob)
     first, second = begins_with(tmp_path)[-2:]
@@ -307,7 +316,7 @@ def test_users_are_there_from_the_beginning_with_their_passwords(tmp_path: Path)
         assert is_password(mechanism, kept, password)
 
 
-def test_a_password_may_come_salted(tmp_path: Path) -> None:
+def test_a_salted_password_is_accepted(tmp_path: Path) -> None:
     salt = b"salt that somebody drew"
     salted = stretched("sha256", b"secret", salt, 4096)
     encoded = {name: base64.b64encode(value).decode() for name, value in (("salt", salt), ("salted", salted))}
@@ -327,62 +336,63 @@ def test_a_password_may_come_salted(tmp_path: Path) -> None:
             ("-r", "4.3-IV1"),
             "--release-version '4.3-IV1' is none of 3.7, 3.8, 3.9, 4.0, 4.1, 4.2, 4.3, nor of 3.7-IV4 to 4.3-IV0",
         ),
-        (("-S", "SCRAM-SHA-256=[name=a,saltedpassword=aGlkZGVu]"), "saltedpassword needs the salt"),
-        (("-S", "SCRAM-SHA-256=[name=a,password=hidden,saltedpassword=aGlkZGVu,salt=aGk=]"), "in place of password"),
+        (("-S", "SCRAM-SHA-256=[name=a,saltedpassword=aGlkZGVu]"), "saltedpassword requires salt"),
+        (("-S", "SCRAM-SHA-256=[name=a,password=hidden,saltedpassword=aGlkZGVu,salt=aGk=]"), "and excludes password"),
         (
             ("-S", "SCRAM-SHA-256=[name=a,saltedpassword=aGlkZGVu,salt=aGk=]"),
             "must have 32 bytes for SCRAM-SHA-256, and has 6",
         ),
         (("-S", "SCRAM-SHA-256=[name=a,password=hidden,salt=h!]"), "salt must be bytes in base64"),
-        (("-r", "4.3", "-f", "metadata.version=30"), "says the level of metadata.version already"),
+        (("-r", "4.3", "-f", "metadata.version=30"), "sets the level of metadata.version already"),
         (("-f", "metadata.version=18"), "--feature metadata.version=18: its level can be 19 to 30 here"),
         (("-f", "metadata.version=31"), "its level can be 19 to 30 here"),
-        (("-f", "share.version=1"), "--feature share.version=1: its level can be 0 here"),
+        (("-f", "share.version=3"), "--feature share.version=3: its level can be 0 to 2 here"),
+        (("-f", "streams.version=1"), "--feature streams.version=1: its level can be 0 here"),
         (("-f", "group.vrsion=1"), "there is no such feature; there are eligible.leader.replicas.version, group"),
-        (("-f", "group.version"), "--feature 'group.version' must be KEY=VALUE"),
-        (("-f", "group.version=one"), "a level is a number"),
+        (("-f", "group.version"), "invalid value 'group.version' for --feature: expected KEY=VALUE"),
+        (("-f", "group.version=one"), "expected a number as level"),
         (("-f", "group.version=1", "-f", "group.version=0"), "group.version is given twice"),
-        (("-f", "kraft.version=0"), "it is 1 where the log says who votes; leave it out"),
+        (("-f", "kraft.version=0"), "it is 1 where the log has the voters; leave it out"),
         (("-r", "3.9", "-f", "eligible.leader.replicas.version=1"), "needs metadata.version 23, and it is 21"),
         (("-S", "alice:hidden"), "--add-scram: must be SCRAM-SHA-256=[name=…"),
         (("-S", "SCRAM-SHA-256=[name=alice,password=hidden,iterations=1]"), "iterations must be 4096 to 16384"),
         (("-S", ALICE, "-S", ALICE), "--add-scram gives 'alice' a password for SCRAM-SHA-256 twice"),
     ],
 )
-def test_a_beginning_that_cannot_be_is_refused(tmp_path: Path, how: tuple[str, ...], sentence: str) -> None:
+def test_impossible_format_options_are_rejected(tmp_path: Path, how: tuple[str, ...], sentence: str) -> None:
     said = formatted(controller(tmp_path), "-s", *how)
     assert sentence in said
     assert "hidden" not in said
     assert not (tmp_path / "data").exists()
 
 
-def test_where_settings_name_the_voters_the_log_does_not(tmp_path: Path) -> None:
+def test_voters_named_by_settings_are_not_written_to_the_log(tmp_path: Path) -> None:
     file = controller(tmp_path, controller_quorum_voters="7@127.0.0.1:9093")
-    assert "it is 0 where controller.quorum.voters says who votes" in formatted(file, "-f", "kraft.version=1")
+    assert "it is 0 where controller.quorum.voters lists the voters" in formatted(file, "-f", "kraft.version=1")
     assert "formatted" in formatted(file, "-f", "kraft.version=0", "-S", ALICE)
 
 
-def test_what_is_formatted_already_is_left_and_told(tmp_path: Path) -> None:
+def test_a_formatted_directory_is_left_unchanged_and_reported(tmp_path: Path) -> None:
     file = controller(tmp_path)
     formatted(file, "-s", "-S", ALICE)
     before = {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()}
     again = ottla("storage", "format", "-t", CLUSTER, "-c", file, "-s", "--ignore-formatted")
-    assert (again.status, again.out) == (0, f"left {tmp_path}/data as it is: it is formatted already\n")
+    assert (again.status, again.out) == (0, f"skipped {tmp_path}/data: it is formatted already\n")
     assert before == {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()}
 
     file = controller(tmp_path, log_dirs=f"{tmp_path}/data,{tmp_path}/more")
-    assert "leave it as it is by --ignore-formatted" in formatted(file, "-s")
+    assert "skip it with --ignore-formatted" in formatted(file, "-s")
     assert not (tmp_path / "more").exists()
     assert f"formatted {tmp_path}/more for node 7" in formatted(file, "-s", "-g")
     assert "node.id=7" in (tmp_path / "more" / "meta.properties").read_text()
 
 
-def test_what_is_formatted_for_another_is_not_passed_over(tmp_path: Path) -> None:
+def test_a_directory_formatted_for_another_node_is_not_ignored(tmp_path: Path) -> None:
     formatted(controller(tmp_path), "-s")
     assert "belongs to node 7, this is node 8" in formatted(controller(tmp_path, node_id="8"), "-s", "-g")
 
 
-def test_what_a_crash_left_half_formatted_is_formatted_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_partly_formatted_directory_is_formatted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = controller(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(meta_properties, "replace_file", crash)
@@ -397,13 +407,13 @@ def crash(*_: object) -> None:
     raise OSError
 
 
-def test_a_directory_that_lacks_the_voters_who_are_named_is_not_passed_over(tmp_path: Path) -> None:
+def test_a_directory_without_the_named_voters_is_not_ignored(tmp_path: Path) -> None:
     file = controller(tmp_path)
     formatted(file, "--no-initial-controllers")
-    assert "was formatted without voters, and they are named now" in formatted(file, "-s", "-g")
+    assert "was formatted without voters, and now voters are given" in formatted(file, "-s", "-g")
 
 
-def test_a_log_that_has_begun_is_not_formatted_over(tmp_path: Path) -> None:
+def test_a_log_with_records_is_not_formatted(tmp_path: Path) -> None:
     file = controller(tmp_path)
     formatted(file, "-s")
     log = tmp_path / "data" / "__cluster_metadata-0" / f"{0:020}.log"
@@ -413,7 +423,7 @@ def test_a_log_that_has_begun_is_not_formatted_over(tmp_path: Path) -> None:
     assert log.exists()
 
 
-def test_info_tells_whose_directories_are_and_what_is_wrong_with_them(tmp_path: Path) -> None:
+def test_info_prints_the_owners_and_the_faults_of_directories(tmp_path: Path) -> None:
     file = controller(tmp_path, log_dirs=f"{tmp_path}/data,{tmp_path}/more")
     none = ottla("storage", "info", "-c", file)
     assert (none.status, none.out.count("does not exist"), none.err) == (1, 2, "")
@@ -428,8 +438,8 @@ def test_info_tells_whose_directories_are_and_what_is_wrong_with_them(tmp_path: 
     ("text", "problem"),
     [
         (None, "is not formatted"),
-        ("version=1\nnode.id=8\ncluster.id=c\n", "is of node 8, and node.id is 7"),
-        ("version=1\nnode.id=7\ncluster.id=c\n", "is of another cluster than the first"),
+        ("version=1\nnode.id=8\ncluster.id=c\n", "belongs to node 8, but node.id is 7"),
+        ("version=1\nnode.id=7\ncluster.id=c\n", "belongs to another cluster than the first"),
         ("version=1\nnode.id=seven\ncluster.id=c\n", "is damaged"),
         ("version=0\n", "has version 0, expected 1"),
     ],

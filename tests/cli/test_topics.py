@@ -28,7 +28,7 @@ def test_topics_are_created_listed_described_and_deleted(address: str, topic: st
     assert topic not in ottla("topics", "list", *at).out.splitlines()
 
 
-def test_the_offsets_of_all_topics_are_asked_for_at_once(
+def test_the_offsets_of_all_topics_are_requested_together(
     address: str, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = [f"{topic}-{number}" for number in range(5)]
@@ -62,10 +62,10 @@ def test_topics_get_more_partitions_and_other_configs(address: str, topic: str) 
     fewer = ottla("topics", "alter", topic, "--partitions", 2, *at)
     assert (fewer.status, "INVALID_PARTITIONS" in fewer.sentence) == (1, True)
     nothing = ottla("topics", "alter", topic, *at)
-    assert (nothing.status, "nothing is to be altered" in nothing.sentence) == (2, True)
+    assert (nothing.status, "nothing to alter" in nothing.sentence) == (2, True)
 
 
-def test_what_cannot_be_is_one_sentence(address: str, topic: str) -> None:
+def test_invalid_arguments_are_one_clear_error(address: str, topic: str) -> None:
     at = ("--bootstrap-server", address)
     ottla("topics", "create", topic, *at)
     again = ottla("topics", "create", topic, *at)
@@ -87,25 +87,25 @@ def test_what_cannot_be_is_one_sentence(address: str, topic: str) -> None:
     assert "INVALID_REPLICATION_FACTOR" in copies.sentence
 
 
-def test_at_a_terminal_deleting_shows_what_goes_and_asks(address: str, topic: str) -> None:
+def test_in_a_terminal_deleting_lists_the_topics_and_asks_for_confirmation(address: str, topic: str) -> None:
     at = ("--bootstrap-server", address)
     ottla("topics", "create", topic, "--partitions", 2, *at)
     ottla("produce", topic, *at, stdin="a\nb\nc\n")
     with Terminal("topics", "delete", topic, *at) as terminal:
-        terminal.says("Delete them for good? [y/N]")
+        terminal.says("Delete them permanently? [y/N]")
         terminal.says("PARTITIONS  RECORDS")
         terminal.says("2           3")
         terminal.type(b"n\n")
         assert terminal.ends() == 1
     assert topic in ottla("topics", "list", *at).out.splitlines()
     with Terminal("topics", "delete", topic, *at) as terminal:
-        terminal.says("Delete them for good? [y/N]")
+        terminal.says("Delete them permanently? [y/N]")
         terminal.type(b"y\n")
         assert terminal.ends() == 0
     assert topic not in ottla("topics", "list", *at).out.splitlines()
 
 
-def test_of_several_topics_none_is_deleted_where_one_is_not_there(address: str, topic: str) -> None:
+def test_no_topic_is_deleted_if_one_of_them_is_unknown(address: str, topic: str) -> None:
     at = ("--bootstrap-server", address)
     ottla("topics", "create", topic, *at)
     refused = ottla("topics", "delete", topic, f"{topic}-nowhere", *at)

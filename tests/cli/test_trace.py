@@ -1,4 +1,4 @@
-"""`ottla trace`: lines where there is no terminal, a picture where there is one."""
+"""`ottla trace`: lines without a terminal, a picture in a terminal."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def tracing(address: str, filled: str, group: str) -> Iterator[subprocess.Popen[
 
 
 def lines_until(process: subprocess.Popen[str], words: str) -> list[str]:
-    """What it says up to a line with these words; each line begins with the time."""
+    """Return the lines of a process up to one with these words, without the time at their beginning."""
     assert process.stdout is not None
     lines: list[str] = []
     for line in process.stdout:
@@ -57,7 +57,7 @@ def lines_until(process: subprocess.Popen[str], words: str) -> list[str]:
 
 @contextmanager
 def drawing(arguments: tuple[str, ...], typed: bytes = b"") -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """A command in a terminal, and the other end of that."""
+    """Yield a command in a terminal, and the controlling end of the terminal."""
     controller, terminal = pty.openpty()
     process = subprocess.Popen(
         [*OTTLA, *arguments],
@@ -77,7 +77,7 @@ def drawing(arguments: tuple[str, ...], typed: bytes = b"") -> Iterator[tuple[su
 
 
 def drawn_by(arguments: tuple[str, ...], typed: bytes = b"") -> bytes:
-    """What a command draws in a terminal until it ends by itself."""
+    """Return the terminal output of a command that ends by itself."""
     drawn = b""
     with drawing(arguments, typed) as (process, controller):
         try:
@@ -90,7 +90,7 @@ def drawn_by(arguments: tuple[str, ...], typed: bytes = b"") -> bytes:
 
 
 def draws(arguments: tuple[str, ...], *words: str) -> None:
-    """A command that goes on draws all of these at some time, and ends with Ctrl-C."""
+    """Assert that a running command draws all of these words, and that Ctrl-C ends it."""
     drawn, deadline = b"", time.monotonic() + PATIENCE
     with drawing(arguments) as (process, controller):
         while missing := [word for word in words if word.encode() not in drawn]:
@@ -104,7 +104,7 @@ def draws(arguments: tuple[str, ...], *words: str) -> None:
         assert process.returncode == 130
 
 
-def test_a_member_says_how_it_came_into_the_group(tracing: subprocess.Popen[str], filled: str) -> None:
+def test_the_trace_of_a_member_shows_its_join(tracing: subprocess.Popen[str], filled: str) -> None:
     lines = lines_until(tracing, "assigned")
     assert lines[0] == "rebalance started: this member is new"
     assert lines[-3].startswith("joined generation 1 as consumer-")
@@ -123,10 +123,10 @@ def test_ctrl_c_leaves_the_group_long_before_its_session_is_over(
         assert admin.describe_consumer_groups([group])[group].members == ()
 
 
-def test_every_event_is_told_where_that_is_wanted(address: str, filled: str) -> None:
+def test_every_event_is_printed_on_request(address: str, filled: str) -> None:
     process = start("trace", "consume", filled, "--from-beginning", "--events", "--bootstrap-server", address)
     try:
-        lines = lines_until(process, f"handed out 10 of {filled}-1 from 0")
+        lines = lines_until(process, f"returned 10 of {filled}-1 from 0")
     finally:
         process.kill()
         process.communicate()
@@ -143,13 +143,13 @@ def test_a_terminal_gets_a_picture_of_all_parts(address: str, filled: str, group
     )
 
 
-def test_a_topic_there_is_not_is_said(address: str) -> None:
+def test_a_missing_topic_is_reported(address: str) -> None:
     told = ottla("trace", "consume", "no-such-topic", "--bootstrap-server", address)
     assert told.status == 1
     assert "topic 'no-such-topic' does not exist at" in told.sentence
 
 
-def test_a_broker_there_is_not_is_said() -> None:
+def test_a_missing_broker_is_reported() -> None:
     told = ottla(
         *("trace", "consume", "t", "--group", "g", "--bootstrap-server", "127.0.0.1:1"),
         *("--set", "default.api.timeout.ms=300"),
@@ -158,7 +158,7 @@ def test_a_broker_there_is_not_is_said() -> None:
     assert "no Kafka broker answered within 300 ms" in told.sentence
 
 
-def test_a_producer_s_records_are_told_from_their_queue_to_the_answer(address: str, filled: str) -> None:
+def test_the_records_of_a_producer_are_traced_from_the_queue_to_the_response(address: str, filled: str) -> None:
     told = ottla("trace", "produce", filled, "--events", "--bootstrap-server", address, stdin="a\nb\n")
     assert (told.status, told.err) == (0, "")
     lines = [line.partition("  ")[2] for line in told.out.splitlines()]
@@ -167,7 +167,7 @@ def test_a_producer_s_records_are_told_from_their_queue_to_the_answer(address: s
     assert sum(int(line.split()[0]) for line in lines if " acknowledged after " in line) == 2
 
 
-def test_what_happens_in_a_producer_is_json_where_that_is_wanted(address: str, filled: str) -> None:
+def test_events_of_a_producer_are_json_on_request(address: str, filled: str) -> None:
     told = ottla(
         *("trace", "produce", filled, "--json", "--key-separator", ":", "--bootstrap-server", address),
         stdin="k:a\nk:b\n",
@@ -182,7 +182,7 @@ def test_what_happens_in_a_producer_is_json_where_that_is_wanted(address: str, f
     }
 
 
-def test_a_line_that_is_no_record_ends_it_with_a_sentence(address: str, filled: str) -> None:
+def test_a_line_that_is_no_record_ends_the_trace_with_an_error(address: str, filled: str) -> None:
     told = ottla("trace", "produce", filled, "--key-separator", ":", "--bootstrap-server", address, stdin="none\n")
     assert (told.status, told.sentence) == (1, "line 1 of standard input has no key separator ':'")
 
@@ -195,14 +195,14 @@ def test_a_terminal_gets_a_picture_of_a_producer(address: str, filled: str) -> N
 
 
 @pytest.fixture
-def looked_into(short_path: Path) -> Iterator[Broker]:
-    """A broker that lets others look, which has a topic."""
+def traced_broker(short_path: Path) -> Iterator[Broker]:
+    """A broker with a trace socket and a topic."""
     with Broker(trace_folder=str(short_path)) as broker, Producer(broker.client_settings()) as producer:
         producer.send("orders", b"v").result(PATIENCE)
         yield broker
 
 
-def test_a_terminal_gets_a_picture_of_a_broker(looked_into: Broker, short_path: Path) -> None:
+def test_a_terminal_gets_a_picture_of_a_broker(traced_broker: Broker, short_path: Path) -> None:
     draws(
         ("trace", "broker", "--trace", str(short_path)),
         *("GroupCoordinator", "Purgatory", "LogManager", "ReplicaManager", "LogCleaner", "Requests", "time line"),
@@ -210,10 +210,10 @@ def test_a_terminal_gets_a_picture_of_a_broker(looked_into: Broker, short_path: 
     )
 
 
-def test_what_happens_in_a_broker_is_a_line_each(looked_into: Broker, short_path: Path) -> None:
+def test_each_event_of_a_broker_is_a_line(traced_broker: Broker, short_path: Path) -> None:
     process = start("trace", "broker", "1", "--json", "--events", "--trace", str(short_path))
     try:
-        with Consumer(looked_into.client_settings(), client_id="reader") as consumer:
+        with Consumer(traced_broker.client_settings(), client_id="reader") as consumer:
             consumer.assign([TopicPartition("orders", 0)])
             assert process.stdout is not None
             deadline = time.monotonic() + PATIENCE
@@ -228,13 +228,13 @@ def test_what_happens_in_a_broker_is_a_line_each(looked_into: Broker, short_path
     assert (event["facts"]["api"], event["facts"]["client_id"]) == ("Fetch", "reader")
 
 
-def test_a_broker_that_lets_nobody_look_is_said(short_path: Path) -> None:
+def test_a_broker_that_denies_tracing_is_reported(short_path: Path) -> None:
     told = ottla("trace", "broker", "--trace", short_path)
     assert told.status == 1
     assert f"start one with: ottla broker --trace {short_path}" in told.sentence
 
 
-def test_which_broker_there_is_not_is_said(looked_into: Broker, short_path: Path) -> None:
+def test_a_missing_broker_id_is_reported(traced_broker: Broker, short_path: Path) -> None:
     told = ottla("trace", "broker", "7", "--trace", short_path)
     assert told.status == 1
     assert told.sentence.endswith("; there are 1")

@@ -21,13 +21,13 @@ Captured = pytest.CaptureFixture[str]
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[str]:
-    """A broker that takes transactions without asking their coordinator."""
+    """A broker that accepts transactional batches without verification by the coordinator."""
     with Broker(transaction_partition_verification_enable=False) as broker:
         yield broker.bootstrap_servers
 
 
 @pytest.fixture(scope="module")
-def under_way(servers: str) -> Iterator[str]:
+def open_transaction(servers: str) -> Iterator[str]:
     """A transactional id with an open transaction in partition 0 of `t`."""
     producer = ck.Producer({"bootstrap.servers": servers, "transactional.id": "tx"})
     producer.init_transactions(PATIENCE)
@@ -40,7 +40,7 @@ def under_way(servers: str) -> Iterator[str]:
 
 @pytest.fixture
 def hanging(servers: str) -> str:
-    """A topic with a transaction of long ago, which no coordinator knows."""
+    """A topic with an old transaction that is unknown to its coordinator."""
     with Admin(bootstrap_servers=servers) as admin:
         admin.create_topics([NewTopic("hung", 1)])
     with Wire(servers) as wire:
@@ -51,13 +51,13 @@ def hanging(servers: str) -> str:
 
 
 def rows(captured: Captured, servers: str, *words: object) -> list[list[str]]:
-    """What `ottla transactions …` prints."""
+    """Return the rows that `ottla transactions …` prints."""
     captured.readouterr()
     assert main(["transactions", *map(str, words), "--bootstrap-server", servers]) == 0
     return [line.split() for line in captured.readouterr().out.splitlines()]
 
 
-def test_transactions_are_listed_and_described(servers: str, under_way: str, capsys: Captured) -> None:
+def test_transactions_are_listed_and_described(servers: str, open_transaction: str, capsys: Captured) -> None:
     head, row = rows(capsys, servers, "list")
     assert head == ["TransactionalId", "Coordinator", "ProducerId", "TransactionState"]
     assert row == ["tx", "1", row[2], "Ongoing"]
@@ -69,7 +69,7 @@ def test_transactions_are_listed_and_described(servers: str, under_way: str, cap
     assert told[8] == "t-0"
 
 
-def test_producers_of_a_partition_are_described(servers: str, under_way: str, capsys: Captured) -> None:
+def test_producers_of_a_partition_are_described(servers: str, open_transaction: str, capsys: Captured) -> None:
     assert (
         main(["transactions", "describe-producers", "t", "--partition", "0", "--json", "--bootstrap-server", servers])
         == 0
@@ -78,7 +78,9 @@ def test_producers_of_a_partition_are_described(servers: str, under_way: str, ca
     assert (found["producer_epoch"], found["last_sequence"], found["current_transaction_start_offset"]) == (0, 0, 0)
 
 
-def test_what_hangs_is_found_and_aborted(servers: str, under_way: str, hanging: str, capsys: Captured) -> None:
+def test_a_hanging_transaction_is_found_and_aborted(
+    servers: str, open_transaction: str, hanging: str, capsys: Captured
+) -> None:
     find = ("find-hanging", "--max-transaction-timeout", 0)
     head, row = rows(capsys, servers, *find)
     assert head[:4] == ["Topic", "Partition", "ProducerId", "ProducerEpoch"]
@@ -88,13 +90,13 @@ def test_what_hangs_is_found_and_aborted(servers: str, under_way: str, hanging: 
     assert rows(capsys, servers, *find) == [head]
 
 
-def test_what_is_not_there_is_named(servers: str, under_way: str, capsys: Captured) -> None:
+def test_missing_resources_are_named(servers: str, open_transaction: str, capsys: Captured) -> None:
     for words, told in (
         (["describe", "no-such"], "there is no transactional id 'no-such'"),
         (["describe-producers", "t", "--partition", "9"], "there is no partition t-9"),
         (
             ["abort", "t", "--partition", "0", "--start-offset", "5"],
-            "no transaction that is open in t-0 begins at offset 5",
+            "no open transaction in t-0 starts at offset 5",
         ),
     ):
         assert main(["transactions", *words, "--bootstrap-server", servers]) == 1
@@ -103,7 +105,9 @@ def test_what_is_not_there_is_named(servers: str, under_way: str, capsys: Captur
         assert told in err
 
 
-def test_a_state_that_is_none_is_answered_with_those_there_are(servers: str, under_way: str, capsys: Captured) -> None:
+def test_an_unknown_state_is_an_error_that_lists_the_valid_ones(
+    servers: str, open_transaction: str, capsys: Captured
+) -> None:
     assert main(["transactions", "list", "--state", "Asleep", "--bootstrap-server", servers]) == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)

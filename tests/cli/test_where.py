@@ -1,4 +1,4 @@
-"""`--where`: which records are printed."""
+"""`--where`: the choice of printed records."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ottla import Producer
 from ottla.cli.records.consume import consume
-from ottla.cli.records.where import condition
+from ottla.cli.records.where import parse_condition
 from tests.cli.conftest import ottla
 
 RECORD: Any = SimpleNamespace(
@@ -43,33 +43,33 @@ RECORD: Any = SimpleNamespace(
         ("'x' not in value.tags", True),
     ],
 )
-def test_an_expression_holds_or_does_not(text: str, holds: bool) -> None:
-    assert condition(text)(RECORD) is holds
+def test_an_expression_is_evaluated_for_each_record(text: str, holds: bool) -> None:
+    assert parse_condition(text)(RECORD) is holds
 
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
         ("amount > 1", "--where has no field 'amount', only key, value, headers, topic"),
-        ("value ==", "--where 'value ==' is no expression, as in: partition == 0"),
-        ("open('x')", "--where has no \"open('x')\"; there are comparisons"),
-        ("1 < offset < 3", "--where has no '1 < offset < 3'"),
-        ("offset + 1 == 2", "--where has no 'offset + 1'"),
+        ("value ==", "invalid value 'value ==' for --where: expected an expression, as in: partition == 0"),
+        ("open('x')", "--where does not support \"open('x')\": expected comparisons"),
+        ("1 < offset < 3", "--where does not support '1 < offset < 3'"),
+        ("offset + 1 == 2", "--where does not support 'offset + 1'"),
     ],
 )
-def test_what_is_no_expression_is_one_sentence(text: str, sentence: str) -> None:
+def test_an_invalid_expression_is_one_clear_error(text: str, sentence: str) -> None:
     with click.Context(consume), pytest.raises(click.UsageError) as caught:
-        condition(text)
+        parse_condition(text)
     assert sentence in caught.value.message
 
 
 @given(st.binary(), st.none() | st.binary())
-def test_no_bytes_are_too_strange(value: bytes, key: bytes | None) -> None:
+def test_any_bytes_are_accepted(value: bytes, key: bytes | None) -> None:
     record: Any = SimpleNamespace(value=value, key=key, headers=[])
-    assert condition("value.a.b[0] == 1 or 'x' in key or value < key")(record) in (True, False)
+    assert parse_condition("value.a.b[0] == 1 or 'x' in key or value < key")(record) in (True, False)
 
 
-def test_consume_and_head_print_what_is_meant(address: str, topic: str) -> None:
+def test_consume_and_head_print_only_matching_records(address: str, topic: str) -> None:
     with Producer(bootstrap_servers=address) as producer:
         for amount in range(20):
             producer.send(topic, b'{"amount": %d}' % amount)

@@ -15,13 +15,13 @@ NewTopicName = Callable[..., str]
 
 
 def fresh_name() -> str:
-    """A topic name nobody has used."""
+    """An unused topic name."""
     return f"topic-{uuid.uuid4().hex[:8]}"
 
 
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a broker in a process of its own: other tests put faults in the place of this one's calls on files."""
+    """The address of a broker in a separate process: other tests inject faults into the file calls of this process."""
     path = tmp_path_factory.mktemp("broker")
     with ottla.Broker(path, process=True, log_retention_ms=-1) as broker:  # records of any age stay
         yield broker.bootstrap_servers

@@ -12,10 +12,10 @@ PATIENCE = 30.0
 
 
 class CuttingProxy:
-    """Between clients and a broker that is told to advertise this address.
+    """A proxy between clients and a broker that advertises its address.
 
-    Each of the first `cuts` connections carries up to `most_bytes` in one direction, then both ends lose it. What was
-    cut off after a request has arrived is the answer: the client cannot know what became of the request.
+    Each of the first `cuts` connections carries up to `most_bytes` in one direction, then both ends are closed. If a
+    response is cut off, the client cannot know the result of its request.
     """
 
     def __init__(self, cuts: int, most_bytes: int, random: Random) -> None:
@@ -52,7 +52,7 @@ class CuttingProxy:
                 threading.Thread(target=relay, args=(source, sink, budget), daemon=True).start()
 
     def _budgets(self) -> tuple[int | None, int | None]:
-        """How many bytes may go each way; None: all of them."""
+        """The number of bytes allowed in each direction; None for all."""
         with self._lock:
             if self.left <= 0:
                 return None, None

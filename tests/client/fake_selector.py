@@ -1,4 +1,4 @@
-"""A selector without sockets: the test is the broker."""
+"""A selector without sockets: the test plays the broker."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FakeSelector:
         self.clock = clock
         self.handler = handler
         self.refuse = ""
-        """Why connections fail; empty when they do not."""
+        """The error of failing connections; empty if they succeed."""
         self.requests: list[tuple[Hashable, RequestHeader, Any]] = []
         self.connected: list[Hashable] = []
         self.completed_receives: list[tuple[Hashable, memoryview]] = []

@@ -1,4 +1,4 @@
-"""Brokers that are not there, are something else, or die."""
+"""Missing brokers, servers of other kinds, and brokers that are killed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.client.conftest import eventually
 TP = TopicPartition("t", 0)
 
 
-def ask_admin(servers: str, patience_ms: int = 300) -> None:
+def call_admin(servers: str, patience_ms: int = 300) -> None:
     with Admin(bootstrap_servers=servers, default_api_timeout_ms=patience_ms) as client:
         client.list_topics()
 
@@ -48,12 +48,12 @@ def look_up(servers: str, patience_ms: int = 300) -> None:
         client.end_offsets([TP])
 
 
-EVERYBODY = pytest.mark.parametrize("act", [ask_admin, produce, consume, look_up])
+EVERYBODY = pytest.mark.parametrize("act", [call_admin, produce, consume, look_up])
 
 
 @contextmanager
 def server_saying(answer: bytes) -> Iterator[str]:
-    """Something that answers everybody with the same bytes and hangs up."""
+    """A server that sends the same bytes to each client and closes the connection."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
@@ -82,7 +82,7 @@ def server_saying(answer: bytes) -> Iterator[str]:
 
 
 @EVERYBODY
-def test_an_address_where_nobody_listens_is_named_with_the_setting(act: Callable[[str], None]) -> None:
+def test_an_address_without_a_listener_is_named_with_the_setting(act: Callable[[str], None]) -> None:
     servers = f"127.0.0.1:{free_port()}"
     started = time.monotonic()
     with pytest.raises(NoBrokersAvailableError) as caught:
@@ -112,7 +112,7 @@ def test_a_server_of_another_kind_is_not_waited_for(
 
 
 @EVERYBODY
-def test_a_server_that_says_nothing_is_given_up(act: Callable[[str], None]) -> None:
+def test_a_silent_server_fails_after_a_timeout(act: Callable[[str], None]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         servers = f"127.0.0.1:{listener.getsockname()[1]}"
         with pytest.raises(NoBrokersAvailableError, match=f"no answer from {servers}"):
@@ -120,13 +120,13 @@ def test_a_server_that_says_nothing_is_given_up(act: Callable[[str], None]) -> N
 
 
 @EVERYBODY
-def test_a_server_that_hangs_up_is_no_kafka(act: Callable[[str, int], None]) -> None:
+def test_a_server_that_closes_the_connection_is_no_kafka_broker(act: Callable[[str, int], None]) -> None:
     with server_saying(b"") as servers, pytest.raises(NoBrokersAvailableError) as caught:
         act(servers, 60_000)
     assert re.search(f"not a Kafka broker: {servers}|{servers} .*: not a Kafka broker", str(caught.value))
 
 
-def test_a_host_name_there_is_not_is_named() -> None:
+def test_an_unknown_host_name_is_named() -> None:
     with pytest.raises(NoBrokersAvailableError, match=r"cannot resolve the host name 'nowhere\.invalid'"):
         produce("nowhere.invalid:9092")
 
@@ -141,13 +141,13 @@ class Victim:
         self.start()
 
     def start(self) -> None:
-        """Start it, where it was before."""
+        """Start the broker with its earlier directory and, after the first start, its earlier address."""
         self.broker = Broker(self.directory, listen=self.listen, process=True)
         self.broker.start()
         self.listen = self.broker.bootstrap_servers
 
     def kill(self) -> None:
-        """As the machine's memory manager would."""
+        """Kill the process as the kernel does when memory is exhausted."""
         os.kill(self.broker._running.pid, signal.SIGKILL)
         self.broker.close()
 
@@ -175,7 +175,7 @@ def test_records_sent_while_the_broker_is_killed_and_restarted_arrive_at_least_o
         eventually(lambda: seen.update(r.value or b"" for r in consumer.poll(1)) or len(seen) == 6000)  # type: ignore[func-returns-value]
 
 
-def test_a_consumer_goes_on_after_the_broker_was_restarted(victim: Victim) -> None:
+def test_a_consumer_continues_after_a_broker_restart(victim: Victim) -> None:
     with (
         Producer(bootstrap_servers=victim.listen) as producer,
         Consumer(bootstrap_servers=victim.listen, auto_offset_reset="earliest") as consumer,
@@ -208,7 +208,7 @@ def test_a_full_buffer_makes_send_wait_and_then_raise(victim: Victim) -> None:
 
 
 @pytest.mark.behaviour("P4")
-def test_what_is_not_delivered_in_time_fails_and_says_why(victim: Victim) -> None:
+def test_records_not_delivered_in_time_fail_with_the_reason(victim: Victim) -> None:
     settings: dict[str, Any] = {"linger_ms": 0, "request_timeout_ms": 300, "delivery_timeout_ms": 400}
     with Producer(bootstrap_servers=victim.listen, **settings) as producer:
         producer.send("t", b"v").result(20)
@@ -218,7 +218,7 @@ def test_what_is_not_delivered_in_time_fails_and_says_why(victim: Victim) -> Non
             future.result(20)
 
 
-def test_leaving_the_process_without_a_broker_says_how_much_is_lost(victim: Victim) -> None:
+def test_process_exit_without_a_broker_reports_the_number_of_lost_records(victim: Victim) -> None:
     code = (
         "import os, sys, ottla.client.producer.sender as sender\n"
         "from ottla import Producer\n"
@@ -234,12 +234,12 @@ def test_leaving_the_process_without_a_broker_says_how_much_is_lost(victim: Vict
         assert process.stdout.readline() == "ready\n"
         victim.kill()
         _, said = process.communicate("go\n", timeout=30)
-    assert "closed with 7 records undelivered" in said
-    assert "the process ends with 7 records undelivered; waiting up to 0.2 s for them: 127.0.0.1" in said
+    assert "closed with undelivered records records=7" in said
+    assert "process exit with undelivered records records=7; waiting up to 0.2 s: 127.0.0.1" in said
     assert "Traceback" not in said
 
 
-def test_closing_in_a_hurry_fails_what_is_left_and_says_how_much(
+def test_a_close_without_waiting_fails_the_remaining_records_and_reports_their_number(
     victim: Victim, caplog: pytest.LogCaptureFixture
 ) -> None:
     producer = Producer(bootstrap_servers=victim.listen)
@@ -252,4 +252,4 @@ def test_closing_in_a_hurry_fails_what_is_left_and_says_how_much(
     assert time.monotonic() - started < 5
     for future in futures:
         assert isinstance(future.exception(0), IllegalStateError)
-    assert "closed with 10 records undelivered" in caplog.text
+    assert "closed with undelivered records records=10" in caplog.text

@@ -1,4 +1,4 @@
-"""Spans of what is sent, received and processed, as OpenTelemetry's own SDK gathers them."""
+"""Spans of sending, receiving and processing, collected by OpenTelemetry's SDK."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 class Spans:
-    """What was ended until now."""
+    """The spans ended so far."""
 
     def __init__(self) -> None:
         self._exporter = InMemorySpanExporter()
@@ -76,12 +76,12 @@ def attributes(span: ReadableSpan) -> dict[str, Any]:
 
 
 def identity(context: SpanContext) -> tuple[int, int]:
-    """Of trace and span; whether that is another process's is left out."""
+    """The ids of trace and span, without the remote flag."""
     return context.trace_id, context.span_id
 
 
 def first_record(consumer: Consumer) -> Any:
-    """The one that there is."""
+    """Return the only span."""
     found: list[Any] = []
 
     def look() -> bool:
@@ -93,7 +93,7 @@ def first_record(consumer: Consumer) -> Any:
     return record
 
 
-def test_a_trace_goes_from_who_sends_to_who_processes(
+def test_a_trace_continues_from_the_producer_to_the_processor(
     producer: Producer, consumer: tuple[Consumer, ConsumerSpans], topic: str, spans: Spans
 ) -> None:
     told: list[int] = []
@@ -128,7 +128,7 @@ def test_a_trace_goes_from_who_sends_to_who_processes(
     assert attributes(process)["messaging.consumer.group.name"] == reader.group_metadata().group_id
 
 
-def test_what_fails_is_an_error_of_its_span(spans: Spans) -> None:
+def test_failures_are_errors_of_their_spans(spans: Spans) -> None:
     told: list[Exception | None] = []
     record = ProducerRecord("orders", b"tea", on_delivery=lambda metadata, error: told.append(error))
     on_delivery = ProducerSpans(spans.provider).on_send(record).on_delivery
@@ -165,7 +165,7 @@ def test_a_rebalance_is_a_span_with_what_it_gave(
     span = spans.only(name)
     assert attributes(span)["ottla.rebalance.reason"] == "this member is new"
     *before, given = span.events
-    assert [event.name for event in before] == ["refused", "started"]  # who is new is given an id, and joins with it
+    assert [event.name for event in before] == ["refused", "started"]  # a new member gets an id, and joins with it
     assert given.name == "assigned"
     assert dict(given.attributes or {}) == {"ottla.partitions": (f"{topic}-0",)}
 

@@ -1,4 +1,4 @@
-"""Clients of an install without a C compiler say once that they are slow, and how to change that."""
+"""Clients of an uncompiled install log once that they are slow, with the remedy."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ for _ in range(2):
 
 
 @pytest.mark.parametrize("first", ["Consumer", "Producer"])
-def test_the_first_client_of_an_uncompiled_install_says_so_in_one_line_with_the_remedy(
-    tmp_path: Path, first: str
-) -> None:
+def test_the_first_client_of_an_uncompiled_install_logs_one_line_with_the_remedy(tmp_path: Path, first: str) -> None:
     source = Path(ottla.__file__).parent
     shutil.copytree(source, tmp_path / "ottla", ignore=shutil.ignore_patterns("*.so", "*.pyd", "__pycache__"))
     script = f"from ottla import {first}\n{first}(bootstrap_servers='127.0.0.1:1').close()\n{MADE}"

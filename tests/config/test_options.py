@@ -37,6 +37,6 @@ def test_an_unknown_name_is_compared_with_names_of_any_kind() -> None:
 
 
 @pytest.mark.parametrize(("bounds", "value"), [(Between(1_048_576), 20_000), (Between(0, 1_048_576), 2_000_000)])
-def test_a_bound_is_told_to_its_last_digit(bounds: Between, value: int) -> None:
+def test_a_bound_is_printed_with_all_digits(bounds: Between, value: int) -> None:
     with pytest.raises(ConfigError, match=r"segment\.bytes = \d+: must be at (least|most) 1048576$"):
         bounds.check("segment.bytes", value)

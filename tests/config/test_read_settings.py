@@ -49,7 +49,7 @@ def test_dotted_names_and_keywords_set_the_same_things() -> None:
     assert read({"linger.ms": 7}).linger_ms == 7
 
 
-def test_what_is_not_given_has_its_default() -> None:
+def test_settings_that_are_not_given_have_their_defaults() -> None:
     assert read() == Settings(bootstrap_servers=("a:1",))
 
 
@@ -103,7 +103,7 @@ def test_text_becomes_the_declared_type(setting: str, given: Any, value: Any) ->
         ({"serializer": 5}, "serializer = 5: must be a function"),
     ],
 )
-def test_what_does_not_fit_is_one_sentence(settings: dict[Any, Any], sentence: str) -> None:
+def test_an_invalid_value_is_one_clear_error(settings: dict[Any, Any], sentence: str) -> None:
     with pytest.raises(ConfigError) as caught:
         read(settings)
     assert str(caught.value) == sentence
@@ -123,7 +123,7 @@ def test_a_suggestion_is_spelled_the_way_the_user_spells() -> None:
 
 
 def test_a_name_given_both_ways_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"^linger\.ms is given twice; give it once$"):
+    with pytest.raises(ConfigError, match=r"^linger\.ms is given twice: give it once$"):
         read({"linger.ms": 5}, linger_ms=5)
 
 

@@ -1,4 +1,4 @@
-"""What a table of settings is, whatever is in it."""
+"""Properties of every settings class."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Common:
     """Settings to inherit."""
 
     server: str
-    """Where to begin."""
+    """The addresses of the first brokers."""
     client_id: str = "me"
 
 
@@ -32,16 +32,16 @@ class Table(Common):
             raise ValueError(self.linger_ms)
 
 
-def test_what_nobody_says_is_as_declared() -> None:
+def test_fields_that_are_not_given_have_their_defaults() -> None:
     assert Table(server="a") == Table(server="a", client_id="me", linger_ms=5)
     assert repr(Table(server="a")) == "Table(server='a', client_id='me', linger_ms=5)"
 
 
-def test_each_has_its_own_of_what_can_change() -> None:
+def test_each_instance_has_its_own_mutable_defaults() -> None:
     assert Table(server="a").others is not Table(server="a").others
 
 
-def test_what_is_not_compared_makes_no_other_table() -> None:
+def test_fields_excluded_from_comparison_do_not_affect_equality() -> None:
     one, other = Table(server="a", others={"x": 1}), Table(server="a")
     assert one == other
     assert hash(one) == hash(other)
@@ -49,8 +49,8 @@ def test_what_is_not_compared_makes_no_other_table() -> None:
     assert one != Common(server="a")
 
 
-def test_a_table_stays_as_it_is() -> None:
-    with pytest.raises(AttributeError, match=r"Table\.linger_ms stays as it is"):
+def test_a_settings_object_is_immutable() -> None:
+    with pytest.raises(AttributeError, match=r"Table\.linger_ms is immutable"):
         Table(server="a").linger_ms = 6  # type: ignore[misc]
 
 

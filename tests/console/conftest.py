@@ -1,4 +1,4 @@
-"""A broker, and a console of it that really listens."""
+"""A broker, and a listening console for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.console.pipelines import Pipelines
 from ottla.console.server import Console
 
@@ -20,7 +20,7 @@ PATIENCE = 60.0
 
 
 class Browser:
-    """Asks as the page does."""
+    """Sends the requests that the page sends."""
 
     def __init__(self, console: Console) -> None:
         self.door = console.door
@@ -64,7 +64,7 @@ def browser(broker: Broker) -> Iterator[Browser]:
 def browser_of(
     address: str, trace: str | None = None, pipelines: Pipelines | None = None, **more: Any
 ) -> Iterator[Browser]:
-    """A console of the cluster at `address`, and who asks it."""
+    """Yield a browser of a console for the cluster at `address`."""
     console = Console({"bootstrap.servers": address, **more}, trace=trace, pipelines=pipelines)
     ready = threading.Event()
     thread = threading.Thread(target=console.run, args=(lambda _: ready.set(),))

@@ -1,4 +1,4 @@
-"""Clients that push metrics, as the page asks for them."""
+"""Clients that push metrics, as the console's page requests them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pytest
 
 from ottla import Admin, Broker, Producer
 from ottla.client.admin import ClusterDescription, ConfigEntry, ConfigResource
-from ottla.console.metrics_pages import pages_of, place_of, read
+from ottla.console.metrics_pages import pages_of, place_of, read_page
 from ottla.console.pushed_view import (
     PREFIX,
     client_view,
+    clients_for_list,
     clients_in,
     clients_view,
-    instance_in,
-    listed_in,
+    find_client,
     numbers_in,
 )
 from ottla.free_ports import free_port
@@ -28,7 +28,7 @@ from tests.console.conftest import Browser, browser_of
 from tests.patience import eventually
 
 WHO = 'client_id="web",client_instance_id="i1"'
-PAGE = f"""# HELP kafka_client_telemetry_producer_record_send_rate As its clients tell it.
+PAGE = f"""# HELP kafka_client_telemetry_producer_record_send_rate As reported by clients.
 # TYPE kafka_client_telemetry_producer_record_send_rate gauge
 kafka_client_telemetry_instances 2.0
 kafka_client_telemetry_producer_record_send_rate{{{WHO},transactional_id="t1"}} 12.5
@@ -54,16 +54,16 @@ def test_clients_are_found_on_their_brokers_pages() -> None:
 
 def test_a_list_reads_only_what_it_shows_and_is_the_same() -> None:
     pages = {1: PAGE, 2: PAGE.replace("12.5", "1.5")}
-    whole, listed = clients_in(pages), listed_in(pages)
+    whole, listed = clients_in(pages), clients_for_list(pages)
     assert clients_view(listed.values(), "", 10) == clients_view(whole.values(), "", 10)
     many = "".join(f"{PREFIX}producer_x{n}{{{WHO}}} 1.0\n" for n in range(50))
-    (client,) = listed_in({1: many}).values()
+    (client,) = clients_for_list({1: many}).values()
     assert (client.kind, [number.name for _, number in client.numbers]) == ("producer", ["producer_x0"])
-    assert instance_in(pages, "i1") == whole["i1"]
-    assert instance_in(pages, "nobody") is None
+    assert find_client(pages, "i1") == whole["i1"]
+    assert find_client(pages, "nobody") is None
 
 
-def test_one_client_is_shown_with_all_it_tells() -> None:
+def test_one_client_is_shown_with_all_of_its_metrics() -> None:
     seen = client_view(clients_in({1: PAGE})["i1"])
     assert seen["facts"] == {"transactional_id": "t1"}
     assert [(row["name"], row["of"], row["value"]) for row in seen["numbers"]] == [
@@ -74,7 +74,7 @@ def test_one_client_is_shown_with_all_it_tells() -> None:
     ]
 
 
-def test_what_is_no_number_of_a_client_is_passed_over() -> None:
+def test_values_that_are_no_client_metrics_are_skipped() -> None:
     assert list(numbers_in("kafka_client_telemetry_x{\nno\n\nkafka_client_telemetry_instances 1.0")) == []
 
 
@@ -87,12 +87,12 @@ def test_what_is_no_number_of_a_client_is_passed_over() -> None:
         ("h:2", ("h", 2)),
     ],
 )
-def test_a_page_is_where_its_broker_listens(listen: str, place: tuple[str, int]) -> None:
+def test_the_address_of_a_page_is_that_of_its_broker(listen: str, place: tuple[str, int]) -> None:
     assert place_of(listen, Node(1, "b1", 9092)) == place
 
 
 class Other(BaseHTTPRequestHandler):
-    """Somebody else who has taken the port; `status` is what it answers."""
+    """Another server on the port; it answers with `status`."""
 
     status: ClassVar = 302
 
@@ -102,7 +102,7 @@ class Other(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *given: Any) -> None:
-        """Nobody reads it."""
+        """Log nothing."""
 
 
 def test_a_page_that_leads_elsewhere_is_not_followed() -> None:
@@ -110,8 +110,8 @@ def test_a_page_that_leads_elsewhere_is_not_followed() -> None:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
-            with pytest.raises(OSError, match="it answered 302"):
-                read(("127.0.0.1", server.server_port))
+            with pytest.raises(OSError, match="HTTP status 302"):
+                read_page(("127.0.0.1", server.server_port))
         finally:
             server.shutdown()
             thread.join()
@@ -119,7 +119,7 @@ def test_a_page_that_leads_elsewhere_is_not_followed() -> None:
 
 @pytest.fixture(scope="module")
 def pushing() -> Iterator[tuple[str, Browser]]:
-    """A broker that wants metrics and often, and a console of it."""
+    """A broker that requests metrics at a short interval, and a console for it."""
     with Broker(metrics_listen="127.0.0.1:0") as broker, browser_of(broker.bootstrap_servers) as browser:
         with Admin(bootstrap_servers=broker.bootstrap_servers, enable_metrics_push=False) as admin:
             wanted = {"metrics": "*", "interval.ms": 100, "match": "client_id=tea.*"}
@@ -142,12 +142,12 @@ def test_a_producer_is_seen_with_what_it_pushes(pushing: tuple[str, Browser]) ->
     assert browser.ask("client", instance="nobody") is None
 
 
-def test_a_cluster_without_pages_says_so(browser: Browser) -> None:
+def test_a_cluster_without_metrics_pages_is_reported(browser: Browser) -> None:
     assert browser.ask("clients") == {"count": 0, "clients": [], "subscriptions": {}, "brokers": [], "wrong": []}
 
 
 class AnAdmin:
-    """Of two brokers: one with a page that nobody answers at, one without."""
+    """An admin client of two brokers: one with the address of a page that is no broker's, one without a page."""
 
     def __init__(self, port: int) -> None:
         self._told = {"1": f"127.0.0.1:{port}", "2": ""}

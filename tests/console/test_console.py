@@ -1,4 +1,4 @@
-"""The console on a real broker, asked as its page asks."""
+"""The console with a real broker, and the requests of its page."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import ottla.console
-from ottla.broker.embedded import Broker
-from ottla.cli.options import of_an_admin
+from ottla.broker.embedding.embedded_broker import Broker
+from ottla.cli.options import admin_settings
 from ottla.client.consumer import Consumer
 from ottla.client.producer import Producer
 from ottla.model import TopicPartition
@@ -21,7 +21,7 @@ UUID_OF_KAFKA = re.compile(r"[\w-]{22}")
 STATIC = Path(ottla.console.__file__).parent / "static"
 
 
-def test_a_topic_is_made_shown_and_deleted(browser: Browser) -> None:
+def test_a_topic_is_created_shown_and_deleted(browser: Browser) -> None:
     assert browser.order("create-topic", name="made", partitions=3, configs={"retention.ms": "3600000"}) == (200, None)
     seen = browser.ask("topic", name="made")
     assert [(p["partition"], p["leader"], p["first"], p["end"]) for p in seen["partitions"]] == [
@@ -36,9 +36,9 @@ def test_a_topic_is_made_shown_and_deleted(browser: Browser) -> None:
     assert browser.ask("topics", text="made")["count"] == 0
 
 
-def test_a_cluster_that_asks_who_is_there_is_shown_as_any_other() -> None:
+def test_a_cluster_with_authentication_is_shown_like_any_other() -> None:
     with Broker(listen="SASL_SSL://127.0.0.1:0", users={"alice": "al1ce"}) as broker:
-        settings = of_an_admin(broker.client_settings())
+        settings = admin_settings(broker.client_settings())
         with (
             Producer(broker.client_settings()) as producer,
             browser_of(broker.bootstrap_servers, **settings) as browser,
@@ -48,7 +48,7 @@ def test_a_cluster_that_asks_who_is_there_is_shown_as_any_other() -> None:
             assert [record["value"]["text"] for record in browser.ask("records", topic="orders")["records"]] == ["one"]
 
 
-def test_a_config_is_set_and_given_back(browser: Browser) -> None:
+def test_a_config_is_set_and_deleted(browser: Browser) -> None:
     browser.order("create-topic", name="configured", partitions=1)
     assert configs_set(browser) == {}
     for value, after in (("60000", {"retention.ms": "60000"}), (None, {})):
@@ -139,14 +139,14 @@ def test_nothing_is_changed_by_get(browser: Browser, action: str) -> None:
     assert browser.send("GET", f"/api/{action}?name=x&topic=x")[0] == 405
 
 
-def test_a_stranger_s_host_or_page_is_refused_and_told_why(browser: Browser) -> None:
+def test_a_foreign_host_or_origin_is_rejected_with_the_reason(browser: Browser) -> None:
     status, _, body = browser.send("GET", "/api/topics", Host="evil.example")
     assert (status, b"evil.example" in body) == (403, True)
     status, _, body = browser.send("POST", "/api/delete-topic", b"{}", Origin="http://evil.example")
     assert (status, b"evil.example" in body) == (403, True)
 
 
-def test_what_cannot_be_is_a_sentence(browser: Browser) -> None:
+def test_impossible_arguments_are_a_clear_error(browser: Browser) -> None:
     status, _, body = browser.send("GET", "/api/topic?name=nowhere")
     assert status == 502
     assert "there is no topic 'nowhere'" in json.loads(body)["error"]
@@ -170,7 +170,9 @@ def test_what_cannot_be_is_a_sentence(browser: Browser) -> None:
         ("static/xray.css", "css"),
     ],
 )
-def test_the_page_comes_from_here_and_fetches_nothing_from_elsewhere(browser: Browser, file: str, kind: str) -> None:
+def test_the_page_is_served_locally_and_fetches_nothing_from_other_hosts(
+    browser: Browser, file: str, kind: str
+) -> None:
     status, headers, body = browser.send("GET", f"/{file}")
     assert (status, kind in headers["content-type"]) == (200, True)
     assert set(re.findall(rb"https?://[\w.]+", body)) <= {b"http://www.w3.org"}

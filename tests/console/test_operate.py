@@ -1,4 +1,4 @@
-"""Brokers with their disks, and transactions, as the page asks for them."""
+"""Brokers with their disks, and transactions, as the console's page requests them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.client.admin import (
     ClusterDescription,
     LogDirDescription,
@@ -19,7 +19,7 @@ from ottla.client.admin import (
 )
 from ottla.client.producer import Producer
 from ottla.console.broker_view import brokers_view
-from ottla.console.cluster import Cluster
+from ottla.console.cluster import ConsoleCluster
 from ottla.console.transaction_view import chosen_transactions, transaction_row
 from ottla.errors import KafkaError
 from ottla.model import Node, PartitionInfo, TopicPartition
@@ -39,9 +39,9 @@ def test_a_broker_is_shown_with_what_it_leads_and_its_disk(browser: Browser) -> 
     assert seen["unseen"] is None
 
 
-def test_disks_and_topics_are_asked_for_at_the_same_time(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    cluster, begun = Cluster(broker.client_settings()), Event()
-    disks, topics = cluster.beside.describe_log_dirs, cluster.admin.describe_topics
+def test_disks_and_topics_are_requested_concurrently(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, begun = ConsoleCluster(broker.client_settings()), Event()
+    disks, topics = cluster.second_admin.describe_log_dirs, cluster.admin.describe_topics
 
     def of_disks(*given: Any) -> Any:
         begun.set()
@@ -51,13 +51,13 @@ def test_disks_and_topics_are_asked_for_at_the_same_time(broker: Broker, monkeyp
         assert begun.wait(PATIENCE)
         return topics(*given)
 
-    monkeypatch.setattr(cluster.beside, "describe_log_dirs", of_disks)
+    monkeypatch.setattr(cluster.second_admin, "describe_log_dirs", of_disks)
     monkeypatch.setattr(cluster.admin, "describe_topics", of_topics)
     assert cluster.brokers()["unseen"] is None
     cluster.close()
 
 
-def test_a_broker_that_is_not_in_sync_lags_there() -> None:
+def test_an_out_of_sync_broker_is_shown_as_lagging() -> None:
     nodes = (Node(1, "a", 1), Node(2, "b", 1))
     partition = PartitionInfo("t", 0, 1, 0, (1, 2), (1,))
     disk = LogDirDescription({TopicPartition("t", 0): ReplicaInfo(7, 0, True)}, None, None, True)
@@ -69,7 +69,7 @@ def test_a_broker_that_is_not_in_sync_lags_there() -> None:
     assert [(d["bytes"], d["moving_here"], d["total"]) for d in second["directories"]] == [(7, 1, None)]
 
 
-def test_a_transaction_is_shown_while_it_is_open_and_its_producer_is_shut_out(browser: Browser, broker: Broker) -> None:
+def test_an_open_transaction_is_shown_and_its_producer_can_be_fenced(browser: Browser, broker: Broker) -> None:
     browser.order("create-topic", name="paid", partitions=1)
     with Producer(bootstrap_servers=broker.bootstrap_servers, transactional_id="till-<1>") as producer:
         producer.init_transactions()
@@ -86,7 +86,7 @@ def test_a_transaction_is_shown_while_it_is_open_and_its_producer_is_shut_out(br
     assert browser.ask("transactions", text="nobody")["count"] == 0
 
 
-def test_what_is_under_way_comes_first_and_has_an_age() -> None:
+def test_ongoing_transactions_are_listed_first_with_their_age() -> None:
     done, open_ = (TransactionListing(n, 1, state, 1) for n, state in (("a", "Empty"), ("b", "Ongoing")))
     assert chosen_transactions([done, open_], "", 1) == (2, [open_])
     described = TransactionDescription("b", 1, "Ongoing", 1, 0, 60_000, 1_000, ())
@@ -94,7 +94,7 @@ def test_what_is_under_way_comes_first_and_has_an_age() -> None:
     assert transaction_row(done, 4_000, None)["age_ms"] is None
 
 
-def test_nobody_is_shut_out_by_get_or_by_a_stranger(browser: Browser) -> None:
+def test_no_producer_is_fenced_by_get_or_by_a_foreign_origin(browser: Browser) -> None:
     assert browser.send("GET", "/api/fence?name=x")[0] == 405
     assert browser.send("POST", "/api/fence", b"{}", Origin="http://evil.example")[0] == 403
     assert browser.order("fence", name="")[0] == 400

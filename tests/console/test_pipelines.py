@@ -1,11 +1,11 @@
-"""Pipelines on the console: what is told of them, and their dead letters put back."""
+"""Pipelines on the console: their status, and sending their dead letters again."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.errors import ConfigError
 from tests.console.conftest import Browser, browser_of
 
@@ -33,8 +33,8 @@ class Desk:
     def resend(self, name: str) -> str:
         if name != "bills":
             raise ConfigError(f"there is no pipeline {name!r}")
-        self.letters, sent = 0, self.letters
-        return f"{sent} sent again"
+        self.letters, send_line = 0, self.letters
+        return f"{send_line} sent again"
 
 
 def test_pipelines_are_shown_and_pushed_and_their_dead_letters_sent_again(broker: Broker) -> None:
@@ -65,7 +65,7 @@ def first_event(asking: Browser, path: str) -> Any:
     return json.loads(line.removeprefix(b"data: "))
 
 
-def test_a_console_without_pipelines_says_how_to_have_them(browser: Browser) -> None:
+def test_a_console_without_pipelines_explains_how_to_configure_them(browser: Browser) -> None:
     assert browser.ask("pipelines") is None
     status, told = browser.order("resend", name="bills")
     assert (status, told["error"]) == (400, "this console shows no pipelines; start it with --pipelines FILE|FOLDER")

@@ -8,8 +8,8 @@ import pytest
 
 from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
 from ottla.client.admin import Admin as AdminClient
-from ottla.console.record_search import FIRST_WINDOW, Found, find_newest, find_oldest
-from ottla.console.record_view import Wanted
+from ottla.console.record_search import FIRST_WINDOW, FoundRecords, find_newest, find_oldest
+from ottla.console.record_view import RecordCondition
 from ottla.model import EARLIEST, LATEST
 
 PARTITIONS = 3
@@ -30,11 +30,13 @@ def broker() -> Iterator[Broker]:
         yield broker
 
 
-ANY = Wanted()
-Search = Callable[..., Found]
+ANY = RecordCondition()
+Search = Callable[..., FoundRecords]
 
 
-def search(broker: Broker, how: Search, most: int, wanted: Wanted = ANY, **more: float) -> tuple[list[int], Found]:
+def search(
+    broker: Broker, how: Search, most: int, wanted: RecordCondition = ANY, **more: float
+) -> tuple[list[int], FoundRecords]:
     """Return the numbers that a search finds, and all of its result."""
     with AdminClient(broker.client_settings()) as admin, Consumer(broker.client_settings()) as consumer:
         first, end = (offsets(admin, when) for when in (EARLIEST, LATEST))
@@ -58,8 +60,8 @@ def test_the_earliest_are_those_of_all_partitions_together_the_oldest_first(brok
     assert numbers == list(range(150))
 
 
-def test_a_search_for_the_latest_looks_at_older_records_until_it_has_found_enough(broker: Broker) -> None:
-    numbers, found = search(broker, find_newest, 50, Wanted(key="rare"))
+def test_a_search_for_the_latest_reads_older_records_until_it_has_enough_matches(broker: Broker) -> None:
+    numbers, found = search(broker, find_newest, 50, RecordCondition(key="rare"))
     assert numbers == [700, 3]
     assert found.looked_at == COUNT
     assert found.is_whole
@@ -71,7 +73,7 @@ def test_a_search_for_the_latest_stops_where_all_that_is_left_is_older_than_what
     assert found.looked_at < COUNT / 2
 
 
-def test_everything_is_found_if_as_much_is_asked_for(broker: Broker) -> None:
+def test_everything_is_found_if_the_limit_is_large_enough(broker: Broker) -> None:
     for how in (find_newest, find_oldest):
         numbers, found = search(broker, how, COUNT)
         assert sorted(numbers) == list(range(COUNT))

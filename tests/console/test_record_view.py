@@ -1,10 +1,10 @@
-"""How the console shows bytes."""
+"""The console's display of bytes."""
 
 from __future__ import annotations
 
 import pytest
 
-from ottla.console.record_view import MOST_BYTES, Wanted, shown
+from ottla.console.record_view import MOST_BYTES, RecordCondition, show_bytes
 
 
 @pytest.mark.parametrize(
@@ -20,23 +20,23 @@ from ottla.console.record_view import MOST_BYTES, Wanted, shown
     ],
 )
 def test_bytes_are_shown_as_json_text_or_hex(data: bytes | None, form: str, text: str) -> None:
-    assert shown(data) == {"form": form, "text": text, "bytes": len(data or b""), "cut": False}
+    assert show_bytes(data) == {"form": form, "text": text, "bytes": len(data or b""), "cut": False}
 
 
 @pytest.mark.parametrize("before", range(4))
-def test_a_long_value_is_cut_and_says_so_and_half_a_character_makes_no_hex_of_it(before: int) -> None:
-    seen = shown(b"x" * before + "한".encode() * MOST_BYTES)
+def test_a_long_value_is_marked_as_cut_and_stays_text_if_cut_inside_a_character(before: int) -> None:
+    seen = show_bytes(b"x" * before + "한".encode() * MOST_BYTES)
     assert (seen["form"], seen["cut"], seen["bytes"]) == ("text", True, before + 3 * MOST_BYTES)
     assert set(seen["text"][before:]) == {"한"}
 
 
 def test_json_that_is_nested_too_deep_is_text() -> None:
-    assert shown(b"[" * 30_000 + b"]" * 30_000)["form"] == "text"
+    assert show_bytes(b"[" * 30_000 + b"]" * 30_000)["form"] == "text"
 
 
 def test_a_search_is_for_a_whole_key_and_a_part_of_the_text() -> None:
-    assert Wanted().has(None, None)
-    assert Wanted(key="a").has(b"a", None)
-    assert not Wanted(key="a").has(b"ab", b"a")
-    assert Wanted(text="b").has(b"abc", None)
-    assert not Wanted(text="b").has(None, b"ac")
+    assert RecordCondition().has(None, None)
+    assert RecordCondition(key="a").has(b"a", None)
+    assert not RecordCondition(key="a").has(b"ab", b"a")
+    assert RecordCondition(text="b").has(b"abc", None)
+    assert not RecordCondition(text="b").has(None, b"ac")

@@ -1,4 +1,4 @@
-"""The tour on the console, asked as its page asks."""
+"""The tour in the console, and the requests of its page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def touring() -> Iterator[Browser]:
 
 
 def told(browser: Browser) -> Iterator[Any]:
-    """What the chapter that plays tells, to its end."""
+    """Yield the events of the playing chapter until its end."""
     connection = http.client.HTTPConnection("127.0.0.1", browser.door.port, timeout=PATIENCE)
     try:
         connection.request("GET", "/api/live/tour")
@@ -33,7 +33,7 @@ def told(browser: Browser) -> Iterator[Any]:
         connection.close()
 
 
-def test_a_chapter_plays_a_step_for_each_order_and_its_clients_can_be_looked_at(touring: Browser) -> None:
+def test_a_chapter_executes_a_step_for_each_command_and_its_clients_can_be_inspected(touring: Browser) -> None:
     names = [each["name"] for each in touring.ask("tour")["chapters"]]
     assert "first-poll" in names
     assert touring.order("tour-play", name="first-poll") == (200, None)
@@ -47,7 +47,7 @@ def test_a_chapter_plays_a_step_for_each_order_and_its_clients_can_be_looked_at(
     assert list(lines) == [{"ended": True}]
     assert [each.get("step") for each in told(touring)] == [1, 2, 3, 4, None]
     status, answer = touring.order("tour-next")
-    assert (status, answer["error"]) == (400, "no chapter plays; begin one")
+    assert (status, answer["error"]) == (400, "no chapter plays: start one")
 
 
 def test_a_chapter_that_plays_ends_with_the_console() -> None:
@@ -58,7 +58,7 @@ def test_a_chapter_that_plays_ends_with_the_console() -> None:
     assert list(lines) == []
 
 
-def test_what_is_no_chapter_is_refused_and_nothing_begins_by_get(touring: Browser) -> None:
+def test_an_unknown_chapter_is_rejected_and_get_starts_nothing(touring: Browser) -> None:
     status, answer = touring.order("tour-play", name="../nowhere")
     assert (status, answer["error"]) == (400, "there is no chapter '../nowhere'; choose one on the tour's page")
     assert touring.order("tour-next")[0] == 400

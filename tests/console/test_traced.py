@@ -1,4 +1,4 @@
-"""Clients that let the console look inside, shown by it."""
+"""Traced clients in the console."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def looking(folder: Path) -> Iterator[Browser]:
 
 
 def pushed(browser: Browser, name: str) -> Iterator[Any]:
-    """What the page is told of a client, to its end."""
+    """Yield the events of a client that the page gets, until its end."""
     connection = http.client.HTTPConnection("127.0.0.1", browser.door.port, timeout=PATIENCE)
     try:
         connection.request("GET", f"/api/live/traced?name={name}")
@@ -47,7 +47,7 @@ def pushed(browser: Browser, name: str) -> Iterator[Any]:
         connection.close()
 
 
-def test_a_traced_consumer_is_listed_and_told_of_until_it_ends(looking: Browser) -> None:
+def test_a_traced_consumer_is_listed_and_streamed_until_it_ends(looking: Browser) -> None:
     with Consumer(bootstrap_servers=NOBODY, group_id=SCRIPT, client_id="one") as consumer:
         (client,) = looking.ask("traced")["clients"]
         assert (client["client_id"], client["kind"]) == ("one", "consumer")
@@ -71,23 +71,23 @@ def test_the_socket_of_a_killed_process_is_passed_over(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../x", "nobody", "", "x/../../y"])
-def test_a_name_that_is_no_client_leads_nowhere(folder: Path, name: str) -> None:
+def test_a_name_that_is_no_client_is_not_found(folder: Path, name: str) -> None:
     (folder.parent / "x.sock").touch()
-    with pytest.raises(NotTracedError, match="no traced client is called"):
+    with pytest.raises(NotTracedError, match="there is no traced client"):
         Traced(str(folder)).path_of(name)
 
 
-def test_who_is_not_there_is_a_sentence(looking: Browser) -> None:
+def test_a_missing_client_is_a_clear_error(looking: Browser) -> None:
     assert list(pushed(looking, "gone")) == [
-        {"error": "no traced client is called 'gone', or it has ended; look at the list again"}
+        {"error": "there is no traced client 'gone', or it has stopped: reload the list"}
     ]
 
 
-def test_without_a_folder_nobody_is_traced() -> None:
+def test_without_a_folder_no_client_is_traced() -> None:
     assert Traced(None).clients() == {"folder": None, "clients": []}
 
 
-def test_looking_is_never_a_post_and_never_a_stranger_s(looking: Browser) -> None:
+def test_tracing_rejects_post_and_foreign_origins(looking: Browser) -> None:
     status, _, _ = looking.send("POST", "/api/traced", b"{}", **{"Content-Type": "application/json"})
     assert status == 405
     assert looking.send("GET", "/api/live/traced?name=x", Host="evil.example")[0] == 403

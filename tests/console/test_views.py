@@ -1,4 +1,4 @@
-"""What the console's pages are given, where a broker of ours has nothing like it to show."""
+"""The data of console pages that Ottla's own brokers cannot produce."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the records of Kafka's controllers make of a cluster: brokers, partitions, and transactions of the metadata."""
+"""The state of a cluster from the records of Kafka's controllers: brokers, partitions, and metadata transactions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.coordination.cluster.events import NodeStarted
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.node_records import (
     AbortTransactionRecord,
@@ -22,6 +21,7 @@ from ottla.coordination.cluster.node_records import (
     RegisterControllerRecord,
     UnfenceBrokerRecord,
     UnregisterBrokerRecord,
+    UnregisterControllerRecord,
     ZkMigrationRecord,
 )
 from ottla.coordination.cluster.records import (
@@ -32,19 +32,22 @@ from ottla.coordination.cluster.records import (
     DelegationTokenRecord,
     EntityData,
     FeatureLevelRecord,
-    ForeignRecord,
     PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
     RemoveTopicRecord,
     TopicRecord,
+    UnknownRecord,
     UserScramCredentialRecord,
     decode_record,
     encode_record,
 )
-from ottla.coordination.cluster.registration import Listener
+from ottla.coordination.cluster.registration import BrokerListener
 from ottla.coordination.cluster.replaying import replay_all
 from ottla.coordination.cluster.topic import MIGRATING, PartitionState
+from ottla.coordination.controller.config import ControllerConfig
+from ottla.coordination.controller.controller import Controller
+from ottla.coordination.controller.events import ControllerActivated
 from ottla.errors import CorruptRecordError
 from ottla.protocol.schema import Message
 
@@ -67,14 +70,14 @@ def state(*records: Message) -> PartitionState:
     return image(TopicRecord("t", ID), PARTITION, *records).topics["t"].partitions[0]
 
 
-def test_a_broker_is_fenced_until_it_is_said_to_be_there() -> None:
+def test_a_broker_is_fenced_until_a_record_unfences_it() -> None:
     broker = image(BROKER).registrations[7]
     assert (broker.fenced, broker.epoch, broker.log_dirs) == (True, 12, (DIRECTORY,))
-    assert broker.listener("PLAINTEXT") == Listener("PLAINTEXT", "h", 9092, 0)
-    assert broker.listener("SSL") is None
+    assert broker.find_listener("PLAINTEXT") == BrokerListener("PLAINTEXT", "h", 9092, 0)
+    assert broker.find_listener("SSL") is None
 
 
-def test_a_change_of_a_broker_has_only_what_changed() -> None:
+def test_a_broker_change_record_contains_only_changes() -> None:
     unfenced = image(BROKER, BrokerRegistrationChangeRecord(7, 12, -1)).registrations[7]
     assert (unfenced.fenced, unfenced.in_controlled_shutdown, unfenced.cordoned_log_dirs) == (False, False, None)
     cordoned = BrokerRegistrationChangeRecord(7, 12, cordoned_log_dirs=[DIRECTORY])
@@ -84,7 +87,7 @@ def test_a_change_of_a_broker_has_only_what_changed() -> None:
     assert broker.log_dirs == (DIRECTORY,)
 
 
-def test_what_is_told_of_an_earlier_incarnation_changes_nothing() -> None:
+def test_records_of_an_earlier_incarnation_change_nothing() -> None:
     assert image(BROKER, BrokerRegistrationChangeRecord(7, 11, -1)).registrations[7].fenced
     assert image(BROKER, UnfenceBrokerRecord(7, 11)).registrations[7].fenced
 
@@ -94,12 +97,12 @@ def test_the_older_records_fence_and_unfence_too() -> None:
     assert image(BROKER, UnfenceBrokerRecord(7, 12), FenceBrokerRecord(7, 12)).registrations[7].fenced
 
 
-def test_a_broker_that_registers_anew_is_another_and_one_that_is_unregistered_is_none() -> None:
+def test_a_broker_that_registers_again_is_replaced_and_an_unregistered_one_removed() -> None:
     assert image(BROKER, RegisterBrokerRecord(7, broker_epoch=30)).registrations[7].epoch == 30
     assert image(BROKER, UnregisterBrokerRecord(7, 12)).registrations == {}
 
 
-def test_a_partition_may_have_nobody_in_sync_and_nobody_who_leads() -> None:
+def test_a_partition_may_have_an_empty_isr_and_no_leader() -> None:
     lost = state(
         PartitionChangeRecord(0, ID, isr=[], leader=-1, eligible_leader_replicas=[8], last_known_elr=[7]),
     )
@@ -107,7 +110,7 @@ def test_a_partition_may_have_nobody_in_sync_and_nobody_who_leads() -> None:
     assert (lost.leader_epoch, lost.partition_epoch) == (4, 5)
 
 
-def test_a_reassignment_says_who_comes_and_who_goes_and_where_they_lie() -> None:
+def test_a_reassignment_lists_adding_and_removing_replicas_with_their_directories() -> None:
     change = PartitionChangeRecord(
         0, ID, replicas=[7, 8, 9], adding_replicas=[9], removing_replicas=[8], directories=[DIRECTORY, OTHER, ID]
     )
@@ -117,7 +120,7 @@ def test_a_reassignment_says_who_comes_and_who_goes_and_where_they_lie() -> None
     assert (moved.leader, moved.leader_epoch, moved.partition_epoch) == (7, 3, 5)
 
 
-def test_a_leader_recovers_until_it_is_said_that_it_has() -> None:
+def test_a_leader_is_recovering_until_a_record_ends_it() -> None:
     recovering = PartitionChangeRecord(0, ID, isr=[8], leader=8, leader_recovery_state=1)
     assert state(recovering).leader_recovery_state == 1
     assert state(recovering, PartitionChangeRecord(0, ID, leader=8)).leader_recovery_state == 1
@@ -130,7 +133,7 @@ def test_a_record_from_before_directories_has_its_replicas_in_unknown_ones() -> 
 
 
 @pytest.mark.parametrize("name", ["", "t"])
-def test_the_copies_eligible_to_lead_can_be_cleared(name: str) -> None:
+def test_the_eligible_leader_replicas_can_be_cleared(name: str) -> None:
     eligible = PartitionChangeRecord(0, ID, isr=[7], eligible_leader_replicas=[8])
     assert state(eligible, ClearElrRecord(name)).elr == ()
     assert state(eligible, ClearElrRecord(name)).partition_epoch == 6
@@ -139,7 +142,7 @@ def test_the_copies_eligible_to_lead_can_be_cleared(name: str) -> None:
 
 
 @pytest.mark.parametrize("record", [NoOpRecord(), ZkMigrationRecord(3)])
-def test_a_sign_of_life_changes_nothing(record: Message) -> None:
+def test_a_no_op_record_changes_nothing(record: Message) -> None:
     assert list(image(BROKER, record).records()) == list(image(BROKER).records())
 
 
@@ -157,22 +160,32 @@ def test_a_transaction_is_applied_as_a_whole_at_its_end_and_not_at_all_when_it_i
     assert (aborted.topics, aborted.in_transaction, list(aborted.registrations)) == ({}, False, [7])
 
 
-def test_a_node_that_starts_alone_ends_what_kafka_s_controllers_left_open() -> None:
+def test_the_only_node_aborts_a_transaction_left_open_by_kafkas_controllers() -> None:
     machine = image(BROKER, BrokerRegistrationChangeRecord(7, 12, -1), BeginTransactionRecord(), TopicRecord("t", ID))
-    for record in machine.decide(NodeStarted(1, 7), 0.0).records:
-        machine.replay(record)
+    controller = Controller(ControllerConfig("c", own_broker=1), machine, 4)
+    for record in controller.decide(ControllerActivated(), 0.0).records:
+        controller.replay(record)
     assert not machine.in_transaction
     assert machine.topics == {}
     assert machine.registrations[7].fenced
-    assert machine.decide(NodeStarted(1, 7), 0.0).records == ()
+    assert controller.decide(ControllerActivated(), 0.0).records == ()
 
 
-def test_a_kind_that_is_not_known_is_kept_under_a_version_that_is_and_refused_under_a_later_one() -> None:
-    foreign = ForeignRecord(b"\x01\x29\x00\x00")
+def test_an_unknown_record_type_is_kept_at_a_known_version_and_rejected_at_a_later_one() -> None:
+    foreign = UnknownRecord(b"\x01\x29\x00\x00")
     assert list(image(FeatureLevelRecord("metadata.version", 30), foreign).records())[-1] == foreign
     later = image(FeatureLevelRecord("metadata.version", 31))
     with pytest.raises(CorruptRecordError, match=r"kind 41 is not known here: the cluster runs metadata.version 31"):
         later.replay(foreign)
+
+
+def test_a_controller_that_was_unregistered_is_not_listed_any_more() -> None:
+    machine = image(RegisterControllerRecord(3, ID), RegisterControllerRecord(4, OTHER))
+
+    machine.replay(UnregisterControllerRecord(3))
+    machine.replay(UnregisterControllerRecord(9))
+
+    assert list(machine.controllers) == [4]
 
 
 EVENTS: list[Message] = [
@@ -182,6 +195,7 @@ EVENTS: list[Message] = [
     BrokerRegistrationChangeRecord(8, 20, 1, 1, [ID], []),
     UnregisterBrokerRecord(8, 20),
     RegisterControllerRecord(3, ID, end_points=[], features=[]),
+    UnregisterControllerRecord(3),
     TopicRecord("t", ID),
     PARTITION,
     PartitionRecord(1, ID, [8], [8], leader=8, directories=[OTHER]),
@@ -207,7 +221,7 @@ NAMED: list[Message] = [
     ClientQuotaRecord([EntityData("client-id", None), EntityData("user", "a")], "request_percentage", 6.0),
     UserScramCredentialRecord("a", 1, b"salt", b"stored", b"server", 4096),
     DelegationTokenRecord("User:a", "User:b", ["User:c"], 1, 3, 2, "token"),
-    ForeignRecord(b"\x01\x29\x00\x00"),
+    UnknownRecord(b"\x01\x29\x00\x00"),
     ProducerIdsRecord(next_producer_id=3000),
 ]
 
@@ -218,18 +232,18 @@ def kept(machine: ClusterMetadata) -> dict[str, object]:
         "acls": machine.acls.by_id,
         "quotas": machine.quotas.values,
         "topics_version": 0,
-        "passwords_version": 0,
+        "scram_version": 0,
     }
 
 
 @given(st.lists(st.sampled_from(NAMED)))
-def test_whatever_has_a_name_is_in_a_snapshot(records: list[Message]) -> None:
+def test_every_named_entity_is_in_a_snapshot(records: list[Message]) -> None:
     machine = image(*records)
     again = image(*(decode_record(encode_record(record)) for record in machine.records()))
     assert kept(again) == kept(machine)
 
 
-def test_whatever_has_a_name_is_kept_as_it_was_told() -> None:
+def test_every_named_entity_is_kept_as_recorded() -> None:
     records = list(image(*NAMED).records())
     assert [record for record in NAMED if record not in records] == []
 
@@ -258,8 +272,18 @@ def test_a_snapshot_makes_the_state_that_its_records_made(records: list[Message]
     assert again.controllers == machine.controllers
 
 
+def test_the_records_of_a_copied_state_are_those_of_the_state_when_it_was_copied() -> None:
+    machine = image(BROKER, RegisterControllerRecord(3, ID), TopicRecord("t", ID), PARTITION, *NAMED)
+    before = list(machine.records())
+    copied = machine.copy_records()
+    machine.replay(RemoveTopicRecord(ID))
+    machine.replay(ConfigRecord(32, "g", "consumer.session.timeout.ms", None))
+    machine.replay(UnregisterControllerRecord(3))
+    assert list(copied) == before
+
+
 @given(st.lists(st.sampled_from(EVENTS[:-3]), min_size=1, max_size=12), st.data())
-def test_nothing_is_seen_of_a_transaction_before_its_end(records: list[Message], data: st.DataObject) -> None:
+def test_a_transaction_is_invisible_before_its_end(records: list[Message], data: st.DataObject) -> None:
     before = [TopicRecord("t", ID), PARTITION]
     cut = data.draw(st.integers(0, len(records)))
     half = image(*before, BeginTransactionRecord(), *records[:cut])
@@ -269,7 +293,7 @@ def test_nothing_is_seen_of_a_transaction_before_its_end(records: list[Message],
 
 
 ANYWHERE = [each for each in EVENTS if not isinstance(each, TopicRecord)]
-"""What may come whatever was before; a topic begins with its first partition, so that there is never a gap."""
+"""Events that are valid in any state. A topic starts with its first partition, so that there is never a gap."""
 STEPS: list[list[Message]] = [
     [TopicRecord("t", ID), PARTITION],
     *([each] for each in (*ANYWHERE, PartitionChangeRecord(7, ID, isr=[8]), PartitionChangeRecord(0, OTHER))),
@@ -277,7 +301,7 @@ STEPS: list[list[Message]] = [
 
 
 @given(st.lists(st.sampled_from(STEPS), max_size=25))
-def test_records_together_make_what_they_make_one_by_one(steps: list[list[Message]]) -> None:
+def test_records_applied_together_or_one_by_one_give_the_same_state(steps: list[list[Message]]) -> None:
     records = [record for step in steps for record in step]
     together = image(TopicRecord("t", ID), PARTITION)
     replay_all(together, records)

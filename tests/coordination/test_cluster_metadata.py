@@ -1,4 +1,4 @@
-"""The cluster's metadata, told as transcripts."""
+"""Changes of topics in a cluster with one broker, as transcripts."""
 
 from __future__ import annotations
 
@@ -8,23 +8,37 @@ from uuid import UUID
 import pytest
 
 from ottla.coordination.cluster.events import (
-    ConfigsChanged,
-    ConfigsReplaced,
+    ConfigChangeRequested,
+    ConfigReplacementRequested,
     Event,
-    PartitionsRequested,
-    ProducerIdsRequested,
-    TopicsRequested,
-    TopicsUnwanted,
+    TopicDeletionRequested,
 )
 from ottla.coordination.cluster.metadata import ClusterMetadata
+from ottla.coordination.cluster.node_records import RegisterBrokerRecord
 from ottla.coordination.cluster.partition_request import check_count
 from ottla.coordination.cluster.records import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
 from ottla.coordination.cluster.topic import PartitionState, Topic
 from ottla.coordination.cluster.topic_request import Refusal
+from ottla.coordination.controller import client_changes
+from ottla.coordination.controller.config import ControllerConfig
+from ottla.coordination.controller.controller import Controller
+from ottla.coordination.controller.events import ControllerRequest, RandomValues
 from ottla.errors import name_of
 from ottla.protocol.messages import alter_configs, incremental_alter_configs
-from ottla.protocol.messages.create_partitions import CreatePartitionsAssignment, CreatePartitionsTopic
-from ottla.protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig
+from ottla.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from ottla.protocol.messages.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+)
+from ottla.protocol.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
 from ottla.protocol.messages.delete_topics import DeleteTopicState
 from ottla.protocol.schema import ZERO_UUID
 from tests.coordination.transcript import run
@@ -35,7 +49,28 @@ def id_of(name: str) -> UUID:
     return UUID(bytes=name.encode()[:16].ljust(16, b"\0"))
 
 
-def event_of(command: str) -> Event:
+BROKER = RegisterBrokerRecord(1, incarnation_id=UUID(int=9), broker_epoch=5, fenced=False, log_dirs=[UUID(int=300)])
+
+
+class Cluster:
+    """The controller of a cluster with one broker, which is unfenced."""
+
+    def __init__(self) -> None:
+        self.metadata = ClusterMetadata()
+        self._controller = Controller(ControllerConfig("c", default_partitions=3, own_broker=1), self.metadata)
+        self.replay(BROKER)
+
+    def decide(self, event: Any, now: float) -> Any:
+        return self._controller.decide(event, now)
+
+    def replay(self, record: Any) -> None:
+        self._controller.replay(record)
+
+    def check(self) -> None:
+        self._controller.check()
+
+
+def event_of(command: str) -> Event | ControllerRequest:
     """`create NAME[,NAME] key=value …`, `grow NAME[,NAME] to=COUNT`, `delete NAME`, `ids COUNT`,
     `change NAME key=value key+=value key-=value key=`, `replace NAME key=value …`.
     """
@@ -46,18 +81,18 @@ def event_of(command: str) -> Event:
     looking: dict[str, Any] = {"validate_only": True} if given.pop("dry", None) else {}
     if verb == "replace":
         wanted = [alter_configs.AlterableConfig(key, value) for key, value in given.items()]
-        return ConfigsReplaced(1, [alter_configs.AlterConfigsResource(2, names, wanted)], **looking)
+        return ConfigReplacementRequested(1, [alter_configs.AlterConfigsResource(2, names, wanted)], **looking)
     if verb == "ids":
-        return ProducerIdsRequested(1, int(names), node_id=7)
+        return ControllerRequest(1, AllocateProducerIdsRequest(1, BROKER.broker_epoch))
     if verb == "grow":
         brokers = given.get("brokers")
         assignments = [CreatePartitionsAssignment([int(b)]) for b in brokers.split(",")] if brokers else None
         grown = [CreatePartitionsTopic(name, int(given["to"]), assignments) for name in names.split(",")]
-        return PartitionsRequested(1, grown, 1, **looking)
+        return ControllerRequest(1, CreatePartitionsRequest(grown, **looking))
     if verb == "delete":
-        return TopicsUnwanted(1, [DeleteTopicState(name) for name in names.split(",")])
+        return TopicDeletionRequested(1, [DeleteTopicState(name) for name in names.split(",")])
     if verb == "delete-id":
-        return TopicsUnwanted(1, [DeleteTopicState(None, id_of(names))])
+        return TopicDeletionRequested(1, [DeleteTopicState(None, id_of(names))])
     partitions, copies = int(given.pop("partitions", -1)), int(given.pop("copies", -1))
     brokers = given.pop("brokers", None)
     topics = [
@@ -70,10 +105,10 @@ def event_of(command: str) -> Event:
         )
         for name in names.split(",")
     ]
-    return TopicsRequested(1, topics, [id_of(t.name) for t in topics], 1, 3, 3, **looking)
+    return ControllerRequest(1, CreateTopicsRequest(topics, **looking), RandomValues([id_of(t.name) for t in topics]))
 
 
-def change_of(name: str, words: list[str]) -> ConfigsChanged:
+def change_of(name: str, words: list[str]) -> ConfigChangeRequested:
     """`key=value` sets, `key=` gives back, `key+=value` and `key-=value` edit a list."""
     changes = []
     for word in words:
@@ -82,7 +117,7 @@ def change_of(name: str, words: list[str]) -> ConfigsChanged:
         changes.append(incremental_alter_configs.AlterableConfig(key.rstrip("+-"), operation, value or None))
     wanted = [change for change in changes if change.name != "dry"]
     resources = [incremental_alter_configs.AlterConfigsResource(2, name, wanted)]
-    return ConfigsChanged(1, resources, {"cleanup.policy": "compact"}, validate_only=len(wanted) < len(changes))
+    return ConfigChangeRequested(1, resources, {"cleanup.policy": "compact"}, validate_only=len(wanted) < len(changes))
 
 
 def show_record(record: Any) -> str:
@@ -99,17 +134,21 @@ def show_record(record: Any) -> str:
 
 
 def show_reply(message: Any) -> list[str]:
-    if isinstance(message, tuple):
-        return [f"{message[1]} ids from {message[0]}"]
+    if isinstance(message, AllocateProducerIdsResponse):
+        return [f"{message.producer_id_len} ids from {message.producer_id_start}"]
+    if isinstance(message, CreateTopicsResponse):
+        message = message.topics
+    elif isinstance(message, CreatePartitionsResponse):
+        message = message.results
     if message and (message[0] is None or isinstance(message[0], Refusal)):
         return [name_of(refusal.code) if refusal else "ok" for refusal in message]
     return [f"{result.name} {name_of(result.error_code) if result.error_code else 'ok'}" for result in message]
 
 
 def play(text: str) -> ClusterMetadata:
-    machine = ClusterMetadata()
-    run(machine, text, event_of, show_record, show_reply)
-    return machine
+    cluster = Cluster()
+    run(cluster, text, event_of, show_record, show_reply)
+    return cluster.metadata
 
 
 def test_a_topic_is_made_used_and_deleted() -> None:
@@ -131,7 +170,7 @@ def test_a_topic_is_made_used_and_deleted() -> None:
     """)
 
 
-def test_a_topic_that_says_nothing_gets_the_defaults() -> None:
+def test_a_topic_without_settings_gets_the_defaults() -> None:
     machine = play("""
         create t
         record topic t
@@ -143,20 +182,20 @@ def test_a_topic_that_says_nothing_gets_the_defaults() -> None:
     assert len(machine.topics["t"].partitions) == 3
 
 
-def test_looking_only_writes_nothing() -> None:
+def test_validate_only_writes_nothing() -> None:
     machine = play("""
         create t partitions=1 dry=1 → reply t ok
     """)
     assert not machine.topics
 
 
-def test_what_is_only_looked_at_has_no_id_yet() -> None:
+def test_a_validated_topic_has_no_id() -> None:
     for command, topic_id in (("create t dry=1", ZERO_UUID), ("create t", id_of("t"))):
-        (reply,) = ClusterMetadata().decide(event_of(command), 0.0).replies
-        assert [result.topic_id for result in reply.message] == [topic_id]
+        (reply,) = Cluster().decide(event_of(command), 0.0).replies
+        assert [result.topic_id for result in reply.message.topics] == [topic_id]
 
 
-def test_one_refused_topic_leaves_the_others_alone() -> None:
+def test_one_rejected_topic_does_not_affect_the_others() -> None:
     play("""
         create good,bad/name partitions=1
         record topic good
@@ -210,7 +249,7 @@ def test_a_topic_is_deleted_once_and_by_one_of_its_names() -> None:
         reply t INVALID_REQUEST
     """)
     for unclear in (DeleteTopicState("t", id_of("t")), DeleteTopicState(None)):
-        (reply,) = machine.decide(TopicsUnwanted(1, [unclear]), 0.0).replies
+        (reply,) = client_changes.decide(machine, TopicDeletionRequested(1, [unclear]), ControllerConfig("c")).replies
         assert name_of(reply.message[0].error_code) == "INVALID_REQUEST"
 
 
@@ -224,7 +263,7 @@ def test_names_in_one_request_collide_too() -> None:
     """)
 
 
-def test_a_config_may_be_taken_back_and_a_partition_may_change() -> None:
+def test_configs_and_partitions_may_change() -> None:
     machine = play("""
         create t partitions=2 retention.ms=5
         record topic t
@@ -238,7 +277,7 @@ def test_a_config_may_be_taken_back_and_a_partition_may_change() -> None:
     machine.check()
     assert machine.topics["t"].configs == {}
     assert [p.leader for p in machine.topics["t"].partitions] == [2, 1]
-    assert machine.topic_by_id(id_of("t")) is machine.topics["t"]
+    assert machine.find_topic_by_id(id_of("t")) is machine.topics["t"]
 
 
 def test_a_topic_gets_more_partitions() -> None:
@@ -362,23 +401,23 @@ def test_configs_are_replaced_all_at_once() -> None:
         ("replace t retention.mss=1", "INVALID_CONFIG"),
     ],
 )
-def test_configs_that_cannot_be_are_refused(command: str, error: str) -> None:
-    machine = ClusterMetadata()
+def test_invalid_configs_are_rejected(command: str, error: str) -> None:
+    machine = Cluster()
     for record in machine.decide(event_of("create t partitions=1"), 0.0).records:
         machine.replay(record)
     decision = machine.decide(event_of(command), 0.0)
     assert (decision.records, show_reply(decision.replies[0].message)) == ((), [error])
 
 
-def test_producer_ids_are_given_once() -> None:
+def test_producer_ids_are_allocated_once() -> None:
     play("""
         ids 1000
-        record ids below 1000 for broker 7
+        record ids below 1000 for broker 1
         reply 1000 ids from 0
 
-        ids 5
-        record ids below 1005 for broker 7
-        reply 5 ids from 1000
+        ids 1000
+        record ids below 2000 for broker 1
+        reply 1000 ids from 1000
     """)
 
 
@@ -399,17 +438,16 @@ def test_producer_ids_are_given_once() -> None:
         ("create t partitions=1 compression.gzip.level=0", "INVALID_CONFIG"),
         ("create t partitions=1 retention.ms=9223372036854775808", "INVALID_CONFIG"),
         ("create t partitions=1 min.compaction.lag.ms=10 max.compaction.lag.ms=5", "INVALID_CONFIG"),
-        ("create t partitions=10001", "INVALID_PARTITIONS"),
+        ("create t partitions=10001", "POLICY_VIOLATION"),
     ],
 )
 def test_what_cannot_be_is_refused(command: str, error: str) -> None:
-    machine = ClusterMetadata()
-    (reply,) = machine.decide(event_of(command), 0.0).replies
-    assert [name_of(result.error_code) for result in reply.message] == [error]
-    assert reply.message[0].error_message
+    (reply,) = Cluster().decide(event_of(command), 0.0).replies
+    assert [name_of(result.error_code) for result in reply.message.topics] == [error]
+    assert reply.message.topics[0].error_message
 
 
-def test_names_that_metrics_cannot_tell_apart_collide() -> None:
+def test_names_with_equal_metric_names_collide() -> None:
     play("""
         create a.b partitions=1
         record topic a.b
@@ -421,11 +459,12 @@ def test_names_that_metrics_cannot_tell_apart_collide() -> None:
 
 
 def test_a_machine_built_from_its_log_is_the_same_machine() -> None:
-    machine, again = ClusterMetadata(), ClusterMetadata()
+    machine, again = Cluster(), ClusterMetadata()
+    again.replay(BROKER)
     for command in ("create a,b partitions=4 retention.ms=5", "ids 10", "delete a", "create c", "delete b"):
         for record in machine.decide(event_of(command), 0.0).records:
             machine.replay(record)
             again.replay(record)
     again.check()
-    assert again.topics == machine.topics
-    assert again.next_producer_id == machine.next_producer_id
+    assert again.topics == machine.metadata.topics
+    assert again.next_producer_id == machine.metadata.next_producer_id

@@ -1,4 +1,4 @@
-"""Configs of brokers and groups, and what is asked of none of them; those of topics are told in the machine's transcripts."""
+"""Configs of brokers and groups, and invalid ones. Configs of topics are in the transcripts of the machine."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from ottla.config import options_of
 from ottla.coordination.cluster.config_change import KnownConfigs, decide
-from ottla.coordination.cluster.events import ConfigsChanged, ConfigsReplaced
-from ottla.coordination.cluster.group_configs import HEARTBEAT, SESSION, Bound
+from ottla.coordination.cluster.events import ConfigChangeRequested, ConfigReplacementRequested
+from ottla.coordination.cluster.group_configs import HEARTBEAT, SESSION, ConfigBound
 from ottla.coordination.cluster.records import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE, ConfigRecord
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.errors import ErrorCode, name_of
@@ -22,15 +22,15 @@ from ottla.settings_class import settings
 @settings
 class Settings:
     background_threads: int = 10
-    """How many."""
+    """Return the number of records."""
     metric_reporters: tuple[str, ...] = ()
-    """Who is told."""
+    """The reporters."""
     ssl_keystore_location: str | None = None
-    """Where."""
+    """The path."""
 
 
 OPTIONS = {option.name: option for option in options_of(Settings)}
-BOUNDS = {HEARTBEAT: Bound(5000, 1000, 15_000), SESSION: Bound(45_000, 10_000, 60_000)}
+BOUNDS = {HEARTBEAT: ConfigBound(5000, 1000, 15_000), SESSION: ConfigBound(45_000, 10_000, 60_000)}
 BROKERS = {"1": {"background.threads": "4"}, "": {"metric.reporters": "a,b"}}
 GROUPS = {"g": {SESSION: "20000"}}
 KNOWN = KnownConfigs({}, BROKERS, GROUPS, {})
@@ -39,31 +39,31 @@ LINE = tuple[str, int, str | None]
 
 
 def changed(kind: int, name: str, *lines: LINE, **more: Any) -> tuple[dict[str, str | None], str]:
-    """What the log would say of it, and why it may not be."""
+    """Return the configs in the log, and the error."""
     wanted = [incremental_alter_configs.AlterableConfig(*line) for line in lines]
     resources = [incremental_alter_configs.AlterConfigsResource(kind, name, wanted)]
-    return outcome(ConfigsChanged(1, resources, broker_options=OPTIONS, group_bounds=BOUNDS, **more))
+    return outcome(ConfigChangeRequested(1, resources, broker_options=OPTIONS, group_bounds=BOUNDS, **more))
 
 
 def replaced(kind: int, name: str, configs: Mapping[str, str | None], **more: Any) -> tuple[dict[str, str | None], str]:
     """The same of a request that names all there is to be."""
     wanted = [alter_configs.AlterableConfig(*line) for line in configs.items()]
     resources = [alter_configs.AlterConfigsResource(kind, name, wanted)]
-    return outcome(ConfigsReplaced(1, resources, broker_options=OPTIONS, group_bounds=BOUNDS, **more))
+    return outcome(ConfigReplacementRequested(1, resources, broker_options=OPTIONS, group_bounds=BOUNDS, **more))
 
 
-def outcome(event: ConfigsChanged | ConfigsReplaced) -> tuple[dict[str, str | None], str]:
+def outcome(event: ConfigChangeRequested | ConfigReplacementRequested) -> tuple[dict[str, str | None], str]:
     decision = decide(KNOWN, event)
     ((refusal,),) = (reply.message for reply in decision.replies)
     records = {record.name: record.value for record in decision.records if isinstance(record, ConfigRecord)}
-    return records, "" if refusal is None else told(refusal)
+    return records, "" if refusal is None else format_refusal(refusal)
 
 
-def told(refusal: Refusal) -> str:
+def format_refusal(refusal: Refusal) -> str:
     return f"{name_of(refusal.code)}: {refusal}"
 
 
-def test_a_broker_sets_takes_back_and_keeps_what_is_so() -> None:
+def test_a_broker_config_is_set_deleted_and_kept_if_unchanged() -> None:
     lines: list[LINE] = [("background.threads", DELETE, None), ("ssl.keystore.location", SET, "/k")]
     assert changed(BROKER_RESOURCE, "1", *lines) == (
         {"background.threads": None, "ssl.keystore.location": "/k"},
@@ -72,13 +72,13 @@ def test_a_broker_sets_takes_back_and_keeps_what_is_so() -> None:
     assert changed(BROKER_RESOURCE, "1", ("background.threads", SET, "4")) == ({}, "")
 
 
-def test_a_list_grows_from_what_is_set_or_else_from_the_default() -> None:
+def test_a_list_config_is_extended_from_its_value_or_its_default() -> None:
     assert changed(BROKER_RESOURCE, "", ("metric.reporters", APPEND, "b, c,c")) == ({"metric.reporters": "a,b,c"}, "")
     assert changed(BROKER_RESOURCE, "", ("metric.reporters", SUBTRACT, "a")) == ({"metric.reporters": "b"}, "")
     assert changed(BROKER_RESOURCE, "1", ("metric.reporters", APPEND, "x")) == ({"metric.reporters": "x"}, "")
 
 
-def test_a_request_for_all_takes_back_what_it_does_not_name() -> None:
+def test_a_full_alter_resets_unnamed_configs() -> None:
     assert replaced(BROKER_RESOURCE, "1", {"metric.reporters": "x"}) == (
         {"background.threads": None, "metric.reporters": "x"},
         "",
@@ -87,7 +87,7 @@ def test_a_request_for_all_takes_back_what_it_does_not_name() -> None:
 
 
 @pytest.mark.parametrize("node_id", [7, None])
-def test_who_speaks_for_a_broker_changes_it(node_id: int | None) -> None:
+def test_a_request_to_a_broker_changes_its_configs(node_id: int | None) -> None:
     line: LINE = ("background.threads", SET, "5")
     assert changed(BROKER_RESOURCE, "7", line, node_id=node_id) == ({"background.threads": "5"}, "")
     assert replaced(BROKER_RESOURCE, "7", {"background.threads": "5"}, node_id=node_id)[1] == ""
@@ -97,7 +97,11 @@ def test_who_speaks_for_a_broker_changes_it(node_id: int | None) -> None:
     ("name", "line", "why"),
     [
         ("2", ("background.threads", SET, "5"), "INVALID_REQUEST: this is broker 1, not 2"),
-        ("one", ("background.threads", SET, "5"), "INVALID_REQUEST: 'one' is no broker id: give a number, or nothing"),
+        (
+            "one",
+            ("background.threads", SET, "5"),
+            "INVALID_REQUEST: 'one' is not a broker id: expected a number, or an empty name",
+        ),
         ("1", ("node.id", SET, "5"), "INVALID_REQUEST: a broker reads [node.id] when it starts, and not again"),
         ("1", ("background.threads", SET, "many"), "INVALID_REQUEST: background.threads = 'many': must be a whole"),
         ("1", ("background.threads", SET, None), "INVALID_REQUEST: no value is given for background.threads"),
@@ -109,19 +113,19 @@ def test_who_speaks_for_a_broker_changes_it(node_id: int | None) -> None:
         ("1", ("background.threads", 9, "5"), "INVALID_REQUEST: Unsupported operation 9"),
     ],
 )
-def test_what_a_broker_cannot_be_told_is_refused(name: str, line: LINE, why: str) -> None:
+def test_invalid_broker_configs_are_rejected(name: str, line: LINE, why: str) -> None:
     records, refusal = changed(BROKER_RESOURCE, name, line)
     assert records == {}
     assert refusal.startswith(why)
 
 
-def test_only_to_take_back_what_cannot_have_been_set_is_no_error() -> None:
+def test_deleting_a_config_that_cannot_be_set_is_no_error() -> None:
     assert changed(BROKER_RESOURCE, "1", ("node.id", DELETE, None)) == ({}, "")
     assert replaced(BROKER_RESOURCE, "1", {"node.id": "1"})[1].startswith("INVALID_REQUEST: a broker reads [node.id]")
     assert replaced(BROKER_RESOURCE, "2", {})[1] == "INVALID_REQUEST: this is broker 1, not 2"
 
 
-def test_a_group_sets_its_own_within_what_the_broker_allows() -> None:
+def test_a_group_sets_configs_within_the_brokers_bounds() -> None:
     assert changed(GROUP_RESOURCE, "g", (HEARTBEAT, SET, "6000")) == ({HEARTBEAT: "6000"}, "")
     assert replaced(GROUP_RESOURCE, "g", {HEARTBEAT: "6000"}) == ({HEARTBEAT: "6000", SESSION: None}, "")
     too_long = f"INVALID_CONFIG: {HEARTBEAT} = 16000: at most 15000, by group.consumer.max.heartbeat.interval.ms"
@@ -138,7 +142,7 @@ def test_a_group_sets_its_own_within_what_the_broker_allows() -> None:
         (99, "x", "INVALID_REQUEST: Unsupported resource type: 99"),
     ],
 )
-def test_what_has_no_configs_is_refused(kind: int, name: str, why: str) -> None:
+def test_a_resource_without_configs_is_rejected(kind: int, name: str, why: str) -> None:
     records, refusal = changed(kind, name)
     assert records == {}
     assert refusal.startswith(why)
@@ -148,7 +152,7 @@ def test_a_resource_that_is_named_twice_is_changed_by_neither() -> None:
     wanted = [incremental_alter_configs.AlterableConfig("background.threads", SET, str(n)) for n in (5, 6)]
     twice = [incremental_alter_configs.AlterConfigsResource(BROKER_RESOURCE, "1", [line]) for line in wanted]
     other = incremental_alter_configs.AlterConfigsResource(BROKER_RESOURCE, "", wanted[:1])
-    decision = decide(KNOWN, ConfigsChanged(1, [*twice, other], broker_options=OPTIONS))
+    decision = decide(KNOWN, ConfigChangeRequested(1, [*twice, other], broker_options=OPTIONS))
     assert [refusal and refusal.code for refusal in decision.replies[0].message] == [
         ErrorCode.INVALID_REQUEST,
         ErrorCode.INVALID_REQUEST,

@@ -1,4 +1,4 @@
-"""Features: what a new cluster runs, and which wishes for other levels are granted."""
+"""Features: the levels of a new cluster, and accepted and rejected changes."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from collections.abc import Sequence
 
 import pytest
 
-from ottla.coordination.cluster.events import FeaturesRequested
+from ottla.coordination.cluster.events import FeatureChangeRequested
 from ottla.coordination.cluster.features import (
     ELR_VERSION,
     GROUP_VERSION,
     KRAFT_VERSION,
     METADATA_VERSION,
+    SHARE_VERSION,
     TRANSACTION_VERSION,
+    build_first_records,
     decide,
-    first_records,
 )
 from ottla.coordination.cluster.records import FeatureLevelRecord, UserScramCredentialRecord
 from ottla.coordination.cluster.topic_request import Refusal
@@ -24,16 +25,17 @@ from ottla.protocol.schema import Message
 
 UPGRADE, SAFE, UNSAFE = 1, 2, 3
 UNKNOWN = (
-    "this broker knows no such feature; there are group.version, kraft.version, metadata.version, transaction.version"
+    "this broker knows no such feature; there are group.version, kraft.version, metadata.version, share.version, "
+    "transaction.version"
 )
 PRESENT = {GROUP_VERSION: 0, METADATA_VERSION: 29, TRANSACTION_VERSION: 1}
 
 
-def wish(
+def request_levels(
     *updates: FeatureUpdateKey, present: dict[str, int] = PRESENT, validate_only: bool = False
 ) -> tuple[Sequence[Message], str]:
-    """The records that come of it, and why not."""
-    event = FeaturesRequested(1, updates, True) if validate_only else FeaturesRequested(1, updates)
+    """Return the records and the errors of a request."""
+    event = FeatureChangeRequested(1, updates, True) if validate_only else FeatureChangeRequested(1, updates)
     decision = decide(present, event)
     (answer,) = (reply.message for reply in decision.replies)
     if answer is None:
@@ -47,56 +49,62 @@ def level(feature: str, number: int, way: int = UPGRADE) -> FeatureUpdateKey:
     return FeatureUpdateKey(feature, number, upgrade_type=way)
 
 
-def test_a_new_cluster_runs_what_kafka_4_3_does() -> None:
-    assert first_records() == (
+def test_a_new_cluster_has_the_levels_of_kafka() -> None:
+    assert build_first_records() == (
         FeatureLevelRecord("group.version", 1),
         FeatureLevelRecord("metadata.version", 30),
+        FeatureLevelRecord("share.version", 1),
         FeatureLevelRecord("transaction.version", 2),
+        FeatureLevelRecord("eligible.leader.replicas.version", 1),
     )
 
 
-def test_a_new_cluster_runs_what_was_told_as_far_as_that_is_here() -> None:
+def test_a_new_cluster_uses_the_requested_levels_if_supported() -> None:
     known, user = FeatureLevelRecord("metadata.version", 25), UserScramCredentialRecord("alice", 1)
-    unknown = FeatureLevelRecord("share.version", 1)
-    assert first_records((unknown, known, user)) == (known, user)
+    unknown = FeatureLevelRecord("streams.version", 1)
+    assert build_first_records((unknown, known, user)) == (known, user)
     newer = FeatureLevelRecord("metadata.version", 31)
-    assert first_records((newer, user)) == (*first_records(), user)
+    assert build_first_records((newer, user)) == (*build_first_records(), user)
 
 
 @pytest.mark.parametrize(
     ("feature", "number", "way"),
     [
         (GROUP_VERSION, 1, UPGRADE),
+        (SHARE_VERSION, 1, UPGRADE),
+        (SHARE_VERSION, 2, UPGRADE),
         (TRANSACTION_VERSION, 2, UPGRADE),
         (TRANSACTION_VERSION, 0, SAFE),
         (TRANSACTION_VERSION, 0, UNSAFE),
         (METADATA_VERSION, 30, UPGRADE),
     ],
 )
-def test_a_level_that_can_be_is_written(feature: str, number: int, way: int) -> None:
-    assert wish(level(feature, number, way)) == ((FeatureLevelRecord(feature, number),), "")
+def test_a_valid_level_is_written(feature: str, number: int, way: int) -> None:
+    assert request_levels(level(feature, number, way)) == ((FeatureLevelRecord(feature, number),), "")
 
 
-def test_the_lowest_levels_can_be_wished_for_by_who_has_none() -> None:
+def test_the_lowest_levels_can_be_requested_for_a_new_cluster() -> None:
     lowest = (level(GROUP_VERSION, 0), level(METADATA_VERSION, 7), level(TRANSACTION_VERSION, 0))
-    assert wish(*lowest, present={}) == ((FeatureLevelRecord(METADATA_VERSION, 7),), "")
+    assert request_levels(*lowest, present={}) == ((FeatureLevelRecord(METADATA_VERSION, 7),), "")
 
 
-def test_a_feature_that_is_not_supported_is_refused_by_itself_where_the_response_has_a_result_for_each() -> None:
-    updates = (level(GROUP_VERSION, 1), level("share.version", 1), level(TRANSACTION_VERSION, 2))
-    decision = decide(PRESENT, FeaturesRequested(1, updates, is_per_feature=True))
+def test_an_unsupported_feature_is_rejected_alone_if_each_has_a_result() -> None:
+    updates = (level(GROUP_VERSION, 1), level("streams.version", 1), level(TRANSACTION_VERSION, 2))
+    decision = decide(PRESENT, FeatureChangeRequested(1, updates, is_per_feature=True))
     assert decision.records == (FeatureLevelRecord(GROUP_VERSION, 1), FeatureLevelRecord(TRANSACTION_VERSION, 2))
     (answer,) = (reply.message for reply in decision.replies)
     assert isinstance(answer, dict)
-    assert {name: str(refusal) for name, refusal in answer.items()} == {"share.version": f"share.version=1: {UNKNOWN}"}
-    looked = decide(PRESENT, FeaturesRequested(1, updates, True, True))
+    assert {name: str(refusal) for name, refusal in answer.items()} == {
+        "streams.version": f"streams.version=1: {UNKNOWN}"
+    }
+    looked = decide(PRESENT, FeatureChangeRequested(1, updates, True, True))
     assert looked.records == ()
     assert [reply.message.keys() for reply in looked.replies if isinstance(reply.message, dict)] == [answer.keys()]
 
 
-def test_a_supported_feature_that_cannot_change_keeps_all_others_from_it_also_where_each_has_a_result() -> None:
-    updates = (level(GROUP_VERSION, 2), level("share.version", 1), level(TRANSACTION_VERSION, 2))
-    decision = decide(PRESENT, FeaturesRequested(1, updates, is_per_feature=True))
+def test_an_invalid_change_of_a_supported_feature_rejects_all_changes() -> None:
+    updates = (level(GROUP_VERSION, 2), level("streams.version", 1), level(TRANSACTION_VERSION, 2))
+    decision = decide(PRESENT, FeatureChangeRequested(1, updates, is_per_feature=True))
     assert decision.records == ()
     (answer,) = (reply.message for reply in decision.replies)
     assert isinstance(answer, Refusal)
@@ -104,36 +112,53 @@ def test_a_supported_feature_that_cannot_change_keeps_all_others_from_it_also_wh
 
 
 @pytest.mark.parametrize("is_per_feature", [True, False])
-def test_features_that_are_not_here_stay_off_when_the_cluster_goes_to_a_release(is_per_feature: bool) -> None:
-    release = (level(METADATA_VERSION, 30), level("share.version", 1), level("streams.version", 1))
-    decision = decide(PRESENT, FeaturesRequested(1, release, is_per_feature=is_per_feature))
-    assert decision.records == (FeatureLevelRecord(METADATA_VERSION, 30),)
+def test_unsupported_features_stay_off_in_a_release_upgrade(is_per_feature: bool) -> None:
+    release = (level(METADATA_VERSION, 30), level(SHARE_VERSION, 1), level("streams.version", 1))
+    decision = decide(PRESENT, FeatureChangeRequested(1, release, is_per_feature=is_per_feature))
+    assert decision.records == (FeatureLevelRecord(METADATA_VERSION, 30), FeatureLevelRecord(SHARE_VERSION, 1))
     assert [reply.message for reply in decision.replies] == [None]
 
 
-def test_features_that_are_not_here_can_be_switched_off() -> None:
+def test_unsupported_features_can_be_switched_off() -> None:
     off = (level("share.version", 0, SAFE), level("streams.version", 0, UNSAFE))
-    assert wish(*off) == ((), "")
-    assert wish(*off, present={**PRESENT, "share.version": 1}) == ((FeatureLevelRecord("share.version", 0),), "")
-    assert wish(level("share.version", 1)) == ((), f"share.version=1: {UNKNOWN}")
+    assert request_levels(*off) == ((), "")
+    assert request_levels(*off, present={**PRESENT, "share.version": 1}) == (
+        (FeatureLevelRecord("share.version", 0),),
+        "",
+    )
+    assert request_levels(*off, present={**PRESENT, "streams.version": 1}) == (
+        (FeatureLevelRecord("streams.version", 0),),
+        "",
+    )
+    assert request_levels(level("streams.version", 1)) == ((), f"streams.version=1: {UNKNOWN}")
 
 
-def test_what_is_so_already_is_not_written_again() -> None:
-    assert wish(level(METADATA_VERSION, 29), level(TRANSACTION_VERSION, 1, SAFE), level(KRAFT_VERSION, 1)) == ((), "")
+def test_a_release_upgrade_leaves_features_above_its_level() -> None:
+    present = {**PRESENT, SHARE_VERSION: 2}
+    release = (level(METADATA_VERSION, 30), level(SHARE_VERSION, 1))
+    assert request_levels(*release, present=present) == ((FeatureLevelRecord(METADATA_VERSION, 30),), "")
+    lowered = request_levels(level(SHARE_VERSION, 1), present=present)
+    assert lowered == ((), "share.version=1: it is at 2: to lower it, request a downgrade (upgrade type 2 or 3)")
 
 
-def test_looking_only_writes_nothing_and_refuses_the_same() -> None:
-    assert wish(level(GROUP_VERSION, 1), validate_only=True) == ((), "")
-    assert "knows no such feature" in wish(level("foo", 1), validate_only=True)[1]
+def test_an_unchanged_level_is_not_written_again() -> None:
+    assert request_levels(
+        level(METADATA_VERSION, 29), level(TRANSACTION_VERSION, 1, SAFE), level(KRAFT_VERSION, 1)
+    ) == ((), "")
 
 
-def test_an_old_question_may_allow_a_downgrade_without_naming_a_way() -> None:
+def test_validate_only_writes_nothing_and_returns_the_same_errors() -> None:
+    assert request_levels(level(GROUP_VERSION, 1), validate_only=True) == ((), "")
+    assert "knows no such feature" in request_levels(level("foo", 1), validate_only=True)[1]
+
+
+def test_an_old_request_may_allow_a_downgrade_without_an_upgrade_type() -> None:
     asked = FeatureUpdateKey(TRANSACTION_VERSION, 0, allow_downgrade=True)
-    assert wish(asked) == ((FeatureLevelRecord(TRANSACTION_VERSION, 0),), "")
+    assert request_levels(asked) == ((FeatureLevelRecord(TRANSACTION_VERSION, 0),), "")
 
 
-def test_one_that_cannot_be_keeps_the_others_from_being_changed() -> None:
-    records, why = wish(level(GROUP_VERSION, 1), level("foo", 1))
+def test_one_invalid_change_rejects_all_changes() -> None:
+    records, why = request_levels(level(GROUP_VERSION, 1), level("foo", 1))
     assert (records, why) == ((), f"foo=1: {UNKNOWN}")
 
 
@@ -149,15 +174,15 @@ def test_one_that_cannot_be_keeps_the_others_from_being_changed() -> None:
         (level(METADATA_VERSION, 6, SAFE), "this broker has levels 7 to 30, not 6"),
         (level(GROUP_VERSION, 1, 0), "upgrade type 0 does not exist: take 1 (upgrade), 2 or 3 (downgrades)"),
         (level(GROUP_VERSION, 1, 4), "upgrade type 4 does not exist: take 1 (upgrade), 2 or 3 (downgrades)"),
-        (level(TRANSACTION_VERSION, 0), "it is at 1: to lower it, ask for a downgrade (upgrade type 2 or 3)"),
+        (level(TRANSACTION_VERSION, 0), "it is at 1: to lower it, request a downgrade (upgrade type 2 or 3)"),
         (level(KRAFT_VERSION, 0, SAFE), "this feature's level is fixed"),
-        (level(METADATA_VERSION, 30, SAFE), "it is at 29: to raise it, ask for an upgrade (upgrade type 1)"),
-        (level(TRANSACTION_VERSION, 2, UNSAFE), "it is at 1: to raise it, ask for an upgrade (upgrade type 1)"),
+        (level(METADATA_VERSION, 30, SAFE), "it is at 29: to raise it, request an upgrade (upgrade type 1)"),
+        (level(TRANSACTION_VERSION, 2, UNSAFE), "it is at 1: to raise it, request an upgrade (upgrade type 1)"),
         (level(ELR_VERSION, 1), UNKNOWN),
     ],
 )
-def test_a_level_that_cannot_be_is_refused(update: FeatureUpdateKey, why: str) -> None:
-    assert wish(update) == ((), f"{update.feature}={update.max_version_level}: {why}")
+def test_an_invalid_level_is_rejected(update: FeatureUpdateKey, why: str) -> None:
+    assert request_levels(update) == ((), f"{update.feature}={update.max_version_level}: {why}")
 
 
 @pytest.mark.parametrize(
@@ -168,8 +193,8 @@ def test_a_level_that_cannot_be_is_refused(update: FeatureUpdateKey, why: str) -
         (level(METADATA_VERSION, 28, UNSAFE), "A downgrade that loses metadata is not offered."),
     ],
 )
-def test_metadata_are_not_lost_by_going_back(update: FeatureUpdateKey, why: str) -> None:
-    records, refusal = wish(update)
+def test_metadata_are_not_lost_by_a_downgrade(update: FeatureUpdateKey, why: str) -> None:
+    records, refusal = request_levels(update)
     assert records == ()
     assert refusal.startswith("metadata.version cannot go from 29 down to 28. ")
     assert why in refusal

@@ -1,4 +1,4 @@
-"""Committed offsets, told as transcripts."""
+"""Committed offsets, as transcripts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_last_commit_counts() -> None:
     assert machine.offsets.fetch("g", [FIRST, SECOND]) == {FIRST: at(9), SECOND: at(6)}
 
 
-def test_an_offset_may_go_back() -> None:
+def test_an_offset_may_be_decreased() -> None:
     machine = play("""
         commit g t-0=5
         record g t-0 at 5
@@ -79,14 +79,14 @@ def test_groups_do_not_see_each_other() -> None:
     assert machine.offsets.fetch("g", None) == {FIRST: at(5)}
 
 
-def test_a_commit_of_nothing_writes_nothing() -> None:
+def test_an_empty_commit_writes_nothing() -> None:
     machine = play("""
         commit g → reply 0
     """)
     assert machine.offsets.groups == {}
 
 
-def test_offsets_of_a_deleted_topic_are_forgotten_and_their_group_stays_until_it_expires() -> None:
+def test_offsets_of_a_deleted_topic_are_removed_and_their_group_expires_later() -> None:
     machine = play("""
         commit g t-0=5 u-0=6
         record g t-0 at 5
@@ -108,7 +108,7 @@ def test_offsets_of_a_deleted_topic_are_forgotten_and_their_group_stays_until_it
     assert machine.find("h") is not None
 
 
-def test_a_tombstone_for_what_was_never_there_changes_nothing() -> None:
+def test_a_tombstone_for_an_unknown_offset_changes_nothing() -> None:
     machine = Shard(GroupConfig())
     machine.replay(OffsetRecord.tombstone("g", FIRST))
     machine.check()

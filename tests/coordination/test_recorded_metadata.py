@@ -1,4 +1,4 @@
-"""What Kafka's controller wrote becomes the state that Kafka had."""
+"""Replay of the records of Kafka's controller gives Kafka's state."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.node_records import BeginTransactionRecord, EndTransactionRecord
-from ottla.coordination.cluster.records import ForeignRecord, decode_record, encode_record
+from ottla.coordination.cluster.records import UnknownRecord, decode_record, encode_record
 from ottla.errors import CorruptRecordError
 from ottla.protocol.schema import Message
 from tests.coordination import recorded
@@ -29,8 +29,8 @@ def replayed(some: list[Message]) -> ClusterMetadata:
     return machine
 
 
-def test_all_of_it_is_known_and_makes_the_cluster_that_there_was() -> None:
-    assert not [record for record in records() if isinstance(record, ForeignRecord)]
+def test_all_records_are_decoded_and_restore_the_cluster() -> None:
+    assert not [record for record in records() if isinstance(record, UnknownRecord)]
     machine = replayed(records())
     assert machine.features["metadata.version"] == 30
     assert machine.features["eligible.leader.replicas.version"] == 1
@@ -43,7 +43,7 @@ def test_all_of_it_is_known_and_makes_the_cluster_that_there_was() -> None:
     assert machine.topics["made-through-ours"].configs == {"retention.ms": "1000000"}
 
 
-def test_the_first_records_of_a_cluster_count_together() -> None:
+def test_the_first_records_of_a_cluster_are_one_transaction() -> None:
     kinds = [type(record) for record in records()]
     begun, ended = kinds.index(BeginTransactionRecord), kinds.index(EndTransactionRecord)
     assert replayed(records()[:ended]).features == {}
@@ -52,7 +52,7 @@ def test_the_first_records_of_a_cluster_count_together() -> None:
 
 
 def test_each_record_is_written_again_as_kafka_read_it() -> None:
-    # Versions differ, as the oldest that will do is taken; what they say does not.
+    # Versions differ, because the oldest sufficient one is used; the content does not.
     assert [decode_record(encode_record(record)) for record in records()] == records()
 
 

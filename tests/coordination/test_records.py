@@ -23,6 +23,7 @@ from ottla.coordination.cluster.node_records import (
     RegisterControllerRecord,
     UnfenceBrokerRecord,
     UnregisterBrokerRecord,
+    UnregisterControllerRecord,
     ZkMigrationRecord,
 )
 from ottla.coordination.cluster.records import (
@@ -32,13 +33,13 @@ from ottla.coordination.cluster.records import (
     ConfigRecord,
     EntityData,
     FeatureLevelRecord,
-    ForeignRecord,
     PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
     RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
     TopicRecord,
+    UnknownRecord,
     decode_record,
     encode_record,
 )
@@ -56,7 +57,7 @@ RECORDS = [
     PartitionChangeRecord(3, ID, leader=1),
     PartitionChangeRecord(3, ID, [1], 1, eligible_leader_replicas=[], last_known_elr=[]),
     RemoveTopicRecord(ID),
-    ForeignRecord(b"\x01\x3f\x00\x01"),
+    UnknownRecord(b"\x01\x3f\x00\x01"),
     PartitionRecord(3, ID, [1, 2], [], [2], [3], -1, 1, 4, 9, [ID, ID], [1], [2]),
     RegisterBrokerRecord(
         3,
@@ -73,6 +74,7 @@ RECORDS = [
     FenceBrokerRecord(3, 9),
     UnfenceBrokerRecord(3, 9),
     RegisterControllerRecord(3, ID, False, [ControllerEndpoint("C", "a", 1, 0)], [ControllerFeature("f", 0, 1)]),
+    UnregisterControllerRecord(3),
     ClearElrRecord("orders"),
     NoOpRecord(),
     ZkMigrationRecord(3),
@@ -88,27 +90,27 @@ RECORDS = [
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
-def test_a_metadata_record_comes_back_as_it_was(record: object) -> None:
+def test_a_metadata_record_is_read_back_unchanged(record: object) -> None:
     assert decode_record(encode_record(record)) == record  # type: ignore[arg-type]
 
 
-def test_a_metadata_record_has_the_frame_that_kafka_gives_it() -> None:
+def test_a_metadata_record_has_kafkas_frame() -> None:
     # frame version 1, kind 2, version 0, "ab" as a compact string, the id, no tags
     assert encode_record(TopicRecord("ab", ID)) == b"\x01\x02\x00\x03ab" + ID.bytes + b"\x00"
 
 
-def test_a_kind_of_record_that_only_a_later_kafka_knows_comes_as_it_is() -> None:
-    assert decode_record(b"\x01\x3f\x00\x00") == ForeignRecord(b"\x01\x3f\x00\x00")
+def test_an_unknown_record_type_of_a_later_kafka_is_returned_raw() -> None:
+    assert decode_record(b"\x01\x3f\x00\x00") == UnknownRecord(b"\x01\x3f\x00\x00")
 
 
-def test_a_record_is_written_in_the_oldest_version_that_can_say_it() -> None:
+def test_a_record_is_written_in_the_oldest_version_that_can_represent_it() -> None:
     assert encode_record(RegisterBrokerRecord(1))[2] == 3
     assert encode_record(RegisterBrokerRecord(1, cordoned_log_dirs=[]))[2] == 4
     assert encode_record(PartitionRecord(1))[2] == 1
     assert encode_record(PartitionRecord(1, eligible_leader_replicas=[2]))[2] == 2
 
 
-def test_a_change_of_a_partition_has_only_what_changed_in_the_order_of_its_tags() -> None:
+def test_a_partition_change_record_contains_only_changes_in_the_order_of_tags() -> None:
     record = PartitionChangeRecord(3, ID, [1], 1, eligible_leader_replicas=[], last_known_elr=[2])
     # frame, kind and version; partition, topic; four tags: each its number, its size and its value
     assert encode_record(record) == (
@@ -123,7 +125,7 @@ def test_a_damaged_metadata_record_is_one_clear_error(value: bytes) -> None:
         decode_record(value)
 
 
-def test_a_commit_has_the_bytes_that_kafka_gives_it() -> None:
+def test_an_offset_commit_has_kafkas_bytes() -> None:
     record = offsets.OffsetRecord.of("g", TopicPartition("t", 2), OffsetAndMetadata(5, "m", 1), 9)
     key, value = offsets.encode_record(record)
     assert key == b"\0\1" + b"\0\1g" + b"\0\1t" + b"\0\0\0\2"
@@ -131,12 +133,12 @@ def test_a_commit_has_the_bytes_that_kafka_gives_it() -> None:
 
 
 @given(st.text(max_size=9), st.integers(0, 2**31 - 1), st.integers(0, 2**63 - 1), st.text(max_size=9))
-def test_a_commit_comes_back_as_it_was(group: str, partition: int, offset: int, metadata: str) -> None:
+def test_an_offset_commit_is_read_back_unchanged(group: str, partition: int, offset: int, metadata: str) -> None:
     record = offsets.OffsetRecord.of(group, TopicPartition("t", partition), OffsetAndMetadata(offset, metadata), 3)
     assert offsets.decode_record(*offsets.encode_record(record)) == record
 
 
-def test_a_tombstone_and_a_record_of_another_kind_are_told_apart() -> None:
+def test_a_tombstone_and_a_record_of_another_kind_are_distinguished() -> None:
     key = offsets.encode_record(offsets.OffsetRecord(offsets.OffsetCommitKey("g", "t", 0), None))[0]
     forgotten = offsets.decode_record(key, None)
     assert forgotten is not None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.coordination.cluster.topic_configs import conflict_of, fault_of, table
+from ottla.coordination.cluster.topic_configs import find_conflict, find_fault, list_options
 
 NAMES = """
 cleanup.policy compression.gzip.level compression.lz4.level compression.type compression.zstd.level
-delete.retention.ms file.delete.delay.ms flush.messages flush.ms follower.replication.throttled.replicas
+delete.retention.ms errors.deadletterqueue.group.enable file.delete.delay.ms flush.messages flush.ms follower.replication.throttled.replicas
 index.interval.bytes leader.replication.throttled.replicas local.retention.bytes local.retention.ms
-max.compaction.lag.ms max.message.bytes message.timestamp.after.max.ms message.timestamp.before.max.ms
+max.compaction.lag.ms max.decompressed.message.bytes max.message.bytes message.timestamp.after.max.ms message.timestamp.before.max.ms
 message.timestamp.type min.cleanable.dirty.ratio min.compaction.lag.ms min.insync.replicas preallocate
 remote.log.copy.disable remote.log.delete.on.disable remote.storage.enable retention.bytes retention.ms
 segment.bytes segment.index.bytes segment.jitter.ms segment.ms unclean.leader.election.enable
@@ -19,17 +19,17 @@ KAFKAS = NAMES.split()
 
 
 def test_every_topic_config_of_kafka_is_there() -> None:
-    assert sorted(table()) == KAFKAS
+    assert sorted(list_options()) == KAFKAS
 
 
 def test_every_config_is_explained() -> None:
-    assert [name for name, option in table().items() if not option.doc] == []
+    assert [name for name, option in list_options().items() if not option.doc] == []
 
 
 @pytest.mark.parametrize("name", KAFKAS)
 def test_a_default_is_a_value_that_may_be_set(name: str) -> None:
-    default = table()[name].default
-    assert fault_of(name, ",".join(default) if isinstance(default, tuple) else str(default)) is None
+    default = list_options()[name].default
+    assert find_fault(name, ",".join(default) if isinstance(default, tuple) else str(default)) is None
 
 
 @pytest.mark.parametrize(
@@ -45,11 +45,11 @@ def test_a_default_is_a_value_that_may_be_set(name: str) -> None:
     ],
 )
 def test_a_fault_is_one_sentence(name: str, value: str | None, sentence: str) -> None:
-    assert fault_of(name, value) == sentence
+    assert find_fault(name, value) == sentence
 
 
 def test_lags_of_compaction_have_to_agree() -> None:
-    assert conflict_of({}) is None
-    assert conflict_of({"min.compaction.lag.ms": "5", "max.compaction.lag.ms": "5"}) is None
-    fault = conflict_of({"min.compaction.lag.ms": "6", "max.compaction.lag.ms": "5"})
+    assert find_conflict({}) is None
+    assert find_conflict({"min.compaction.lag.ms": "5", "max.compaction.lag.ms": "5"}) is None
+    fault = find_conflict({"min.compaction.lag.ms": "6", "max.compaction.lag.ms": "5"})
     assert fault == "min.compaction.lag.ms = 6: must be at most max.compaction.lag.ms = 5"

@@ -1,13 +1,13 @@
-"""How a transactional id stands after each step, all of it: the transcripts tell who is answered what, and this what is kept."""
+"""The complete state of a transactional id after each step. The transcripts cover the responses."""
 
 from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
 
-from ottla.coordination.transactions.ending import completed, prepared
+from ottla.coordination.transactions.ending import complete_transaction, prepare_end
 from ottla.coordination.transactions.events import EndRequested, ProducerRequested
-from ottla.coordination.transactions.starting import begun, fenced, taken_over
+from ottla.coordination.transactions.starting import fence_transaction, new_transaction, take_over_id
 from ottla.coordination.transactions.state import TransactionState
 from ottla.coordination.transactions.transaction import EXHAUSTED, MAX_EPOCH, Transaction
 from ottla.errors import ErrorCode
@@ -30,7 +30,7 @@ IDLE = Transaction(
 BUSY = replace(IDLE, state=ONGOING, partitions=PARTITIONS)
 
 
-def asks(producer_id: int = -1, epoch: int = -1) -> ProducerRequested:
+def producer_request(producer_id: int = -1, epoch: int = -1) -> ProducerRequested:
     return ProducerRequested(1, "x", 2000, 99, 30, producer_id, epoch)
 
 
@@ -38,39 +38,41 @@ def ends(epoch: int, *, commit: bool, version: int) -> EndRequested:
     return EndRequested(1, "x", 7, epoch, commit, 99, 30, version)
 
 
-def test_an_id_that_nobody_has_used_is_given_to_a_fresh_producer() -> None:
-    assert begun(asks()) == Transaction(
+def test_an_unused_id_is_given_to_a_new_producer() -> None:
+    assert new_transaction(producer_request()) == Transaction(
         transactional_id="x", producer_id=99, producer_epoch=0, timeout_ms=2000, updated_ms=30
     )
 
 
 def test_a_new_producer_has_the_next_epoch_and_a_clean_slate() -> None:
-    assert taken_over(IDLE, asks()) == replace(
+    assert take_over_id(IDLE, producer_request()) == replace(
         IDLE, state=EMPTY, producer_epoch=4, last_epoch=-1, timeout_ms=2000, started_ms=-1, updated_ms=30
     )
 
 
-def test_a_producer_that_goes_on_may_ask_again_for_the_epoch_it_came_with() -> None:
-    again = taken_over(IDLE, asks(7, 3))
+def test_a_continuing_producer_may_retry_with_its_previous_epoch() -> None:
+    again = take_over_id(IDLE, producer_request(7, 3))
     assert again == replace(
         IDLE, state=EMPTY, producer_epoch=4, last_epoch=3, timeout_ms=2000, started_ms=-1, updated_ms=30
     )
     assert isinstance(again, Transaction)
-    assert taken_over(again, asks(7, 3)) == again
+    assert take_over_id(again, producer_request(7, 3)) == again
 
 
-def test_after_a_newer_producer_nobody_may_ask_again() -> None:
-    newer = taken_over(IDLE, asks())
+def test_a_retry_is_rejected_after_a_newer_producer() -> None:
+    newer = take_over_id(IDLE, producer_request())
     assert isinstance(newer, Transaction)
-    assert taken_over(newer, asks(7, 2)) == ErrorCode.PRODUCER_FENCED
-    assert taken_over(newer, asks(7, 3)) == ErrorCode.PRODUCER_FENCED
-    assert taken_over(newer, asks(7, -1)) == ErrorCode.PRODUCER_FENCED
+    assert take_over_id(newer, producer_request(7, 2)) == ErrorCode.PRODUCER_FENCED
+    assert take_over_id(newer, producer_request(7, 3)) == ErrorCode.PRODUCER_FENCED
+    assert take_over_id(newer, producer_request(7, -1)) == ErrorCode.PRODUCER_FENCED
 
 
-@pytest.mark.parametrize(("asked", "last_epoch"), [(asks(), -1), (asks(7, EXHAUSTED), EXHAUSTED)])
+@pytest.mark.parametrize(
+    ("asked", "last_epoch"), [(producer_request(), -1), (producer_request(7, EXHAUSTED), EXHAUSTED)]
+)
 def test_when_the_epochs_are_used_up_there_is_a_new_producer_id(asked: ProducerRequested, last_epoch: int) -> None:
     used_up = replace(IDLE, producer_epoch=EXHAUSTED, next_producer_id=50)
-    assert taken_over(used_up, asked) == replace(
+    assert take_over_id(used_up, asked) == replace(
         IDLE,
         state=EMPTY,
         producer_id=99,
@@ -85,7 +87,7 @@ def test_when_the_epochs_are_used_up_there_is_a_new_producer_id(asked: ProducerR
 
 
 def test_an_older_producer_gets_no_new_id_because_the_epochs_are_used_up() -> None:
-    assert taken_over(replace(IDLE, producer_epoch=EXHAUSTED), asks(7, 5)) == ErrorCode.PRODUCER_FENCED
+    assert take_over_id(replace(IDLE, producer_epoch=EXHAUSTED), producer_request(7, 5)) == ErrorCode.PRODUCER_FENCED
 
 
 @pytest.mark.parametrize(
@@ -94,27 +96,27 @@ def test_an_older_producer_gets_no_new_id_because_the_epochs_are_used_up() -> No
 )
 def test_a_producer_that_is_fenced_leaves_its_partitions_to_be_aborted(version: int, present: int, epoch: int) -> None:
     before = replace(BUSY, version=version, producer_epoch=present)
-    assert fenced(before, 30) == replace(
+    assert fence_transaction(before, 30) == replace(
         before, state=PREPARE_ABORT, producer_epoch=epoch, last_epoch=present, is_fenced=True, updated_ms=30
     )
 
 
 @pytest.mark.parametrize(("commit", "state"), [(True, PREPARE_COMMIT), (False, PREPARE_ABORT)])
-def test_an_old_client_ends_its_transaction_and_keeps_its_epoch(commit: bool, state: TransactionState) -> None:
-    assert prepared(BUSY, ends(3, commit=commit, version=1)) == replace(BUSY, state=state, updated_ms=30, version=1)
+def test_an_old_client_keeps_its_epoch_after_its_transaction(commit: bool, state: TransactionState) -> None:
+    assert prepare_end(BUSY, ends(3, commit=commit, version=1)) == replace(BUSY, state=state, updated_ms=30, version=1)
 
 
 @pytest.mark.parametrize(("commit", "state"), [(True, PREPARE_COMMIT), (False, PREPARE_ABORT)])
-def test_a_new_client_has_another_epoch_after_each_transaction(commit: bool, state: TransactionState) -> None:
+def test_a_new_client_gets_another_epoch_after_each_transaction(commit: bool, state: TransactionState) -> None:
     before = replace(BUSY, version=0, next_producer_id=50)
-    assert prepared(before, ends(3, commit=commit, version=2)) == replace(
+    assert prepare_end(before, ends(3, commit=commit, version=2)) == replace(
         BUSY, state=state, producer_epoch=4, last_epoch=3, next_producer_id=-1, updated_ms=30
     )
 
 
-def test_with_its_last_epoch_it_is_promised_a_new_id() -> None:
+def test_at_its_last_epoch_a_producer_gets_a_next_producer_id() -> None:
     before = replace(BUSY, producer_epoch=EXHAUSTED)
-    assert prepared(before, ends(EXHAUSTED, commit=True, version=2)) == replace(
+    assert prepare_end(before, ends(EXHAUSTED, commit=True, version=2)) == replace(
         BUSY,
         state=PREPARE_COMMIT,
         producer_epoch=MAX_EPOCH,
@@ -124,8 +126,8 @@ def test_with_its_last_epoch_it_is_promised_a_new_id() -> None:
     )
 
 
-def test_a_transaction_in_which_nothing_happened_began_when_it_was_aborted() -> None:
-    assert prepared(IDLE, ends(3, commit=False, version=2)) == replace(
+def test_an_empty_aborted_transaction_starts_at_its_abort() -> None:
+    assert prepare_end(IDLE, ends(3, commit=False, version=2)) == replace(
         IDLE, state=PREPARE_ABORT, producer_epoch=4, last_epoch=3, started_ms=30, updated_ms=30
     )
 
@@ -134,13 +136,15 @@ def test_a_transaction_in_which_nothing_happened_began_when_it_was_aborted() -> 
     ("state", "end"),
     [(PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT), (PREPARE_ABORT, TransactionState.COMPLETE_ABORT)],
 )
-def test_with_its_markers_written_it_has_no_partitions_any_more(state: TransactionState, end: TransactionState) -> None:
-    assert completed(replace(BUSY, state=state), 40) == replace(BUSY, state=end, partitions=frozenset(), updated_ms=40)
+def test_a_completed_transaction_has_no_partitions(state: TransactionState, end: TransactionState) -> None:
+    assert complete_transaction(replace(BUSY, state=state), 40) == replace(
+        BUSY, state=end, partitions=frozenset(), updated_ms=40
+    )
 
 
-def test_the_promised_id_is_given_once_the_markers_are_written() -> None:
+def test_the_next_producer_id_is_assigned_once_the_markers_are_written() -> None:
     before = replace(BUSY, state=PREPARE_COMMIT, producer_epoch=MAX_EPOCH, last_epoch=EXHAUSTED, next_producer_id=99)
-    assert completed(before, 40) == replace(
+    assert complete_transaction(before, 40) == replace(
         BUSY,
         state=TransactionState.COMPLETE_COMMIT,
         producer_id=99,

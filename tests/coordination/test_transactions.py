@@ -1,4 +1,4 @@
-"""Transactions, told as transcripts: a command, what is written, what is answered."""
+"""Transactions, as transcripts: a command, the written records, the responses."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def parted(command: str) -> tuple[str, dict[str, str]]:
 
 
 def now_of(command: str) -> float:
-    """The clock that only goes on, `clock` in ms, where it does not say the same as the calendar."""
+    """Return the monotonic time: `clock` in ms, if it differs from the wall clock."""
     said = parted(command)[1]
     return int(said.get("clock", said.get("now", 0))) / 1000
 
@@ -79,7 +79,7 @@ def play(text: str, machine: Transactions | None = None) -> Transactions:
     return machine
 
 
-def test_a_transaction_is_begun_settled_marked_and_done() -> None:
+def test_a_transaction_is_started_prepared_marked_and_completed() -> None:
     play("""
         init
         record Empty 1/0 []
@@ -139,7 +139,7 @@ def test_each_transaction_of_version_2_has_an_epoch_of_its_own() -> None:
     """)
 
 
-def test_the_end_of_a_transaction_waits_until_the_one_before_is_ended() -> None:
+def test_the_end_of_a_transaction_waits_for_the_previous_one() -> None:
     play("""
         init
         record Empty 1/0 []
@@ -171,7 +171,7 @@ def test_the_end_of_a_transaction_waits_until_the_one_before_is_ended() -> None:
 
 
 @pytest.mark.parametrize(("settled", "other", "state"), [("commit", "abort", "Commit"), ("abort", "commit", "Abort")])
-def test_who_wishes_for_the_other_end_hears_that_it_is_too_late_when_it_is_over(
+def test_a_request_for_the_opposite_outcome_is_rejected_when_the_transaction_ends(
     settled: str, other: str, state: str
 ) -> None:
     play(f"""
@@ -243,7 +243,7 @@ def test_a_new_producer_fences_the_old_one_and_its_transaction_is_aborted_first(
     """)
 
 
-def test_a_producer_that_names_its_epoch_goes_on_with_the_next_and_may_ask_twice() -> None:
+def test_a_producer_that_names_its_epoch_gets_the_next_and_may_retry() -> None:
     play("""
         init
         record Empty 1/0 []
@@ -288,7 +288,7 @@ TIMED_OUT = """
 
 
 @pytest.mark.parametrize("version", ["", "v=2"])
-def test_a_producer_whose_transaction_timed_out_aborts_it_and_continues_with_the_next_epoch(version: str) -> None:
+def test_a_producer_with_a_timed_out_transaction_aborts_it_and_continues_with_the_next_epoch(version: str) -> None:
     play(f"""
         {TIMED_OUT.format(version=version)}
         add to=0 v=2 → reply PRODUCER_FENCED
@@ -306,7 +306,7 @@ def test_a_producer_whose_transaction_timed_out_aborts_it_and_continues_with_the
 
 
 @pytest.mark.parametrize("version", ["", "v=2"])
-def test_a_producer_whose_transaction_timed_out_may_ask_for_the_next_epoch_instead(version: str) -> None:
+def test_a_producer_with_a_timed_out_transaction_may_request_the_next_epoch_instead(version: str) -> None:
     play(f"""
         {TIMED_OUT.format(version=version)}
         init id=1 epoch=0
@@ -319,7 +319,7 @@ def test_a_producer_whose_transaction_timed_out_may_ask_for_the_next_epoch_inste
     """)
 
 
-def test_a_new_producer_after_a_time_out_fences_the_one_whose_transaction_it_was() -> None:
+def test_a_new_producer_after_a_timeout_fences_the_previous_producer() -> None:
     play(f"""
         {TIMED_OUT.format(version="v=2")}
         init
@@ -331,7 +331,7 @@ def test_a_new_producer_after_a_time_out_fences_the_one_whose_transaction_it_was
     """)
 
 
-def test_an_older_client_whose_transaction_timed_out_is_fenced() -> None:
+def test_an_older_client_with_a_timed_out_transaction_is_fenced() -> None:
     play(f"""
         {TIMED_OUT.format(version="")}
         abort → reply PRODUCER_FENCED
@@ -364,7 +364,7 @@ def test_a_time_out_at_the_last_epoch_leads_to_a_new_producer_id() -> None:
     )
 
 
-def test_what_takes_too_long_is_aborted_and_can_no_longer_be_committed() -> None:
+def test_a_timed_out_transaction_is_aborted_and_cannot_be_committed() -> None:
     play("""
         init
         record Empty 1/0 []
@@ -397,7 +397,7 @@ def test_what_takes_too_long_is_aborted_and_can_no_longer_be_committed() -> None
 
 
 @pytest.mark.parametrize("calendar", [-999_000, 1000, 9_999_000])
-def test_a_calendar_that_is_put_right_makes_no_transaction_shorter_or_longer(calendar: int) -> None:
+def test_a_wall_clock_change_does_not_change_the_transaction_timeout(calendar: int) -> None:
     play(f"""
         init clock=0 now=5000000
         record Empty 1/0 []
@@ -420,7 +420,7 @@ def test_a_calendar_that_is_put_right_makes_no_transaction_shorter_or_longer(cal
 
 
 def read_again(machine: Transactions, now: float) -> Transactions:
-    """As the next coordinator knows it, which has read it from the log."""
+    """Return the state of the next coordinator, which reads it from the log."""
     again = Transactions(now)
     for name, transaction in machine.by_id.items():
         read = decode_record(*encode_record(TransactionRecord(name, transaction)))
@@ -429,7 +429,7 @@ def read_again(machine: Transactions, now: float) -> Transactions:
     return again
 
 
-def test_what_was_begun_under_another_coordinator_ends_by_the_calendar_or_by_how_long_it_has_been_known() -> None:
+def test_a_transaction_of_another_coordinator_times_out_by_wall_clock_or_by_known_age() -> None:
     begun = play("""
         init now=5000000
         record Empty 1/0 []
@@ -462,7 +462,7 @@ def test_what_was_begun_under_another_coordinator_ends_by_the_calendar_or_by_how
     )
 
 
-def test_nobody_is_given_up_by_a_calendar_that_is_ahead_before_half_a_minute_is_over() -> None:
+def test_a_wall_clock_ahead_expires_no_transaction_within_thirty_seconds() -> None:
     begun = play("""
         init
         record Empty 1/0 []
@@ -484,7 +484,7 @@ def test_nobody_is_given_up_by_a_calendar_that_is_ahead_before_half_a_minute_is_
     )
 
 
-def test_an_id_that_nobody_uses_is_forgotten_but_not_one_that_is_under_way() -> None:
+def test_an_unused_id_expires_but_not_one_with_an_open_transaction() -> None:
     play("""
         init now=1
         record Empty 1/0 []
@@ -507,7 +507,7 @@ def test_an_id_that_nobody_uses_is_forgotten_but_not_one_that_is_under_way() -> 
 
 
 def exhausted(epoch: int, state: TransactionState = TransactionState.EMPTY) -> Transactions:
-    """An id whose producer has had so many epochs."""
+    """Return a machine with an id of which the producer has reached this epoch."""
     machine = Transactions(0.0)
     under_way = state == TransactionState.ONGOING
     partitions = frozenset({TopicPartition("t", 0)} if under_way else ())
@@ -526,9 +526,9 @@ def exhausted(epoch: int, state: TransactionState = TransactionState.EMPTY) -> T
     return machine
 
 
-def test_a_producer_whose_epochs_are_used_up_gets_a_new_id() -> None:
+def test_a_producer_with_exhausted_epochs_gets_a_new_id() -> None:
     machine = exhausted(EXHAUSTED)
-    assert machine.wants_producer_id("a")
+    assert machine.can_need_producer_id("a")
     play(
         """
         init id=1 epoch=32766 fresh=2
@@ -564,7 +564,7 @@ def test_the_last_epoch_is_used_up_in_the_midst_of_transactions_of_version_2() -
     )
 
 
-def test_whoever_has_an_id_that_is_used_up_may_ask_again_with_its_last_epoch_alone() -> None:
+def test_a_producer_with_an_exhausted_id_may_retry_only_with_its_last_epoch() -> None:
     play(
         """
         init id=1 epoch=32766 fresh=2
@@ -584,7 +584,7 @@ def test_whoever_has_an_id_that_is_used_up_may_ask_again_with_its_last_epoch_alo
     )
 
 
-def test_the_end_of_a_transaction_can_be_asked_again_under_the_id_before_until_the_next_one_has_ended() -> None:
+def test_an_end_request_can_be_retried_with_the_previous_id_until_the_next_transaction_ends() -> None:
     play(
         """
         commit v=2 epoch=32766 fresh=9
@@ -636,7 +636,7 @@ def test_a_producer_at_its_last_epoch_can_still_be_fenced() -> None:
     )
 
 
-def test_there_is_nothing_to_end_where_nothing_was_begun() -> None:
+def test_an_end_without_a_transaction_is_rejected() -> None:
     play("""
         commit → reply INVALID_PRODUCER_ID_MAPPING
 
@@ -658,7 +658,7 @@ COMMANDS = st.sampled_from(
 
 
 @given(st.lists(COMMANDS, max_size=30))
-def test_whatever_is_asked_each_state_follows_by_the_table_and_the_log_brings_it_back(commands: list[str]) -> None:
+def test_every_request_follows_the_state_table_and_the_log_restores_the_state(commands: list[str]) -> None:
     machine, stored = Transactions(0.0), []
     for command in commands:
         decision = machine.decide(event_of(command), now_of(command))
@@ -678,13 +678,13 @@ def test_whatever_is_asked_each_state_follows_by_the_table_and_the_log_brings_it
     assert {name: encode_record(TransactionRecord(name, each)) for name, each in again.by_id.items()} == {
         name: encode_record(TransactionRecord(name, each)) for name, each in machine.by_id.items()
     }
-    assert [each.transactional_id for each in again.unfinished()] == [
-        each.transactional_id for each in machine.unfinished()
+    assert [each.transactional_id for each in again.find_unfinished()] == [
+        each.transactional_id for each in machine.find_unfinished()
     ]
 
 
 @given(st.lists(COMMANDS, max_size=30))
-def test_an_epoch_never_goes_back_under_one_producer_id(commands: list[str]) -> None:
+def test_an_epoch_never_decreases_for_one_producer_id(commands: list[str]) -> None:
     machine = Transactions(0.0)
     highest: dict[int, int] = {}
     for command in commands:
@@ -698,7 +698,7 @@ def test_an_epoch_never_goes_back_under_one_producer_id(commands: list[str]) -> 
                 highest[producer] = epoch
 
 
-def test_a_record_that_cannot_be_read_is_said_so() -> None:
+def test_an_unreadable_record_is_reported() -> None:
     machine = exhausted(3, TransactionState.ONGOING)
     key, value = encode_record(TransactionRecord("a", machine.by_id["a"]))
     assert value is not None
@@ -720,7 +720,7 @@ def test_damaged_records_are_refused_or_read_but_never_anything_else(data: st.Da
         pass
 
 
-def test_who_may_write_is_known() -> None:
+def test_only_the_current_producer_may_write() -> None:
     machine = play("""
         init
         record Empty 1/0 []
@@ -730,7 +730,7 @@ def test_who_may_write_is_known() -> None:
         record Ongoing 1/0 [0]
         reply ok
     """)
-    assert machine.error_in("a", 1, 0) == ErrorCode.NONE
-    assert machine.error_in("a", 1, 5) == ErrorCode.PRODUCER_FENCED
-    assert machine.error_in("b", 1, 0) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    assert machine.missing("a", {TopicPartition("t", 0), TopicPartition("t", 1)}) == {TopicPartition("t", 1)}
+    assert machine.write_error("a", 1, 0) == ErrorCode.NONE
+    assert machine.write_error("a", 1, 5) == ErrorCode.PRODUCER_FENCED
+    assert machine.write_error("b", 1, 0) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    assert machine.missing_partitions("a", {TopicPartition("t", 0), TopicPartition("t", 1)}) == {TopicPartition("t", 1)}

@@ -1,4 +1,4 @@
-"""Runs a machine by a transcript: a line for each command, what happened under it, a blank line between.
+"""Run a machine by a transcript: a line for each command, its output below, a blank line between.
 
 create orders partitions=2
 record TopicRecord orders
@@ -8,7 +8,7 @@ reply orders ok
 ids 5 → reply 1000
 wait 6 →
 
-Where one thing happened, or nothing, it stands behind an arrow, and the next such command may follow at once.
+An output of at most one line may follow an arrow, and the next such command may follow without a blank line.
 """
 
 from __future__ import annotations

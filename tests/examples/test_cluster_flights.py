@@ -21,7 +21,7 @@ def test_each_flight_is_there_once_though_two_nodes_are_killed(
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_longest_pause_is_told_of_what_lies_between() -> None:
+def test_the_longest_pause_is_reported_with_its_events() -> None:
     story = Story([0.5, 1.0, 1.5, 4.0, 4.1])
     assert story.longest_pause(1.2, 5.0) == 2.5
     assert story.longest_pause(4.05, 9.0) == pytest.approx(4.9)

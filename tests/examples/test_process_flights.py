@@ -21,7 +21,7 @@ def test_each_flight_is_classified_once_though_workers_are_killed(
     assert picture.stat().st_size > 10_000
 
 
-def test_classes_are_told_by_minutes() -> None:
+def test_classes_are_counted_per_minute() -> None:
     delays = [-5, 0, 14, 15, 59, 60, 1301, None]
     classes = ["early", "on time", "on time", "late", "late", "very late", "very late", "cancelled"]
     assert [punctuality(delay) for delay in delays] == classes

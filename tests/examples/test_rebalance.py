@@ -21,7 +21,7 @@ def stories() -> list[Told]:
 
 
 def between(told: Told, start: str, end: str) -> list[Happening]:
-    """What happens from one step of the story to another."""
+    """The timeline of a rebalance."""
     texts = [str(each.event) for each in told.happenings]
     first, last = (next(n for n, text in enumerate(texts) if text.startswith(step)) for step in (start, end))
     return told.happenings[first:last]
@@ -45,7 +45,7 @@ def test_each_rebalance_has_its_cause(stories: list[Told]) -> None:
     assert eager[0].startswith("bert-")
     assert " joins" in eager[0]
     assert len(cooperative) == 2
-    assert "[orders-3, orders-4, orders-5] are given up, for others to take" in cooperative[1]
+    assert "[orders-3, orders-4, orders-5] were revoked for other members" in cooperative[1]
 
 
 def test_a_static_member_restarts_without_a_rebalance(stories: list[Told]) -> None:
@@ -55,7 +55,7 @@ def test_a_static_member_restarts_without_a_rebalance(stories: list[Told]) -> No
         assert [each.event.instance for each in happenings if isinstance(each.event, InstanceReplaced)] == ["cleo-1"]
 
 
-def test_who_sleeps_too_long_goes_and_comes_back(stories: list[Told]) -> None:
+def test_a_member_suspended_too_long_is_removed_and_rejoins(stories: list[Told]) -> None:
     for told in stories:
         asleep = between(told, "anna sleeps", "anna wakes up")
         assert [each.who for each in asleep if isinstance(each.event, Left)] == ["anna"]
@@ -71,7 +71,7 @@ def test_no_partition_has_two_owners_at_a_time(stories: list[Told]) -> None:
 
 
 def in_turn(one: Span, other: Span) -> bool:
-    """Whether one ends before the other begins, as far as clocks of milliseconds can tell."""
+    """True if one ends before the other starts, within the resolution of milliseconds."""
     first, second = sorted((one, other), key=lambda span: span.start)
     return first.end <= second.start + 0.001
 

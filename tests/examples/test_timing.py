@@ -1,4 +1,4 @@
-"""Where the demo's time goes."""
+"""The durations of the steps of the demo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two brokers of one's own for each test: what a mirror carries is all that there is."""
+"""Two new brokers for each test: they contain only what the test and its mirror write."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Side(NamedTuple):
                 producer.send(topic, None if value is None else value.encode(), **more)
 
     def records(self, topic: str) -> list[Any]:
-        """All that counts, partition by partition."""
+        """Return the committed records by partition."""
         settings: dict[str, Any] = {"isolation_level": "read_committed", "enable_auto_commit": False}
         with Consumer(bootstrap_servers=self.address, **settings) as consumer:
             places = [TopicPartition(topic, info.partition) for info in consumer.partitions_for(topic)]
@@ -54,7 +54,7 @@ class Side(NamedTuple):
 
 @pytest.fixture
 def sides() -> Iterator[tuple[Side, Side]]:
-    """Where from, and where to."""
+    """The source and the target cluster."""
     with Broker() as source, Broker() as target:
         yield Side(source.bootstrap_servers), Side(target.bootstrap_servers)
 
@@ -64,13 +64,14 @@ Carry = Callable[..., Mirror]
 
 @pytest.fixture
 def carry(sides: tuple[Side, Side]) -> Carry:
-    """A mirror for once that has ended."""
+    """Run a mirror once to its end."""
     source, target = ({"bootstrap.servers": side.address} for side in sides)
 
     def carry_it(selection: Selection = Selection(), **more: Any) -> Mirror:  # noqa: B008
-        told: list[str] = more.pop("told", [])
+        messages: list[str] = more.pop("messages", [])
         mirror = Mirror(
-            MirrorSettings(source=source, target=target, selection=selection, once=True, **more), tell=told.append
+            MirrorSettings(source=source, target=target, selection=selection, once=True, **more),
+            tell=messages.append,
         )
         mirror.run()
         return mirror

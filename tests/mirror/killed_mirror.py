@@ -30,7 +30,7 @@ def main(source: str, target: str, steps: int, topic: str, prefix: str) -> None:
 
 
 def run_killed(source: str, target: str, steps: int, topic: str, prefix: str = "") -> int:
-    """The status of such a process; with no steps it is left alone."""
+    """Run such a process and return its status; without a step it is not killed."""
     words = (source, target, str(steps), topic, prefix)
     return subprocess.run([sys.executable, __file__, *words], timeout=120).returncode
 

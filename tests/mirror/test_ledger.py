@@ -1,4 +1,4 @@
-"""Which offset is which: nothing is left out by whoever moves over, and how much is read again is said."""
+"""Offset translation: a migrating consumer misses no record, and the number of repeated records is reported."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from bisect import bisect_left
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.mirror.ledger import PLACES, Carried, Ledger, encoded, slot
+from ottla.mirror.ledger import PLACES, Carried, Ledger, encode_entry, slot_of
 from ottla.model import TopicPartition
 
 TP = TopicPartition("orders", 0)
 GAPS = st.lists(st.integers(1, 4), min_size=1, max_size=120)
-"""From each offset of the source to the next: 1 where they follow each other."""
+"""The distances between consecutive source offsets; 1 means no gap."""
 SIZES = st.lists(st.integers(1, 7), min_size=1)
 
 
@@ -22,24 +22,24 @@ def carried(steps: list[int], sizes: list[int]) -> tuple[Ledger, list[int], list
     for step in steps:
         source.append(offset)
         offset += step
-    turn = place = at = 0
+    number = place = at = 0
     while at < len(source):
-        chunk = source[at : at + sizes[turn % len(sizes)]]
+        chunk = source[at : at + sizes[number % len(sizes)]]
         at += len(chunk)
         end = source[at] if at < len(source) else offset
         targets = list(range(place, place + len(chunk)))
         target += targets
         place += len(chunk) + 1  # the marker of the transaction
-        ledger.note(TP, ledger.next_entry(TP, chunk, end, targets[0], targets[-1] + 1))
-        turn += 1
+        ledger.add(TP, ledger.next_entry(TP, chunk, end, targets[0], targets[-1] + 1))
+        number += 1
     return ledger, source, target, offset
 
 
 @given(GAPS, SIZES)
-def test_nothing_is_left_out_and_no_more_repeats_than_is_said(steps: list[int], sizes: list[int]) -> None:
+def test_no_record_is_left_out_and_repeats_stay_within_the_reported_bound(steps: list[int], sizes: list[int]) -> None:
     ledger, source, target, end = carried(steps, sizes)
     for offset in range(end + 1):
-        found = ledger.of(TP).translated(offset, end)
+        found = ledger.for_partition(TP).translate(offset, end)
         assert found is not None
         following = bisect_left(source, offset)
         right = target[following] if following < len(target) else target[-1] + 1
@@ -49,24 +49,24 @@ def test_nothing_is_left_out_and_no_more_repeats_than_is_said(steps: list[int], 
 
 
 @given(st.integers(1, 400))
-def test_without_gaps_what_is_remembered_is_exact(count: int) -> None:
+def test_without_gaps_the_ledger_is_exact(count: int) -> None:
     ledger, _, target, end = carried([1] * count, [3])
-    behind = [ledger.of(TP).translated(offset, end) for offset in range(max(0, end - 3 * PLACES), end)]
-    assert [found and found.offset for found in behind] == target[max(0, end - 3 * PLACES) :]
+    last = [ledger.for_partition(TP).translate(offset, end) for offset in range(max(0, end - 3 * PLACES), end)]
+    assert [found and found.offset for found in last] == target[max(0, end - 3 * PLACES) :]
 
 
-def test_a_reader_at_the_end_goes_on_at_the_end_and_one_ahead_waits() -> None:
+def test_a_reader_at_the_end_continues_at_the_end_and_one_ahead_waits() -> None:
     ledger, _, target, end = carried([1, 1, 5], [3])
-    assert ledger.of(TP).translated(end, end) == (target[-1] + 1, 0)
-    assert ledger.of(TP).translated(end + 1, end + 1) == (target[-1] + 1, 0)
-    assert ledger.of(TP).translated(end + 1, end) is None
-    assert Ledger().of(TP).translated(4, 4) == (0, 0)
-    assert Ledger().of(TP).translated(4, 3) is None
+    assert ledger.for_partition(TP).translate(end, end) == (target[-1] + 1, 0)
+    assert ledger.for_partition(TP).translate(end + 1, end + 1) == (target[-1] + 1, 0)
+    assert ledger.for_partition(TP).translate(end + 1, end) is None
+    assert Ledger().for_partition(TP).translate(4, 4) == (0, 0)
+    assert Ledger().for_partition(TP).translate(4, 3) is None
 
 
 @given(st.integers(1, 5000))
 def test_a_ledger_stays_small_and_keeps_its_first_and_last(count: int) -> None:
-    kept = {slot(number): number for number in range(1, count + 1)}
+    kept = {slot_of(number): number for number in range(1, count + 1)}
     assert len(kept) <= 1 + PLACES * count.bit_length()
     assert {1, *range(max(1, count - PLACES), count + 1)} <= set(kept.values())
     assert all(
@@ -74,19 +74,19 @@ def test_a_ledger_stays_small_and_keeps_its_first_and_last(count: int) -> None:
     )
 
 
-def test_what_was_written_is_read_again() -> None:
+def test_a_written_ledger_is_read_back() -> None:
     entry, again = Carried(7, 10, 20, 3, 13, 10), Ledger()
-    again.replay(*encoded(TP, entry))
-    again.replay(*encoded(TP, entry._replace(number=6, source_end=10)))
+    again.replay(*encode_entry(TP, entry))
+    again.replay(*encode_entry(TP, entry._replace(number=6, source_end=10)))
     again.replay(b"{}", None)
-    assert again.of(TP).last == entry
+    assert again.for_partition(TP).last == entry
     assert again.position(TP) == 20
     assert again.position(TopicPartition("orders", 1)) is None
 
 
-def test_others_that_write_between_make_an_entry_careful() -> None:
+def test_records_of_other_producers_make_an_entry_conservative() -> None:
     entry = Ledger().next_entry(TP, [5, 6, 7], 8, 100, 110)
     assert entry.dense == 0
     ledger = Ledger()
-    ledger.note(TP, entry)
-    assert ledger.of(TP).translated(7, 8) == (100, 2)
+    ledger.add(TP, entry)
+    assert ledger.for_partition(TP).translate(7, 8) == (100, 2)

@@ -1,4 +1,4 @@
-"""Topics, configs and groups in another cluster: each record once, as it was."""
+"""Topics, configs and groups in another cluster: each record is copied once and unchanged."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tests.patience import eventually
 
 Sides = tuple[Side, Side]
 STEPS = 6
-"""Of a turn: polled, begun, sent, flushed, noted, committed."""
+"""The steps of a turn: poll, begin, send, flush, write the ledger, commit."""
 
 
-def test_records_come_as_they_were(sides: Sides, carry: Carry) -> None:
+def test_records_are_copied_unchanged(sides: Sides, carry: Carry) -> None:
     source, target = sides
     source.make("orders", 2, retention_ms="-1", max_message_bytes="2000000")
     source.send("orders", "a", key=b"k", partition=1, timestamp=12345, headers=[("h", b"1"), ("h", None)])
@@ -35,19 +35,19 @@ def test_records_come_as_they_were(sides: Sides, carry: Carry) -> None:
     assert (configs["retention.ms"].value, configs["max.message.bytes"].value) == ("-1", "2000000")
 
 
-def test_a_second_time_carries_only_what_is_new(sides: Sides, carry: Carry) -> None:
+def test_a_second_run_copies_only_new_records(sides: Sides, carry: Carry) -> None:
     source, target = sides
     source.make("orders")
     source.send("orders", "a", "b")
     carry()
     source.send("orders", "c")
-    told: list[str] = []
-    carry(told=told)
+    messages: list[str] = []
+    carry(messages=messages)
     assert target.values("orders") == ["a", "b", "c"]
-    assert told == []
+    assert messages == []
 
 
-def test_what_was_aborted_stays_behind(sides: Sides, carry: Carry) -> None:
+def test_aborted_records_are_not_mirrored(sides: Sides, carry: Carry) -> None:
     source, target = sides
     source.make("orders")
     with Producer(bootstrap_servers=source.address, transactional_id="t") as producer:
@@ -62,7 +62,7 @@ def test_what_was_aborted_stays_behind(sides: Sides, carry: Carry) -> None:
     assert mirror.groups["billing"].repeats == 0
 
 
-def test_kill_9_after_any_step_leaves_no_gap_and_no_double(sides: Sides) -> None:
+def test_kill_9_after_any_step_causes_no_gap_and_no_duplicate(sides: Sides) -> None:
     source, target = sides
     source.make("orders")
     sent = 0
@@ -75,7 +75,7 @@ def test_kill_9_after_any_step_leaves_no_gap_and_no_double(sides: Sides) -> None
     assert target.values("orders") == [str(number) for number in range(sent)]
 
 
-def test_a_group_that_moves_over_reads_on_where_it_was(sides: Sides, carry: Carry) -> None:
+def test_a_group_that_migrates_continues_at_its_offsets(sides: Sides, carry: Carry) -> None:
     source, target = sides
     source.make("orders")
     source.send("orders", *map(str, range(10)))
@@ -97,7 +97,7 @@ def test_a_group_that_moves_over_reads_on_where_it_was(sides: Sides, carry: Carr
     assert target.committed("billing") == {"west.orders-0": 11}  # which it committed there, past the marker
 
 
-def test_one_that_goes_on_sees_new_topics_and_partitions(sides: Sides) -> None:
+def test_a_running_mirror_finds_new_topics_and_partitions(sides: Sides) -> None:
     source, target = sides
     source.make("orders")
     source.send("orders", "a")
@@ -126,22 +126,22 @@ def test_one_that_goes_on_sees_new_topics_and_partitions(sides: Sides) -> None:
     assert not work.is_alive()
 
 
-def test_gaps_of_deleted_records_are_told_and_a_topic_made_anew_is_refused(sides: Sides, carry: Carry) -> None:
+def test_gaps_of_deleted_records_are_reported_and_a_recreated_topic_is_rejected(sides: Sides, carry: Carry) -> None:
     source, target = sides
     source.make("orders")
     source.send("orders", "a", "b")
     carry()
     source.send("orders", "c", "d", "e")
-    told: list[str] = []
+    messages: list[str] = []
     with Admin(bootstrap_servers=source.address) as admin:
         admin.delete_records({TopicPartition("orders", 0): 4})
-        carry(told=told)
-        assert told == ["2 offsets of orders-0 were deleted in the source before they were carried"]
+        carry(messages=messages)
+        assert messages == ["2 offsets of orders-0 were deleted in the source before they were copied"]
         assert target.values("orders") == ["a", "b", "e"]
         admin.delete_topics(["orders"])
         eventually(lambda: "orders" not in admin.list_topics())
     source.make("orders")
-    with pytest.raises(ConfigError, match="ends at 0 and was carried to 5: was it made anew"):
+    with pytest.raises(ConfigError, match="ends at 0 and was carried to 5: was it created again"):
         carry()
 
 
@@ -161,12 +161,12 @@ def test_a_second_mirror_of_the_name_takes_over_from_the_first(sides: Sides) -> 
     assert target.values("orders") == ["a"]
 
 
-def test_a_cluster_is_not_carried_onto_itself_but_under_other_names(sides: Sides) -> None:
+def test_a_cluster_is_mirrored_to_itself_only_under_other_topic_names(sides: Sides) -> None:
     source, _ = sides
     source.make("orders")
     source.send("orders", "a")
     same = {"bootstrap.servers": source.address}
-    with pytest.raises(ConfigError, match="give the target's topics a prefix"):
+    with pytest.raises(ConfigError, match="set a prefix for the target's topics"):
         Mirror(MirrorSettings(source=same, target=same, once=True)).run()
     copy = MirrorSettings(source=same, target=same, once=True, selection=Selection(prefix="copy."))
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""What a target lacks, which names are carried, and how long the rest takes."""
+"""Changes that a target needs, the topics to mirror, and the estimated remaining time."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ import pytest
 from ottla.errors import ConfigError
 from ottla.mirror.group_plan import plan_group
 from ottla.mirror.ledger import Carried, Ledger
-from ottla.mirror.progress import Progress
+from ottla.mirror.progress import MirrorProgress
 from ottla.mirror.selection import Selection
 from ottla.mirror.topic_plan import TopicShape, plan_topics
 from ottla.model import TopicPartition
 
 
-def test_a_topic_that_is_not_there_is_made_with_its_configs_but_those_of_a_cluster() -> None:
+def test_a_missing_topic_is_created_with_its_configs_except_those_of_a_cluster() -> None:
     shape = TopicShape(3, {"retention.ms": "5", "min.insync.replicas": "2", "message.timestamp.type": "LogAppendTime"})
     plan = plan_topics({"orders": shape}, {}, lambda name: "west." + name)
     assert plan == ({"west.orders": TopicShape(3, {"retention.ms": "5"})}, {}, {})
 
 
-def test_a_topic_grows_and_takes_configs_and_nothing_is_taken_from_it() -> None:
+def test_a_topic_gets_partitions_and_configs_and_loses_none() -> None:
     there = {"a": TopicShape(1, {"retention.ms": "1", "segment.ms": "9"}), "b": TopicShape(9, {})}
     source = {"a": TopicShape(2, {"retention.ms": "5"}), "b": TopicShape(3, {})}
     assert plan_topics(source, there, str) == ({}, {"a": 2}, {"a": {"retention.ms": "5"}})
     assert plan_topics(source, there, str, with_configs=False) == ({}, {"a": 2}, {})
 
 
-def test_patterns_are_of_whole_names_and_what_a_mirror_made_is_left_out() -> None:
+def test_patterns_match_whole_names_and_mirrored_topics_are_left_out() -> None:
     names = ["orders", "orders-old", "payments", "ottla.mirror.x", "west.orders"]
     assert Selection(("orders.*", "pay"), ("orders-old",)).of_topics(names) == ["orders"]
     assert Selection(prefix="west.").of_topics(names) == ["orders", "orders-old", "payments"]
     assert Selection(without_groups=("b.*",)).of_groups(["a", "billing"]) == ["a"]
-    with pytest.raises(ConfigError, match=r"'\(' is no pattern of names"):
+    with pytest.raises(ConfigError, match=r"invalid pattern '\('"):
         Selection(("(",))
 
 
-def test_a_group_goes_forward_only_and_only_where_the_mirror_has_been() -> None:
+def test_group_offsets_move_forward_only_and_only_within_the_mirrored_range() -> None:
     ledger = Ledger()
-    ledger.note(TopicPartition("orders", 0), Carried(1, 0, 10, 100, 110, 10))
+    ledger.add(TopicPartition("orders", 0), Carried(1, 0, 10, 100, 110, 10))
     committed = {TopicPartition("orders", 0): 4, TopicPartition("orders", 1): 7}
     orders = TopicPartition("orders", 0)
     for there, wanted in (
@@ -50,12 +50,12 @@ def test_a_group_goes_forward_only_and_only_where_the_mirror_has_been() -> None:
 
 
 def test_the_rate_is_that_of_the_last_seconds() -> None:
-    progress = Progress(0.0)
-    progress.note(1000, 1.0)
-    assert progress.standing(500, 1.0).text == "1,000 records carried, 1,000/s, 500 to go, 0:00 left"
-    progress.note(0, 30.0)
-    progress.note(100, 40.0)
-    standing = progress.standing(2000, 40.0)
-    assert (standing.records, standing.rate, standing.seconds_left) == (1100, 10.0, 200.0)
-    assert progress.standing(0, 40.0).seconds_left == 0.0
-    assert Progress(0.0).standing(9, 5.0).text == "0 records carried, 0/s, 9 to go"
+    progress = MirrorProgress(0.0)
+    progress.add(1000, 1.0)
+    assert progress.report(500, 1.0).text == "1,000 records copied, 1,000/s, 500 remaining, 0:00 left"
+    progress.add(0, 30.0)
+    progress.add(100, 40.0)
+    report = progress.report(2000, 40.0)
+    assert (report.records, report.rate, report.seconds_left) == (1100, 10.0, 200.0)
+    assert progress.report(0, 40.0).seconds_left == 0.0
+    assert MirrorProgress(0.0).report(9, 5.0).text == "0 records copied, 0/s, 9 remaining"

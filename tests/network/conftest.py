@@ -51,7 +51,7 @@ def until(condition: Callable[[], Any], *parties: Party) -> None:
 
 
 class Stage:
-    """Makes parties, and closes them when the curtain falls."""
+    """Create parties, and close them at the end of the test."""
 
     def __init__(self, poller: Callable[[], Poller]) -> None:
         self.poller = poller
@@ -67,7 +67,7 @@ class Stage:
         return party, party.selector.listen("127.0.0.1", 0)
 
     def pair(self, **settings: Any) -> tuple[Party, int, Party]:
-        """A server, the id of its channel, and the client, whose channel is called "up"."""
+        """Return a server, the id of its channel, and a client with the channel "up"."""
         server, listener = self.server(**settings)
         client = self.party()
         client.selector.connect("up", *listener.address)

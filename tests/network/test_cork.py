@@ -36,7 +36,7 @@ def framed(*frames: bytes) -> bytes:
     return b"".join(struct.pack(">i", len(frame)) + frame for frame in frames)
 
 
-def test_what_is_corked_leaves_in_one_piece_when_it_is_let_go(stage: Stage) -> None:
+def test_corked_data_is_sent_in_one_piece_when_uncorked(stage: Stage) -> None:
     server, channel, client = stage.pair()
     server.selector.cork(channel)
     for frame in (b"one", b"", b"three"):
@@ -52,7 +52,7 @@ def test_what_is_corked_leaves_in_one_piece_when_it_is_let_go(stage: Stage) -> N
 
 
 @pytest.mark.parametrize("frames", [[b"one"], [b"one", b"two"]])
-def test_who_ends_sending_while_something_is_kept_ends_it_later(stage: Stage, frames: list[bytes]) -> None:
+def test_a_half_close_while_data_is_corked_is_delayed(stage: Stage, frames: list[bytes]) -> None:
     server, channel, client = stage.pair()
     server.selector.cork(channel)
     for frame in frames:
@@ -63,7 +63,7 @@ def test_who_ends_sending_while_something_is_kept_ends_it_later(stage: Stage, fr
     assert not client.gone
 
 
-def test_a_peer_that_sends_no_more_is_told_what_is_kept(stage: Stage) -> None:
+def test_a_peer_that_half_closed_receives_the_corked_data(stage: Stage) -> None:
     server, channel, client = stage.pair()
     server.selector.cork(channel)
     server.selector.send(channel, [b"kept"])
@@ -73,7 +73,7 @@ def test_a_peer_that_sends_no_more_is_told_what_is_kept(stage: Stage) -> None:
     until(lambda: client.frames == [b"kept"] and server.gone, server, client)
 
 
-def test_what_is_kept_goes_with_its_channel(stage: Stage) -> None:
+def test_corked_data_is_dropped_with_its_channel(stage: Stage) -> None:
     server, channel, client = stage.pair()
     server.selector.cork(channel)
     server.selector.send(channel, [b"never"])
@@ -83,7 +83,7 @@ def test_what_is_kept_goes_with_its_channel(stage: Stage) -> None:
     assert client.frames == []
 
 
-def test_uncorking_what_is_not_corked_or_gone_does_nothing(stage: Stage) -> None:
+def test_uncorking_a_channel_that_is_not_corked_or_closed_does_nothing(stage: Stage) -> None:
     server, channel, client = stage.pair()
     server.selector.uncork(channel)
     server.selector.cork(channel)
@@ -120,7 +120,7 @@ def test_frames_that_are_taken_bit_by_bit_are_counted_once(room: int) -> None:
 
 
 @pytest.mark.parametrize("room", [0, 1, 3, 4, 6, 12, 99])
-def test_a_small_frame_leaves_alone_and_what_is_not_taken_waits(room: int, tmp_path: Path) -> None:
+def test_a_small_frame_is_sent_alone_and_its_unsent_rest_waits(room: int, tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(b"0123456789")
     queue, sock = SendQueue(), Counting(room)
     with (tmp_path / "log").open("rb") as file:
@@ -136,7 +136,7 @@ def test_a_small_frame_leaves_alone_and_what_is_not_taken_waits(room: int, tmp_p
 
 
 @pytest.mark.parametrize("room", [0, 1, 4, 5, 8, 9, 10, 13, 14, 99])
-def test_small_frames_leave_together_and_each_is_counted_once(room: int) -> None:
+def test_small_frames_are_sent_together_and_each_is_counted_once(room: int) -> None:
     queue, sock = SendQueue(), Counting(room)
     frames = [[b"a"], [], [b"b", b"c"]]
     completed = queue.send_alone(sock, frames)  # type: ignore[arg-type]
@@ -149,16 +149,16 @@ def test_small_frames_leave_together_and_each_is_counted_once(room: int) -> None
     assert not queue
 
 
-def test_a_frame_that_is_not_small_does_not_leave_alone() -> None:
+def test_a_frame_that_is_not_small_is_not_sent_alone() -> None:
     queue, sock = SendQueue(), Counting()
     assert queue.send_alone(sock, [[b"a", bytes(SMALL_BYTES)]]) == -1  # type: ignore[arg-type]
     assert (sock.calls, bool(queue)) == (0, False)
 
 
-@pytest.mark.parametrize(("tells_early", "told"), [(True, [7]), (False, [])])
-def test_who_does_not_want_to_hear_of_frames_that_left_at_once_does_not(tells_early: bool, told: list[int]) -> None:
+@pytest.mark.parametrize(("reports_early", "told"), [(True, [7]), (False, [])])
+def test_frames_that_were_sent_at_once_are_not_reported_if_not_requested(reports_early: bool, told: list[int]) -> None:
     listening = Selector()
-    selector = Selector(tells_early=tells_early)
+    selector = Selector(reports_early=reports_early)
     try:
         listener = listening.listen("127.0.0.1", 0)
         selector.connect(7, *listener.address)

@@ -1,4 +1,4 @@
-"""Every way a connection ends is a reason, and nothing but that connection is disturbed."""
+"""Every way in which a connection ends has a reason, and no other connection is affected."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def raw_client(stage: Stage) -> tuple[socket.socket, Party]:
 
 
 def reset(sock: socket.socket) -> None:
-    """Close with a reset instead of a farewell."""
+    """Close with a TCP reset instead of a FIN."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     sock.close()
 
@@ -48,7 +48,7 @@ def test_frames_before_an_orderly_close_are_not_lost(stage: Stage) -> None:
     assert server.frames == [b"ok"]
 
 
-def test_a_peer_gone_mid_frame_is_told_so(stage: Stage) -> None:
+def test_a_peer_that_closes_in_the_middle_of_a_frame_is_a_reason(stage: Stage) -> None:
     sock, server = raw_client(stage)
     sock.sendall(struct.pack(">i", 100) + b"half")
     sock.close()
@@ -123,13 +123,13 @@ def test_a_refused_connection_is_a_reason(stage: Stage) -> None:
 
 
 def test_a_name_that_cannot_be_resolved_is_a_reason(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_such_name(*_: object) -> list[resolver.Address]:
+    def no_such_name(*_: object) -> list[resolver.ResolvedAddress]:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     client = stage.party()
     client.selector.connect("nonsense", "a..b", 9092)
     client.selector.connect("port", "127.0.0.1", 99_999)
-    monkeypatch.setattr(resolver, "look_up", no_such_name)
+    monkeypatch.setattr(resolver, "lookup_addresses", no_such_name)
     client.selector.connect("name", "broker.invalid", 9092)
     until(lambda: len(client.gone) == 3, client)
     assert client.gone["name"] == "cannot resolve the host name 'broker.invalid': Name or service not known"
@@ -139,9 +139,9 @@ def test_a_name_that_cannot_be_resolved_is_a_reason(stage: Stage, monkeypatch: p
 
 def test_the_second_address_of_a_name_is_tried(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     server, listener = stage.server()
-    dead = resolver.Address(socket.AF_INET, ("127.0.0.1", free_port()))
-    alive = resolver.Address(socket.AF_INET, listener.address)
-    monkeypatch.setattr(resolver, "look_up", lambda *_: [dead, alive])
+    dead = resolver.ResolvedAddress(socket.AF_INET, ("127.0.0.1", free_port()))
+    alive = resolver.ResolvedAddress(socket.AF_INET, listener.address)
+    monkeypatch.setattr(resolver, "lookup_addresses", lambda *_: [dead, alive])
     client = stage.party()
     client.selector.connect("up", "two-homes.test", 9092)
     until(lambda: client.connected and server.accepted, client, server)
@@ -161,7 +161,7 @@ def test_a_connection_that_takes_too_long_is_a_reason(stage: Stage, monkeypatch:
     assert client.gone == {"slow": "connection timed out"}
 
 
-def test_closing_a_channel_lets_go_of_the_files_queued_on_it(stage: Stage) -> None:
+def test_closing_a_channel_releases_the_files_queued_on_it(stage: Stage) -> None:
     server, channel, client = stage.pair()
     with tempfile.TemporaryFile() as file:
         file.truncate(50_000_000)
@@ -178,7 +178,7 @@ def test_closing_a_channel_lets_go_of_the_files_queued_on_it(stage: Stage) -> No
     assert "bytes of a frame" in client.gone["up"]
 
 
-def test_a_frame_for_a_channel_that_is_gone_is_dropped(stage: Stage) -> None:
+def test_a_frame_for_a_closed_channel_is_dropped(stage: Stage) -> None:
     server, _, client = stage.pair()
     client.selector.close("up")
     client.selector.send("up", [b"x"])
@@ -200,7 +200,7 @@ def test_sending_to_a_peer_that_reset_is_reported_by_the_next_poll(stage: Stage)
 
 
 class Held:
-    """Stands for an open file."""
+    """A substitute for an open file."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd

@@ -12,7 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.errors import ProtocolError
-from ottla.network.frames import DIRECT_BYTES, NEWCOMERS_FRAMES, NEWCOMERS_PIECE_BYTES, FrameSplitter, NewcomerSplitter
+from ottla.network.frames import (
+    DIRECT_BYTES,
+    NEWCOMERS_FRAMES,
+    NEWCOMERS_PIECE_BYTES,
+    FrameSplitter,
+    UnauthenticatedSplitter,
+)
 
 
 def framed(*frames: bytes) -> bytes:
@@ -57,7 +63,7 @@ def test_a_big_frame_is_received_into_memory_of_its_own() -> None:
     frames: list[memoryview] = []
     splitter.feed(memoryview(framed(body)[:10]), frames)
     taken = 6
-    while (space := splitter.space()) is not None:
+    while (space := splitter.free_space()) is not None:
         with space:
             count = min(50_000, len(space))
             space[:count] = body[taken : taken + count]
@@ -101,13 +107,13 @@ def test_garbage_is_refused_with_a_reason_after_the_frames_before_it(garbage: by
         assert frames == [b"good"]
 
 
-def test_what_is_unfinished_is_told() -> None:
+def test_an_unfinished_frame_is_reported() -> None:
     splitter = FrameSplitter(1000)
-    assert splitter.unfinished() == ""
+    assert splitter.describe_unfinished() == ""
     splitter.feed(memoryview(b"\0"), [])
-    assert splitter.unfinished() == "a part of a frame's length had arrived"
+    assert splitter.describe_unfinished() == "a part of a frame's length had arrived"
     splitter.feed(memoryview(b"\0\0\x09half"), [])
-    assert splitter.unfinished() == "4 of 9 bytes of a frame had arrived"
+    assert splitter.describe_unfinished() == "4 of 9 bytes of a frame had arrived"
 
 
 def received(splitter: FrameSplitter, body: bytes) -> memoryview:
@@ -116,7 +122,7 @@ def received(splitter: FrameSplitter, body: bytes) -> memoryview:
     stream = memoryview(framed(body))
     splitter.feed(stream[: 10 + DIRECT_BYTES], frames)
     taken = 10 + DIRECT_BYTES
-    while (space := splitter.space()) is not None:
+    while (space := splitter.free_space()) is not None:
         with space:
             count = min(len(space), len(stream) - taken)
             space[:count] = stream[taken : taken + count]
@@ -127,7 +133,7 @@ def received(splitter: FrameSplitter, body: bytes) -> memoryview:
     return frame
 
 
-def test_the_memory_of_a_big_frame_is_used_again_once_nobody_looks_at_it() -> None:
+def test_the_memory_of_a_big_frame_is_reused_once_it_is_unreferenced() -> None:
     splitter = FrameSplitter(1 << 20)
     first = received(splitter, b"a" * 300_000)
     memory = first.obj
@@ -146,7 +152,7 @@ def test_the_memory_of_a_frame_is_left_alone_while_a_piece_of_it_is_in_use() -> 
 
 
 @given(st.lists(st.tuples(st.integers(60_000, 200_000), st.booleans()), max_size=12))
-def test_frames_that_are_kept_and_frames_that_go_never_share_memory(sizes: list[tuple[int, bool]]) -> None:
+def test_retained_and_released_frames_never_share_memory(sizes: list[tuple[int, bool]]) -> None:
     splitter = FrameSplitter(1 << 20)
     kept: list[tuple[memoryview, bytes]] = []
     for number, (size, keep) in enumerate(sizes):
@@ -159,9 +165,9 @@ def test_frames_that_are_kept_and_frames_that_go_never_share_memory(sizes: list[
 
 
 @given(st.lists(st.integers(0, 40), max_size=60), st.data())
-def test_of_a_newcomer_little_is_held_whatever_it_sends(sizes: list[int], data: st.DataObject) -> None:
+def test_little_memory_is_held_for_a_new_connection_whatever_it_sends(sizes: list[int], data: st.DataObject) -> None:
     most = 50
-    splitter = NewcomerSplitter(most)
+    splitter = UnauthenticatedSplitter(most)
     stream = framed(*(bytes(size) for size in sizes))
     frames: list[memoryview] = []
     try:
@@ -178,12 +184,12 @@ def test_of_a_newcomer_little_is_held_whatever_it_sends(sizes: list[int], data: 
     assert max(sizes, default=0) <= most
 
 
-def test_a_newcomer_that_is_known_may_send_what_everybody_may() -> None:
-    splitter, frames = NewcomerSplitter(50), list[memoryview]()
+def test_a_connection_that_is_identified_has_the_usual_frame_limit() -> None:
+    splitter, frames = UnauthenticatedSplitter(50), list[memoryview]()
     with pytest.raises(ProtocolError, match="more at a time than a login needs"):
         splitter.feed(memoryview(framed(*[b""] * 17)), frames)
-    splitter = NewcomerSplitter(50)
-    splitter.allow(10 * NEWCOMERS_PIECE_BYTES)
+    splitter = UnauthenticatedSplitter(50)
+    splitter.set_max_frame_bytes(10 * NEWCOMERS_PIECE_BYTES)
     sent = [bytes(size) for size in (0, 51, 5 * NEWCOMERS_PIECE_BYTES, *[1] * 100)]
     splitter.feed(memoryview(framed(*sent)), frames)
     assert frames == sent
@@ -195,7 +201,7 @@ def test_a_large_unfinished_frame_holds_no_more_memory_than_has_arrived() -> Non
     splitter.feed(memoryview(struct.pack(">i", 50_000_000)), frames)
     piece, arrived = bytes(1_000_000), 0
     for _ in range(20):
-        with splitter.space() or memoryview(b"") as space:
+        with splitter.free_space() or memoryview(b"") as space:
             count = min(len(space), len(piece))
             space[:count] = piece[:count]
         splitter.advance(count, frames)

@@ -1,4 +1,4 @@
-"""Stores of certificates and keys: what is wrong with one is one sentence, without what is in it."""
+"""Truststores and keystores: an invalid one is one error that does not quote its content."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from ottla.config import Password
 from ottla.errors import ConfigError, MissingExtraError
-from ottla.network.key_store import KeyStore, TrustStore, as_files
+from ottla.network.key_store import KeyStore, TrustStore, write_temporary_files
 from ottla.network.tls_context import TlsSettings, context_of, openssl_name
 from tests.certificates import Authority, trust_pkcs12
 
@@ -58,13 +58,17 @@ WRONG_TRUST: dict[str, tuple[bytes | None, str | None, str]] = {
         "a certificate cannot be read",
     ),
     "JKS": (b"\xfe\xed\xfe\xed\0\0\0\2", None, "keytool -importkeystore -srckeystore"),
-    "said to be PKCS12": (b"-----BEGIN", "PKCS12", "it is said to be PKCS12, and is PEM; correct ssl.truststore.type"),
+    "said to be PKCS12": (
+        b"-----BEGIN",
+        "PKCS12",
+        "its type is set to PKCS12, but it is PEM: correct ssl.truststore.type",
+    ),
     "damaged PKCS12": (b"\x30\x82\x01\x01junk", None, "it cannot be opened; ssl.truststore.password"),
 }
 
 
 @pytest.mark.parametrize("case", WRONG_TRUST)
-def test_a_store_of_authorities_that_will_not_do_says_why(tmp_path: Path, case: str) -> None:
+def test_an_unusable_truststore_is_an_error_with_the_reason(tmp_path: Path, case: str) -> None:
     data, kind, told = WRONG_TRUST[case]
     path = tmp_path / "store"
     if data is not None:
@@ -91,7 +95,7 @@ def store(data: bytes, folder: Path, password: str | None = None) -> KeyStore:
 WRONG_KEY: dict[str, tuple[Callable[[Authority, Path], KeyStore], str]] = {
     "another's key": (
         lambda a, f: two_files(a.certificate().chain, a.certificate().key, f),
-        "the private key is not that of the certificate",
+        "the private key does not match the certificate",
     ),
     "no password": (
         lambda a, f: two_files((c := a.certificate()).chain, c.encrypted_key("s3cret"), f),
@@ -101,7 +105,7 @@ WRONG_KEY: dict[str, tuple[Callable[[Authority, Path], KeyStore], str]] = {
         lambda a, f: two_files((c := a.certificate()).chain, c.encrypted_key("s3cret"), f, "wr0ng"),
         "ssl.key.password is wrong",
     ),
-    "no key": (lambda a, f: store(a.certificate().chain.encode(), f), "there is no private key beside the certificate"),
+    "no key": (lambda a, f: store(a.certificate().chain.encode(), f), "there is no private key with the certificate"),
     "wrong store password": (
         lambda a, f: store(a.certificate().pkcs12("s3cret"), f, "wr0ng"),
         "ssl.keystore.password is not the password of the store",
@@ -115,7 +119,7 @@ WRONG_KEY: dict[str, tuple[Callable[[Authority, Path], KeyStore], str]] = {
 
 
 @pytest.mark.parametrize("case", WRONG_KEY)
-def test_a_store_of_a_key_that_will_not_do_says_why(authority: Authority, tmp_path: Path, case: str) -> None:
+def test_an_unusable_keystore_is_an_error_with_the_reason(authority: Authority, tmp_path: Path, case: str) -> None:
     make, told = WRONG_KEY[case]
     with pytest.raises(ConfigError) as caught:
         showing(make(authority, tmp_path))
@@ -125,7 +129,7 @@ def test_a_store_of_a_key_that_will_not_do_says_why(authority: Authority, tmp_pa
 
 
 def test_a_key_that_is_a_text_is_on_no_disk() -> None:
-    with as_files("one", "two") as names:
+    with write_temporary_files("one", "two") as names:
         assert [Path(name).read_text() for name in names] == ["one", "two"]
         if sys.platform == "linux":
             assert all(name.startswith("/proc/self/fd/") for name in names)
@@ -133,7 +137,7 @@ def test_a_key_that_is_a_text_is_on_no_disk() -> None:
 
 def test_where_there_is_no_memory_for_files_they_are_ours_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr("os.memfd_create", raising=False)
-    with as_files("one") as names:
+    with write_temporary_files("one") as names:
         path = Path(names[0])
         assert path.read_text() == "one"
         assert path.stat().st_mode & 0o077 == 0
@@ -162,7 +166,7 @@ def test_suites_have_two_names(java: str, openssl: str) -> None:
 
 @pytest.mark.parametrize(
     ("suite", "told"),
-    [("TLS_AES_128_GCM_SHA256", "Python cannot choose among"), ("NOBODYS", "OpenSSL has none of these")],
+    [("TLS_AES_128_GCM_SHA256", "Python cannot choose among"), ("NOBODYS", "OpenSSL supports none of these")],
 )
 def test_a_suite_that_cannot_be_chosen_is_refused(suite: str, told: str) -> None:
     with pytest.raises(ConfigError, match=told):

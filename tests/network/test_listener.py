@@ -1,4 +1,4 @@
-"""Newcomers: many at once, none possible, nowhere to listen."""
+"""New connections: many at once, without free descriptors, and ports that cannot be bound."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ottla.network.listener import ConnectionLimit
 from tests.network.conftest import PATIENCE, Stage, until
 
 STANDARD = 3
-"""Descriptors that nobody closes: with no more than these none is free, whatever else is closed meanwhile."""
+"""The standard descriptors stay open: a limit of this number leaves none free, even if others are closed meanwhile."""
 
 
-def test_a_storm_of_newcomers_is_let_in_over_several_polls(stage: Stage) -> None:
+def test_a_storm_of_connections_is_accepted_over_several_polls(stage: Stage) -> None:
     server, listener = stage.server()
     socks = [socket.create_connection(listener.address, PATIENCE) for _ in range(300)]
     server.poll(1)
@@ -28,7 +28,9 @@ def test_a_storm_of_newcomers_is_let_in_over_several_polls(stage: Stage) -> None
     until(lambda: len(server.gone) == 300, server)
 
 
-def test_without_descriptors_newcomers_wait_and_it_is_said_once(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
+def test_without_descriptors_connections_wait_and_it_is_logged_once(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
     server, listener = stage.server()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with socket.create_connection(listener.address, PATIENCE):
@@ -47,7 +49,7 @@ def test_without_descriptors_newcomers_wait_and_it_is_said_once(stage: Stage, ca
         until(lambda: server.accepted, server)
 
 
-def test_a_port_that_is_taken_is_an_error_that_says_so(stage: Stage) -> None:
+def test_a_port_in_use_raises_an_error_that_states_it(stage: Stage) -> None:
     _, listener = stage.server()
     host, port = listener.address
     with pytest.raises(OSError, match=rf"cannot listen on {host}:{port}: the port is taken"):
@@ -55,12 +57,12 @@ def test_a_port_that_is_taken_is_an_error_that_says_so(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(("host", "words"), [("192.0.2.1", "no such address"), ("a..b", "cannot listen on a..b:0")])
-def test_an_address_that_is_not_ours_is_an_error_that_says_so(stage: Stage, host: str, words: str) -> None:
+def test_an_address_of_another_machine_raises_an_error_that_states_it(stage: Stage, host: str, words: str) -> None:
     with pytest.raises(OSError, match=words):
         stage.party().selector.listen(host, 0)
 
 
-def test_a_closed_listener_refuses_and_its_channels_live_on(stage: Stage) -> None:
+def test_a_closed_listener_refuses_connections_and_keeps_its_channels(stage: Stage) -> None:
     server, listener = stage.server()
     client = stage.party()
     client.selector.connect("up", *listener.address)
@@ -108,7 +110,7 @@ def test_a_port_is_opened_while_the_selector_accepts_nothing_and_accepts_once_al
     client.selector.connect("up", *listener.address)
     until(lambda: client.connected, server, client)
     assert not server.accepted
-    server.selector.allow(1)
+    server.selector.set_max_accepted(1)
     until(lambda: server.accepted, server, client)
 
 

@@ -1,4 +1,4 @@
-"""What a poller finds for who waited."""
+"""The results of a poller after a wait."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.network.conftest import POLLERS
 
 
 class Stopped:
-    """What waits below a poller, in a process that is stopped meanwhile: something comes, and the wait has no time left."""
+    """A wait below a poller in a process that is stopped meanwhile: input arrives and the timeout has passed."""
 
     def __init__(self, below: Any, come: Callable[[], object]) -> None:
         self._below, self._come = below, come
@@ -22,11 +22,11 @@ class Stopped:
         return getattr(self._below, name)
 
     def poll(self, timeout: float) -> Any:
-        """As epoll has it."""
+        """Wait with the interface of epoll."""
         return self._wait(self._below.poll)
 
     def select(self, timeout: float) -> Any:
-        """As Python's selectors have it."""
+        """Wait with the interface of Python's selectors."""
         return self._wait(self._below.select)
 
     def _wait(self, wait: Callable[[float], Any]) -> Any:
@@ -36,7 +36,7 @@ class Stopped:
 
 
 @pytest.mark.parametrize("kind", list(POLLERS))
-def test_what_has_come_while_the_process_stood_still_is_found(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_input_that_arrived_while_the_process_was_stopped_is_found(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     poller: Any = POLLERS[kind]()
     below = "_epoll" if kind == "epoll" else "_selector"
     ours, theirs = socket.socketpair()

@@ -34,7 +34,7 @@ def test_frames_cross_both_ways_and_sends_are_counted(stage: Stage) -> None:
     assert server.sent == [channel]
 
 
-def test_a_frame_may_be_sent_before_the_connection_stands(stage: Stage) -> None:
+def test_a_frame_may_be_sent_before_the_connection_is_established(stage: Stage) -> None:
     server, listener = stage.server()
     client = stage.party()
     client.selector.connect("up", *listener.address)
@@ -76,11 +76,11 @@ def test_fifty_megabytes_cross_both_ways_in_bounded_memory(stage: Stage) -> None
     finally:
         tracemalloc.stop()
     assert client.frames[0] == body
-    # Two received copies of 50 MB, and while one grows for the last time its old half beside it.
+    # Two received copies of 50 MB, and the old half of one during its last growth.
     assert peak < 190_000_000
 
 
-def test_a_muted_channel_holds_its_sender_back(stage: Stage) -> None:
+def test_a_muted_channel_blocks_its_sender(stage: Stage) -> None:
     server, channel, client = stage.pair()
     server.selector.mute(channel)
     total = 200
@@ -99,7 +99,7 @@ def test_a_muted_channel_holds_its_sender_back(stage: Stage) -> None:
     assert client.sent == ["up"] * total
 
 
-def test_a_flood_on_one_channel_lets_the_others_through(stage: Stage) -> None:
+def test_a_flood_on_one_channel_does_not_delay_the_others(stage: Stage) -> None:
     server, listener = stage.server()
     flood, quiet = stage.party(), stage.party()
     flood.selector.connect("flood", *listener.address)
@@ -147,14 +147,14 @@ def test_a_channel_knows_both_of_its_addresses(stage: Stage) -> None:
         server.selector.local(channel)
 
 
-def test_an_id_is_open_once(stage: Stage) -> None:
+def test_a_channel_id_in_use_cannot_be_connected_again(stage: Stage) -> None:
     _, _, client = stage.pair()
     with pytest.raises(ValueError, match="'up' is already open"):
         client.selector.connect("up", "127.0.0.1", 1)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="epoll alone tells that a peer of a stalled connection has gone")
-def test_the_memory_of_half_a_request_is_free_again_as_soon_as_its_client_has_gone() -> None:
+def test_the_memory_of_an_incomplete_request_is_released_as_soon_as_its_client_disconnects() -> None:
     memory = MemoryBudget(300_000)
     server = Party(Selector(memory=memory))
     listener = server.selector.listen("127.0.0.1", 0)
@@ -162,7 +162,7 @@ def test_the_memory_of_half_a_request_is_free_again_as_soon_as_its_client_has_go
     try:
         for client in clients:
             client.sendall(struct.pack(">i", 10_000_000) + bytes(200_000))
-        until(lambda: memory.short and len(server.accepted) == 4, server)
+        until(lambda: memory.is_exhausted and len(server.accepted) == 4, server)
         for _ in range(20):
             server.poll(0.001)
         for client in clients:
@@ -188,7 +188,7 @@ def test_a_request_is_taken_whole_though_its_client_sends_no_more_while_memory_i
     whole = socket.create_connection(listener.address, PATIENCE)
     try:
         half.sendall(struct.pack(">i", 10_000_000) + bytes(400_000))
-        until(lambda: memory.short, server)
+        until(lambda: memory.is_exhausted, server)
         sender = threading.Thread(target=whole.sendall, args=(struct.pack(">i", 500_000) + bytes(500_000),))
         sender.start()
         for _ in range(20):

@@ -45,7 +45,7 @@ def test_slices_of_files_and_bytes_arrive_in_order(
     assert server.sent == [channel] * 20
 
 
-def test_a_small_piece_of_a_file_goes_in_one_call_with_the_bytes_around_it(stage: Stage, tmp_path: Path) -> None:
+def test_a_small_piece_of_a_file_is_sent_in_one_call_with_the_bytes_around_it(stage: Stage, tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(b"0123456789")
     server, channel, client = stage.pair()
     with (tmp_path / "log").open("rb") as file, pytest.MonkeyPatch.context() as patch:
@@ -73,4 +73,4 @@ def test_a_file_that_ends_early_ends_the_connection_with_the_reason(
     with (tmp_path / "log").open("rb") as file:
         server.selector.send(channel, [FileSlice(file, 0, size)])
         until(lambda: server.gone and client.gone, server, client)
-    assert server.gone[channel] == f"a file ended before the {missing} that were to be sent"
+    assert server.gone[channel] == f"a file ended before the {missing} could be sent"

@@ -17,7 +17,7 @@ import pytest
 from ottla.config import Password
 from ottla.model import FileSlice
 from ottla.network.key_store import KeyStore, TrustStore
-from ottla.network.refusal import Refusal
+from ottla.network.refusal import PeerRefusal
 from ottla.network.tls import TlsChannel
 from ottla.network.tls_context import TlsContexts, TlsSettings
 from tests.certificates import Authority
@@ -49,7 +49,7 @@ def end_of(party: Party) -> str:
     return party.gone["it"]
 
 
-def test_frames_of_all_sizes_go_both_ways_in_their_order(stage: Stage, authority: Authority) -> None:
+def test_frames_of_all_sizes_are_sent_in_both_directions_in_order(stage: Stage, authority: Authority) -> None:
     chance = Random(7)
     frames = [chance.randbytes(size) for size in (0, 1, 5, 16_379, 16_384, 65_536, 300_000, 3_000_000, 2)]
     with tls_server(authority.server_context()) as port:
@@ -95,7 +95,7 @@ def test_records_may_come_in_any_pieces(stage: Stage, authority: Authority, size
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_damage_on_the_way_ends_the_connection_with_one_reason(stage: Stage, authority: Authority, seed: int) -> None:
+def test_damage_in_transit_closes_the_connection_with_one_reason(stage: Stage, authority: Authority, seed: int) -> None:
     chance = Random(seed)
     in_handshake = seed % 2 == 0
 
@@ -133,7 +133,7 @@ def test_garbage_for_an_answer_ends_the_connection(stage: Stage, authority: Auth
         assert end_of(connected(stage, port, contexts(authority)))
 
 
-def test_the_peers_farewell_is_an_orderly_end(stage: Stage, authority: Authority) -> None:
+def test_a_close_notify_of_the_peer_is_an_orderly_end(stage: Stage, authority: Authority) -> None:
     def serve(line: Line) -> None:
         line.shake_hands()
         line.send(line.frame())
@@ -147,7 +147,7 @@ def test_the_peers_farewell_is_an_orderly_end(stage: Stage, authority: Authority
     assert joined(party.frames) == [b"x"]
 
 
-def test_a_farewell_amid_a_frame_tells_what_is_missing(stage: Stage, authority: Authority) -> None:
+def test_a_close_notify_inside_a_frame_reports_the_missing_bytes(stage: Stage, authority: Authority) -> None:
     def serve(line: Line) -> None:
         line.shake_hands()
         line.tls.write(struct.pack(">i", 100) + b"only this")
@@ -158,7 +158,7 @@ def test_a_farewell_amid_a_frame_tells_what_is_missing(stage: Stage, authority: 
         assert "9 of 100 bytes" in end_of(connected(stage, port, contexts(authority)))
 
 
-def test_we_say_farewell_too(stage: Stage, authority: Authority) -> None:
+def test_closing_sends_close_notify(stage: Stage, authority: Authority) -> None:
     ends: list[object] = []
 
     def serve(line: Line) -> None:
@@ -175,7 +175,7 @@ def test_we_say_farewell_too(stage: Stage, authority: Authority) -> None:
     assert ends == [b""]
 
 
-def test_a_disowned_channel_says_nothing_in_its_parents_name(stage: Stage, authority: Authority) -> None:
+def test_a_disowned_channel_sends_no_close_notify(stage: Stage, authority: Authority) -> None:
     ends: list[object] = []
 
     def serve(line: Line) -> None:
@@ -196,7 +196,7 @@ def test_a_disowned_channel_says_nothing_in_its_parents_name(stage: Stage, autho
     assert ends == [(EOFError, 0)]
 
 
-def test_a_peer_that_never_answers_the_handshake_is_given_up(stage: Stage, authority: Authority) -> None:
+def test_a_peer_that_never_answers_the_handshake_is_disconnected(stage: Stage, authority: Authority) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         party = connected(stage, listener.getsockname()[1], contexts(authority), timeout=0.2)
         assert end_of(party) == "connection timed out"
@@ -233,22 +233,20 @@ CASES: dict[str, tuple[Callable[[Authority], ssl.SSLContext], str]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_certificate_that_is_not_believed_is_one_sentence_with_the_remedy(
-    stage: Stage, tmp_path: Path, case: str
-) -> None:
+def test_an_untrusted_certificate_is_one_error_with_the_remedy(stage: Stage, tmp_path: Path, case: str) -> None:
     authority = Authority(tmp_path)
     made = contexts(authority)
     make, told = CASES[case]
     with tls_server(make(authority)) as port:
         party = connected(stage, port, made)
         reason = end_of(party)
-    assert isinstance(reason, Refusal)
+    assert isinstance(reason, PeerRefusal)
     assert told in reason
     assert ": " in reason
     assert party.connected == []
 
 
-def test_the_name_may_be_left_unchecked_and_the_authority_may_not(stage: Stage, authority: Authority) -> None:
+def test_host_name_checks_can_be_disabled_and_certificate_checks_cannot(stage: Stage, authority: Authority) -> None:
     other = authority.certificate("kafka.example.org")
     with tls_server(authority.server_context(other)) as port:
         party = connected(stage, port, contexts(authority, check_name=False))
@@ -259,7 +257,7 @@ def test_the_name_may_be_left_unchecked_and_the_authority_may_not(stage: Stage, 
 
 
 @pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
-def test_either_version_is_spoken_and_no_older_one(stage: Stage, authority: Authority, version: str) -> None:
+def test_tls_1_2_and_1_3_are_supported_and_no_older_version(stage: Stage, authority: Authority, version: str) -> None:
     made = contexts(authority, versions=(version,))
     with tls_server(authority.server_context()) as port:
         party = connected(stage, port, made)
@@ -268,17 +266,17 @@ def test_either_version_is_spoken_and_no_older_one(stage: Stage, authority: Auth
         assert isinstance(channel, TlsChannel)
         assert channel._tls is not None
         assert channel._tls.version() == version
-    options = contexts(authority).current()
+    options = contexts(authority).current_context()
     assert options.minimum_version is ssl.TLSVersion.TLSv1_2
     assert options.options & ssl.OP_NO_RENEGOTIATION
 
 
-def test_no_version_in_common_is_said_so(stage: Stage, authority: Authority) -> None:
+def test_no_common_tls_version_is_a_clear_error(stage: Stage, authority: Authority) -> None:
     server = authority.server_context()
     server.maximum_version = ssl.TLSVersion.TLSv1_2
     with tls_server(server) as port:
         reason = end_of(connected(stage, port, contexts(authority, versions=("TLSv1.3",))))
-    assert isinstance(reason, Refusal)
+    assert isinstance(reason, PeerRefusal)
     assert "ssl.enabled.protocols" in reason
 
 
@@ -293,7 +291,7 @@ def test_the_suites_may_be_named_as_java_names_them(stage: Stage, authority: Aut
 
 
 @pytest.mark.parametrize("answer", [b"\0\0\0\x04abcd", b"HTTP/1.1 400 Bad Request\r\n\r\n"])
-def test_a_plaintext_port_is_told_by_its_answer(stage: Stage, authority: Authority, answer: bytes) -> None:
+def test_a_plaintext_port_is_detected_by_its_response(stage: Stage, authority: Authority, answer: bytes) -> None:
     def serve(line: Line) -> None:
         line.sock.recv(1000)
         line.sock.sendall(answer)
@@ -301,15 +299,17 @@ def test_a_plaintext_port_is_told_by_its_answer(stage: Stage, authority: Authori
 
     with tls_server(authority.server_context(), serve) as port:
         reason = end_of(connected(stage, port, contexts(authority)))
-    assert isinstance(reason, Refusal)
+    assert isinstance(reason, PeerRefusal)
     assert "security.protocol=PLAINTEXT" in reason
 
 
-def test_a_port_that_hangs_up_at_the_handshake_may_be_a_plaintext_one(stage: Stage, authority: Authority) -> None:
+def test_a_port_that_closes_during_the_handshake_is_reported_as_possibly_plaintext(
+    stage: Stage, authority: Authority
+) -> None:
     with tls_server(authority.server_context(), lambda line: None) as port:
         reason = end_of(connected(stage, port, contexts(authority)))
-    assert "amid the TLS handshake: it may be a plaintext port" in reason
-    assert not isinstance(reason, Refusal)
+    assert "in the TLS handshake: it may be a plaintext port" in reason
+    assert not isinstance(reason, PeerRefusal)
 
 
 def mine(authority: Authority, tmp_path: Path, kind: str) -> KeyStore:
@@ -330,7 +330,7 @@ def mine(authority: Authority, tmp_path: Path, kind: str) -> KeyStore:
 
 
 @pytest.mark.parametrize("kind", ["PKCS12", "one file", "two files", "text"])
-def test_a_broker_that_asks_is_shown_our_certificate(
+def test_a_broker_that_requests_a_certificate_gets_ours(
     stage: Stage, authority: Authority, tmp_path: Path, kind: str
 ) -> None:
     with tls_server(authority.server_context(asks=True)) as port:
@@ -340,12 +340,12 @@ def test_a_broker_that_asks_is_shown_our_certificate(
 
 
 @pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
-def test_a_broker_that_asks_and_gets_none_is_one_sentence(stage: Stage, authority: Authority, version: str) -> None:
+def test_a_missing_client_certificate_is_one_clear_error(stage: Stage, authority: Authority, version: str) -> None:
     with tls_server(authority.server_context(asks=True)) as port:
         party = connected(stage, port, contexts(authority, versions=(version,)))
         party.selector.send("it", [b"x"])
         reason = end_of(party)
-    assert isinstance(reason, Refusal)
+    assert isinstance(reason, PeerRefusal)
     assert "ssl.keystore.location" in reason
 
 
@@ -360,33 +360,33 @@ def folder(path: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", [Path.unlink, torn, folder], ids=["gone", "torn", "a folder"])
-def test_files_that_are_harmed_change_nothing_are_told_of_once_and_taken_again_when_they_are_whole(
+def test_damaged_certificate_files_are_logged_once_and_reloaded_when_they_are_valid(
     authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture, harm: Callable[[Path], None]
 ) -> None:
     path, mine = tmp_path / "trusted.pem", authority.certificate()
     path.write_text(authority.pem)
     own = KeyStore(location=authority.write("mine.pem", mine.chain + mine.key))
     made = TlsContexts(TlsSettings(trust=TrustStore(location=str(path)), own=own))
-    before = made.current()
+    before = made.current_context()
     harm(path)
-    assert [made.current() for _ in range(3)] == [before] * 3
-    assert caplog.text.count("what was read before stays in use") == 1
+    assert [made.current_context() for _ in range(3)] == [before] * 3
+    assert caplog.text.count("keeping the previous ones") == 1
     if path.is_dir():
         path.rmdir()
     path.write_text(authority.pem)
-    again = made.current()
+    again = made.current_context()
     assert again is not before
-    assert made.current() is again
-    assert caplog.text.count("stays in use") == 1
+    assert made.current_context() is again
+    assert caplog.text.count("keeping the previous ones") == 1
 
 
 def test_a_file_that_became_another_is_read_though_its_size_and_time_are_the_same(tmp_path: Path) -> None:
     (path := tmp_path / "trusted.pem").write_text(Authority(tmp_path).pem)
     made, times = TlsContexts(TlsSettings(trust=TrustStore(location=str(path)))), path.stat()
-    before = made.current()
+    before = made.current_context()
     path.chmod(0o640)
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert made.current() is not before
+    assert made.current_context() is not before
 
 
 def test_certificates_are_read_again_when_their_files_change(
@@ -401,7 +401,7 @@ def test_certificates_are_read_again_when_their_files_change(
         os.utime(path, ns=(1, 1))
         assert "not trusted" in end_of(connected(stage, port, made))
         assert "not trusted" in end_of(connected(stage, port, made))
-        assert caplog.text.count("what was read before stays in use") == 1
+        assert caplog.text.count("keeping the previous ones") == 1
         Path(path).write_text(new.pem)
         os.utime(path, ns=(2, 2))
         party = connected(stage, port, made)

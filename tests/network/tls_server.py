@@ -1,4 +1,4 @@
-"""A server for TLS that is not ours: Python's ssl on a thread, its bytes cut and damaged as a test likes."""
+"""An independent TLS server: Python's ssl on a thread; a test can split and damage its bytes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Line:
         self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self.tls = context.wrap_bio(self.incoming, self.outgoing, server_side=True)
         self.change: Callable[[bytes], Iterator[bytes]] = lambda data: iter([data])
-        """What becomes of the ciphertext on its way out: in which pieces, with which damage."""
+        """Change the outgoing ciphertext: split it into pieces or damage it."""
 
     def shake_hands(self) -> None:
         self._do(self.tls.do_handshake)
@@ -78,7 +78,7 @@ def echo(line: Line) -> None:
 
 
 def attend(line: Line, serve: Serve) -> None:
-    """One connection, until either side has had enough."""
+    """Serve one connection until either side closes it."""
     with line.sock:
         try:
             serve(line)

@@ -23,7 +23,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def server_of(item: pytest.Item) -> str | None:
-    """Which it asks: by a fixture, or as one of several kinds."""
+    """The database server of a test, from a fixture or from the test's parameter."""
     given = item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
     names = [*getattr(item, "fixturenames", ()), *(one for one in given if isinstance(one, str))]
     return next((SERVERS[name] for name in names if name in SERVERS), None)

@@ -1,4 +1,4 @@
-"""`ottla pipeline clean` tells what pipelines have made on servers, and takes it away when it is told to."""
+"""`ottla pipeline clean` lists the objects that pipelines created on servers, and deletes them on request."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from ottla.cli.main import main
 from ottla.pipelines.file.reading import read_pipelines
-from ottla.pipelines.manager.build import surroundings_of
-from ottla.pipelines.manager.home import Home
+from ottla.pipelines.manager.build import context_of
+from ottla.pipelines.manager.state_directory import StateDirectory
 from ottla.pipelines.sources.postgres_cdc import PostgresCdcSource
 from tests.pipelines.sources.asked import Asked
 from tests.postgres import Sql
@@ -24,7 +24,7 @@ def begun(sql: Sql, folder: Path) -> Path:
     file.write_text(json.dumps({"pipelines": {"changes": {"source": source, "sink": {"type": "console"}}}}), "utf-8")
     (read,) = read_pipelines(file)
     assert isinstance(read.model.source, PostgresCdcSource)
-    asked = Asked(surroundings_of(read).home)
+    asked = Asked(context_of(read).home)
     assert len(asked.all(asked.reader(read.model.source))) == 1
     asked.stop()
     return file
@@ -33,29 +33,29 @@ def begun(sql: Sql, folder: Path) -> Path:
 Output = pytest.CaptureFixture[str]
 
 
-def test_slots_and_publications_are_told_and_taken_away(sql: Sql, tmp_path: Path, capsys: Output) -> None:
+def test_slots_and_publications_are_reported_and_deleted(sql: Sql, tmp_path: Path, capsys: Output) -> None:
     file = str(begun(sql, tmp_path))
     assert main(["pipeline", "clean", file]) == 0
     told = capsys.readouterr().out.splitlines()
     assert told[0].startswith(f"changes: slot s_{sql.name} of {sql.shown}, for which the server keeps ")
-    assert told[1:] == [f"changes: publication s_{sql.name} of {sql.shown}", "--drop takes it away"]
+    assert told[1:] == [f"changes: publication s_{sql.name} of {sql.shown}", "add --drop to remove them"]
     assert main(["pipeline", "clean", file, "--drop"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "all of it was taken away"
+    assert capsys.readouterr().out.splitlines()[-1] == "all of them were removed"
     assert main(["pipeline", "clean", file]) == 0
-    assert capsys.readouterr().out == "nothing is left behind\n"
+    assert capsys.readouterr().out == "there are no leftovers\n"
 
 
 def test_a_pipeline_that_is_run_keeps_what_it_has(sql: Sql, tmp_path: Path, capsys: Output) -> None:
     file = str(begun(sql, tmp_path))
-    home = Home(tmp_path / "state", "changes")
-    home.take()
+    home = StateDirectory(tmp_path / "state", "changes")
+    home.lock()
     assert main(["pipeline", "clean", file, "--drop"]) == 1
-    home.give_back()
+    home.unlock()
     assert "pipeline 'changes' is being run; stop it first" in capsys.readouterr().err
     assert main(["pipeline", "clean", file, "--drop"]) == 0
 
 
-def test_a_server_that_is_away_is_a_sentence(sql: Sql, tmp_path: Path, capsys: Output) -> None:
+def test_an_unreachable_server_is_an_error(sql: Sql, tmp_path: Path, capsys: Output) -> None:
     file = begun(sql, tmp_path)
     assert main(["pipeline", "clean", str(file), "--drop"]) == 0
     file.write_text(file.read_text("utf-8").replace(f":{sql.server.port}/", ":1/"), "utf-8")

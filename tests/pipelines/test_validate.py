@@ -20,12 +20,12 @@ def written(sql: Sql, folder: Path) -> Path:
     return file
 
 
-def test_a_table_whose_updates_a_publication_would_break_is_a_mistake(sql: Sql, tmp_path: Path, capsys: Output) -> None:
+def test_a_table_without_replica_identity_is_a_mistake(sql: Sql, tmp_path: Path, capsys: Output) -> None:
     sql.run("create table t (id int)", "insert into t values (1)")
     file = written(sql, tmp_path)
     assert main(["pipeline", "validate", str(file)]) == 1
     assert "p.yaml:1:" in (said := capsys.readouterr().err)
-    assert "table t has no replica identity, so PostgreSQL refuses its updates and deletions" in said
+    assert "table t has no replica identity, so PostgreSQL rejects its updates and deletions" in said
     assert main(["pipeline", "validate", str(file), "--json"]) == 1
     (mistake,) = json.loads(capsys.readouterr().out)
     assert mistake["mistake"].startswith("table t has no replica identity")
@@ -34,7 +34,9 @@ def test_a_table_whose_updates_a_publication_would_break_is_a_mistake(sql: Sql, 
     assert sql.rows("select * from pg_publication") == []
 
 
-def test_a_server_that_cannot_be_asked_is_no_mistake_of_the_file(sql: Sql, tmp_path: Path, capsys: Output) -> None:
+def test_a_server_that_cannot_be_reached_is_not_reported_as_a_mistake_in_the_file(
+    sql: Sql, tmp_path: Path, capsys: Output
+) -> None:
     file = written(sql, tmp_path)
     sql.server.kill()
     try:
@@ -43,4 +45,4 @@ def test_a_server_that_cannot_be_asked_is_no_mistake_of_the_file(sql: Sql, tmp_p
         sql.server.start()
     said = capsys.readouterr()
     assert f"not checked: database {sql.shown}" in said.err
-    assert "nothing wrong: changes" in said.out
+    assert "no errors: changes" in said.out

@@ -1,4 +1,4 @@
-"""A real server of the web, which a test tells what to answer."""
+"""A real web server with responses set by a test."""
 
 from __future__ import annotations
 

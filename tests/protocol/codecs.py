@@ -1,4 +1,4 @@
-"""The codec as it runs here, and uncompiled: two that have to say the same."""
+"""The codec as it is installed, and uncompiled: both have to behave the same."""
 
 from __future__ import annotations
 

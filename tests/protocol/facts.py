@@ -1,7 +1,8 @@
-"""Kafka's own message definitions, where a copy is at hand: facts to hold our declarations against.
+"""Kafka's message definitions, if a copy is available, to compare Ottla's declarations with.
 
-The copy is looked for in `../shared/kafka-messages` beside the repository, or where the environment
-variable OTTLA_KAFKA_MESSAGES says. Without one the files of tests that need it skip themselves.
+The definitions of Kafka 4.4 are in `shared/kafka-messages-4.4`, those of 4.3 in `shared/kafka-messages`, beside the repository or
+above it. The environment variable OTTLA_KAFKA_MESSAGES may name another folder for those of 4.4. Tests that need a missing folder are
+skipped.
 """
 
 from __future__ import annotations
@@ -17,9 +18,15 @@ from ottla.protocol.codec import KINDS, Plan, Step
 from ottla.protocol.plan import plan_of
 from ottla.protocol.schema import ZERO_UUID, Message, Range
 
-FOLDER = Path(
-    os.environ.get("OTTLA_KAFKA_MESSAGES") or Path(__file__).parents[3].joinpath("shared", "kafka-messages")
-).resolve()
+
+def copy_of(name: str) -> Path:
+    """Return the folder `shared/<name>` that is nearest above the repository."""
+    folders = [parent / "shared" / name for parent in Path(__file__).resolve().parents[3:]]
+    return next((each for each in folders if each.is_dir()), folders[0])
+
+
+FOLDER = Path(os.environ.get("OTTLA_KAFKA_MESSAGES") or copy_of("kafka-messages-4.4")).resolve()
+OLDER_FOLDER = copy_of("kafka-messages")
 ABSENT = f"Kafka's message definitions are not in {FOLDER}; OTTLA_KAFKA_MESSAGES may name another folder"
 KIND_NAMES = {kind: name for name, kind in KINDS.items()}
 ZERO_VALUES: dict[str, Any] = {
@@ -31,24 +38,32 @@ ZERO_VALUES: dict[str, Any] = {
     "uuid": ZERO_UUID,
 }
 Facts = dict[str, Any]
+# Kafka's definition has a field for version 0 only, which Kafka 4.1 removed; no supported version has it.
+REMOVED_FIELD = "refuses [], Kafka {'partitionmaxbytes'}"
+DIFFERENT = {
+    "ShareFetchRequest": [f"v{version}.topics.partitions: {REMOVED_FIELD}" for version in (1, 2)],
+}
+"""The differences from Kafka 4.4."""
 
 
-def definition(path: str) -> Facts:
+def definition(path: str, folder: Path = FOLDER) -> Facts:
     """One of Kafka's files, which are JSON with comments."""
-    text = re.sub(r"^\s*//.*$", "", FOLDER.joinpath(path).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    text = re.sub(r"^\s*//.*$", "", folder.joinpath(path).read_text(encoding="utf-8"), flags=re.MULTILINE)
     found: Facts = json.loads(text)
     parts = {part["name"]: part["fields"] for part in found.get("commonStructs", ())}
-    return {**found, "fields": [with_parts(field, parts) for field in found["fields"]]}
+    return {**found, "fields": [with_parts(field, parts) for field in found.get("fields", ())]}
 
 
 def with_parts(field: Facts, parts: dict[str, list[Facts]]) -> Facts:
-    """A field with the fields of its struct, also where Kafka tells those in another place."""
+    """Return a field with the fields of its struct, also if Kafka defines them in `commonStructs`."""
     inner = field.get("fields") or parts.get(field["type"].removeprefix("[]"))
+    # A field with a tag may lack the versions in which it exists; they are those of its tag.
+    field = {"versions": field.get("taggedVersions"), **field}
     return {**field, "fields": [with_parts(each, parts) for each in inner]} if inner else field
 
 
 def differences(cls: type[Message], facts: Facts) -> list[str]:
-    """What our declaration says otherwise than Kafka's, as sentences."""
+    """Return the differences between Ottla's declaration and Kafka's, as sentences."""
     found = []
     for name, ours, theirs in (
         ("key", cls.KEY, facts["apiKey"]),
@@ -57,7 +72,13 @@ def differences(cls: type[Message], facts: Facts) -> list[str]:
     ):
         if ours != theirs:
             found.append(f"{name}: {ours}, in Kafka {theirs}")
-    for version in range(cls.VERSIONS.first, cls.VERSIONS.last + 1):
+    return found + field_differences_of(cls, facts, Range.parse(facts["validVersions"]))
+
+
+def field_differences_of(cls: type[Message], facts: Facts, versions: Range) -> list[str]:
+    """Return the differences between the fields, in those of our versions that are in `versions`."""
+    found: list[str] = []
+    for version in range(max(cls.VERSIONS.first, versions.first), min(cls.VERSIONS.last, versions.last) + 1):
         found += struct_differences(f"v{version}", plan_of(cls, version), facts["fields"], version)
     return found
 
@@ -105,12 +126,12 @@ def type_name(step: Step) -> str:
     kind = KIND_NAMES[step.kind]
     if kind == "array":
         return f"[]{type_name(step.item)}"
-    # Where a request and its response call different things the same, ours of the request say so.
+    # If a request and its response use one name for different types, the type of the request has a longer name here.
     return str(step.item.make.__name__).removeprefix("Request") if kind == "struct" else kind
 
 
 def same_default(ours: Any, facts: Facts, *, is_struct: bool) -> bool:
-    """Whether a default is Kafka's; where Kafka has none and null is allowed, null will do."""
+    """True if a default equals Kafka's; null is accepted if Kafka has no default and allows null."""
     given = facts.get("default")
     if given == "null" or is_struct:
         return ours is None

@@ -1,4 +1,4 @@
-"""Between our messages and those of `kafka-python`, an encoder that we did not write."""
+"""Conversions between Ottla's messages and those of `kafka-python`, an independent encoder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from msgspec import Struct
 from ottla.protocol.apis import DECLARED
 from ottla.protocol.schema import SPECIAL, USUAL, Message
 
-LACKING = {each.name for each in DECLARED.values() if each.to_controller} | {
+NEWER = {("ApiVersions", 5), ("DeleteGroups", 3), ("TxnOffsetCommit", 6)}
+"""Versions of Kafka 4.4, which kafka-python 3.0 does not have; `interop/test_messages.py` compares them with Java's."""
+LACKING = {each.name for each in DECLARED.values() if each.to_controller or each.key >= 76} | {
     "UnregisterBroker",
     "AddRaftVoter",
     "GetTelemetrySubscriptions",
@@ -24,7 +26,7 @@ LACKING = {each.name for each in DECLARED.values() if each.to_controller} | {
     "ExpireDelegationToken",
     "DescribeDelegationToken",
 }
-"""What kafka-python does not speak."""
+"""The messages that kafka-python does not have."""
 HOMES = [import_module(f"kafka.protocol.{home}") for home in ("admin", "consumer", "metadata", "producer", "sasl")]
 
 
@@ -41,7 +43,7 @@ def to_theirs(message: Any, theirs: Any, version: int) -> Any:
             ours = our_name(message, name)
             value = getattr(message, ours)
             said = SPECIAL[type(message)].get(ours, USUAL)
-            # It sends a tagged field that is given, even where it says nothing new.
+            # kafka-python sends a given tagged field even if it has the default value.
             if said.tag is None or differs(value, said.default):
                 given[name] = value_to_theirs(value, field, version)
     return theirs(version=version, **given)
@@ -51,11 +53,12 @@ def our_name(message: Any, name: str) -> str:
     """Our name of a field, which theirs may spell differently or shorten."""
     names: dict[str, str] = {ours.replace("_", ""): ours for ours in message.__struct_fields__}
     plain = name.replace("_", "")
-    return names.get(plain) or next(ours for spelled, ours in names.items() if spelled.endswith(plain))
+    found = names.get(plain) or next((ours for spelled, ours in names.items() if spelled.endswith(plain)), None)
+    return found or next(ours for spelled, ours in names.items() if spelled.startswith(plain))
 
 
 def differs(value: Any, default: Any) -> bool:
-    """Whether a tagged field says something; an empty list is the empty tuple of a default."""
+    """True if a tagged field differs from its default; an empty list equals an empty tuple."""
     return bool((tuple(value) if isinstance(value, list) else value) != default)
 
 

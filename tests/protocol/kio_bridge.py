@@ -1,4 +1,4 @@
-"""Between our messages and those of `kio`, an encoder that we did not write.
+"""Conversions between Ottla's messages and those of `kio`, an independent encoder.
 
 It has one class per version, moments and spans instead of milliseconds, and None for the zero id.
 """
@@ -27,6 +27,12 @@ SPECIAL: dict[str, Draw] = {
     "datetime_i64": lambda chance: chance.randint(0, 10**9) * 1000,
     "datetime_i64 or none": lambda chance: chance.choice((-1, chance.randint(0, 10**9) * 1000)),
 }
+
+RENAMED = {
+    ("StreamsGroupHeartbeatResponse", "acceptablerecoverylag"): "acceptablerecoverylaglegacy",
+    ("TxnOffsetCommitRequest", "generationid"): "generationidormemberepoch",
+}
+"""Names that Kafka changed after kio's release, by class and former name."""
 
 
 def kio_class(cls: type[Message], version: int) -> type[Any]:
@@ -57,7 +63,7 @@ def narrower_kind(field: Any) -> str:
 
 
 def narrowed_for(theirs: type[Any]) -> Special:
-    """What `values.messages` takes as `special` to stay within what kio can say."""
+    """Return the `special` argument of `values.messages` that limits values to those that kio can encode."""
     narrowed = kio_values(theirs)
 
     def special(plan: Plan, step: Step) -> Draw | None:
@@ -83,6 +89,7 @@ def our_value(message: Any, name: str) -> Any:
     """The value of a field, which may end in a unit here, or spell a digit differently."""
     names = {ours.replace("_", ""): ours for ours in message.__struct_fields__}
     plain = name.replace("_", "")
+    plain = RENAMED.get((type(message).__name__, plain), plain)
     return getattr(message, names[plain] if plain in names else names[f"{plain}ms"])
 
 
@@ -98,7 +105,7 @@ def value_to_kio(value: Any, field: Any) -> Any:
 
 
 def nothing(part: type[Any]) -> Any:
-    """A part that says nothing; all zeros where it has no defaults."""
+    """A part with its defaults, or all zeros if it has none."""
     lacking = [field for field in fields(part) if field.default is MISSING]
     return part(**{field.name: "" if field.metadata["kafka_type"] == "string" else 0 for field in lacking})
 
@@ -117,14 +124,14 @@ def simple_to_kio(value: Any, kind: str) -> Any:
 
 
 def kio_encode(entity: Any) -> bytes:
-    """The bytes kio makes of one of its messages."""
+    """Return kio's bytes of one of its messages."""
     out = io.BytesIO()
     entity_writer(type(entity))(out, entity)
     return out.getvalue()
 
 
 def kio_decode(theirs: type[Any], data: bytes) -> Any:
-    """The message kio makes of some bytes, which have to be no more and no less."""
+    """Return kio's message of these bytes, all of which have to be read."""
     entity, size = entity_reader(theirs)(data, 0)
     assert size == len(data)
     return entity

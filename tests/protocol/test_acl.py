@@ -1,4 +1,4 @@
-"""The numbers of rules of who may do what, held against those of kafka-python."""
+"""The names and numbers of ACLs, compared with those of kafka-python."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafka import admin
 from ottla.protocol.acl import Operation, PatternType, PermissionType, ResourceType
 
 YOUNGER = {"TWO_PHASE_COMMIT": 15}
-"""Those that kafka-python does not know; from KIP-939."""
+"""The ones unknown to kafka-python, from KIP-939."""
 
 
 @pytest.mark.parametrize(

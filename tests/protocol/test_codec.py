@@ -1,4 +1,4 @@
-"""What a plan can say, and what reading and writing refuse."""
+"""The values that a plan can encode, and the errors of reading and writing."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def read(module: ModuleType, data: bytes, version: int, cls: type[Message] = Eve
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
-def test_every_kind_of_value_comes_back(module: ModuleType, version: int) -> None:
+def test_every_kind_of_value_is_decoded_as_encoded(module: ModuleType, version: int) -> None:
     assert tidy(read(module, joined(write(module, FULL, version)), version)) == tidy(FULL)
 
 
@@ -153,7 +153,7 @@ def test_an_unknown_tag_is_skipped(module: ModuleType) -> None:
         (b"\xff\xff\xff\xff\x0f", "1 bytes are announced but 0 are left"),
     ],
 )
-def test_a_tag_section_that_lies_about_sizes_is_refused(module: ModuleType, tags: bytes, problem: str) -> None:
+def test_a_tag_section_with_wrong_sizes_is_rejected(module: ModuleType, tags: bytes, problem: str) -> None:
     with pytest.raises(MalformedError, match=problem):
         read(module, joined(write(module, Everything(), 2))[:-1] + tags, 2)
 
@@ -231,14 +231,14 @@ def test_a_value_that_does_not_fit_is_refused_by_name(module: ModuleType, value:
 
 
 @pytest.mark.parametrize("value", [{"strict": 5}, {"lists": [1]}, {"note": "x"}, {"where": Place()}])
-def test_what_a_version_lacks_is_not_dropped_silently(module: ModuleType, value: Any) -> None:
+def test_a_field_missing_in_a_version_is_not_dropped_silently(module: ModuleType, value: Any) -> None:
     (name,) = value
     with pytest.raises(UnsupportedVersionError, match=f"Everything v0 has no field {name}"):
         write(module, Everything(**value), 0)
 
 
 @pytest.mark.parametrize("value", [{"loose": 5}, {"scores": [1]}, {"strict": -1}, {"lists": []}])
-def test_what_may_be_dropped_is(module: ModuleType, value: Any) -> None:
+def test_ignorable_fields_are_dropped(module: ModuleType, value: Any) -> None:
     assert joined(write(module, Everything(**value), 0)) == joined(write(module, Everything(), 0))
 
 

@@ -1,4 +1,4 @@
-"""Subscriptions and assignments, as members of a group tell them to each other."""
+"""Subscriptions and assignments, as the members of a group exchange them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EVERY = [(cls, version) for cls in CLASSES for version in range(4)]
 
 
 @pytest.mark.parametrize(("cls", "version"), EVERY, ids=ids)
-def test_what_is_written_is_read(cls: type[Part], version: int) -> None:
+def test_written_messages_are_read_back(cls: type[Part], version: int) -> None:
     for part in map(messages(plan_of(cls, version)), chances(40, version)):
         assert tidy(decode(cls, encode(part, version))) == tidy(part)
 
@@ -44,7 +44,7 @@ def test_a_newer_version_is_read_as_far_as_it_is_known(cls: type[Part]) -> None:
 
 @pytest.mark.parametrize("data", [b"", b"\0", b"\xff\xff\0\0\0\0", b"\0\0\0\0\0\1\0\5ab"])
 @pytest.mark.parametrize("cls", CLASSES, ids=ids)
-def test_what_cannot_be_read_is_one_clear_error(cls: type[Part], data: bytes) -> None:
+def test_unreadable_messages_are_one_clear_error(cls: type[Part], data: bytes) -> None:
     with pytest.raises(MalformedError, match=f"{cls.__name__} cannot be read: "):
         decode(cls, data)
 

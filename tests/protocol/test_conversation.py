@@ -1,4 +1,4 @@
-"""Frames: their headers, byte for byte, and who may read what."""
+"""Frames: the bytes of their headers, and the requests and responses that can be decoded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from kio.schema.index import api_key_map
 
 from ottla.errors import ErrorCode, ProtocolError, UnsupportedVersionError
-from ottla.protocol.apis import APIS, DECLARED, ELSEWHERE, SERVED, api_of
+from ottla.protocol.apis import APIS, DECLARED, ELSEWHERE, NOT_SERVED, SERVED, api_of
 from ottla.protocol.conversation import (
     decode_header,
     decode_request,
@@ -27,6 +27,7 @@ from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
 from ottla.protocol.messages.list_offsets import ListOffsetsRequest
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from ottla.protocol.messages.produce import ProduceRequest
+from ottla.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
 from ottla.protocol.schema import Range
 from tests.protocol.codecs import joined
 
@@ -41,7 +42,7 @@ def test_a_flexible_request_keeps_the_old_client_id_and_adds_tags() -> None:
     assert frame == b"\0\3\0\x0b\0\0\1\2\0\2me\0\0\1\0\0"
 
 
-def test_sentences_that_quote_too_much_are_cut_and_nothing_else_is() -> None:
+def test_long_quotations_in_errors_are_truncated_and_nothing_else() -> None:
     quoting = DeletableTopicResult("t", error_message="é" * 16_384)
     answer = DeleteTopicsResponse(responses=[quoting, DeletableTopicResult("u", error_message="short")])
     _, read = decode_response(DeleteTopicsResponse, 6, memoryview(joined(encode_response(answer, 6, 1))))
@@ -78,7 +79,7 @@ def test_the_header_of_an_api_versions_response_never_has_tags() -> None:
     assert decode_response(ApiVersionsResponse, 3, memoryview(frame)) == (258, response)
 
 
-def test_what_was_said_is_what_is_heard() -> None:
+def test_a_message_is_decoded_as_it_was_encoded() -> None:
     request = MetadataRequest(topics=[MetadataRequestTopic(name="flights")])
     header, heard = decode_request(memoryview(joined(encode_request(request, 9, 5, "me"))))
     assert header == RequestHeader(3, 9, 5, "me")
@@ -95,7 +96,7 @@ def test_tags_in_a_header_are_skipped() -> None:
 def test_a_too_new_api_versions_request_still_gives_its_header() -> None:
     frame = memoryview(b"\0\x12\0\x63\0\0\0\7\0\2me\0anything that version 99 may say")
     assert decode_header(frame)[0] == RequestHeader(18, 99, 7, "me")
-    with pytest.raises(UnsupportedVersionError, match="ApiVersions v99: only versions 0-4 are spoken here"):
+    with pytest.raises(UnsupportedVersionError, match="ApiVersions v99: only versions 0-5 are supported"):
         decode_request(frame)
     assert decode_header(frame[:12])[0] == RequestHeader(18, 99, 7, "me"), "whatever headers have by then"
 
@@ -119,7 +120,7 @@ def test_an_old_produce_request_gives_its_header_too() -> None:
         decode_request(frame)
 
 
-def test_an_api_nobody_knows_is_refused() -> None:
+def test_an_unknown_api_is_rejected() -> None:
     for frame, key in ((b"GET / HTTP/1.1\r\n", 18245), (b"GE", 18245), (b"\xff\xff\0\0", -1)):
         with pytest.raises(ProtocolError, match=f"no API has key {key}; this is not a request"):
             decode_header(memoryview(frame))
@@ -167,12 +168,12 @@ def test_a_name_that_no_answer_could_hold_is_refused() -> None:
         (b"GET / HTTP", "no API has key 18245; this is not a request"),
     ],
 )
-def test_what_begins_like_no_request_is_told_by_its_first_two_bytes(frame: bytes, problem: str) -> None:
+def test_a_frame_that_is_no_request_is_identified_by_its_first_two_bytes(frame: bytes, problem: str) -> None:
     with pytest.raises(ProtocolError, match=problem):
         decode_header(memoryview(frame))
 
 
-def test_what_follows_the_header_of_a_version_that_we_do_not_have_is_not_looked_at() -> None:
+def test_the_body_of_an_unsupported_version_is_not_parsed() -> None:
     frame = b"\0\3\0\x63\0\0\0\1\0\2me"
     for rest in (b"\0", b"\xff\xff", b""):
         assert decode_header(memoryview(frame + rest)) == (RequestHeader(3, 99, 1, "me"), 12)
@@ -203,7 +204,7 @@ def test_a_version_that_we_do_not_have_cannot_be_sent() -> None:
         encode_request(ProduceRequest(), 2, 1, None)
 
 
-def test_a_client_id_longer_than_its_length_can_say_is_refused() -> None:
+def test_a_client_id_that_is_too_long_for_its_length_field_is_refused() -> None:
     with pytest.raises(EncodeError, match="does not fit a request header"):
         encode_request(MetadataRequest(), 1, 1, "x" * 40_000)
 
@@ -223,7 +224,7 @@ def test_each_line_of_the_table_has_the_key_and_the_name_of_its_messages() -> No
         assert (api.versions, api.flexible) == (api.response.VERSIONS, api.response.FLEXIBLE)
 
 
-def test_messages_are_loaded_when_they_are_asked_for() -> None:
+def test_messages_are_imported_on_demand() -> None:
     tell = (
         "print(*sorted(name.rpartition('.')[2] for name in sys.modules if name.startswith('ottla.protocol.messages.')))"
     )
@@ -238,13 +239,13 @@ def test_a_key_that_no_api_has_is_not_in_the_table() -> None:
         APIS[999]
 
 
-def test_the_table_says_the_versions_that_each_file_says() -> None:
+def test_the_table_has_the_versions_of_each_message_file() -> None:
     assert {key: each.versions for key, each in DECLARED.items()} == {key: APIS[key].versions for key in APIS}
     assert all(key == each.key for key, each in DECLARED.items())
 
 
-def test_what_controllers_are_asked_is_declared_and_not_served() -> None:
-    assert {DECLARED[key].name for key in DECLARED.keys() - SERVED.keys()} == {
+def test_requests_to_controllers_are_declared_and_not_served() -> None:
+    assert {DECLARED[key].name for key in DECLARED.keys() - SERVED.keys() - NOT_SERVED.keys()} == {
         "AlterPartition",
         "Envelope",
         "FetchSnapshot",
@@ -259,12 +260,21 @@ def test_what_controllers_are_asked_is_declared_and_not_served() -> None:
         "UpdateRaftVoter",
     }
     frame = memoryview(joined(encode_request(BrokerHeartbeatRequest(7), 2, 1, None)))
-    with pytest.raises(ProtocolError, match=r"it asks for BrokerHeartbeat \(API key 63\), which this broker does not"):
+    with pytest.raises(ProtocolError, match=r"this broker does not serve BrokerHeartbeat \(API key 63\)"):
         decode_request(frame)
     assert decode_request(frame, DECLARED)[1] == BrokerHeartbeatRequest(7)
 
 
-def test_what_is_not_served_has_the_name_that_others_know_it_by() -> None:
+def test_apis_that_have_only_messages_are_not_served() -> None:
+    assert sorted(NOT_SERVED) == [88, 89, 93, 94]
+    assert not SERVED.keys() & NOT_SERVED.keys()
+    frame = memoryview(joined(encode_request(StreamsGroupDescribeRequest(["a"]), 1, 1, None)))
+    with pytest.raises(ProtocolError, match=r"this broker does not serve StreamsGroupDescribe \(API key 89\)"):
+        decode_request(frame)
+    assert decode_request(frame, DECLARED)[1] == StreamsGroupDescribeRequest(["a"])
+
+
+def test_apis_that_are_not_served_have_the_names_of_kafka() -> None:
     taken_away = {4: "LeaderAndIsr", 5: "StopReplica", 6: "UpdateMetadata", 7: "ControlledShutdown"}
     newer = {93: "StreamsGroupTopologyDescriptionUpdate", 94: "UnregisterController"}
     names = {key: "".join(map(str.capitalize, name.split("_"))) for key, name in api_key_map.items()}
@@ -272,7 +282,7 @@ def test_what_is_not_served_has_the_name_that_others_know_it_by() -> None:
     assert sorted(ELSEWHERE.keys() | SERVED.keys()) == [*range(95)]
 
 
-def test_a_broker_says_what_kafka_says_it_speaks() -> None:
+def test_the_supported_versions_equal_those_of_kafka() -> None:
     assert DECLARED[ProduceRequest.KEY].advertised == Range(0, 13)
     assert DECLARED[InitProducerIdRequest.KEY].advertised == Range(0, 5)
     assert DECLARED[ListOffsetsRequest.KEY].advertised == Range(1, 11)

@@ -31,7 +31,7 @@ def plans(cls: type[Message], version: int) -> list[tuple[ModuleType, Any]]:
 
 
 def outcome(module: ModuleType, plan: Plan, data: bytes) -> Any:
-    """The message that was read, or the sentence that refused it."""
+    """Return the decoded message, or the text of the error."""
     reader = module.Reader(data)
     try:
         message = reader.read(plan)
@@ -113,7 +113,7 @@ COMPACT_COUNT = b"\xff\xff\xff\xff\x0f"
     ],
     ids=["array", "compact array", "text", "records"],
 )
-def test_a_length_that_the_bytes_cannot_hold_costs_nothing(
+def test_a_length_above_the_available_bytes_allocates_nothing(
     module: ModuleType, cls: type[Message], version: int, front: bytes, problem: str
 ) -> None:
     plan = plan_for(module, plan_of(cls, version))
@@ -125,5 +125,5 @@ def test_a_length_that_the_bytes_cannot_hold_costs_nothing(
     tracemalloc.stop()
 
 
-def test_a_plain_codec_is_at_hand_for_these_tests() -> None:
+def test_an_uncompiled_codec_is_available_for_these_tests() -> None:
     assert str(PLAIN.__file__).endswith("codec.py")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ottla.protocol.apis import api_of
 from ottla.protocol.codec import Reader, Writer
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from ottla.protocol.plan import plan_of
@@ -13,9 +14,21 @@ from ottla.protocol.schema import Message
 from tests.protocol.kio_bridge import kio_class, kio_decode, kio_encode, narrowed_for, to_kio
 from tests.protocol.values import MESSAGES, chances, ids, messages, tidy
 
+# kio has the messages of Kafka 4.2; `interop/test_messages.py` compares newer ones with those of Java's classes.
+NEWER = {
+    "StreamsGroupHeartbeat": 1,
+    "StreamsGroupDescribe": 1,
+    "ApiVersions": 5,
+    "DeleteGroups": 3,
+    "TxnOffsetCommit": 6,
+}
+"""The first version of a message that kio does not have."""
+NEWER |= {"StreamsGroupTopologyDescriptionUpdate": 0, "UnregisterController": 0}
+SPOKEN = [(cls, version) for cls, version in MESSAGES if version < NEWER.get(api_of(cls).name, version + 1)]
 
-@pytest.mark.parametrize(("cls", "version"), MESSAGES, ids=ids)
-def test_both_encoders_say_the_same_and_understand_each_other(cls: type[Message], version: int) -> None:
+
+@pytest.mark.parametrize(("cls", "version"), SPOKEN, ids=ids)
+def test_both_encoders_write_the_same_bytes_and_decode_each_other(cls: type[Message], version: int) -> None:
     some = messages(plan_of(cls, version), narrowed_for(kio_class(cls, version)))
     for chance in chances(15, cls):
         both_agree_on(some(chance), version)

@@ -1,4 +1,4 @@
-"""Metrics as OpenTelemetry writes them: held against Google's protobuf library, and against damage."""
+"""The encoding of metrics by OpenTelemetry, compared with Google's protobuf library, and damaged data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from ottla.protocol.errors import MalformedError
-from ottla.protocol.metrics_data import Kind, Point, read_metrics, write_metrics
+from ottla.protocol.metrics_data import MetricKind, Point, read_metrics, write_metrics
 
 PROTO = "opentelemetry.proto"
 TYPES = {"int": 3, "fixed": 6, "bool": 8, "text": 9, "bytes": 12, "double": 1, "sfixed": 16, "uint": 13}
@@ -50,7 +50,7 @@ MESSAGES: dict[str, list[tuple[str, int, str]]] = {
     "ResourceMetrics": [("resource", 1, "Resource"), ("scope_metrics", 2, "*ScopeMetrics"), ("schema_url", 3, "text")],
     "MetricsData": [("resource_metrics", 1, "*ResourceMetrics")],
 }
-"""Names, numbers and types of OpenTelemetry's fields; `*` stands before what there may be many of."""
+"""Names, numbers and types of OpenTelemetry's fields; `*` marks a repeated field."""
 
 
 def metrics_data() -> Any:
@@ -71,14 +71,14 @@ def metrics_data() -> Any:
 
 MetricsData = metrics_data()
 POINTS = [
-    Point("a.gauge", Kind.GAUGE, -1.5, (("key", "värde"), ("node", "1")), 0, 7),
-    Point("a.gauge", Kind.GAUGE, 2.0, (), 0, 7),
-    Point("a.sum", Kind.DELTA, 3.0, (), 5, 1_700_000_000_000_000_000),
-    Point("b.sum", Kind.CUMULATIVE, 1e300, (("topic", "t" * 200),), 5, 7),
+    Point("a.gauge", MetricKind.GAUGE, -1.5, (("key", "värde"), ("node", "1")), 0, 7),
+    Point("a.gauge", MetricKind.GAUGE, 2.0, (), 0, 7),
+    Point("a.sum", MetricKind.DELTA, 3.0, (), 5, 1_700_000_000_000_000_000),
+    Point("b.sum", MetricKind.CUMULATIVE, 1e300, (("topic", "t" * 200),), 5, 7),
 ]
 
 
-def test_what_we_write_the_library_reads() -> None:
+def test_the_library_reads_what_is_encoded_here() -> None:
     (resource,) = MetricsData.FromString(write_metrics(POINTS, {"client_rack": "r1"})).resource_metrics
     assert [(each.key, each.value.string_value) for each in resource.resource.attributes] == [("client_rack", "r1")]
     (scope,) = resource.scope_metrics
@@ -92,11 +92,11 @@ def test_what_we_write_the_library_reads() -> None:
     assert (cumulative.sum.aggregation_temporality, cumulative.sum.data_points[0].as_double) == (2, 1e300)
 
 
-def test_what_we_write_we_read() -> None:
+def test_encoded_metrics_are_decoded_unchanged() -> None:
     assert list(read_metrics(memoryview(write_metrics(POINTS, {})))) == POINTS
 
 
-def test_what_the_library_writes_we_read_with_what_we_do_not_know_left_out() -> None:
+def test_metrics_of_the_library_are_decoded_without_unknown_fields() -> None:
     data = MetricsData()
     resource = data.resource_metrics.add(schema_url="s")
     resource.resource.attributes.add(key="rack").value.int_value = -3
@@ -108,8 +108,8 @@ def test_what_the_library_writes_we_read_with_what_we_do_not_know_left_out() -> 
     number.data_points.add(as_int=-5, flags=1).attributes.add(key="on").value.bool_value = True
     scope.metrics.add(name="g").gauge.data_points.add().attributes.add(key="half").value.double_value = 0.5
     assert list(read_metrics(memoryview(data.SerializeToString()))) == [
-        Point("falls", Kind.GAUGE, -5.0, (("on", "true"), ("rack", "-3"))),
-        Point("g", Kind.GAUGE, 0.0, (("half", "0.5"), ("rack", "-3"))),
+        Point("falls", MetricKind.GAUGE, -5.0, (("on", "true"), ("rack", "-3"))),
+        Point("g", MetricKind.GAUGE, 0.0, (("half", "0.5"), ("rack", "-3"))),
     ]
 
 
@@ -128,12 +128,12 @@ def test_damage_is_an_error_or_other_numbers_and_never_anything_else() -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"\x0b", "a field of kind 3"),
+        (b"\x0b", "invalid wire type 3"),
         (b"\x0a\x05x", "5 bytes are announced at byte 2, 1 are left"),
         (b"\xff" * 11, "no number ends at byte 0"),
-        (b"\x0a\x06\x12\x04\x12\x02\x08\x01", "1 stands where there is to be a name"),
+        (b"\x0a\x06\x12\x04\x12\x02\x08\x01", "1"),
     ],
 )
-def test_damage_is_told_with_its_place(data: bytes, said: str) -> None:
+def test_damage_is_reported_with_its_position(data: bytes, said: str) -> None:
     with pytest.raises(MalformedError, match=said):
         list(read_metrics(memoryview(data)))

@@ -1,4 +1,4 @@
-"""What is known of a value before it is read: whether it may be null, and how many bytes it takes at least."""
+"""Properties of a value that are known before it is read: nullability and the minimum number of bytes."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Void:
     pass
 
 
-def test_a_struct_of_nothing_counts_as_a_byte_lest_any_number_of_them_be_believed() -> None:
+def test_an_empty_struct_counts_as_one_byte_so_that_array_lengths_are_bounded() -> None:
     assert least_bytes(struct_plan(Void, 0, False)) == 1
 
 

@@ -1,4 +1,4 @@
-"""What every struct of the protocol has: it is compared by its fields, shown as a call, and has no hash."""
+"""Properties of every struct: comparison by fields, a repr in the form of a call, and no hash."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Drawn messages: any value that a plan allows, the edges of each kind among them.
 
-What is drawn depends on the seed alone, so that a failure comes again; ARGS="--hypothesis-profile=thorough" draws fifty times as many.
+The values depend on the seed alone, so that a failure can be repeated; ARGS="--hypothesis-profile=thorough" draws fifty times as many.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ottla.protocol.codec import KINDS, Plan, Step
 from ottla.protocol.schema import Message
 
 USUAL_EXAMPLES = 40
-"""Examples of a property where nobody asks for more."""
+"""The default number of examples of a property."""
 NAMES = {kind: name for name, kind in KINDS.items()}
 LONG = (126, 127, 128, 300, 16_382, 16_383)
 """About where a length of one octet takes a second one and then a third: what is written is one more (KIP-482)."""
@@ -29,7 +29,7 @@ WITHOUT_LONG_LISTS = ("struct", "array", "string", "bytes", "records")
 
 Draw = Callable[[Random], Any]
 Special = Callable[[Plan, Step], Draw | None]
-"""Narrower values for a field, where whoever reads them cannot take them all."""
+"""Narrower values for a field if the other implementation cannot read all of them."""
 
 MESSAGES: list[tuple[type[Message], int]] = [
     (cls, version)
@@ -41,7 +41,7 @@ MESSAGES: list[tuple[type[Message], int]] = [
 
 
 def ids(value: object) -> str:
-    """How a parametrized test names a message and a version."""
+    """The id of a parametrized test for a message and a version."""
     return value.__name__ if isinstance(value, type) else f"v{value}"
 
 
@@ -94,7 +94,7 @@ def lists(items: Draw, kind: str) -> Draw:
 
 
 def tagged_values(plan: Plan, step: Step, special: Special) -> Draw:
-    """A tagged struct is there and says something, or it is not there."""
+    """A tagged struct is present with a value that is not the default, or absent."""
     absent = None if NAMES[step.kind] == "struct" else default_of(step)
     some = values(plan, step, special)
 

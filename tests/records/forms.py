@@ -1,4 +1,4 @@
-"""The compiled and the plain form of what several modules do together, for tests that set both to the same bytes."""
+"""The compiled and the plain form of several modules together, for tests that run both on the same bytes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ FORMS: dict[str, ModuleType] = {
 
 
 def rows_of(columns: Columns) -> list[Row]:
-    """What the columns hold, row by row."""
+    """Return the rows of the columns."""
     return [
         (columns.offsets[i], columns.timestamps[i], columns.key(i), columns.value(i), columns.headers(i))
         for i in range(columns.count)

@@ -34,21 +34,21 @@ def columns_of(*rows: Any, with_headers: bool = True) -> Columns:
 
 
 def address(strings: pa.Array[Any]) -> int:
-    """Where the letters are."""
+    """Return the address of the character data."""
     letters = strings.buffers()[2]
     assert letters is not None
     return letters.address
 
 
-def sent(rows: Rows) -> list[Any]:
-    """What a consumer would get of `rows`: timestamp, key, value, headers."""
+def decode_rows(rows: Rows) -> list[Any]:
+    """Return timestamp, key, value and headers of `rows` as a consumer decodes them."""
     batches = encode_rows(rows, max_bytes=1 << 20)
     back = [decode(batch.data) for batch in batches]
     return [(c.timestamps[i], c.key(i), c.value(i), c.headers(i)) for c in back for i in range(c.count)]
 
 
-def sent_table(table: Any, **names: Any) -> list[Any]:
-    return [row for rows in arrow.rows_of(table, **names) for row in sent(rows)]
+def decode_table(table: Any, **names: Any) -> list[Any]:
+    return [row for rows in arrow.rows_of(table, **names) for row in decode_rows(rows)]
 
 
 def test_a_table_may_have_some_of_the_columns_in_any_order() -> None:
@@ -59,11 +59,11 @@ def test_a_table_may_have_some_of_the_columns_in_any_order() -> None:
     assert table.to_pydict() == {"partition": [3, 3], "value": [b"v", b"w"], "topic": ["flights", "flights"]}
 
 
-def test_what_all_rows_have_is_in_memory_once_unless_it_is_much() -> None:
-    few = [arrow.repeated("flights", pa.string(), count) for count in (0, 1, 1000, 1024)]
+def test_values_common_to_all_rows_are_stored_once_unless_they_are_large() -> None:
+    few = [arrow.repeat_value("flights", pa.string(), count) for count in (0, 1, 1000, 1024)]
     assert [array.to_pylist() for array in few[:2]] == [[], ["flights"]]
     assert address(few[2]) == address(few[3])
-    many = [arrow.repeated("flights", pa.string(), 1 << 20) for _ in range(2)]
+    many = [arrow.repeat_value("flights", pa.string(), 1 << 20) for _ in range(2)]
     assert address(many[0]) != address(many[1])
 
 
@@ -120,7 +120,7 @@ def test_a_timestamp_that_has_no_microseconds_is_named() -> None:
         arrow.to_record_batch(columns_of((5, None, None), (2**62, None, None)), "t", 0, unit="us")
 
 
-def test_timestamp_types_are_told_apart_where_they_are_mixed() -> None:
+def test_mixed_timestamp_types_are_distinguished() -> None:
     first = BatchBuilder()
     assert first.append(5, None, None)
     stamped = bytearray(seal(parse_header(first.build())._replace(base_offset=1), first.build()[61:]))
@@ -165,10 +165,10 @@ def test_headers_become_columns(form: ModuleType, lists: Any) -> None:
 
 
 @given(rows=row_lists)
-def test_what_was_made_a_table_can_be_sent_again(rows: list[Any]) -> None:
+def test_a_received_table_can_be_sent_again(rows: list[Any]) -> None:
     table = arrow.to_table([(TopicPartition("t", 0), columns_of(*rows))] * 2, with_headers=True)
     names = {"key": "key", "value": "value", "headers": "headers", "timestamp": "timestamp"}
-    assert sent_table(table, **names) == rows * 2
+    assert decode_table(table, **names) == rows * 2
 
 
 KINDS = [
@@ -192,7 +192,7 @@ def test_strings_and_binaries_of_any_layout_can_be_sent(kind: Any, first: int) -
     columns: Any = {"value": column.cast(kind), "k": pa.chunked_array([words[:7], words[7:]])}
     table = pa.table(columns).slice(first, 7)
     expected = [word if word is None else word.encode() for word in words[first : first + 7]]
-    found = sent_table(table, key="k", default_timestamp=5)
+    found = decode_table(table, key="k", default_timestamp=5)
     assert found == [(5, word, word, []) for word in expected]
 
 
@@ -204,8 +204,8 @@ def test_the_memory_of_a_column_is_that_of_the_table() -> None:
 
 def test_columns_of_nothing_and_of_fixed_width_can_be_sent() -> None:
     table = pa.table({"k": pa.nulls(2), "value": pa.array([b"ab", None], pa.binary(2))})
-    assert sent_table(table, key="k") == [(-1, None, b"ab", []), (-1, None, None, [])]
-    assert sent_table(table, value=None) == [(-1, None, None, [])] * 2
+    assert decode_table(table, key="k") == [(-1, None, b"ab", []), (-1, None, None, [])]
+    assert decode_table(table, value=None) == [(-1, None, None, [])] * 2
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
@@ -213,7 +213,7 @@ def test_columns_of_nothing_and_of_fixed_width_can_be_sent() -> None:
 def test_timestamps_of_any_unit_are_milliseconds(unit: Any, zone: str | None) -> None:
     moments = pa.array([1_700_000_000_000, None, 86_400_000], pa.timestamp("ms", zone)).cast(pa.timestamp(unit, zone))
     table = pa.table({"value": ["a", "b", "c"], "at": moments}).slice(1)
-    assert [row[0] for row in sent_table(table, timestamp="at", default_timestamp=7)] == [7, 86_400_000]
+    assert [row[0] for row in decode_table(table, timestamp="at", default_timestamp=7)] == [7, 86_400_000]
 
 
 def test_integers_are_milliseconds() -> None:
@@ -232,7 +232,7 @@ def test_headers_may_be_maps_or_large_lists() -> None:
         pa.array(structs, pa.large_list(item)),
         pa.array(structs, arrow.HEADERS),
     ):
-        found = sent_table(pa.table({"value": ["x"] * 3, "h": column}), headers="h")
+        found = decode_table(pa.table({"value": ["x"] * 3, "h": column}), headers="h")
         assert [row[3] for row in found] == [pairs[0], [], []]
 
 
@@ -249,7 +249,7 @@ def test_headers_may_be_maps_or_large_lists() -> None:
 )
 def test_a_column_that_cannot_be_sent_is_named(column: Any, names: Any, text: str) -> None:
     with pytest.raises(SerializationError, match=text):
-        sent_table(pa.table({"value": column}), **names)
+        decode_table(pa.table({"value": column}), **names)
 
 
 def test_a_chunk_that_is_too_large_for_one_column_is_sent_in_halves(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,7 +264,7 @@ def test_a_chunk_that_is_too_large_for_one_column_is_sent_in_halves(monkeypatch:
     table = pa.table({"value": ["a", "b", "c", "d", "e", "f", "g"], "at": pa.array(range(7))})
     parts = list(arrow.rows_of(table, timestamp="at"))
     assert [part.count for part in parts] == [3, 2, 2]
-    found = [(row[0], row[2]) for part in parts for row in sent(part)]
+    found = [(row[0], row[2]) for part in parts for row in decode_rows(part)]
     assert found == list(enumerate([b"a", b"b", b"c", b"d", b"e", b"f", b"g"]))
 
 
@@ -279,7 +279,7 @@ def test_a_row_that_is_too_large_by_itself_is_an_error(monkeypatch: pytest.Monke
 
 def test_rows_can_be_made_without_arrow() -> None:
     rows = Rows(memoryview(array("q", [1, 2])), BinaryColumn.of_nulls(2), BinaryColumn.of_nulls(2))
-    assert sent(rows) == [(1, None, None, []), (2, None, None, [])]
+    assert decode_rows(rows) == [(1, None, None, []), (2, None, None, [])]
 
 
 def test_a_timestamp_before_1970_is_refused_before_any_row_is_made() -> None:

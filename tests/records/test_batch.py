@@ -37,11 +37,11 @@ def batch_of(count: int = 3, codec: Codec = Codec.NONE, **producer: Any) -> byte
 
 
 def resealed(batch: bytes, **fields: int) -> bytes:
-    """The batch with other header fields, and a CRC that says they are right."""
+    """Return the batch with other header fields and a matching CRC."""
     return seal(parse_header(batch)._replace(**fields), batch[HEADER_BYTES:])
 
 
-def test_a_header_says_what_the_batch_is() -> None:
+def test_a_header_describes_its_batch() -> None:
     batch = batch_of(3, Codec.ZSTD, producer_id=7, producer_epoch=2, base_sequence=40)
     header = parse_header(b"junk" + batch, 4)
     assert (header.magic, header.count, header.last_offset_delta) == (2, 3, 2)
@@ -83,7 +83,7 @@ def test_a_length_below_the_header_is_an_error_not_an_endless_loop() -> None:
 def test_formats_before_kafka_0_11_are_refused_by_name() -> None:
     old = bytearray(batch_of())
     old[16] = 1
-    with pytest.raises(CorruptRecordError, match="has format 1; only 2 is read"):
+    with pytest.raises(CorruptRecordError, match="has format 1: only format 2 is supported"):
         list(iter_headers(old))
 
 
@@ -133,7 +133,7 @@ def test_append_time_is_the_time_of_the_whole_batch() -> None:
     assert (header.timestamp_type, header.max_timestamp) == (TimestampType.LOG_APPEND_TIME, 123_456)
 
 
-def test_what_a_producer_sent_gets_its_place() -> None:
+def test_batches_of_a_producer_get_their_offsets() -> None:
     data = bytearray(batch_of(3) + batch_of(2, Codec.LZ4))
     headers = stamp_all(memoryview(data), verify_all(data), 100, 7)
     assert [(h.base_offset, h.last_offset, h.leader_epoch) for h in headers] == [(100, 102, 7), (103, 104, 7)]
@@ -164,7 +164,7 @@ def test_append_time_is_stamped_on_all_batches() -> None:
         (lambda batch: resealed(batch, count=0, last_offset_delta=0), KafkaError),
     ],
 )
-def test_what_is_not_good_is_refused(spoil: Callable[[bytes], bytes], error: type[Exception]) -> None:
+def test_invalid_batches_are_rejected(spoil: Callable[[bytes], bytes], error: type[Exception]) -> None:
     data = bytearray(batch_of() + spoil(batch_of()))
     with pytest.raises(error):
         verify_all(data)
@@ -176,7 +176,7 @@ def test_a_broker_may_write_control_batches() -> None:
 
 
 @given(data=st.binary(max_size=200))
-def test_junk_is_nothing_or_an_error(data: bytes) -> None:
+def test_random_bytes_are_no_batch_or_an_error(data: bytes) -> None:
     try:
         for at, header in iter_headers(data):
             verify(data, at, header)
@@ -198,14 +198,14 @@ def test_seal_fills_in_length_and_crc() -> None:
 
 
 def extent_by_headers(data: bytes) -> tuple[int, int, int]:
-    """What `extent` says, header by header."""
+    """Compute the result of `extent` from each header."""
     headers = [header for _, header in iter_headers(data)]
     last = headers[-1].leader_epoch if headers else -1
     return max((header.next_offset for header in headers), default=-1), last, sum(header.count for header in headers)
 
 
 @pytest.mark.parametrize("form", [extent, plain("ottla.records.survey").extent], ids=["compiled", "plain"])
-def test_the_extent_of_batches_is_what_their_headers_say(form: Callable[[bytes], tuple[int, int, int]]) -> None:
+def test_the_extent_of_batches_matches_their_headers(form: Callable[[bytes], tuple[int, int, int]]) -> None:
     one, two = batch_of(3), batch_of(2)
     data = one + seal(parse_header(two)._replace(base_offset=7, leader_epoch=5), two[HEADER_BYTES:])
     assert form(data) == (9, 5, 5)

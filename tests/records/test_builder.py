@@ -108,7 +108,7 @@ def test_bytearrays_and_views_are_bytes_too(form: Any) -> None:
 
 
 @forms
-def test_what_is_not_bytes_is_an_error_that_names_it(form: Any) -> None:
+def test_a_value_that_is_not_bytes_is_an_error_that_names_it(form: Any) -> None:
     builder = form.BatchBuilder()
     with pytest.raises(SerializationError, match="the key is str; give bytes"):
         builder.append(1, "key", None)

@@ -48,7 +48,7 @@ def values(columns: Any) -> list[int]:
 
 @forms
 @given(batches=st.lists(st.tuples(row_lists, st.sampled_from(list(Codec))), max_size=4))
-def test_what_was_built_is_decoded(form: ModuleType, batches: list[Any]) -> None:
+def test_built_batches_are_decoded(form: ModuleType, batches: list[Any]) -> None:
     data = bytearray()
     expected: list[Row] = []
     for rows, codec in batches:
@@ -113,7 +113,7 @@ def test_a_batch_cut_off_at_the_end_is_left_for_the_next_fetch(form: ModuleType)
 
 
 @forms
-def test_only_rows_from_and_below_the_offsets_asked_for_come(form: ModuleType) -> None:
+def test_only_rows_in_the_requested_offset_range_are_returned(form: ModuleType) -> None:
     data = numbered(0, 4) + numbered(4, 4) + numbered(8, 4)
     for start in range(13):
         for stop in range(start, 14):
@@ -208,7 +208,7 @@ def test_rows_that_are_not_there_are_an_error(form: ModuleType) -> None:
 
 
 @forms
-def test_a_wrong_crc_is_found_unless_it_is_not_looked_at(form: ModuleType) -> None:
+def test_a_wrong_crc_is_detected_unless_the_check_is_disabled(form: ModuleType) -> None:
     data = bytearray(numbered(0, 2))
     data[-2] ^= 1
     with pytest.raises(CorruptRecordError, match="CRC"):
@@ -217,7 +217,7 @@ def test_a_wrong_crc_is_found_unless_it_is_not_looked_at(form: ModuleType) -> No
 
 
 @forms
-def test_damage_is_found_in_batches_that_are_not_wanted_too(form: ModuleType) -> None:
+def test_damage_is_found_in_skipped_batches_too(form: ModuleType) -> None:
     bad = bytearray(numbered(0, 5))
     bad[26] = 1  # the last offset delta, with which the batch would end before offset 2
     with pytest.raises(CorruptRecordError):
@@ -256,6 +256,6 @@ def test_the_memory_of_columns_is_what_they_hold(form: ModuleType) -> None:
     assert (columns.values.null_count, columns.values.validity) == (0, None)
 
 
-def test_a_read_only_view_of_a_frame_is_decoded_where_it_lies() -> None:
+def test_a_read_only_view_of_a_frame_is_decoded_in_place() -> None:
     frame = b"header" + numbered(0, 3) + b"tail"
     assert values(decode(memoryview(frame)[6:-4])) == [0, 1, 2]

@@ -34,12 +34,12 @@ def xerial(*blocks: bytes) -> bytes:
 
 @codecs
 @pytest.mark.parametrize("data", ODD, ids=["empty", "one byte", "text", "noise", "zeros"])
-def test_what_is_compressed_comes_back(codec: Codec, data: bytes) -> None:
+def test_compressed_data_is_decompressed_unchanged(codec: Codec, data: bytes) -> None:
     assert bytes(decompress(codec, compress(codec, data))) == data
 
 
 @given(data=st.binary(max_size=2000), codec=st.sampled_from(list(Codec)))
-def test_any_bytes_come_back(codec: Codec, data: bytes) -> None:
+def test_any_bytes_are_restored(codec: Codec, data: bytes) -> None:
     assert bytes(decompress(codec, memoryview(compress(codec, memoryview(data))))) == data
 
 
@@ -81,7 +81,7 @@ def test_snappy_blocks_written_by_hand_are_read() -> None:
 
 
 @codecs
-def test_a_bomb_is_refused_before_it_takes_memory(codec: Codec) -> None:
+def test_a_decompression_bomb_is_rejected_before_it_takes_memory(codec: Codec) -> None:
     bomb = compress(codec, bytes(64 * MIB))
     tracemalloc.start()
     try:
@@ -141,7 +141,7 @@ def test_an_error_names_the_codec() -> None:
         decompress(Codec.GZIP, b"junk")
 
 
-def test_a_lying_snappy_length_takes_no_memory() -> None:
+def test_a_false_snappy_length_allocates_no_memory() -> None:
     with pytest.raises(CorruptRecordError, match="more than the 1048576 bytes"):
         decompress(Codec.SNAPPY, b"\xff\xff\xff\xff\x0fabc", limit_bytes=MIB)
     with pytest.raises(CorruptRecordError, match="a snappy block ends at byte 2147483667"):

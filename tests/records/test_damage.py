@@ -1,4 +1,4 @@
-"""Bytes from an enemy: a true CRC says nothing about what it covers."""
+"""Hostile bytes: a valid CRC does not prove that the content is valid."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GOOD = batch_of()
 
 
 def outcome(form: Any, data: bytes, **options: Any) -> Any:
-    """All that comes of decoding `data`; the text of the error if it is refused."""
+    """Return the results of decoding `data`, or the text of the error."""
     try:
         columns = form.decode(data, limit_bytes=1 << 20, **options)
     except CorruptRecordError as error:
@@ -39,14 +39,14 @@ def outcome(form: Any, data: bytes, **options: Any) -> Any:
 
 
 def same_outcome(data: bytes, **options: Any) -> Any:
-    """What all forms agree on."""
+    """Return the outcome, after asserting that all implementations have the same one."""
     compiled, plain, interpreted = (outcome(form, data, **options) for form in FORMS.values())
     assert compiled == plain == interpreted
     return compiled
 
 
 def mutated(data: bytes, changes: random.Random) -> bytes:
-    """`data` with some bytes changed, gone, or doubled."""
+    """`data` with some bytes changed, removed or duplicated."""
     out = bytearray(data)
     for _ in range(changes.randint(1, 4)):
         at = changes.randrange(len(out))
@@ -145,7 +145,7 @@ def test_lengths_that_do_not_fit_are_refused(records: bytes) -> None:
 
 
 @pytest.mark.parametrize("count", [2, 1000, 2**31 - 1])
-def test_a_count_that_lies_takes_no_memory(count: int) -> None:
+def test_a_false_record_count_allocates_no_memory(count: int) -> None:
     header = parse_header(GOOD)._replace(count=count, last_offset_delta=2**31 - 1)
     assert "records" in same_outcome(seal(header, record()))
     empty = compress(Codec.ZSTD, b"")
@@ -158,14 +158,14 @@ def test_offsets_beyond_64_bits_are_refused(base_offset: int) -> None:
     assert "base offset" in same_outcome(data) or base_offset == 2**63 - 1
 
 
-def test_an_error_says_where_and_what() -> None:
+def test_an_error_has_position_and_cause() -> None:
     records = GOOD[61:-2] + b"\x7f\x00"
     text = same_outcome(seal(parse_header(GOOD)._replace(base_offset=70), records))
     assert text.startswith("a record of the batch at offset 70, which says it has 5 records")
 
 
 @given(headers=st.lists(st.tuples(st.text(max_size=5), st.none() | st.binary(max_size=5)), max_size=4))
-def test_headers_come_back(headers: list[tuple[str, bytes | None]]) -> None:
+def test_headers_are_decoded_as_they_were_encoded(headers: list[tuple[str, bytes | None]]) -> None:
     assert decode_headers(encode_headers(headers)) == headers
     assert decode_headers(b"") == []
 

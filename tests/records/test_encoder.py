@@ -41,7 +41,7 @@ def small(count: int) -> Columns:
 
 @forms
 @given(rows=row_lists, max_bytes=st.integers(0, 2000), codec=st.sampled_from(list(Codec)))
-def test_columns_come_back_in_batches_of_the_size_asked_for(
+def test_columns_are_encoded_in_batches_of_the_requested_size(
     form: ModuleType, rows: list[Any], max_bytes: int, codec: Codec
 ) -> None:
     batches = list(form.encode_rows(columns_of(rows), max_bytes=max_bytes, codec=codec))
@@ -68,7 +68,7 @@ def test_a_batch_of_columns_is_what_the_builder_makes_of_the_same_rows(rows: lis
 
 @forms
 @given(rows=row_lists, size=st.sampled_from([1, 500, 3000]), max_bytes=st.integers(0, 300_000), sealed=st.booleans())
-def test_batches_that_are_moved_off_the_desk_are_the_same(
+def test_batches_moved_out_of_the_scratch_buffer_are_the_same(
     form: ModuleType, rows: list[Any], size: int, max_bytes: int, sealed: bool
 ) -> None:
     columns = columns_of([*rows, *((5, b"key", bytes([n % 251]) * size, ()) for n in range(100))])
@@ -95,7 +95,7 @@ def test_other_clients_read_what_is_encoded(rows: list[Any]) -> None:
 
 
 @forms
-def test_only_the_rows_asked_for_are_encoded(form: ModuleType) -> None:
+def test_only_the_requested_rows_are_encoded(form: ModuleType) -> None:
     (batch,) = form.encode_rows(small(10), 3, 7)
     assert (batch.first_row, batch.last_row) == (3, 6)
     decoded = decode(batch.data)
@@ -105,7 +105,7 @@ def test_only_the_rows_asked_for_are_encoded(form: ModuleType) -> None:
 
 
 @forms
-def test_sequences_go_on_from_batch_to_batch_and_start_again_after_the_last(form: ModuleType) -> None:
+def test_sequences_continue_across_batches_and_wrap_after_the_last(form: ModuleType) -> None:
     batches = form.encode_rows(small(9), max_bytes=61 + 3 * 8, producer_id=5, producer_epoch=1, base_sequence=2**31 - 4)
     headers = [parse_header(batch.data) for batch in batches]
     assert [h.base_sequence for h in headers] == [2**31 - 4, 2**31 - 1, 2]
@@ -121,7 +121,7 @@ def test_the_largest_timestamp_is_in_the_header(form: ModuleType) -> None:
 
 
 @forms
-def test_a_row_larger_than_a_batch_travels_alone(form: ModuleType) -> None:
+def test_a_row_larger_than_a_batch_gets_its_own_batch(form: ModuleType) -> None:
     rows = columns_of([(1, None, b"a"), (1, b"k" * 999, b"v" * 999), (1, None, b"b")])
     batches = list(form.encode_rows(rows, max_bytes=200))
     assert [(b.first_row, b.last_row) for b in batches] == [(0, 0), (1, 1), (2, 2)]

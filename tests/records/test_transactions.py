@@ -47,13 +47,13 @@ def test_batches_of_an_aborted_transaction_are_left_out_up_to_its_marker(form: M
 
 
 @forms
-def test_transactions_of_several_producers_are_told_apart(form: ModuleType) -> None:
+def test_transactions_of_several_producers_are_distinguished(form: ModuleType) -> None:
     log = data(0, 7) + data(1, 8) + data(2, 7) + marker(3, 8, COMMIT) + marker(4, 7, ABORT)
     assert read(form, log, [(7, 0)]) == [1]
 
 
 @forms
-def test_what_came_before_the_aborted_transaction_stays(form: ModuleType) -> None:
+def test_records_before_the_aborted_transaction_stay(form: ModuleType) -> None:
     log = data(0, 7) + marker(1, 7, COMMIT) + data(2, 7) + marker(3, 7, ABORT)
     assert read(form, log, [(7, 2)]) == [0]
 
@@ -76,7 +76,7 @@ def test_records_that_are_not_in_a_transaction_are_never_left_out(form: ModuleTy
 
 
 @forms
-def test_reading_goes_on_after_what_was_left_out(form: ModuleType) -> None:
+def test_reading_continues_after_aborted_records(form: ModuleType) -> None:
     columns = form.decode(data(0, 7, 5), aborted=[(7, 0)])
     assert (columns.count, columns.next_offset) == (0, 5)
 
@@ -92,7 +92,7 @@ def test_reading_goes_on_after_what_was_left_out(form: ModuleType) -> None:
         (b"\x00\x00\xff\xff", None),
     ],
 )
-def test_a_control_record_says_how_the_transaction_ended(key: bytes, kind: ControlType | None) -> None:
+def test_a_control_record_gives_the_outcome_of_the_transaction(key: bytes, kind: ControlType | None) -> None:
     assert control_type(marker(0, 7, key)[61:]) is kind
 
 

@@ -1,4 +1,4 @@
-"""Reads a page of the documentation as its reader would: files are written, commands and programs run, what they print is looked for."""
+"""Run a page of the documentation like its reader: write files, run commands and programs, compare output."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ ANY_LINES = r"(?:.*\n)?"
 
 
 def blocks_of(page: str) -> list[tuple[str, str]]:
-    """The blocks of a page of docs/: language and text, in their order."""
+    """Return the blocks of a page of docs/ in order: language and text."""
     return BLOCK.findall((ROOT / "docs" / page).read_text(encoding="utf-8"))
 
 
 def read_page(page: str, folder: Path, python: str) -> None:
-    """Run all blocks of `page`: `text` is what the block before it prints, where `…` stands for anything."""
+    """Run all blocks of `page`. A `text` block is the output of the previous block, and `…` in it matches anything."""
     said = ""
     with Reader(folder, python) as reader:
         for language, block in blocks_of(page):
@@ -38,14 +38,14 @@ def read_page(page: str, folder: Path, python: str) -> None:
 
 
 def write(block: str, folder: Path) -> None:
-    """A file, whose name its first line says."""
+    """Write a file. Its name is in the first line of the block."""
     name = re.match(r"# (\S+)\n", block)
     assert name, block
     (folder / name[1]).write_text(block, encoding="utf-8")
 
 
 def pattern(block: str) -> re.Pattern[str]:
-    """What has to be in the output: `…` is anything, and as a line of its own any lines, or none."""
+    """Return the pattern for the output: `…` matches anything, and as a line of its own any number of lines."""
     lines = (
         ANY_LINES if line == "…\n" else ".*".join(map(re.escape, line.split("…"))) for line in block.splitlines(True)
     )

@@ -1,7 +1,7 @@
-"""A reader of README: copies its blocks, in their order, and runs each as it stands, with a Python of their choice.
+"""Run the blocks of the README and its further pages unchanged, in their order.
 
-Only the port is another, so that several readers can be at work: 9092 in what a block says, and, by commands in front of the
-real ones in PATH, where a block of the shell says nothing.
+Only the port differs, so that several readers can run at once: it replaces 9092 in a block. Wrapper commands in PATH
+add it for shell blocks that name no port.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from ottla.free_ports import free_port
 
 ROOT = Path(__file__).parent.parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = ("getting-started.md", "delivery-guarantees.md")
+GUIDE = "\n".join([README, *((ROOT / "docs" / page).read_text(encoding="utf-8") for page in PAGES)])
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SPARK = re.compile(r"\bspark\b|writeStream")
 PATIENCE = 300
@@ -36,27 +38,27 @@ OTTLA_BOOTSTRAP_SERVERS=127.0.0.1:{port} exec {python} -m ottla.cli.main "$@"
 
 
 def blocks(language: str = "python") -> list[str]:
-    """The blocks of a language, those without one are the shell's."""
-    return [text for found, text in BLOCK.findall(README) if found == language]
+    """Return the blocks of a language, each once. Blocks without a language are the shell's."""
+    return list(dict.fromkeys(text for found, text in BLOCK.findall(GUIDE) if found == language))
 
 
 def programs() -> list[str]:
-    """The blocks that are programs of their own."""
+    """Return the blocks that are complete programs."""
     return [text for text in blocks("python") if not SPARK.search(text)]
 
 
 def spark_blocks() -> list[str]:
-    """The blocks of one session with Spark, each going on from those before it."""
+    """Return the blocks of one Spark session. Each one uses the names of the previous blocks."""
     return [text for text in blocks("python") if SPARK.search(text)]
 
 
 def commands() -> list[str]:
-    """The blocks of the shell that call `ottla`, in their order."""
+    """Return the blocks of the shell that call `ottla`, in their order."""
     return [text for text in blocks("") if "ottla " in text and "pip install" not in text]
 
 
 class Reader:
-    """Runs what README says in `folder`; what is started in the background ends with the reader."""
+    """Runs blocks in `folder`. Background processes are killed at the end."""
 
     def __init__(self, folder: Path, python: str) -> None:
         self.folder = folder
@@ -74,11 +76,14 @@ class Reader:
         return f"127.0.0.1:{self.port}"
 
     def run_shell(self, block: str) -> str:
-        """What the block prints, in the end and all of it; it has to end by itself, and well."""
+        """Run the block in a shell and return its complete output. It has to end by itself with status 0."""
         return self._run(["bash", "-e", "-c", block])
 
     def run_program(self, block: str, until: Callable[[str], bool] | None = None) -> str:
-        """What the program prints. One that has no end is interrupted, as by Ctrl-C, when `until` says so of what it printed."""
+        """Run the program and return its output.
+
+        A program without an end is interrupted, as by Ctrl-C, when `until` accepts the output.
+        """
         program = self.folder / "program.py"
         program.write_text(block.replace("127.0.0.1:9092", self.servers), encoding="utf-8")
         return self._run([self.python, "-u", str(program)], until)
@@ -113,7 +118,7 @@ class Reader:
 
 
 def interrupt(process: subprocess.Popen[bytes], said: Path, until: Callable[[str], bool]) -> bool:
-    """Press Ctrl-C when it is time; whether it came to that."""
+    """Send SIGINT when `until` accepts the output. Returns True if it was sent."""
     deadline = time.monotonic() + PATIENCE
     while process.poll() is None and time.monotonic() < deadline:
         if until(said.read_text(encoding="utf-8")):
@@ -125,13 +130,13 @@ def interrupt(process: subprocess.Popen[bytes], said: Path, until: Callable[[str
 
 
 def extras() -> set[str]:
-    """The names of Ottla's extras."""
+    """Return the names of Ottla's extras."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return set(project["optional-dependencies"])
 
 
 def environment(folder: Path, extras: str) -> Path:
-    """A Python with Ottla and what these extras of it bring and nothing else, by links to the packages that are here."""
+    """Create an environment with only Ottla, these extras and their dependencies, as links to installed packages."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     (site,) = folder.glob("lib/python*/site-packages")
     for package in brought(extras):
@@ -142,7 +147,7 @@ def environment(folder: Path, extras: str) -> Path:
 
 
 def brought(extras: str) -> list[Distribution]:
-    """Ottla with some extras, and all that these need."""
+    """Return Ottla with these extras and all their dependencies."""
     found: list[Distribution] = []
     waiting, seen = [("ottla", extra) for extra in extras.split(",")], set[tuple[str, str]]()
     while waiting:

@@ -1,4 +1,4 @@
-"""The arrows between the parts hold, and a breach of each is caught and named."""
+"""The import contracts between the packages hold, and each violation is detected and named."""
 
 from __future__ import annotations
 
@@ -56,11 +56,13 @@ BREACHES = {
     "coordination/transactions/planted_cluster.py": "ottla.coordination.cluster",
     "coordination/groups/classic/planted_consumer.py": "ottla.coordination.groups.consumer",
     "coordination/groups/consumer/planted_shard.py": "ottla.coordination.groups.shard",
-    "broker/partitions/planted_node.py": "ottla.broker.node",
+    "broker/replica_manager/planted_node.py": "ottla.broker.node",
     "broker/coordinators/planted_server.py": "ottla.broker.server",
-    "broker/machines/planted_topics.py": "ottla.broker.cluster.topics",
-    "broker/fetching/planted_partitions.py": "ottla.broker.partitions",
-    "broker/settings/planted_requests.py": "ottla.broker.requests",
+    "broker/state_machines/planted_topics.py": "ottla.broker.metadata.topics",
+    "broker/registration/planted_partitions.py": "ottla.broker.replica_manager",
+    "broker/settings/planted_network_server.py": "ottla.broker.network_server",
+    "broker/apis/planted_controller.py": "ottla.broker.controller",
+    "broker/security/planted_metadata.py": "ottla.broker.metadata",
     "protocol/messages/planted_apis.py": "ottla.protocol.apis",
     "protocol/planted_random.py": "random",
     "protocol/planted_selectors.py": "selectors",
@@ -76,6 +78,8 @@ BREACHES = {
     "client/planted_pyspark.py": "pyspark",
     "client/producer/transactions/planted_sender.py": "ottla.client.producer.sender",
     "client/producer/transactions/planted_lock.py": "threading",
+    "client/share/state/planted_fetcher.py": "ottla.client.share.share_fetcher",
+    "client/share/state/planted_clock.py": "ottla.clock",
     "client/consumer/fetching/planted_group.py": "ottla.client.consumer.group.consumer_coordinator",
     "client/consumer/offsets/planted_group.py": "ottla.client.consumer.group",
     "client/consumer/coordinator/planted_offsets.py": "ottla.client.consumer.offsets.commits",
@@ -90,7 +94,7 @@ def module_of(file: str) -> str:
 
 
 def lint_imports(source: Path) -> subprocess.CompletedProcess[str]:
-    """Runs import-linter with the project's contracts on the package that stands in `source`."""
+    """Run import-linter with the project's contracts on the package in `source`."""
     config = ("--config", str(ROOT / "pyproject.toml"), "--no-cache")
     command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()", *config]
     environment = os.environ | {"PYTHONPATH": str(source), "COLUMNS": "500"}
@@ -99,7 +103,7 @@ def lint_imports(source: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What import-linter says of a copy of the package with one module planted for each breach."""
+    """Return import-linter's output for a copy of the package with one added module per breach."""
     source = tmp_path_factory.mktemp("planted")
     shutil.copytree(PACKAGE, source / "ottla", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
     for file, imported in BREACHES.items():
@@ -109,23 +113,23 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> str:
     return result.stdout
 
 
-def test_the_tree_as_it_is_keeps_every_contract() -> None:
+def test_the_current_tree_keeps_every_contract() -> None:
     result = lint_imports(PACKAGE.parent)
     assert result.returncode == 0, result.stdout
 
 
 @pytest.mark.parametrize(("file", "imported"), BREACHES.items())
-def test_a_planted_breach_is_caught_and_its_module_named(planted: str, file: str, imported: str) -> None:
+def test_a_planted_violation_is_reported_with_its_module(planted: str, file: str, imported: str) -> None:
     assert f"{module_of(file)} -> {imported} (l.1)" in planted
 
 
-def test_every_contract_has_a_planted_breach(planted: str) -> None:
+def test_every_contract_has_a_planted_violation(planted: str) -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     for contract in settings["tool"]["importlinter"]["contracts"]:
         assert f"{contract['name']} BROKEN" in planted
 
 
-def test_every_part_of_the_house_stands_in_a_layer() -> None:
+def test_every_package_belongs_to_a_layer() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     layers = settings["tool"]["importlinter"]["contracts"][0]["layers"]
     named = {name.strip(" ()") for layer in layers for name in layer.split("|")}

@@ -34,12 +34,12 @@ def test_listing_runs_no_test_and_succeeds(pytester: pytest.Pytester) -> None:
     assert "failed" not in result.stdout.str()
 
 
-def test_a_behaviour_that_nobody_proves_is_listed_as_such(pytester: pytest.Pytester) -> None:
+def test_an_unproved_behaviour_is_listed_as_unproved(pytester: pytest.Pytester) -> None:
     result = run(pytester, "def test_nothing():\n    pass", "--behaviours")
     result.stdout.fnmatch_lines(["P7 *nobody *Transactions*", "B5 *nobody *controller*"])
 
 
-def test_a_behaviour_of_which_a_part_is_missing_says_what(pytester: pytest.Pytester) -> None:
+def test_a_partly_proved_behaviour_lists_the_missing_part(pytester: pytest.Pytester) -> None:
     promised = read_promises(DOCUMENT.read_text(encoding="utf-8"))
     name, said = next((name, promise.missing) for name, promise in promised.items() if promise.missing)
     result = run(
@@ -69,7 +69,7 @@ def test_the_document_has_every_id_of_its_five_groups() -> None:
     assert list(read_promises(DOCUMENT.read_text(encoding="utf-8"))) == expected
 
 
-def test_a_line_that_no_test_bears_says_what_is_not_there_yet() -> None:
+def test_a_line_without_a_test_lists_what_is_missing() -> None:
     sources = [file.read_text("utf-8") for tree in ("tests", "interop") for file in (ROOT / tree).rglob("*.py")]
     marks = re.compile(r"\bbehaviour\(([^)]*)\)")
     borne = {name for source in sources for mark in marks.findall(source) for name in re.findall(r'"(\w+)"', mark)}

@@ -1,4 +1,4 @@
-"""How the tests are shared out among processes."""
+"""The distribution of tests among worker processes."""
 
 from __future__ import annotations
 

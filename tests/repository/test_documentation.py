@@ -1,4 +1,4 @@
-"""The documentation says what is so."""
+"""The documentation agrees with the code."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ PATH = re.compile(r"`((?:src|tests|docs|tools|benchmarks|examples|interop|rivals
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_link_leads_somewhere(page: Path) -> None:
+def test_the_target_of_a_link_exists(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert [link for link in LINK.findall(text) if not (page.parent / link).exists()] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_file_that_is_named_is_there(page: Path) -> None:
+def test_a_file_that_is_named_exists(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert [name for name in PATH.findall(text) if not (ROOT / name).exists()] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_code_in_a_table_has_no_bar(page: Path) -> None:
-    """GitHub wants a backslash before it, which the site then shows."""
+    """GitHub requires a backslash before a bar, which the site then displays."""
     rows = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
     assert [row for row in rows if BAR.search(row)] == []
 
@@ -56,15 +56,16 @@ def test_settings_become_a_table_with_type_default_bounds_and_prose() -> None:
     assert "| `bootstrap.servers` | list | required | Where to begin. |" in rows
 
 
-def test_a_page_says_where_its_tables_go() -> None:
+def test_a_page_has_markers_for_its_tables() -> None:
     page = on_page_markdown("before\n{{ settings tests.config.test_read_settings.Common }}\nafter")
     assert page.startswith("before\n| setting |")
     assert page.endswith("|\n\nafter")
 
 
-def test_what_is_spoken_becomes_tables() -> None:
+def test_the_protocol_becomes_tables() -> None:
     assert "| 1 | Fetch | 4–18 | brokers |" in apis().splitlines()
-    assert "| 78 | ShareFetch | – | not here |" in apis().splitlines()
+    assert "| 78 | ShareFetch | 1–2 | brokers |" in apis().splitlines()
+    assert "| 88 | StreamsGroupHeartbeat | – | not here |" in apis().splitlines()
     assert "| 3 | `UNKNOWN_TOPIC_OR_PARTITION` | yes |" in codes().splitlines()
     assert (
         "| `BufferExhaustedError` | `KafkaTimeoutError` | `buffer.memory` stayed full for `max.block.ms`. |" in errors()
@@ -72,14 +73,14 @@ def test_what_is_spoken_becomes_tables() -> None:
 
 
 def pages_of(entry: Any) -> list[str]:
-    """The pages of a part of the site's navigation, in their order."""
+    """Return the pages of a part of the site's navigation, in order."""
     if isinstance(entry, str):
         return [entry]
     inner = entry.values() if isinstance(entry, dict) else entry
     return [page for part in inner for page in pages_of(part)]
 
 
-def test_the_site_leads_to_every_page_and_to_decisions_last() -> None:
+def test_the_site_links_to_every_page_and_to_decisions_last() -> None:
     pages = pages_of(yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"])
     assert sorted(pages) == sorted(str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md"))
     decisions = [page.startswith("decisions/") for page in pages]
@@ -88,7 +89,7 @@ def test_the_site_leads_to_every_page_and_to_decisions_last() -> None:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, as `make docs` builds it."""
+    """Return the site, as built by `make docs`."""
     folder: Path = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(folder)]
     environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
@@ -110,7 +111,7 @@ def test_no_page_of_the_site_shows_markup_as_text(site: Path) -> None:
 
 @pytest.mark.house
 @pytest.mark.xdist_group("site")
-def test_a_link_of_the_site_leads_to_a_file_of_it_without_a_server(site: Path) -> None:
+def test_a_link_of_the_site_refers_to_one_of_its_files_without_a_server(site: Path) -> None:
     for page in site.rglob("*.html"):
         if page.name == "404.html":  # which a server shows anywhere
             continue
@@ -119,7 +120,7 @@ def test_a_link_of_the_site_leads_to_a_file_of_it_without_a_server(site: Path) -
         assert [link for link in inside if not (page.parent / link).resolve().is_file()] == [], page.name
 
 
-def test_a_page_takes_a_section_of_readme_with_links_as_they_are_in_docs() -> None:
+def test_a_page_includes_a_section_of_the_readme_with_links_for_docs() -> None:
     text = "# Ottla\n\n## First\n\nSee [this](docs/durability.md).\n\n## Second\n\nMore.\n"
     assert section(text, "First") == "See [this](durability.md)."
 

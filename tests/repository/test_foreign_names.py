@@ -1,6 +1,7 @@
-"""A name of ours hides none that a base class of somebody else's has, on the Python at hand.
+"""No name of ours hides an attribute of a foreign base class, on the Python in use.
 
-Such bases get new names with each release, private ones too: one of `threading.Thread`'s has cost all consumer groups.
+Such bases get new names with each release, including private ones. One of `threading.Thread`'s broke all consumer
+groups.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 import ottla
 
 FREE = frozenset({"object", "ABC", "Generic", "Protocol"})
-"""Bases that give nothing but dunders."""
+"""Bases that add only dunder methods."""
 MEANT: dict[str, frozenset[str]] = {
     "click.core.Group": frozenset(
         {"list_commands", "get_command", "resolve_command", "format_commands", "invoke", "parse_args", "shell_complete"}
@@ -37,15 +38,15 @@ MEANT: dict[str, frozenset[str]] = {
     "uvicorn.protocols.http.h11_impl.H11Protocol": frozenset({"connection_made", "data_received", "connection_lost"}),
     "uvicorn.server.Server": frozenset({"shutdown"}),
 }
-"""What a base has to be given by whoever inherits it; what is abstract in it counts without being named."""
+"""The attributes that a subclass of each base is expected to override, in addition to the abstract ones."""
 INTERFACES = frozenset(
     {"pyspark.sql.datasource", "pyspark.sql.streaming.datasource", "pyspark.sql.streaming.stateful_processor"}
 )
-"""Modules whose classes are there to be filled in: all that is public in them is meant."""
+"""Modules with classes that are made to be overridden: all their public names may be redefined."""
 
 
 def modules() -> Iterator[ModuleType]:
-    """All of Ottla that can be imported here: without Spark's part where there is no Spark."""
+    """Yield all modules of Ottla that can be imported here, without Spark's part if Spark is missing."""
     for found in pkgutil.walk_packages(ottla.__path__, "ottla."):
         if not found.name.endswith("__main__"):
             with contextlib.suppress(ModuleNotFoundError):
@@ -61,7 +62,7 @@ def foreign_bases(kind: type) -> list[type]:
 
 
 def heirs() -> list[type]:
-    """Our classes with a base that is not ours; enumerations and named tuples look at their names themselves."""
+    """Return our classes with a foreign base. Enumerations and named tuples check their names themselves."""
     found = {kind for module in modules() for kind in vars(module).values() if inspect.isclass(kind) and ours(kind)}
     plain = (kind for kind in found if foreign_bases(kind) and not issubclass(kind, Enum))
     return sorted((kind for kind in plain if not hasattr(kind, "_fields")), key=full_name)
@@ -72,7 +73,7 @@ def full_name(kind: type) -> str:
 
 
 def names_of(kind: type) -> set[str]:
-    """What a class defines and what its methods put into `self`, dunders aside."""
+    """Return the names that a class defines or that its methods assign to `self`, without dunders."""
     names = {*vars(kind), *assigned_to_self(kind)}
     return {name for name in names if not name.startswith(("__", "_abc_"))}
 
@@ -92,7 +93,7 @@ def is_stored_in_self(node: ast.Attribute) -> bool:
 
 
 def hidden_by(kind: type) -> set[str]:
-    """The names of foreign bases that `kind` or a base of ours has put something else under, without meaning to."""
+    """Return the attributes of foreign bases that `kind` or a base of ours overrides unintentionally."""
     mine = set().union(*(names_of(base) for base in kind.__mro__ if ours(base)))
     hidden: set[str] = set()
     for base in foreign_bases(kind):
@@ -102,7 +103,7 @@ def hidden_by(kind: type) -> set[str]:
 
 
 def meant_by(base: type) -> set[str]:
-    """What a base is there to be given."""
+    """Return the names that a subclass of the base is expected to override."""
     public = (name for name in vars(base) if base.__module__ in INTERFACES and not name.startswith("_"))
     return {*MEANT.get(full_name(base), ()), *getattr(base, "__abstractmethods__", ()), *public}
 
@@ -112,7 +113,7 @@ def test_no_name_of_ours_hides_one_of_a_foreign_base() -> None:
     assert hidden == {}, "rename it there, or name it in MEANT if its base asks for it"
 
 
-def test_a_name_that_hides_one_is_found_wherever_the_base_has_it() -> None:
+def test_a_name_that_hides_one_is_found_in_every_part_of_the_base() -> None:
     import threading
 
     class Hides(threading.Thread):

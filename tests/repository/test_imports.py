@@ -1,4 +1,4 @@
-"""What importing Ottla costs: nothing heavy, and no thread."""
+"""Importing Ottla loads no heavy module and starts no thread."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ print("heavy:", ",".join(heavy), "threads:", threading.active_count())
 
 ENTRANCES = (
     "ottla",
-    "ottla.broker.embedded",
+    "ottla.broker.embedding.embedded_broker",
     "ottla.client.producer",
     "ottla.client.consumer",
     "ottla.client.process",
@@ -48,7 +48,7 @@ def test_importing_it_loads_nothing_heavy_and_starts_no_thread(entrance: str) ->
     assert probe(entrance) == "heavy:  threads: 1"
 
 
-def test_an_admin_that_lists_topics_loads_nothing_of_what_else_it_can_do() -> None:
+def test_an_admin_that_lists_topics_does_not_load_its_other_operations() -> None:
     script = (
         "import sys, ottla\n"
         "with ottla.Broker() as broker, ottla.Admin(bootstrap_servers=broker.bootstrap_servers) as admin:\n"
@@ -68,5 +68,5 @@ def test_the_public_names_are_found_and_a_wrong_one_is_an_attribute_error() -> N
         _ = ottla.Brokre
 
 
-def test_what_reads_and_runs_pipeline_files_does_without_pandas() -> None:
+def test_reading_and_running_pipeline_files_needs_no_pandas() -> None:
     assert "pandas" not in probe("ottla.pipelines.file.reading,ottla.pipelines.manager.control").split()[1].split(",")

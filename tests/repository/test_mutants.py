@@ -1,4 +1,4 @@
-"""`make mutants`: what it plants, where it plants nothing, and how it keeps the score."""
+"""`make mutants`: the mutations that it makes, the code that it skips, and the score."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_mistake_is_planted(source: str, expected: list[str]) -> None:
         "a = 'text' + b",
     ],
 )
-def test_nothing_is_planted_where_no_test_should_look(source: str) -> None:
+def test_nothing_is_planted_in_excluded_code(source: str) -> None:
     assert changes(source) == []
 
 
@@ -72,7 +72,7 @@ def test_every_mistake_in_the_rooms_can_be_loaded_and_moves_no_line(room: str) -
             assert planted != source
 
 
-def test_modules_are_chosen_by_how_they_begin_and_lines_within_them() -> None:
+def test_modules_are_selected_by_prefix_and_lines_within_them() -> None:
     assert [module.name for module in chosen(["coordination/offsets/pen"])] == ["coordination/offsets/pending.py"]
     [module] = chosen(["src/ottla/storage/segments/retention.py:29-30"])
     assert (module.name, module.lines) == ("storage/segments/retention.py", range(29, 31))
@@ -99,7 +99,7 @@ def test_the_score_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     assert list(told(entries))[-1] == "3 of 5 noticed (60.0%)"
 
 
-def test_what_is_kept_as_no_mistake_is_still_in_the_source_with_a_reason_and_is_not_planted() -> None:
+def test_an_accepted_mutation_is_still_in_the_source_with_a_reason_and_is_not_planted() -> None:
     for (name, text, change), reason in known_as_equivalent().items():
         source = (ROOT / "src" / "ottla" / name).read_text(encoding="utf-8")
         found = [m for m in mutants(source) if source.splitlines()[m.line - 1].strip() == text and m.change == change]
@@ -108,7 +108,7 @@ def test_what_is_kept_as_no_mistake_is_still_in_the_source_with_a_reason_and_is_
         assert without_equivalent(name, source, found, known_as_equivalent()) == []
 
 
-def test_what_a_module_and_the_bodies_of_its_classes_say_concerns_every_test(tmp_path: Path) -> None:
+def test_statements_of_a_module_and_its_class_bodies_concern_every_test(tmp_path: Path) -> None:
     witness = Witness(tmp_path, tmp_path / "reached")
     witness.test = "the first that loads it"
     code = compile("class A:\n    x = 1\ndef f():\n    return 1\nf()\n", f"{tmp_path}/ottla/m.py", "exec")
@@ -122,8 +122,8 @@ def test_what_a_module_and_the_bodies_of_its_classes_say_concerns_every_test(tmp
 
 
 @pytest.mark.house
-def test_a_mistake_that_a_test_notices_and_one_that_none_does(tmp_path: Path) -> None:
-    """The whole of it: two lines of which one is well looked after, in a process of its own as `make mutants` runs."""
+def test_a_mutation_that_a_test_detects_and_one_that_no_test_detects(tmp_path: Path) -> None:
+    """Run `make mutants` as a whole for two lines, one of them with good tests, in a process of its own."""
     code = (
         "from pathlib import Path; import sys\n"
         "from tools.mutants import rooms, __main__ as main\n"

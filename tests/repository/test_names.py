@@ -1,4 +1,4 @@
-"""What tests are called, where their parameters are large."""
+"""The ids of tests with large parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Pythons that are promised are those that are tried."""
+"""The documented Python versions are those that are tested."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ VERSION = re.compile(r"Programming Language :: Python :: (\d+\.\d+)")
 
 
 def promised() -> list[str]:
-    """The versions that PyPI tells, the oldest first."""
+    """Return the Python versions in the classifiers for PyPI, the oldest first."""
     return [match[1] for text in PROJECT["classifiers"] if (match := VERSION.fullmatch(text))]
 
 
-def test_each_that_is_promised_is_tried_and_no_other() -> None:
+def test_exactly_the_documented_versions_are_tested() -> None:
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text(encoding="utf-8"))
     assert workflow["jobs"]["test"]["strategy"]["matrix"]["python"] == promised()
     assert PROJECT["requires-python"] == f">={promised()[0]}"
 
 
 class Maker:
-    """A `make` that says with which Python it was called for what, and fails at one target."""
+    """A `make` that prints the Python and the target of each call, and fails at one target."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -44,7 +44,7 @@ class Maker:
         return [line for line in done.stdout.splitlines() if not line.startswith("==")]
 
 
-def test_all_is_run_on_the_oldest_here_and_ends_with_what_fails(tmp_path: Path) -> None:
+def test_all_targets_run_on_the_oldest_python_and_stop_at_the_first_failure(tmp_path: Path) -> None:
     oldest = subprocess.run(["sh", ROOT / "tools" / "oldest.sh"], capture_output=True, text=True, check=True).stdout
     if not oldest:
         pytest.skip("no Python here has its version in its name")

@@ -1,4 +1,4 @@
-"""The referee of the benchmarks."""
+"""The measurement code of the benchmarks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_ratio_is_the_median_of_the_rounds_ratios_to_the_last_contender() ->
     assert "100% (limit)" in rows[1]
 
 
-def test_a_duel_has_a_ratio_to_each_rival_and_leaves_out_what_cannot_be_divided() -> None:
+def test_a_duel_has_a_ratio_to_each_rival_and_omits_undefined_ratios() -> None:
     found = {"ours": [1.0, 2.0, 30.0], "first": [2.0, 2.0, 2.0], "second": [0.0, 0.0, 0.0]}
     servers = [Running(name, "", 0) for name in found]
     (line,) = duel(servers, lambda server: {"s": found[server.name].pop(0)})
@@ -47,7 +47,7 @@ def test_a_duel_has_a_ratio_to_each_rival_and_leaves_out_what_cannot_be_divided(
 
 
 @linux
-def test_processor_time_and_memory_are_read_from_the_accounts_of_the_process() -> None:
+def test_processor_time_and_memory_are_read_from_the_kernels_accounting() -> None:
     before = cpu_seconds(os.getpid())
     assert sum(range(1_000_000)) > 0
     assert 0 <= before <= cpu_seconds(os.getpid())

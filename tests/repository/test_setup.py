@@ -1,4 +1,4 @@
-"""What a machine lacks is said in one sentence, and a missing compiler is no obstacle."""
+"""The setup reports a missing tool in one sentence, and works without a compiler."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLAIN_TOOLS = ("sh", "sed", "head", "cat")
 
 
 class Machine:
-    """A PATH that holds a few plain tools, and stand-ins for the rest."""
+    """A PATH with a few plain tools, and scripts in place of the others."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -29,7 +29,7 @@ class Machine:
         self.has("id", "echo 1000")
 
     def has(self, command: str, script: str) -> None:
-        """A stand-in: what `command` does on this machine."""
+        """Install a script in place of `command`."""
         file = self.commands / command
         file.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
         file.chmod(0o755)
@@ -47,7 +47,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def python(version: str, *, venv: bool) -> str:
-    """A script that answers what venv.sh asks a Python."""
+    """Return a script with the answers of a Python to venv.sh."""
     major, minor = map(int, version.split("."))
     modern = 0 if (major, minor) >= (3, 11) else 1
     return f'case "$2" in\n*exit*) exit {modern} ;;\n*print*) echo {version} ;;\n*ensurepip*) exit {0 if venv else 1} ;;\nesac'
@@ -60,19 +60,19 @@ def test_an_old_python_is_named_with_its_version(machine: Machine) -> None:
     assert result.stderr == "make install: python3 is Python 3.9, Ottla needs 3.11 or newer; name one with PYTHON=…\n"
 
 
-def test_a_newer_python_beside_an_old_one_is_taken(machine: Machine) -> None:
+def test_a_newer_python_is_used_instead_of_an_old_one(machine: Machine) -> None:
     machine.has("python3", python("3.9", venv=True))
     machine.has("python3.12", f'echo "$@" >> {machine.folder}/asked\n' + python("3.12", venv=True))
     assert machine.run("venv.sh").returncode == 0
     assert (machine.folder / "asked").read_text().splitlines()[-1] == "-m venv --clear .venv"
 
 
-def test_a_python_that_was_asked_for_and_is_not_there_is_named(machine: Machine) -> None:
+def test_a_requested_python_that_is_missing_is_named(machine: Machine) -> None:
     result = machine.run("venv.sh", PYTHON="python3.99")
     assert result.stderr == "make install: there is no python3.99 here; name another with PYTHON=…\n"
 
 
-def test_a_python_that_does_not_run_is_named_with_what_it_says(machine: Machine) -> None:
+def test_a_python_that_does_not_run_is_named_with_its_output(machine: Machine) -> None:
     machine.has("python3.13", "echo 'pyenv: python3.13: command not found' >&2; exit 127")
     result = machine.run("venv.sh", PYTHON="python3.13")
     assert result.returncode == 1
@@ -111,7 +111,7 @@ def test_an_old_java_is_named_with_its_version(machine: Machine, says: str, sent
     assert result.stderr.startswith(sentence)
 
 
-def test_no_java_at_all_is_said_with_the_remedy(machine: Machine) -> None:
+def test_a_missing_java_is_reported_with_the_remedy(machine: Machine) -> None:
     result = machine.run("java.sh")
     expected = (
         "make java: there is no Java here; Spark needs Java 17 or newer: install a JRE, or set JAVA_HOME to one\n"
@@ -120,13 +120,13 @@ def test_no_java_at_all_is_said_with_the_remedy(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("says", ['openjdk version "17.0.15" 2025-04-15', 'openjdk version "25" 2025-09-16'])
-def test_a_modern_java_is_taken_without_a_word(machine: Machine, says: str) -> None:
+def test_a_modern_java_is_used_silently(machine: Machine, says: str) -> None:
     machine.has("java", f"echo '{says}' >&2")
     result = machine.run("java.sh")
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
-def test_a_missing_maven_is_said(machine: Machine) -> None:
+def test_a_missing_maven_is_reported(machine: Machine) -> None:
     machine.has("java", "echo 'openjdk version \"21.0.1\"' >&2")
     result = machine.run("java.sh", "maven")
     assert result.returncode == 1
@@ -134,7 +134,7 @@ def test_a_missing_maven_is_said(machine: Machine) -> None:
 
 
 def build(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Builds a package of one hot loop with the project's setup.py."""
+    """Build a package of one hot loop with the project's setup.py."""
     shutil.copy(ROOT / "setup.py", folder)
     package = folder / "src" / "ottla"
     package.mkdir(parents=True, exist_ok=True)
@@ -156,7 +156,7 @@ def setup(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.house
-def test_without_a_compiler_the_build_goes_on_and_says_so_once(tmp_path: Path) -> None:
+def test_without_a_compiler_the_build_continues_with_one_message(tmp_path: Path) -> None:
     result = build(tmp_path, CC="no-such-compiler", LDSHARED="no-such-compiler")
     assert result.returncode == 0, result.stderr
     assert (result.stdout + result.stderr).count("hot loops stay uncompiled") == 1
@@ -193,7 +193,7 @@ def test_without_a_compiler_no_older_compiled_form_is_left(tmp_path: Path) -> No
 
 
 @pytest.mark.house
-def test_what_is_built_for_others_is_compiled_or_not_built(tmp_path: Path) -> None:
+def test_a_distributed_wheel_is_compiled_or_not_built(tmp_path: Path) -> None:
     result = build(tmp_path, CC="no-such-compiler", LDSHARED="no-such-compiler", OTTLA_COMPILE="must")
     assert result.returncode != 0
     assert "hot loops stay uncompiled" not in result.stdout + result.stderr
@@ -201,7 +201,7 @@ def test_what_is_built_for_others_is_compiled_or_not_built(tmp_path: Path) -> No
 
 @pytest.mark.house
 @pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
-def test_compiling_is_silent_leaves_no_debug_symbols_and_does_anew_only_what_changed(tmp_path: Path) -> None:
+def test_compiling_is_silent_leaves_no_debug_symbols_and_repeats_only_changed_modules(tmp_path: Path) -> None:
     result = build(tmp_path)
     assert (result.returncode, result.stdout + result.stderr) == (0, "")
     forms = {form.name.partition(".")[0]: form for form in (tmp_path / "src" / "ottla").glob("*.so")}
@@ -253,7 +253,7 @@ def test_a_python_of_pyenv_is_older_than_one_on_the_path(machine: Machine) -> No
     assert result.stdout == f"{kept}/python3.12\n"
 
 
-def test_where_there_is_no_newer_python_there_is_nothing_more_to_run(
+def test_without_a_newer_python_no_more_tests_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(newest, "pythons", lambda: [sys.executable])
@@ -261,10 +261,10 @@ def test_where_there_is_no_newer_python_there_is_nothing_more_to_run(
     assert "no Python here is newer than" in capsys.readouterr().out
 
 
-def test_the_newest_python_gets_the_tests_and_is_named(
+def test_the_newest_python_runs_the_tests_and_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """With this Python in the place of a newer one, and one test of those that it is for."""
+    """With this Python in place of a newer one, and one of its tests."""
     monkeypatch.setattr(newest, "pythons", lambda: [sys.executable])
     monkeypatch.setattr(newest, "HOME", Path(sys.prefix))
     monkeypatch.setattr(newest, "prepare", lambda python: None)

@@ -1,4 +1,4 @@
-"""What holds for every file of the repository."""
+"""Rules for every file of the repository."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MACHINE_PATH = re.compile(r"(?<![\w./-])/(work|root|home/\w+|Users/\w+|opt/wheel
 
 
 def kept_files() -> list[Path]:
-    """What git keeps."""
+    """Return the files that git tracks."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
     if listed.returncode:
         pytest.skip("not a git checkout")
@@ -26,7 +26,7 @@ def kept_files() -> list[Path]:
 
 
 def text_files() -> list[Path]:
-    """The files that git keeps, pictures and the like left out."""
+    """Return the tracked text files, without pictures and other binary files."""
     return [file for file in kept_files() if file.is_file() and b"\0" not in file.read_bytes()[:8192]]
 
 
@@ -40,7 +40,7 @@ def test_no_file_names_a_path_of_one_machine() -> None:
 
 
 def test_no_file_is_a_link() -> None:
-    """Where it points is there on one machine only, or should be named as what it is."""
+    """The target of a symbolic link exists on one machine only, or should have the name itself."""
     assert [name(path) for path in kept_files() if path.is_symlink()] == []
 
 
@@ -55,12 +55,12 @@ def tree_of(file: Path) -> ast.Module:
     return ast.parse(file.read_text(encoding="utf-8"))
 
 
-def test_a_module_says_what_is_in_it() -> None:
+def test_every_module_has_a_docstring() -> None:
     assert [name(file) for file in SOURCES if not ast.get_docstring(tree_of(file))] == []
 
 
 def test_no_test_lets_time_pass() -> None:
-    """They wait for something to be so (`tests/patience.py`), or have a clock of their own."""
+    """Tests wait for a condition (`tests/patience.py`), or have a manual clock."""
     tests = [file for file in text_files() if file.suffix == ".py" and name(file).startswith("tests/")]
     maybe = [file for file in tests if re.search(r"sleep|Event\(", file.read_text("utf-8"))]
     found = [f"{name(file)}:{line}" for file in maybe for line in sleeps(tree_of(file))]
@@ -68,7 +68,10 @@ def test_no_test_lets_time_pass() -> None:
 
 
 def sleeps(tree: ast.AST) -> list[int]:
-    """Lines that sleep, or wait for what nobody will say; not those that let others have their turn, `sleep(0)`."""
+    """Return lines that sleep, or wait for an event that is never set.
+
+    `sleep(0)`, which yields to other tasks, is allowed.
+    """
     lines = []
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
         match call:
@@ -88,7 +91,7 @@ def test_every_package_has_an_init_module() -> None:
     ] == []
 
 
-def test_no_package_is_a_promise() -> None:
+def test_no_package_is_empty() -> None:
     promises = [
         name(file)
         for file in SOURCES
@@ -100,7 +103,7 @@ def test_no_package_is_a_promise() -> None:
 
 
 def imported_folders(folder: str) -> set[str]:
-    """The top-level packages that the Python files of a folder import."""
+    """Return the top-level packages that the Python files of a folder import."""
     found: set[str] = set()
     for file in sorted((ROOT / folder).rglob("*.py")):
         for node in ast.walk(tree_of(file)):

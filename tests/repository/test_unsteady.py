@@ -1,4 +1,4 @@
-"""What a test starts stands still now and then where that is asked for, and goes on."""
+"""The plugin pauses processes that a test starts if the option is set, and they continue later."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def child():
         process.kill()
 
 
-def test_it_stands_still_and_goes_on(child):
+def test_it_is_paused_and_continues(child):
     for _ in range(2):
         eventually(lambda: child.status() == psutil.STATUS_STOPPED)
         eventually(lambda: child.status() != psutil.STATUS_STOPPED)
@@ -32,7 +32,7 @@ def test_it_stands_still_and_goes_on(child):
 
 
 @pytest.mark.parametrize("how", [["-p", "no:xdist"], ["--numprocesses", "2"]], ids=["by itself", "in processes"])
-def test_what_a_test_starts_stands_still_and_goes_on(
+def test_processes_of_a_test_are_paused_and_continue(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, how: list[str]
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))

@@ -11,7 +11,7 @@ from ottla.free_ports import free_port
 from rivals import apache_kafka as rival
 
 
-def test_without_maven_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_maven_the_remedy_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(rival, "JARS", tmp_path / "jars")
     with pytest.raises(RuntimeError, match=r"^there is no Maven \(mvn\) here, .* install it"):
@@ -25,7 +25,7 @@ def test_jars_that_are_there_need_no_maven(monkeypatch: pytest.MonkeyPatch, tmp_
     rival.fetch()
 
 
-def test_without_java_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_java_the_remedy_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(RuntimeError, match=r"^there is no Java here, .* install Java 17"), rival.apache_kafka():
         pass

@@ -10,7 +10,7 @@ import pytest
 from rivals import kfake
 
 
-def test_without_go_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_go_the_remedy_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(kfake, "PROGRAM", tmp_path / "kfake")
     assert not kfake.can_be_had()
@@ -18,7 +18,7 @@ def test_without_go_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp
         kfake.fetch()
 
 
-def test_a_program_that_is_there_needs_no_go(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_existing_program_needs_no_go(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(kfake, "PROGRAM", tmp_path / "kfake")
     kfake.PROGRAM.touch()
@@ -26,7 +26,7 @@ def test_a_program_that_is_there_needs_no_go(monkeypatch: pytest.MonkeyPatch, tm
     kfake.fetch()
 
 
-def test_a_program_that_is_older_than_its_source_is_made_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_program_older_than_its_source_is_rebuilt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(kfake, "PROGRAM", tmp_path / "program")
     monkeypatch.setattr(kfake, "SOURCE", tmp_path)
     for path in (kfake.PROGRAM, tmp_path / "main.go", tmp_path / "go.mod"):

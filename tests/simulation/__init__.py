@@ -1,5 +1,5 @@
-"""Histories drawn by chance, in virtual time: the real pure parts, and a world between them that does its worst.
+"""Random histories in virtual time: the real pure parts, in a simulated environment with faults.
 
-Each history comes of a seed, and a failure prints it: `OTTLA_SEED=… pytest tests/simulation` plays that one again, with
-everything that happened in it. There is no socket, no thread, no sleep.
+Each history is determined by a seed, and a failure prints it: `OTTLA_SEED=… pytest tests/simulation` plays that one
+again, and prints every event. There is no socket, no thread, no sleep.
 """

@@ -1,4 +1,4 @@
-"""What is true of a cluster at each offset of its metadata, by the auditor's own rule: of a transaction nothing before its end, and then all."""
+"""The state of a cluster at each offset of its metadata, by an independent rule: a transaction is invisible before its end."""
 
 from __future__ import annotations
 
@@ -46,5 +46,5 @@ class CommittedStates:
         return counting
 
     def at(self, offset: int) -> Seen | None:
-        """What whoever has applied all below an offset is to see; None where that is not committed."""
+        """Return the state after all records below the offset; None if that is not committed."""
         return self._seen[offset] if offset < len(self._seen) else None

@@ -1,10 +1,12 @@
-"""A history of a cluster under the real controller, drawn by chance: brokers start, are cut off, lose power and stop, leaders write, followers
-copy, controllers give way to each other and lose what was not committed, in the midst of transactions of the metadata as well, and the
-calendar jumps.
+"""A random history of a cluster under the real controller, and its invariants.
 
-The auditor keeps what was acknowledged by itself, and asks after every event that whoever leads, or is in sync and runs, or may still lead,
-has all of it. A loss is allowed only where the metadata say that the leader recovers. It knows by itself, too, what is committed of the
-metadata, and when each broker was heard: nobody acts on anything else, and who is fenced for silence was silent.
+Brokers start, are isolated, lose power and stop. Leaders write, and followers copy. The active controller changes and loses
+uncommitted records, also within transactions of the metadata. The wall clock jumps.
+
+The auditor has its own list of acknowledged records. After every event it checks that each leader, each running ISR member and
+each eligible leader has all of them. A loss is allowed only if the metadata mark the leader as recovering. The auditor also has
+its own record of the committed metadata and of heartbeats: brokers act on committed metadata only, and only silent brokers are
+fenced for silence.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from ottla.coordination.cluster.events import FeaturesRequested
+from ottla.coordination.cluster.events import FeatureChangeRequested
 from ottla.coordination.cluster.features import ELR_VERSION
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.node_records import BeginTransactionRecord, EndTransactionRecord
@@ -25,8 +27,14 @@ from ottla.coordination.cluster.records import (
 )
 from ottla.coordination.cluster.topic import PartitionState
 from ottla.coordination.controller.config import ControllerConfig
-from ottla.coordination.controller.controller import SOFT, Controller
-from ottla.coordination.controller.events import Activated, Asked, BalanceDue, Chance, SessionsDue
+from ottla.coordination.controller.controller import SESSION_RECORDS, Controller
+from ottla.coordination.controller.events import (
+    ControllerActivated,
+    ControllerRequest,
+    PreferredElectionDue,
+    RandomValues,
+    SessionTimerExpired,
+)
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.alter_partition import (
     AlterPartitionRequest,
@@ -59,8 +67,8 @@ PARTITIONS = 2
 LENGTH = 300
 """Steps before all is healed."""
 Told = Callable[[Any], None]
-IN_PARTS = SessionsDue | BalanceDue
-"""Of what is decided then nobody waits for an answer, or counts offsets: it may be written as a transaction."""
+IN_PARTS = SessionTimerExpired | PreferredElectionDue
+"""Events without a response and without offsets: their records may be written as a transaction."""
 
 
 class ControllerHistory:
@@ -80,7 +88,7 @@ class ControllerHistory:
         """The metadata as committed."""
         self.truth = CommittedStates()
         self.heard: dict[int, float] = {}
-        """When each broker was heard last by the controller of now, or that came."""
+        """The last heartbeat of each broker at the active controller, or its registration."""
         self.pending: list[tuple[list[Message], Told, Any]] = []
         self.acknowledged: dict[int, list[Value]] = {index: [] for index in range(PARTITIONS)}
         self.happened: list[str] = []
@@ -88,7 +96,7 @@ class ControllerHistory:
         self._begin()
 
     def _rules(self) -> tuple[bool, int]:
-        """Whether copies may lead that fell out of sync as the last ones, and how many have to be in sync."""
+        """Draw `(elr, min_isr)`: True if the last ISR members stay eligible to lead, and `min.insync.replicas`."""
         return self.random.random() < 0.8, self.random.choice((1, 2))
 
     def _begin(self) -> None:
@@ -97,7 +105,7 @@ class ControllerHistory:
         replicas = [self.random.sample(sorted(self.brokers), 3) for _ in range(PARTITIONS)]
         assigned = [CreatableReplicaAssignment(index, each) for index, each in enumerate(replicas)]
         request = CreateTopicsRequest([CreatableTopic("t", -1, -1, assigned)])
-        self.happen(Asked(1, request, Chance([TOPIC])))
+        self.happen(ControllerRequest(1, request, RandomValues([TOPIC])))
         self.settle(5)
 
     # Appending, and committing, which is later.
@@ -105,7 +113,7 @@ class ControllerHistory:
     def _append(self, records: Any, told: Told = lambda reply: None, reply: Any = None) -> None:
         written = []
         for record in records:
-            if isinstance(record, SOFT):
+            if isinstance(record, SESSION_RECORDS):
                 self.controller.replay(record)
                 continue
             before = self._partition(self.controller.metadata, record)
@@ -117,7 +125,9 @@ class ControllerHistory:
         self.pending.append((written, told, reply))
 
     def _append_in_parts(self, records: Any) -> None:
-        """As a transaction, each record of which may be the last that is ever committed (KIP-868), as Kafka's controllers may write them."""
+        """Append as a transaction, of which any record may be the last that is committed (KIP-868), as Kafka's
+        controllers may do.
+        """
         for record in (BeginTransactionRecord("parts"), *records, EndTransactionRecord()):
             self._append([record])
 
@@ -132,7 +142,7 @@ class ControllerHistory:
         return reply
 
     def clock(self) -> float:
-        """What controllers measure spans by."""
+        """The clock of the controllers."""
         return self.now
 
     def commit(self) -> None:
@@ -156,7 +166,7 @@ class ControllerHistory:
             metadata.replay(record)
         self.heard = dict.fromkeys(self.brokers, self.now)
         self.controller = Controller(self.config, metadata, len(self.committed))
-        self.happen(Activated())
+        self.happen(ControllerActivated())
 
     @staticmethod
     def _partition(metadata: ClusterMetadata, record: Message) -> PartitionState | None:
@@ -174,7 +184,7 @@ class ControllerHistory:
         self.elections += after.leader != before.leader
 
     def _note_loss(self, record: Message) -> None:
-        """A leader that recovers has what it has: the rest is lost, and said to be."""
+        """A leader in recovery keeps its records: all others are lost, and reported."""
         state = self._partition(self.image, record)
         if isinstance(record, PartitionChangeRecord) and state and record.leader >= 0 and state.leader_recovery_state:
             has = self.brokers[record.leader].log(record.partition_id)
@@ -190,7 +200,9 @@ class ControllerHistory:
         self.register(broker)
 
     def register(self, broker: ModelBroker) -> None:
-        """Ask to be known, as often as it takes: the answer may be lost with its controller, or another start is still heard of."""
+        """Register, with retries: the response may be lost with its controller, or the previous incarnation is still
+        active.
+        """
         incarnation = broker.incarnation
         request = registration(
             broker.number,
@@ -204,7 +216,7 @@ class ControllerHistory:
             if broker.running and broker.incarnation == incarnation and not answer.error_code:
                 broker.epoch, broker.clean_epoch = answer.broker_epoch, -1
 
-        self.happen(Asked(1, request), told)
+        self.happen(ControllerRequest(1, request), told)
 
     def beat(self, broker: ModelBroker) -> None:
         epoch = broker.epoch
@@ -220,7 +232,7 @@ class ControllerHistory:
                     broker.stop_cleanly()
 
         request = BrokerHeartbeatRequest(broker.number, epoch, broker.applied - 1, want_shut_down=broker.leaving)
-        if not self.happen(Asked(1, request), told).error_code:
+        if not self.happen(ControllerRequest(1, request), told).error_code:
             self.heard[broker.number] = self.now
 
     def learn(self, broker: ModelBroker, most: int | None = None) -> None:
@@ -228,7 +240,7 @@ class ControllerHistory:
         broker.apply(self.committed[broker.applied : end])
 
     def write(self, broker: ModelBroker, index: int) -> None:
-        """Somebody writes to whoever thinks that it leads."""
+        """Write to every broker that considers itself the leader."""
         if index in broker.leaderships:
             self.count += 1
             broker.log(index).append((broker.leaderships[index].epoch, self.count))
@@ -254,13 +266,13 @@ class ControllerHistory:
             values.extend(leader.log(index)[len(values) : end])
 
     def tell(self, broker: ModelBroker, index: int) -> None:
-        """Say in which directory a copy is, where the controllers believe another."""
+        """Report the directory of a replica if the controllers assume another one."""
         if broker.running and broker.states() and broker.untold(index):
             told = RequestDirectoryData(broker.directory, [InDirectory(TOPIC, [RequestPartitionInDirectory(index)])])
-            self.happen(Asked(1, AssignReplicasToDirsRequest(broker.number, broker.epoch, [told])))
+            self.happen(ControllerRequest(1, AssignReplicasToDirsRequest(broker.number, broker.epoch, [told])))
 
     def propose(self, broker: ModelBroker, index: int, keeps: float = 0.7) -> None:
-        """A leader takes in who has caught up, and keeps who was in sync, or not."""
+        """Propose an ISR: a leader adds caught-up followers, and keeps or drops members."""
         leadership = broker.leaderships.get(index)
         if leadership is None:
             return
@@ -277,7 +289,9 @@ class ControllerHistory:
         wanted = [BrokerState(each, epochs[each]) for each in isr]
         asked = RequestPartitionData(index, state.leader_epoch, (), wanted, 0, state.partition_epoch)
         leadership.proposed |= set(isr)
-        self.happen(Asked(1, AlterPartitionRequest(broker.number, broker.epoch, [RequestTopicData(TOPIC, [asked])])))
+        self.happen(
+            ControllerRequest(1, AlterPartitionRequest(broker.number, broker.epoch, [RequestTopicData(TOPIC, [asked])]))
+        )
 
     # What chance draws.
 
@@ -309,11 +323,11 @@ class ControllerHistory:
         return "\n".join(self.happened[-60:])
 
     def wait(self, seconds: float) -> None:
-        """Who was not heard for a session is fenced, and nobody else."""
+        """Advance the time: exactly the brokers without a heartbeat for a session are fenced."""
         self.now += seconds
         self.calendar += seconds
         before = self._unfenced()
-        self.happen(SessionsDue())
+        self.happen(SessionTimerExpired())
         silent = {each for each in before if self.now >= self.heard[each] + self.config.session_timeout}
         assert before - self._unfenced() == silent, f"of {before} were silent: {silent}"
 
@@ -322,7 +336,7 @@ class ControllerHistory:
         return {number for number, each in known.items() if not each.fenced}
 
     def settle(self, rounds: int = 40) -> None:
-        """All live, hear each other, and write nothing: all have leaders first, and in the end all is as it should be."""
+        """Run without faults and writes: all partitions get leaders, and finally every replica is in the ISR."""
         for left in reversed(range(rounds)):
             self.wait(1.0)
             while self.pending:
@@ -341,7 +355,7 @@ class ControllerHistory:
                     self.tell(broker, index)
             if left < 10:
                 assert all(state.leader >= 0 for state in self.states()), "nobody leads"
-                self.happen(BalanceDue(1))
+                self.happen(PreferredElectionDue(1))
             self.audit()
 
     def run(self) -> None:
@@ -366,14 +380,14 @@ class ControllerHistory:
     def move(self, broker: ModelBroker, index: int) -> None:
         replicas = None if self.random.random() < 0.3 else self.random.sample(sorted(self.brokers), 3)
         wanted = ReassignableTopic("t", [ReassignablePartition(index, replicas)])
-        self.happen(Asked(1, AlterPartitionReassignmentsRequest(topics=[wanted])))
+        self.happen(ControllerRequest(1, AlterPartitionReassignmentsRequest(topics=[wanted])))
 
     def elect(self, broker: ModelBroker, index: int) -> None:
-        self.happen(Asked(1, ElectLeadersRequest(0, [TopicPartitions("t", [index])])))
+        self.happen(ControllerRequest(1, ElectLeadersRequest(0, [TopicPartitions("t", [index])])))
 
     def crash(self, broker: ModelBroker, index: int) -> None:
         if broker.running:
-            # Without ELR the controller does not know who has lost what, and trusts whoever was in sync.
+            # Without ELR the controller does not know which broker lost records, and trusts every former ISR member.
             broker.crash(losing=self.elr and self.random.random() < 0.7)
 
     def leave(self, broker: ModelBroker, index: int) -> None:
@@ -416,15 +430,16 @@ class EmptiedHistory(ControllerHistory):
 
 
 class LevelledHistory(ControllerHistory):
-    """Whether copies may lead that fell out of sync as the last ones is decided anew and anew; processes are killed, and no power is lost.
+    """The eligibility of the last ISR members to lead changes repeatedly; processes are killed, and no power is lost.
 
-    All has to be as without that: nothing that was acknowledged is lost, and in the end all lead and are in sync.
+    The invariants are the same as without: no acknowledged record is lost, and in the end every partition has a leader and a
+    full ISR.
     """
 
     def level(self, broker: ModelBroker, index: int) -> None:
         raised = not self.controller.metadata.features.get(ELR_VERSION)
         update = FeatureUpdateKey(ELR_VERSION, int(raised), upgrade_type=1 if raised else 2)
-        assert self.happen(FeaturesRequested(1, [update])) is None
+        assert self.happen(FeatureChangeRequested(1, [update])) is None
 
     def crash(self, broker: ModelBroker, index: int) -> None:
         killed = list(self.brokers.values()) if self.random.random() < 0.3 else [broker]
@@ -440,7 +455,7 @@ class LevelledHistory(ControllerHistory):
 def running(
     act: Callable[[ControllerHistory, ModelBroker, int], None],
 ) -> Callable[[ControllerHistory, ModelBroker, int], None]:
-    """What only a broker does that runs and is registered."""
+    """Wrap an action that only a running and registered broker performs."""
 
     def maybe(history: ControllerHistory, broker: ModelBroker, index: int) -> None:
         if broker.running and broker.epoch >= 0:
@@ -452,7 +467,7 @@ def running(
 def connected(
     act: Callable[[ControllerHistory, ModelBroker, int], None],
 ) -> Callable[[ControllerHistory, ModelBroker, int], None]:
-    """What only a broker does that reaches the controller as well."""
+    """Wrap an action that also needs a connection to the controller."""
     return running(lambda history, broker, index: act(history, broker, index) if broker.reachable else None)
 
 

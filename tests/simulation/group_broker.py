@@ -9,20 +9,20 @@ from ottla.coordination.groups.classic.group import ClassicGroup
 from ottla.coordination.groups.classic.records import ClassicGroupRecord
 from ottla.coordination.groups.classic.responses import join_error_response, sync_error_response
 from ottla.coordination.groups.config import GroupConfig
-from ottla.coordination.groups.consumer.events import ConsumerHeartbeat, TopicsSeen
+from ottla.coordination.groups.consumer.events import ConsumerHeartbeat, TopicsChanged
 from ottla.coordination.groups.consumer.group import ConsumerGroup
 from ottla.coordination.groups.consumer.image import TopicImage
 from ottla.coordination.groups.consumer.records import ConsumerGroupRecord, GroupEpochKey
 from ottla.coordination.groups.events import (
-    AlarmName,
-    AlarmRang,
-    CallerGone,
+    ClientDisconnected,
     HeartbeatReceived,
     JoinRequested,
     LeaveRequested,
     Loaded,
     OffsetsCommitted,
     SyncRequested,
+    TimerExpired,
+    TimerName,
     TransactionalOffsetsCommitted,
 )
 from ottla.coordination.groups.records import Record, decode_record, encode_record, producer_of, within_transaction
@@ -62,11 +62,11 @@ COMMIT_VERSION = 9
 NOTHING = Assignment()
 Answer = Callable[[Any], None]
 Batch = tuple[tuple[int, int] | None, list[tuple[bytes, bytes | None]]] | tuple[int, bool]
-"""Records of a producer or of nobody, or the end of a producer's transaction."""
+"""Records of a producer or without one, or the end of a producer's transaction."""
 
 
 class GroupBroker:
-    """The coordinator, its log, and who waits for its answers."""
+    """The coordinator, its log, and its pending requests."""
 
     def __init__(self, world: World, config: GroupConfig, join_version: int) -> None:
         self.world = world
@@ -80,29 +80,29 @@ class GroupBroker:
         self.kept_generation = 0
         """The newest generation in the log."""
         self.count = 0
-        """How often generations have begun to count anew."""
+        """The number of times that generations restarted."""
         self.committed: dict[TopicPartition, int] = {}
-        """What counts, as the broker's clients may rely on it."""
+        """The committed offsets that the broker's clients may rely on."""
         self.rewound: dict[TopicPartition, int] = {}
         """To where members went back by themselves."""
         self.owned_since: dict[TopicPartition, int] = {}
         """The generation of the last member that took a partition over."""
         self.open: dict[int, None] = {}
-        """Producers whose transactions are open."""
+        """Producers with an open transaction."""
         self.connections: dict[Connection, None] = {}
         self._waiting: dict[int, Answer] = {}
         self._tickets = 0
         self._ids = 0
-        self._alarms: dict[AlarmName, float] = {}
+        self._alarms: dict[TimerName, float] = {}
 
     @property
     def group(self) -> ClassicGroup | ConsumerGroup | None:
         return self.machine.groups.get(GROUP) or self.machine.consumers.groups.get(GROUP)
 
-    # What comes from outside.
+    # Events from outside.
 
     def handle(self, message: Any, client: str, answer: Answer, connection: Connection | None) -> None:
-        """Hear a request; it is answered now, later or, where the broker dies, never."""
+        """Handle a request; it is answered now, later or, if the broker crashes, never."""
         if not self.down:
             HANDLERS[type(message)](self, message, client, answer, connection)
 
@@ -110,16 +110,16 @@ class GroupBroker:
         """The cluster's topics have changed."""
         self.image = image
         if not self.down:
-            self.tell(lambda ticket: TopicsSeen(ticket, image))
+            self.tell(lambda ticket: TopicsChanged(ticket, image))
 
     def caller_gone(self, ticket: int) -> None:
-        """Who waited under a ticket has hung up."""
+        """Handle the disconnect of a client with a pending request."""
         if ticket in self._waiting:
             del self._waiting[ticket]
-            self.tell(lambda own: CallerGone(own, GROUP, ticket, self.world.wall_ms()))
+            self.tell(lambda own: ClientDisconnected(own, GROUP, ticket, self.world.wall_ms()))
 
     def crash(self, lost_batches: int, downtime: float) -> None:
-        """Die, perhaps with batches that never reached the disk, and come back."""
+        """Crash, perhaps with batches that were never flushed, and restart."""
         self.world.say("broker", f"crashes, loses {lost_batches} batches, is gone for {downtime:.3f}")
         self.down = True
         self._waiting.clear()
@@ -135,7 +135,7 @@ class GroupBroker:
         self.world.after(downtime, self._come_back)
 
     def fail_append(self) -> None:
-        """An append to the log fails: the state is read again, and everybody who waits is told so."""
+        """Fail an append to the log: the state is read again, and every pending request gets an error."""
         self.world.say("broker", "reads its log again")
         waiting = list(self._waiting.values())
         self._waiting.clear()
@@ -206,7 +206,7 @@ class GroupBroker:
             self.log.append((producer_of(decision.records[0]), pairs))
 
     def _is_end_of_epochs(self, record: Record) -> bool:
-        """Whether a group without members is forgotten: one that is made anew of its name counts from the beginning."""
+        """True if an empty group is deleted: a new group of its name counts epochs from the start."""
         group: ClassicGroup | ConsumerGroup | None = None
         if isinstance(record, ConsumerGroupRecord) and isinstance(record.key, GroupEpochKey):
             group = self.machine.consumers.groups.get(GROUP)
@@ -223,10 +223,10 @@ class GroupBroker:
             self._alarms[name] = alarm.at
             self.world.at(alarm.at, lambda name=name, at=alarm.at, life=self.life: self._ring(name, at, life))  # type: ignore[misc]
 
-    def _ring(self, name: AlarmName, at: float, life: int) -> None:
+    def _ring(self, name: TimerName, at: float, life: int) -> None:
         if life == self.life and self._alarms.get(name) == at:
             del self._alarms[name]
-            self.tell(lambda ticket: AlarmRang(ticket, name, self.world.wall_ms()))
+            self.tell(lambda ticket: TimerExpired(ticket, name, self.world.wall_ms()))
 
     def _come_back(self) -> None:
         self.down = False
@@ -243,11 +243,11 @@ class GroupBroker:
                 self.kept_generation = record.value.generation
         self.machine.check()
         self.world.say("broker", f"is back with generation {self.kept_generation}")
-        self.tell(lambda ticket: TopicsSeen(ticket, self.image))
+        self.tell(lambda ticket: TopicsChanged(ticket, self.image))
         self.tell(lambda ticket: Loaded(ticket, self.world.wall_ms()))
 
     def _look_at_offsets(self) -> None:
-        """Committed offsets never go back, unless somebody went back on purpose."""
+        """Check that committed offsets never decrease, except for intended rewinds."""
         for partition, value in self.machine.offsets.of(GROUP).items():
             before = self.committed.get(partition, 0)
             if value.offset != before:
@@ -256,7 +256,7 @@ class GroupBroker:
                 self.committed[partition] = value.offset
 
     def _forget_what_was_lost(self) -> None:
-        """After a crash that lost what had been answered, nobody can rely on it."""
+        """Drop the state that a crash lost although it had been acknowledged."""
         machine = Shard(self.config)
         for record in records_of(self.log):
             machine.replay(record)
@@ -355,7 +355,7 @@ class GroupBroker:
         )
 
     def check_place(self, offsets: Any, generation: int) -> None:
-        """Nobody commits for a partition that was taken over in a later generation."""
+        """Check that no member commits for a partition that was taken over in a later generation."""
         for partition in offsets:
             since = self.owned_since.get(partition, 0)
             assert generation >= since, (
@@ -365,7 +365,7 @@ class GroupBroker:
     def _heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, client: str, answer: Answer, connection: Connection | None
     ) -> None:
-        """Of the newer protocol."""
+        """Handle a request of the newer protocol."""
 
         def respond(reply: Any) -> None:
             told = ConsumerGroupHeartbeatResponse(error_code=reply) if isinstance(reply, int) else reply
@@ -424,7 +424,7 @@ def is_empty(group: ClassicGroup | ConsumerGroup | None) -> bool:
 
 
 def records_of(log: list[Batch]) -> list[Record]:
-    """What a log says, read from its bytes."""
+    """Return the records of a log, decoded from its bytes."""
     records: list[Record] = []
     for producer, content in log:
         if isinstance(content, bool):

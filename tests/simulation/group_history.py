@@ -1,7 +1,7 @@
-"""A history of one group: everything that may befall it, drawn by chance, and what must hold all the while.
+"""A history of one group with random faults, and its invariants.
 
-First faults, then quiet: within a bounded time everybody who is left must have a part, all of it together everything,
-and all that there is must be read and committed.
+Faults come first and then stop. Within a bounded time after that, every remaining member must have an assignment, every
+partition must be assigned, and every record must be read and committed.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ STRATEGIES: tuple[tuple[str, ...], ...] = (
 )
 TOPICS = ("t", "u", "v")
 PATIENCE = 180.0
-"""Seconds of quiet after which nobody may be stuck: several times every timeout there is."""
+"""Seconds without faults after which no member may be stuck: several times the longest timeout."""
 Place = tuple[Generation, frozenset[TopicPartition]]
 
 
 class Owners:
-    """Who believes to own what, by generation."""
+    """The partitions that each member considers its own, by generation."""
 
     def __init__(self, broker: GroupBroker) -> None:
         self._broker = broker
@@ -57,7 +57,7 @@ class Owners:
             other = self._owners.setdefault((self._broker.count, generation, tp), name)
             assert other == name, f"{tp} is {other}'s and {name}'s in generation {generation}"
         for tp in after[1]:
-            if self._last.get(tp) != name:  # who has again what it had may commit what it read then
+            if self._last.get(tp) != name:  # a member that regains a partition may commit its earlier reads
                 self._last[tp] = name
                 since = self._broker.owned_since
                 since[tp] = max(generation, since.get(tp, 0))
@@ -68,7 +68,7 @@ class GroupHistory:
 
     def __init__(self, seed: int, protocols: tuple[str, ...] = ("classic",)) -> None:
         self.protocols = protocols
-        """Of which each member speaks one."""
+        """The protocols; each member uses one of them."""
         self.world = world = World(seed)
         chance = world.chance
         self.size = chance.choice((2, 3, 3, 4, 5, 5, 8, 20)) if chance.random() < 0.3 else chance.choice((2, 3, 3, 4))
@@ -92,10 +92,10 @@ class GroupHistory:
         self.cluster = Cluster()
         self.ends: dict[TopicPartition, int] = {}
         self.seen: dict[TopicPartition, int] = {}
-        """How far anybody has read."""
+        """The positions that members have read to."""
         self.members: list[GroupMember] = []
         self.noisy = True
-        """Whether anything may happen yet."""
+        """True while faults may occur."""
         self._names = 0
         self._producers = 0
         self._images = 0
@@ -219,12 +219,12 @@ class GroupHistory:
         self.world.wall_offset_ms += step
 
     def _grow(self) -> None:
-        """Topics get partitions and records; members hear of it when they renew their metadata."""
+        """Add partitions and records to topics; members notice with their next metadata refresh."""
         chance = self.world.chance
         if self.ends and self.static and self.broker.join_version < SKIP_ASSIGNMENT_VERSION:
-            return  # with older clients nobody leads once a static leader has come back, and nobody notices growth
+            return  # with older clients there is no leader after the return of a static leader, and added partitions go unnoticed
         if self.ends:
-            # In the end all of them: whoever reads only one is to hear of it.
+            # In the end all topics grow, so that members with one topic notice it.
             for topic in [chance.choice(TOPICS)] if self.noisy else TOPICS:
                 self.grow(topic)
         else:
@@ -238,7 +238,7 @@ class GroupHistory:
         self._publish()
 
     def _publish(self) -> None:
-        """Let the cluster tell what there is, and everything have new records."""
+        """Publish the metadata of the cluster, and add records to every partition."""
         topics = {
             name: TopicInfo(
                 name,
@@ -267,7 +267,7 @@ class GroupHistory:
         self.noisy = False
         self.faults.calm()
         if self.static:
-            # A static member that leads and comes back never hears what the assignment was based on (KIP-814), so what
+            # A returning static leader never gets the base of the assignment (KIP-814), so growth during its
             # grew while it was away is noticed when something grows the next time.
             self.world.after(30.0, self._grow)
         for member in self.members:
@@ -278,7 +278,7 @@ class GroupHistory:
                 member.wake("thread")
 
     def trouble(self) -> str:
-        """What is not as it should be once things are quiet."""
+        """Describe a violation once there are no faults."""
         if self.broker.down:
             return "the broker is down"
         if self.broker.open:
@@ -306,7 +306,7 @@ class GroupHistory:
             membership = member.membership
             if membership is None or membership.state.value != "stable":
                 return f"{member.name} is {membership and membership.state}"
-            if isinstance(membership, ClassicMembership) and membership.must_prepare:
+            if isinstance(membership, ClassicMembership) and membership.should_prepare:
                 return f"{member.name} must prepare"
             place, generation = membership.generation, generation_of(group)
             if place.generation_id != generation or place.member_id not in group.members:
@@ -324,7 +324,7 @@ class GroupHistory:
         return f"nobody has {missing}" if missing else ""
 
     def given(self, member_id: str) -> list[TopicPartition]:
-        """What the coordinator has given to a member."""
+        """Return the partitions that the coordinator assigned to a member."""
         group = self.broker.group
         assert group is not None
         if isinstance(group, ConsumerGroup):
@@ -360,4 +360,4 @@ FAULTS: dict[Callable[[GroupHistory], None], float] = {
     GroupHistory._set_clock: 0.5,
     GroupHistory._grow: 1,
 }
-"""What may happen, and how often."""
+"""The events, with their weights."""

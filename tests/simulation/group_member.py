@@ -1,7 +1,7 @@
 """A process with a consumer in it: the real parts of the client, without threads and sockets.
 
-The thread of the heartbeats and that of the user take turns when something has arrived for them or their patience is
-over. Both stand still while the process does.
+The heartbeat thread and the user's thread run in turns, when a message has arrived for them or their timeout is over.
+Both pause while the process is paused.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ottla.client.consumer.coordinator.generation import Generation
 from ottla.client.consumer.group.consumer_coordinator import ConsumerCoordinator
 from ottla.client.consumer.group.heartbeat_thread import HeartbeatThread
 from ottla.client.consumer.group.membership.classic_membership import ClassicMembership
-from ottla.client.consumer.group.membership.member_state import MemberState
+from ottla.client.consumer.group.membership.member_state import ClassicMemberState
 from ottla.client.consumer.group.membership.membership import Membership
 from ottla.client.consumer.group.membership.standing import Standing
 from ottla.client.consumer.subscription_state import SubscriptionState
@@ -45,12 +45,12 @@ LOST = (CommitFailedError, RebalanceInProgressError)
 TAKEN = (ErrorCode.FENCED_INSTANCE_ID, ErrorCode.UNRELEASED_INSTANCE_ID)
 
 
-OUTSIDE = (MemberState.UNJOINED, MemberState.PREPARING_REBALANCE)
-"""Where the coordinator waits for a member anyway."""
+OUTSIDE = (ClassicMemberState.UNJOINED, ClassicMemberState.PREPARING_REBALANCE)
+"""States in which the coordinator waits for a member in any case."""
 
 
 class SteppedThread(HeartbeatThread):
-    """The heartbeat's thread, which takes a turn when it is told to."""
+    """The heartbeat thread, run in turns by the simulation."""
 
     def __init__(self, name: str, membership: Membership, *rest: Any) -> None:
         super().__init__(name, membership, *rest)
@@ -65,10 +65,10 @@ class SteppedThread(HeartbeatThread):
     def join(self) -> None:
         pass
 
-    def _survive(self, error: Exception) -> None:
+    def _handle_error(self, error: Exception) -> None:
         if not isinstance(error, OttlaError):
             raise error
-        super()._survive(error)
+        super()._handle_error(error)
 
 
 class GroupMember:
@@ -92,9 +92,9 @@ class GroupMember:
         self.topics = topics
         self.instance = instance
         self.by_pattern = by_pattern
-        """Whether the broker is to find its topics."""
+        """True if the broker resolves its topics."""
         self.style = style
-        """How it commits: auto, manual, none, or transactional."""
+        """The style of commits: auto, manual, none, or transactional."""
         self.alive = True
         self.fenced = False
         self.closed = False
@@ -139,7 +139,7 @@ class GroupMember:
             self._make_thread,
             lambda: f"m{world.chance.randrange(10**6)}",
         )
-        if self.by_pattern:  # the names are asked for when there are ids without
+        if self.by_pattern:  # the names are requested if there are ids without names
             world.after(world.chance.random() * 5, self.see_topics)
         else:
             self.see_topics()
@@ -151,22 +151,22 @@ class GroupMember:
 
     @property
     def is_in_good_standing(self) -> bool:
-        """Whether it believes that it may read and commit."""
+        """True if it considers itself allowed to read and commit."""
         return self.membership is not None and self.membership.standing is Standing.GOOD
 
     @property
     def is_member(self) -> bool:
-        """Whether it should have a part in the end."""
-        return self.alive and not self.closed and not self.fenced and self.subscriptions.by_group
+        """True if it must have an assignment in the end."""
+        return self.alive and not self.closed and not self.fenced and self.subscriptions.is_group_managed
 
     def see_topics(self) -> None:
         """The metadata is renewed."""
         self.world.say(self.name, "renews its metadata")
-        self.metadata.adopt(self.group.cluster, self.world.now)
+        self.metadata.adopt_cluster(self.group.cluster, self.world.now)
         self.wake("user")
 
     def wake(self, who: str, span: float = 0.0) -> None:
-        """Let a thread take a turn after so many seconds, unless it does so earlier."""
+        """Schedule a turn of a thread after so many seconds, unless an earlier one is scheduled."""
         due = self.world.now + span
         if due < self._due[who] or self._due[who] < self.world.now or not self._turns[who]:
             self._turns[who] += 1
@@ -177,7 +177,7 @@ class GroupMember:
     # What befalls it.
 
     def crash(self) -> None:
-        """It is killed, and says nothing."""
+        """The member is killed without a request to leave."""
         self.world.say(self.name, "is killed")
         self.alive = False
         self.see_what_it_believes()
@@ -186,7 +186,7 @@ class GroupMember:
                 client.close()
 
     def freeze(self, span: float) -> None:
-        """The whole process stands still."""
+        """Pause the whole process."""
         self.world.say(self.name, f"stands still for {span:.3f}")
         self.frozen_until = self.world.now + span
 
@@ -206,7 +206,7 @@ class GroupMember:
 
     def unsubscribe(self) -> None:
         """The user wants nothing for now."""
-        if self.alive and not self.closed and self.subscriptions.by_group:
+        if self.alive and not self.closed and self.subscriptions.is_group_managed:
             self.world.say(self.name, "unsubscribes")
             finish(self.coordinator.leave(until=self.world.now))
             self.subscriptions.unsubscribe()
@@ -224,7 +224,7 @@ class GroupMember:
             self.subscriptions.subscribe_broker_pattern("|".join(sorted(self.topics)))
         else:
             self.subscriptions.subscribe(self.topics)
-        self.coordinator.subscription_changed()
+        self.coordinator.handle_subscription_change()
         self.wake("user")
 
     def rewind(self) -> None:
@@ -241,7 +241,7 @@ class GroupMember:
 
     def rejoin(self) -> None:
         """The user has the group rebalance."""
-        if self.alive and not self.closed and self.subscriptions.by_group:
+        if self.alive and not self.closed and self.subscriptions.is_group_managed:
             self.coordinator.request_rejoin("rebalance enforced by user")
 
     # Its threads.
@@ -266,7 +266,7 @@ class GroupMember:
         thread, client = self.thread, self.thread_client
         assert thread is not None
         client.fire()
-        while client.asleep is None and thread.turn():
+        while client.asleep is None and thread.run_once():
             pass
         thread.membership.check()
         silent = self.world.now - self.polled > CONFIG.max_poll_interval_ms / 1000 + 0.1
@@ -286,14 +286,14 @@ class GroupMember:
         except KafkaError as error:
             self._hear(error)
         self._check_that_lost_is_lost()
-        for tp, timestamp in self.subscriptions.needing_reset(now).items():
+        for tp, timestamp in self.subscriptions.find_reset_timestamps(now).items():
             self.subscriptions.reset(tp, timestamp, 0)
         if not self.fenced:
             self._consume(now)
             self.wake("user", min(span, self.subscriptions.next_retry(now)) + 0.001)
 
     def _check_that_lost_is_lost(self) -> None:
-        """Who has no place has no partitions; where commits are automatic they may be under way still."""
+        """Check that a member without membership has no partitions; automatic commits may still be in flight."""
         membership = self.membership
         if membership is not None and membership.generation.is_none and self.style != "auto":
             assert not self.subscriptions.assigned(), f"{self.name} reads on what it has lost"
@@ -308,7 +308,7 @@ class GroupMember:
     def _consume(self, now: float) -> None:
         group = self.group
         moved: dict[TopicPartition, OffsetAndMetadata] = {}
-        for tp in self.subscriptions.fetchable(now, ()):
+        for tp in self.subscriptions.find_fetchable(now, ()):
             state = self.subscriptions.state(tp)
             position = state.position
             assert position is not None
@@ -361,11 +361,11 @@ class GroupMember:
             for tp in partitions:
                 state = self.subscriptions.state_or_none(tp)
                 if state is not None:
-                    state.position, state.awaits_committed = None, True
+                    state.position, state.is_awaiting_committed = None, True
             self.wake("user")
 
     def see_what_it_believes(self) -> None:
-        """Tell the others' keeper what this member takes for its own."""
+        """Report the partitions that this member owns."""
         membership = self.membership
         believes = None
         if self.alive and not self.closed and membership is not None and self.is_in_good_standing:
@@ -388,7 +388,7 @@ class GroupMember:
         client.wake = lambda: self.wake(who)
         if who == "thread":
             self.thread_client = client
-            client.refresh = lambda: client.metadata.adopt(self.group.cluster, self.world.now)
+            client.refresh = lambda: client.metadata.adopt_cluster(self.group.cluster, self.world.now)
         return client
 
     def _connect(self, client: SimulatedClient) -> Connection:
@@ -401,14 +401,14 @@ class GroupMember:
 
 
 def is_outside(membership: Membership) -> bool:
-    """Whether the coordinator waits for nothing of it, or waits for it anyway."""
+    """True if the coordinator waits for no request of it, or in any case."""
     if isinstance(membership, ClassicMembership):
         return membership.state in OUTSIDE
     return not membership._is_watched()
 
 
 def finish(steps: Iterable[Any]) -> None:
-    """Go through a call that would wait, without patience."""
+    """Make a call that would block, with a zero timeout."""
     for _ in islice(steps, 100):
         pass
 
@@ -418,4 +418,4 @@ COMMITS: dict[str, Callable[[GroupMember, dict[TopicPartition, OffsetAndMetadata
     "manual": GroupMember._commit_manually,
     "transactional": GroupMember._commit_in_transaction,
 }
-"""What a user does with what it has read."""
+"""Actions of a user after a read."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from ottla.broker.fetching.fetch_session import FetchedPartition, FetchSession, Watched
+from ottla.broker.replica_manager.fetch_session import FetchedPartition, FetchSession, WatchedPartition
 from ottla.coordination.replication.follower import FetchFrom
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.fetch import EpochEndOffset, FetchPartition, PartitionData
@@ -17,12 +17,12 @@ TOPIC = UUID(int=100)
 
 
 class LedSession(FetchSession):
-    """Of a leader, with whoever follows."""
+    """The leader's side of a session with one follower."""
 
-    def __init__(self, source: Watched) -> None:
+    def __init__(self, source: WatchedPartition) -> None:
         super().__init__(1, uses_ids=True, privileged=True, now=0.0)
         self.number = 0
-        """Of the last request."""
+        """The number of the last request."""
         self.asks_for = FetchFrom(0, 0, 0)
         self._partition = FetchedPartition(None, TOPIC, FetchPartition(0))
         self.adopt([((TOPIC, 0), self._partition)])
@@ -30,18 +30,18 @@ class LedSession(FetchSession):
         self._partition.watch(source)
 
     def want(self, asked: FetchFrom) -> None:
-        """What a request names."""
+        """Set the position that a request names."""
         self.asks_for = asked
         self._partition.wanted = FetchPartition(0, fetch_offset=asked.offset)
-        self.note(self._partition)
+        self.mark_changed(self._partition)
 
     def tell(self, answer: Answer | None, *, lacks: bool) -> None:
-        """What is answered; None is an error."""
+        """Set the response; None is an error."""
         self._partition.lacks = lacks
-        self.answered([(self._partition, told(answer))])
+        self.handle_response([(self._partition, response_of(answer))])
 
 
-def told(answer: Answer | None) -> PartitionData:
+def response_of(answer: Answer | None) -> PartitionData:
     """An answer of the simulation as that of a broker."""
     if answer is None:
         return PartitionData(0, ErrorCode.NOT_LEADER_OR_FOLLOWER, high_watermark=-1, records=b"")

@@ -1,6 +1,6 @@
-"""A broker of a history: what it has of each partition, what it knows of the metadata, and what it promises as a leader.
+"""A model of a broker: its replicas, its applied metadata, and its acknowledgements as a leader.
 
-It acts on the metadata as far as it has applied them, which may be long ago. A record here is a pair of the leader's epoch and a number.
+It acts on the metadata that it has applied, which may be old. A record is a pair of the leader's epoch and a number.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from ottla.broker.replication.directories import has_all
+from ottla.broker.replica_manager.directory_assignments import has_all
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.topic import PartitionState
 from ottla.coordination.controller.draft import UNASSIGNED
@@ -19,16 +19,16 @@ Value = tuple[int, int]
 
 @dataclass
 class Leadership:
-    """What a leader knows in one epoch of it."""
+    """The state of a leader in one epoch."""
 
     epoch: int
     start: int
-    """Where its log ended when it came to lead."""
+    """The log end at the start of the leadership."""
     high_watermark: int
     fetched: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """How far each follower was when it fetched last, and in which epoch of the broker."""
+    """The offset of each follower at its last fetch, and its broker epoch."""
     proposed: set[int] = field(default_factory=set)
-    """Who may be in sync by a proposal whose fate is not known."""
+    """Brokers that may be in the ISR by a proposal with an unknown outcome."""
     seen: int = -1
     """The partition's epoch at which the proposals were made."""
 
@@ -44,11 +44,11 @@ class ModelBroker:
         self.leaving = False
         self.epoch = -1
         self.clean_epoch = -1
-        """What a clean stop leaves behind."""
+        """The broker epoch that a clean stop stores."""
         self.fenced = True
         self.metadata = ClusterMetadata()
         self.applied = 0
-        """How many records of the metadata it knows."""
+        """The number of applied metadata records."""
         self.logs: dict[int, list[Value]] = {}
         self.forced: dict[int, int] = {}
         self.watermarks: dict[int, int] = {}
@@ -69,7 +69,7 @@ class ModelBroker:
         self.leaderships.clear()
 
     def stop_cleanly(self) -> None:
-        """All is forced to the disk before the file is written that says so."""
+        """Everything is flushed before the clean shutdown mark is written."""
         self.forced = {index: len(log) for index, log in self.logs.items()}
         self.clean_epoch = self.epoch
         self.running = False
@@ -81,7 +81,7 @@ class ModelBroker:
                 del log[self.forced.get(index, 0) :]
 
     def lose_disk(self) -> None:
-        """As it is found at the next start: empty."""
+        """Crash; at the next start the disk is empty."""
         self.crash(losing=False)
         self.disks += 1
         self.logs.clear()
@@ -89,7 +89,7 @@ class ModelBroker:
         self.watermarks.clear()
 
     def untold(self, index: int) -> bool:
-        """Whether the controllers are to hear that a copy is in the directory that it has now."""
+        """True if the controllers must be notified of the current directory of a replica."""
         state = self.states()[index]
         if self.number not in state.replicas:
             return False
@@ -97,7 +97,7 @@ class ModelBroker:
         return believed != self.directory and (believed == UNASSIGNED or has_all(state, self.number))
 
     def apply(self, records: list[Message]) -> None:
-        """Know of these records, and lead what they say."""
+        """Apply these records, and lead the partitions in them."""
         for record in records:
             self.metadata.replay(record)
         self.applied += len(records)
@@ -112,7 +112,7 @@ class ModelBroker:
                 self.leaderships[index].proposed, self.leaderships[index].seen = set(), state.partition_epoch
 
     def fresh(self, state: PartitionState) -> bool:
-        """Whether the metadata that it knows tell of this incarnation, and not of the one before."""
+        """True if the known metadata contain this incarnation."""
         known = self.metadata.registrations.get(self.number)
         return known is not None and known.epoch == self.epoch
 
@@ -124,11 +124,11 @@ class ModelBroker:
         return self.logs.setdefault(index, [])
 
     def maximal_isr(self, index: int) -> set[int]:
-        """Who is in sync, and who may be."""
+        """Return the ISR with proposed members."""
         return set(self.states()[index].isr) | self.leaderships[index].proposed
 
     def advance(self, index: int, min_isr: int) -> int:
-        """Move the high watermark to what all in sync have; it stands while too few are."""
+        """Advance the high watermark to the end that all ISR members have; it stays while the ISR is too small."""
         leadership, state = self.leaderships[index], self.states()[index]
         if len(state.isr) >= min(min_isr, len(state.replicas)):
             ends = [leadership.fetched.get(each, (0, 0))[0] for each in self.maximal_isr(index) - {self.number}]

@@ -1,8 +1,8 @@
-"""The network between members and their coordinator: slow, and at times it loses a connection, or repeats a request.
+"""The network between members and their coordinator: slow, with broken connections and repeated requests.
 
-A connection is one of TCP: what arrives, arrives in order. When it breaks, requests and answers on their way may or may
-not have arrived, either side hears of it soon, late, or by its own patience only, and what was sent may turn up after
-what is sent over the next connection.
+A connection behaves like TCP: messages arrive in order. When it breaks, requests and responses in flight may or may not
+arrive. Either side notices soon, late, or only by its own timeout. A message of the old connection may arrive after
+messages of the next one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAY_COME_TWICE = (HeartbeatRequest, SyncGroupRequest, JoinGroupRequest)
 
 @dataclass(slots=True)
 class Faults:
-    """How bad the network is. All are probabilities for one message."""
+    """The quality of the network. All are probabilities per message."""
 
     breaks: float = 0.0
     repeats: float = 0.0
@@ -50,7 +50,7 @@ class Connection:
         self.client = client
         self.open = True
         self.gone = False
-        """Whether the broker knows that nobody is there any more."""
+        """True if the broker knows that the connection is closed."""
         self.held: int = 0
         """The ticket of the request that the broker has not answered yet."""
         self._queue: deque[tuple[Any, Future[Any]]] = deque()
@@ -61,7 +61,7 @@ class Connection:
         self._arrives_here = 0.0
 
     def send(self, message: Any, future: Future[Any], timeout: float) -> None:
-        """Put a request on its way."""
+        """Send a request."""
         world = self.world
         self._unanswered.append(future)
         world.after(timeout, lambda: self._run_out_of_patience(future))
@@ -74,7 +74,7 @@ class Connection:
         world.at(self._arrives_there, lambda: self._receive(message, future))
 
     def break_off(self, why: str) -> None:
-        """The client's end is closed; the broker hears of it soon or late."""
+        """Close the client's end; the broker notices soon or late."""
         if not self.open:
             return
         self.open = False
@@ -103,14 +103,14 @@ class Connection:
         if self.gone or self.broker.down:
             return
         if not self.open and isinstance(message, OffsetCommitRequest):
-            return  # if it came after that of the next connection, offsets would go back, and nobody could help it
+            return  # arriving after a commit of the next connection it would lower offsets, which no implementation can prevent
         if isinstance(message, MAY_COME_TWICE) and self.world.likely(self.faults.repeats):
             self._repeat(message)
         self._queue.append((message, future))
         self._work()
 
     def _repeat(self, message: Any) -> None:
-        # A static member that comes without an id is another instance: a second one would rightly fence the first.
+        # A static member without a member id is another instance: a second one would rightly fence the first.
         if getattr(message, "group_instance_id", None) is None and message.member_id:
             span = self.world.chance.random() * 2
             self.world.after(span, lambda: self.broker.handle(message, self.client.name, lambda _: None, None))
@@ -146,7 +146,7 @@ class Connection:
 
 
 class SimulatedClient:
-    """What a thread of a consumer sees of the network: a `ConsumerNetworkClient` and its `NetworkClient` in one."""
+    """The network of one consumer thread: a `ConsumerNetworkClient` and its `NetworkClient` in one."""
 
     def __init__(
         self, world: World, name: str, metadata: Metadata, connect: Callable[[SimulatedClient], Connection]
@@ -156,8 +156,10 @@ class SimulatedClient:
         self.clock = world
         self.client = self
         self.api_versions: dict[int, Any] = {}
+        self.unsent: dict[int, Any] = {}
+        """Always empty: a request is sent at once."""
         self.wake: Callable[[], None] = lambda: None
-        """Called when something has arrived, or somebody calls `wakeup`."""
+        """Called on arrival of a message or on a call of `wakeup`."""
         self.asleep: float | None = None
         """For how long its thread wanted to wait when it last polled."""
         self._world = world
@@ -181,7 +183,7 @@ class SimulatedClient:
         return future
 
     def deliver(self, outcome: Callable[[], None]) -> None:
-        """Something has happened that the thread hears of when it polls next."""
+        """Queue an outcome for the thread's next poll."""
         self._inbox.append(outcome)
         self.wake()
 
@@ -197,7 +199,7 @@ class SimulatedClient:
     def transmit_sends(self) -> float:
         return float("inf")
 
-    def until(self, done: Callable[[], bool], deadline: float) -> Generator[float, None, bool]:
+    def wait_until(self, done: Callable[[], bool], deadline: float) -> Generator[float, None, bool]:
         while not done() and self._world.now < deadline:
             yield deadline - self._world.now
         return done()
@@ -220,7 +222,7 @@ class SimulatedClient:
     def is_every_broker_down(self) -> bool:
         return False  # the simulated network loses, and does not refuse
 
-    def trouble(self) -> str:
+    def describe_trouble(self) -> str:
         return "simulated"
 
     def close(self) -> None:

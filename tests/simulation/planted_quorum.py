@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ottla.coordination.quorum.events import Action, AppendControlRecords, AppendFetched, PersistElectionState
-from ottla.coordination.quorum.leadership import Leadership
+from ottla.coordination.quorum.leadership import LeaderState
 from ottla.coordination.quorum.log_shape import LogShape
 from ottla.coordination.quorum.raft import Raft
 from ottla.coordination.quorum.state import ElectionState, State
@@ -22,7 +22,7 @@ done = QuorumNode.do
 
 
 def answers_before_the_vote_is_on_the_disk(patch: pytest.MonkeyPatch) -> None:
-    """Who is started again votes again in the same epoch."""
+    """A restarted voter votes again in the same epoch."""
 
     def do(self: QuorumNode, wish: Action) -> None:
         if isinstance(wish, PersistElectionState):
@@ -45,7 +45,7 @@ def votes_for_everybody(patch: pytest.MonkeyPatch) -> None:
 
 
 def votes_for_logs_that_lack_something(patch: pytest.MonkeyPatch) -> None:
-    """Who is elected lacks what was committed."""
+    """The elected leader lacks committed records."""
     patch.setattr(LogShape, "position", property(lambda self: (0, 0)))
 
 
@@ -55,15 +55,15 @@ def compares_logs_by_their_length(patch: pytest.MonkeyPatch) -> None:
 
 
 def commits_with_one_too_few(patch: pytest.MonkeyPatch) -> None:
-    def committed(self: Leadership, voters: VoterSet, durable: int) -> int | None:
+    def committed(self: LeaderState, voters: VoterSet, durable: int) -> int | None:
         ends = [durable if key.is_same(self._me) else self.progress(key).end for key in voters.keys]
         reached = sorted(ends, reverse=True)[voters.majority - 2]
         return reached if reached > self._epoch_start else None
 
-    patch.setattr(Leadership, "committed_end", committed)
+    patch.setattr(LeaderState, "committed_end", committed)
 
 
-def counts_what_the_leader_has_not_forced(patch: pytest.MonkeyPatch) -> None:
+def counts_unflushed_records_of_the_leader(patch: pytest.MonkeyPatch) -> None:
     """A leader's own disk is one of those that a majority is made of."""
     look = Raft._update_progress
 
@@ -75,7 +75,7 @@ def counts_what_the_leader_has_not_forced(patch: pytest.MonkeyPatch) -> None:
 
 
 def fetches_on_before_the_disk_has_it(patch: pytest.MonkeyPatch) -> None:
-    """A fetch says that everything before its offset is on the disk."""
+    """A fetch states that everything before its offset is flushed."""
 
     def do(self: QuorumNode, wish: Action) -> None:
         done(self, wish)
@@ -91,22 +91,22 @@ def takes_a_parting_fetch_for_progress(patch: pytest.MonkeyPatch) -> None:
 
 
 def sees_no_parting(patch: pytest.MonkeyPatch) -> None:
-    """KIP-595: a fetch tells the epoch of the last record, and not the offset alone."""
+    """KIP-595: a fetch contains the epoch of the last record, not only the offset."""
     patch.setattr(LogShape, "divergence", lambda self, offset, epoch: None)
 
 
-def lets_who_is_cut_off_from_the_leader_disturb(patch: pytest.MonkeyPatch) -> None:
-    """KIP-996: whoever hears the leader has no vote to promise."""
+def lets_voters_isolated_from_the_leader_disturb(patch: pytest.MonkeyPatch) -> None:
+    """KIP-996: a follower with a live leader grants no pre-vote."""
     patch.setattr(Raft, "_would_vote", lambda self: True)
 
 
-def leads_on_without_being_heard(patch: pytest.MonkeyPatch) -> None:
+def leads_without_fetches(patch: pytest.MonkeyPatch) -> None:
     """Clients of a leader that is cut off wait for ever."""
-    patch.setattr(Leadership, "has_lost_majority", lambda *_: False)
+    patch.setattr(LeaderState, "has_lost_majority", lambda *_: False)
 
 
 def changes_voters_again_before_the_last_change_is_committed(patch: pytest.MonkeyPatch) -> None:
-    """Redpanda #17675: two majorities that have nobody in common."""
+    """Redpanda #17675: two majorities without a common voter."""
 
     def voter_request_error(raft: Raft, request: Any) -> Rejection | None:
         raft._voter_change = None
@@ -117,38 +117,38 @@ def changes_voters_again_before_the_last_change_is_committed(patch: pytest.Monke
 
 
 def takes_a_replaced_disk_for_the_old_one(patch: pytest.MonkeyPatch) -> None:
-    """KIP-853: a node that comes back with an empty disk has forgotten its votes, and what it had."""
+    """KIP-853: a node that restarts with an empty disk has lost its votes and its log."""
     patch.setattr(VoterSet, "has", lambda self, key: key.id in self.voters)
     patch.setattr(Raft, "_is_addressed", lambda *_: True)
     patch.setattr(QuorumHistory, "_may_lose_its_disk", lambda self, node: node.raft is not None)
 
 
 def commits_records_of_earlier_epochs(patch: pytest.MonkeyPatch) -> None:
-    """What is on most disks may still give way to a log that ends in a later epoch (Raft, figure 8)."""
+    """Records on a majority of disks may still be replaced by a log with a later last epoch (Raft, figure 8)."""
 
-    def committed(self: Leadership, voters: VoterSet, durable: int) -> int:
+    def committed(self: LeaderState, voters: VoterSet, durable: int) -> int:
         ends = [durable if key.is_same(self._me) else self.progress(key).end for key in voters.keys]
         return sorted(ends, reverse=True)[voters.majority - 1]
 
-    patch.setattr(Leadership, "committed_end", committed)
+    patch.setattr(LeaderState, "committed_end", committed)
 
 
 def leads_on_after_a_start(patch: pytest.MonkeyPatch) -> None:
-    """What it wrote last may be lost, and it would write something else with the same offset and epoch."""
+    """Its last records may be lost, and it would write others with the same offset and epoch."""
     resume = Raft._resume
 
     def resume_leading(self: Raft, saved: ElectionState) -> None:
         resume(self, saved)
         if saved.leader_id == self.me.id == self.leader_id and self.state is State.RESIGNED:
             self.state, self._deadline, self._unnotified = State.LEADER, float("inf"), set()
-            self._leadership = Leadership(self.me, self.log.end, self.now, self._config)
+            self._leadership = LeaderState(self.me, self.log.end, self.now, self._config)
             self._do(AppendControlRecords(self.epoch, ()))
 
     patch.setattr(Raft, "_resume", resume_leading)
 
 
 def takes_a_snapshots_place_for_the_logs(patch: pytest.MonkeyPatch) -> None:
-    """Who is behind the start of the leader's log is sent on from the start, and misses what was before."""
+    """A follower behind the leader's log start continues from the start, and misses the records before."""
 
     def needs_snapshot(self: LogShape, offset: int, epoch: int) -> bool:
         return False
@@ -156,7 +156,7 @@ def takes_a_snapshots_place_for_the_logs(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(LogShape, "needs_snapshot", needs_snapshot)
 
 
-def takes_what_it_was_sent_for_committed(patch: pytest.MonkeyPatch) -> None:
+def applies_fetched_records_at_once(patch: pytest.MonkeyPatch) -> None:
     """Metadata above the watermark becomes state, and the next leader may have something else there."""
     handle_fetched = Raft._handle_fetched
 
@@ -173,17 +173,17 @@ PLANTED: dict[Plant, int] = {
     votes_for_logs_that_lack_something: 1,
     compares_logs_by_their_length: 23,
     commits_with_one_too_few: 0,
-    counts_what_the_leader_has_not_forced: 0,
+    counts_unflushed_records_of_the_leader: 0,
     fetches_on_before_the_disk_has_it: 0,
     takes_a_parting_fetch_for_progress: 9,
     sees_no_parting: 2,
-    lets_who_is_cut_off_from_the_leader_disturb: 0,
-    leads_on_without_being_heard: 150,
+    lets_voters_isolated_from_the_leader_disturb: 0,
+    leads_without_fetches: 150,
     takes_a_snapshots_place_for_the_logs: 5,
     changes_voters_again_before_the_last_change_is_committed: 20,
     takes_a_replaced_disk_for_the_old_one: 7,
     commits_records_of_earlier_epochs: 30,
     leads_on_after_a_start: 6,
-    takes_what_it_was_sent_for_committed: 0,
+    applies_fetched_records_at_once: 0,
 }
 """And a seed at which it was found, to be tried first."""

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.fetching.fetch_session import FetchedPartition, FetchSession, Told
+from ottla.broker.replica_manager.fetch_session import FetchedPartition, FetchSession, ReportedState
 from ottla.coordination.replication import epochs
-from ottla.coordination.replication.assignment import Assignment, LiveBrokers
+from ottla.coordination.replication.assignment import LiveBrokers, ReplicaAssignment
 from ottla.coordination.replication.follower import FetchFrom
-from ottla.coordination.replication.leader import Leader, Proposal, Refusal
+from ottla.coordination.replication.leader import Leader, Proposal, ProposalRejection
 from tests.simulation.replica_broker import Answer, ReplicaBroker
 from tests.simulation.replica_controller import Controller, Image
 from tests.simulation.replica_log import ReplicaLog
@@ -23,19 +23,19 @@ def cuts_at_the_high_watermark(patch: pytest.MonkeyPatch) -> None:
     """KIP-101: the watermark of a follower lags behind what was acknowledged."""
     follow = ReplicaBroker._follow
 
-    def cut_and_follow(self: ReplicaBroker, assignment: Assignment) -> None:
+    def cut_and_follow(self: ReplicaBroker, assignment: ReplicaAssignment) -> None:
         follow(self, assignment)
         assert self.follower is not None
         self.log.truncate(min(self.log.end, self.follower.high_watermark))
 
     patch.setattr(ReplicaBroker, "_follow", cut_and_follow)
-    patch.setattr(epochs, "parting", lambda *_: None)
+    patch.setattr(epochs, "find_divergence", lambda *_: None)
 
 
 def begins_no_epoch_when_it_leads(patch: pytest.MonkeyPatch) -> None:
-    """KIP-279: an epoch without a batch is an epoch, too; without it the leader before seems to go on."""
+    """KIP-279: an epoch without a batch is an epoch, too; without it the previous leader's epoch appears to continue."""
 
-    def lead(self: ReplicaBroker, assignment: Assignment) -> None:
+    def lead(self: ReplicaBroker, assignment: ReplicaAssignment) -> None:
         assert isinstance(self.log, ReplicaLog)
         started = self.log.starts[:]
         plain(self, assignment)
@@ -43,7 +43,7 @@ def begins_no_epoch_when_it_leads(patch: pytest.MonkeyPatch) -> None:
 
     plain = ReplicaBroker._lead
     patch.setattr(ReplicaBroker, "_lead", lead)
-    patch.setattr(epochs, "parting", parts_by_the_end_alone)
+    patch.setattr(epochs, "find_divergence", parts_by_the_end_alone)
 
 
 def parts_by_the_end_alone(starts: Any, log_end: int, offset: int, last_epoch: int) -> epochs.EpochEnd | None:
@@ -75,14 +75,14 @@ def commits_by_the_committed_set_alone(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Leader, "_is_awaited", lambda self, id_, *_: id_ in self.assignment.in_sync)
 
 
-def lets_who_is_behind_the_epochs_start_join(patch: pytest.MonkeyPatch) -> None:
-    """A new leader's watermark lies behind what was acknowledged."""
+def lets_replicas_behind_the_epoch_start_join(patch: pytest.MonkeyPatch) -> None:
+    """The high watermark of a new leader is behind the acknowledged records."""
     patch.setattr(Leader, "_is_level", lambda self, one: one.end >= self.high_watermark)
 
 
-def lets_who_was_started_again_join(patch: pytest.MonkeyPatch) -> None:
+def lets_restarted_replicas_join(patch: pytest.MonkeyPatch) -> None:
     """KIP-903: it fetched before it lost its data."""
-    patch.setattr(LiveBrokers, "may_join", lambda self, broker, epoch: broker in self.epochs)
+    patch.setattr(LiveBrokers, "can_join", lambda self, broker, epoch: broker in self.epochs)
 
 
 def commits_while_too_few_are_in_sync(patch: pytest.MonkeyPatch) -> None:
@@ -90,8 +90,8 @@ def commits_while_too_few_are_in_sync(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Leader, "has_quorum", property(lambda self: True))
 
 
-def serves_what_is_not_committed(patch: pytest.MonkeyPatch) -> None:
-    """A leader that was replaced without knowing it has batches that nobody else has."""
+def serves_uncommitted_records(patch: pytest.MonkeyPatch) -> None:
+    """A leader that was replaced without notice has batches that no other replica has."""
 
     def read(self: ReplicaBroker, offset: int) -> int | None:
         return self.log.batches[offset][1] if self.leader is not None and offset < self.log.end else None
@@ -100,10 +100,10 @@ def serves_what_is_not_committed(patch: pytest.MonkeyPatch) -> None:
 
 
 def takes_a_stale_proposal(patch: pytest.MonkeyPatch) -> None:
-    """A proposal made before the last change puts back who was taken out."""
+    """A proposal made before the last change restores a removed ISR member."""
     alter = Controller.alter
 
-    def alter_anyhow(self: Controller, leader: int, proposal: Proposal) -> Refusal | None:
+    def alter_anyhow(self: Controller, leader: int, proposal: Proposal) -> ProposalRejection | None:
         now = self.assignment
         fresh = Proposal(now.leader_epoch, now.partition_epoch, proposal.in_sync, proposal.broker_epochs)
         return alter(self, leader, fresh)
@@ -112,7 +112,7 @@ def takes_a_stale_proposal(patch: pytest.MonkeyPatch) -> None:
 
 
 def answers_before_it_is_committed(patch: pytest.MonkeyPatch) -> None:
-    """As a coordinator that does not wait for the watermark: what it answered is gone with the leader."""
+    """A coordinator does not wait for the high watermark: acknowledged records are lost with the leader."""
     produce = ReplicaBroker.produce
 
     def produce_and_answer(self: ReplicaBroker, value: int) -> None:
@@ -123,7 +123,7 @@ def answers_before_it_is_committed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ReplicaBroker, "produce", produce_and_answer)
 
 
-def draws_its_directory_anew(patch: pytest.MonkeyPatch) -> None:
+def draws_a_new_directory(patch: pytest.MonkeyPatch) -> None:
     """It is let into the in-sync set, and when it is to lead the controllers wait for another disk."""
     start = ReplicaBroker.start
 
@@ -135,26 +135,28 @@ def draws_its_directory_anew(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ReplicaBroker, "_tell_directory", lambda self: None)
 
 
-def looks_at_nothing_that_has_news(patch: pytest.MonkeyPatch) -> None:
-    """Of a session's partitions those alone that a request names: what is written meanwhile is never sent."""
+def ignores_changed_partitions(patch: pytest.MonkeyPatch) -> None:
+    """A session reads only the partitions that a request names: later writes are never sent."""
     patch.setattr(ReplicaBroker, "note_news", lambda self: None)
 
 
-def takes_a_quiet_follower_for_heard(patch: pytest.MonkeyPatch) -> None:
-    """Whoever was taken out of sync while its fetch waited has to fetch again, and says nothing while it lacks nothing."""
-    answered = FetchSession.answered
+def counts_a_quiet_follower_as_caught_up(patch: pytest.MonkeyPatch) -> None:
+    """A replica removed from the ISR during its pending fetch must fetch again, but sends nothing while it lacks
+    nothing.
+    """
+    answered = FetchSession.handle_response
 
-    def answer(self: FetchSession, found: Iterable[tuple[FetchedPartition, Told]]) -> None:
+    def answer(self: FetchSession, found: Iterable[tuple[FetchedPartition, ReportedState]]) -> None:
         found = list(found)
         for partition, _ in found:
             partition.lacks = False
         answered(self, found)
 
-    patch.setattr(FetchSession, "answered", answer)
+    patch.setattr(FetchSession, "handle_response", answer)
 
 
-def is_told_nothing_of_new_members(patch: pytest.MonkeyPatch) -> None:
-    """The metadata say that somebody is out of sync: it has to fetch once more before it may come back."""
+def sends_no_notice_of_isr_changes(patch: pytest.MonkeyPatch) -> None:
+    """The metadata remove a replica from the ISR: it must fetch once more before it may return."""
     hear = ReplicaBroker.hear
 
     def hear_in_silence(self: ReplicaBroker, image: Image) -> None:
@@ -170,15 +172,15 @@ PLANTED: dict[Plant, int] = {
     begins_no_epoch_when_it_leads: 27,
     takes_a_parting_fetch_for_progress: 8,
     commits_by_the_committed_set_alone: 1,
-    lets_who_is_behind_the_epochs_start_join: 26,
-    lets_who_was_started_again_join: 67,
+    lets_replicas_behind_the_epoch_start_join: 26,
+    lets_restarted_replicas_join: 67,
     commits_while_too_few_are_in_sync: 0,
-    serves_what_is_not_committed: 1,
+    serves_uncommitted_records: 1,
     takes_a_stale_proposal: 18,
     answers_before_it_is_committed: 0,
-    draws_its_directory_anew: 1,
-    looks_at_nothing_that_has_news: 0,
-    takes_a_quiet_follower_for_heard: 160,
-    is_told_nothing_of_new_members: 67,
+    draws_a_new_directory: 1,
+    ignores_changed_partitions: 0,
+    counts_a_quiet_follower_as_caught_up: 160,
+    sends_no_notice_of_isr_changes: 67,
 }
 """And a seed at which it was found, to be tried first."""

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from ottla.broker import transactional_write
-from ottla.broker.partitions.refused_sequences import RefusedSequences
+from ottla.broker.apis import transactional_write
+from ottla.broker.replica_manager.refused_sequences import RejectedSequences
 from ottla.coordination.transactions.events import Answer
 from ottla.coordination.transactions.transaction import V2
 from tests.simulation.transaction_broker import TransactionBroker
@@ -16,7 +16,7 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 
 def keeps_the_epoch_at_the_end(patch: pytest.MonkeyPatch) -> None:
-    """KAFKA-17754: an EndTxn that comes late, or twice, ends the transaction after the one that it was for."""
+    """KAFKA-17754: a delayed or repeated EndTxn ends the following transaction."""
     end = TransactionBroker.end
 
     def end_and_keep(
@@ -28,14 +28,16 @@ def keeps_the_epoch_at_the_end(patch: pytest.MonkeyPatch) -> None:
 
 
 def forgets_which_batches_it_refused(patch: pytest.MonkeyPatch) -> None:
-    """Batches in flight behind a refused one are appended, and the refused one can never be (the gap that KIP-890 left open)."""
-    patch.setattr(RefusedSequences, "note_header", lambda *_: None)
-    patch.setattr(transactional_write, "ensure_begins_at_zero", lambda *_: None)
+    """Batches in flight behind a refused one are appended, and the refused one can never be (the gap that KIP-890 left
+    open).
+    """
+    patch.setattr(RejectedSequences, "note_header", lambda *_: None)
+    patch.setattr(transactional_write, "ensure_starts_at_zero", lambda *_: None)
 
 
 def forgets_which_batches_of_older_clients_it_refused(patch: pytest.MonkeyPatch) -> None:
-    """The same where sequences go on from transaction to transaction, so that the first may be any."""
-    patch.setattr(RefusedSequences, "note_header", lambda *_: None)
+    """The same with sequences that continue across transactions, so that the first one may be any."""
+    patch.setattr(RejectedSequences, "note_header", lambda *_: None)
 
 
 PLANTED: dict[Plant, int] = {

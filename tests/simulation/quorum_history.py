@@ -1,4 +1,6 @@
-"""A quorum of three or five under crashes, cuts of the network, stopped processes and departures, and what must hold after every step."""
+"""A quorum of three or five under crashes, cuts of the network, stopped processes and departures, and what must hold
+after every step.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ PEACE = 15.0
 """Seconds in which all must be well again."""
 STEP = 0.25
 LONELY = 4.0
-"""A bit more than a fetch timeout and a half, and the longest way of a message."""
+"""More than one and a half fetch timeouts, plus the longest delay of a message."""
 SELF_ASSURED = 4
 """In one history of so many the nodes see to it themselves that they vote, and that it is known where they are."""
 
@@ -38,7 +40,7 @@ class QuorumHistory:
     """One seed, one history."""
 
     def __init__(self, seed: int, count: int | None = None, *, observed: bool | None = None) -> None:
-        """So many vote, and perhaps one more node copies the log; what is not said is left to chance."""
+        """So many voters, and perhaps one observer; other parameters are random."""
         self.world = World(seed)
         chance = self.world.chance
         keys = [ReplicaKey(id_, UUID(int=id_)) for id_ in range(1, (count or chance.choice((3, 3, 5))) + 1)]
@@ -51,18 +53,18 @@ class QuorumHistory:
             for node in self.nodes.values():
                 node.own_entry = presence_of(node.id)
         self.nerves = chance.choice((0.0, 0.0, 0.6))
-        """How likely who was just elected crashes at once."""
+        """The probability that a new leader crashes at once."""
         self.most = chance.choice((1, 5))
         """Records in an answer."""
         self.loss = chance.choice((0.0, 0.02, 0.1))
         self.slow = chance.choice((0.01, 0.05, 0.3))
         self.cut: set[tuple[int, int]] = set()
-        """From whom to whom nothing comes through."""
+        """Blocked links, as sender and receiver."""
         self.written = 0
         # what the auditor knows
         self.committed: list[Entry] = []
         self.committed_in: dict[int, int] = {}
-        """How much was committed by the end of each epoch."""
+        """The committed offset at the end of each epoch."""
         self.leaders: dict[int, int] = {}
         self.votes: dict[tuple[int, int], int] = {}
         self.epochs: dict[int, int] = {}
@@ -72,14 +74,14 @@ class QuorumHistory:
     # the network
 
     def tells_gone(self, number: int) -> bool:
-        """Whether the connection of that question breaks in a way that says so."""
+        """True if the connection of that request breaks with an error that shows the end of the process."""
         return number % 2 == 0
 
     def reaches(self, one: int, other: int) -> bool:
         return (one, other) not in self.cut
 
     def ask(self, sender: QuorumNode, to: int, number: int, request: Message) -> None:
-        """A request: late, lost, or twice; whoever is not there lets the connection break."""
+        """Send a request: late, lost, or twice. The connection to an absent node breaks."""
         incarnation = sender.incarnation
         if to not in self.nodes:
             self.world.after(
@@ -113,16 +115,16 @@ class QuorumHistory:
     # clients
 
     def client(self) -> None:
-        """Write to whoever thinks that it leads."""
+        """Write to every node that considers itself the leader."""
         for node in self.nodes.values():
             if node.raft is not None and node.leads and self.world.now >= node.paused_until:
                 self.written += 1
                 node.append(Entry(node.raft.epoch, self.written))
 
-    # who votes
+    # changes of voters
 
     def change_voters(self) -> None:
-        """Somebody asks whoever leads to have another set of voters, or several one right after the other."""
+        """Request another set of voters from the leader, or several in a row."""
         for _ in range(self.world.chance.choice((1, 1, 4))):
             self._change_voters()
 
@@ -149,7 +151,7 @@ class QuorumHistory:
     # trouble
 
     def trouble(self) -> None:
-        """Something happens to somebody."""
+        """Cause a random fault."""
         chance = self.world.chance
         node = self.nodes[chance.choice(list(self.nodes))]
         leader = next((each for each in self.nodes.values() if each.leads), node)
@@ -180,7 +182,7 @@ class QuorumHistory:
             self._start_again(node, self.world.chance.choice((0.1, 0.5, 3.0)))
 
     def _may_lose_its_disk(self, node: QuorumNode) -> bool:
-        """Whether the others have all that was committed, are most, and nobody who votes has lost one before."""
+        """True if the others are a majority with every committed record, and no voter has lost a disk before."""
         others = [other for other in self.nodes.values() if other is not node]
         have_all = all(other.raft is not None and self._holds(other, len(self.committed)) for other in others)
         keys = {each.key for each in self.nodes.values()}
@@ -190,7 +192,7 @@ class QuorumHistory:
         )
 
     def _lose_disk(self, node: QuorumNode) -> None:
-        """The machine comes back with an empty disk: by its directory it is another replica, which has promised nothing."""
+        """The machine restarts with an empty disk: with its new directory it is another replica, which has not voted."""
         node.crash()
         self.disks += 1
         node.replace_disk(UUID(int=self.disks))
@@ -240,14 +242,14 @@ class QuorumHistory:
         self.check_lonely()
 
     def _heal(self) -> None:
-        """All is well; then somebody must lead, records be committed, and all have them."""
+        """End all faults; then there must be a leader that commits records, and every node must get them."""
         self.loss, self.slow = 0.0, 0.01
         self.cut.clear()
         for node in self.nodes.values():
             node.paused_until = min(node.paused_until, self.world.now)
             self._start_again(node, 0.0)
         self.world.say("world", "is at peace")
-        self.world.run_until(self.world.now + 5.5)  # who stood still has done what it had to do meanwhile
+        self.world.run_until(self.world.now + 5.5)  # paused nodes have caught up with their work
         before = len(self.committed)
         for _ in range(int(PEACE / STEP)):
             self._step()
@@ -263,14 +265,14 @@ class QuorumHistory:
         )
 
     def _cut_one_link(self) -> None:
-        """Who does not reach the leader, and reaches others who do, disturbs nobody (KIP-996)."""
+        """Check that a voter that reaches the others but not the leader starts no election (KIP-996)."""
         self.world.run_until(self.world.now + 1.0)  # all have all, and any of them could be elected
         leader = next(node for node in self.nodes.values() if node.leads)
         assert leader.raft is not None
         epoch, voters = leader.raft.epoch, leader.raft.voters
         alive = [id_ for id_ in self.nodes if voters.has(self.nodes[id_].key)]
         if len(alive) <= len(voters) // 2 + 1 or leader.id not in alive:
-            return  # nobody could do without anybody
+            return  # every voter is needed for a majority
         other = next(id_ for id_ in alive if id_ != leader.id)
         self.world.say("network", "cuts the leader", leader.id, "and", other, "apart")
         self.cut = {(leader.id, other), (other, leader.id)}
@@ -295,7 +297,9 @@ class QuorumHistory:
             assert self.leaders[raft.epoch] == node.id, f"two lead in epoch {raft.epoch}"
 
     def _check_leader(self, node: QuorumNode) -> None:
-        """Who leads has all that was committed in epochs before; it may stand still while it wins, and a later one begin."""
+        """Check that a leader has every record committed in earlier epochs. It may pause while it wins, and a later
+        epoch start.
+        """
         assert node.raft is not None
         end = max((end for epoch, end in self.committed_in.items() if epoch < node.raft.epoch), default=0)
         log = node.log.whole(node.log.end)
@@ -322,11 +326,11 @@ class QuorumHistory:
             self._check_majority(node, high_watermark)
 
     def _led(self, node: QuorumNode) -> bool:
-        """Whether it leads, or gave that up just now, with what made it commit."""
+        """True if it leads, or resigned just now, with the records of its last commit."""
         return node.raft is not None and self.leaders.get(node.raft.epoch) == node.id
 
     def _check_majority(self, leader: QuorumNode, end: int) -> None:
-        """What is committed is on the disks of most who vote, be they running or not."""
+        """Check that committed records are on the disks of a majority of voters, running or not."""
         voters = leader.log.shape().voters
         holders = [node for node in self.nodes.values() if voters.has(node.key) and self._holds(node, end)]
         assert len(holders) >= voters.majority, f"offset {end - 1} is committed and on {len(holders)} disks"
@@ -336,7 +340,7 @@ class QuorumHistory:
         return node.log.start >= end or (node.log.flushed >= end and last == self.committed[end - 1])
 
     def check_logs(self) -> None:
-        """Where two logs have a record of one epoch at one offset, they are the same up to it."""
+        """Check that two logs with a record of one epoch at one offset are identical up to it."""
         logs = [node.log for node in self.nodes.values()]
         for number, one in enumerate(logs):
             for other in logs[number + 1 :]:
@@ -349,7 +353,7 @@ class QuorumHistory:
                     assert mine == theirs, "logs with a common record differ before it"
 
     def check_lonely(self) -> None:
-        """Who has not reached a majority for a while does not lead (the check of the quorum)."""
+        """Check that a node without a majority for some time does not lead (the quorum check)."""
         now = self.world.now
         for node in self.nodes.values():
             near = [id_ for id_ in self.nodes if self.reaches(id_, node.id) and self.nodes[id_].raft is not None]
@@ -360,7 +364,7 @@ class QuorumHistory:
                 assert not node.leads, f"node {node.id} leads and has not heard of most for {LONELY} s"
 
     def voters_in(self, entries: Iterable[Entry], otherwise: VoterSet) -> VoterSet:
-        """Who votes, by records."""
+        """Return the voters after the records."""
         found = otherwise
         for entry in entries:
             if isinstance(entry.value, VotersRecord):

@@ -18,7 +18,7 @@ class Entry(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """All below its end, and who voted then."""
+    """All records below its end, and the voters at that point."""
 
     id: SnapshotId
     entries: tuple[Entry, ...]
@@ -26,7 +26,7 @@ class Snapshot(NamedTuple):
 
 
 class QuorumLog:
-    """Records from `start` on, and what stands for those before."""
+    """Records from `start` on, and a snapshot for those before."""
 
     def __init__(self, voters: VoterSet) -> None:
         self.start = 0
@@ -35,7 +35,7 @@ class QuorumLog:
         self.saved: ElectionState | None = None
         self.snapshot = Snapshot(BOOTSTRAP, (), voters)
         self.cut_snapshot = self.snapshot
-        """The one that stands for what is before the start."""
+        """The snapshot of the records before the start."""
         self.starts: list[tuple[int, int]] = []
 
     @property
@@ -43,7 +43,7 @@ class QuorumLog:
         return self.start + len(self.entries)
 
     def at(self, offset: int) -> Entry | None:
-        """What lies there; None where that is only in a snapshot."""
+        """Return the record at the offset; None if it is only in a snapshot."""
         return self.entries[offset - self.start] if self.start <= offset < self.end else None
 
     def whole(self, end: int) -> tuple[Entry, ...]:
@@ -65,7 +65,7 @@ class QuorumLog:
         self.flushed = self.end
 
     def take_snapshot(self, end: int, *, cut: bool) -> None:
-        """Of what is committed; with `cut` the log begins there from now on."""
+        """Take a snapshot of committed records. With `cut` the log starts at its end."""
         last = self.at(end - 1)
         if last is None or end > self.flushed:
             return
@@ -74,7 +74,7 @@ class QuorumLog:
             self.begin_at(self.snapshot, self.entries[end - self.start :])
 
     def begin_at(self, snapshot: Snapshot, rest: list[Entry]) -> None:
-        """Have a snapshot stand for all before."""
+        """Replace all records before with a snapshot."""
         self.snapshot = self.cut_snapshot = snapshot
         self.start, self.entries, self.starts = snapshot.id.end_offset, [], []
         for entry in rest:

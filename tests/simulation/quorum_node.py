@@ -47,7 +47,7 @@ MOST = 5
 """Records in a piece of a snapshot."""
 CLUSTER = "cluster"
 LEAVING_SECONDS = 0.5
-"""How long one that leaves waits for those who wait for it."""
+"""The time for which a leaving node waits for its pending requests."""
 Reply = Callable[[Message | None], None]
 
 
@@ -88,14 +88,14 @@ class QuorumNode:
         self.step(Tick())
 
     def be_killed(self) -> None:
-        """Its process ends, and all who wait for it see their connections break."""
+        """Kill its process: the connections of pending requests break."""
         waiting = list(self._replies.values())
         self.crash()
         for reply in waiting:
             reply(None)
 
     def crash(self) -> None:
-        """The machine is gone, and with it what was not forced to the disk."""
+        """The machine stops, and unflushed data are lost."""
         self._say("crashes")
         self.raft = None
         self.log.truncate(max(self.log.flushed, self.log.start))
@@ -207,7 +207,7 @@ class QuorumNode:
     # the log
 
     def append(self, *entries: Entry) -> None:
-        """What the leader writes itself; it is on the disk a little later."""
+        """Append records as the leader; they are on the disk a little later."""
         for entry in entries:
             self.log.append(entry)
         self.tell_of_log()
@@ -221,7 +221,7 @@ class QuorumNode:
         self.step(LogChanged(self.log.shape()))
 
     def snapshot(self) -> None:
-        """Have a snapshot stand for what is committed."""
+        """Take a snapshot of committed records."""
         if self.raft is not None and not self.raft._is_writing:
             self._say("takes a snapshot at", self.raft.high_watermark)
             self.log.take_snapshot(self.raft.high_watermark, cut=self.world.likely(0.7))
@@ -239,7 +239,7 @@ class QuorumNode:
     # the network
 
     def asked(self, request: Message, reply: Reply) -> None:
-        """Somebody asks."""
+        """Handle a request."""
         if isinstance(request, ApiVersionsRequest):
             assert request.client_software_name, "Kafka's refuse who has no name"
             reply(
@@ -263,7 +263,7 @@ class QuorumNode:
         return heard
 
     def answered(self, by: int, number: int, response: Message | None) -> None:
-        """Whoever is not there may be known to be gone, or may be reached by nobody."""
+        """Handle a response. An absent node is either known to be down or unreachable."""
         gone = self.history.tells_gone(number)
         self.step(RequestFailed(by, number, gone) if response is None else ResponseReceived(by, number, response))
 

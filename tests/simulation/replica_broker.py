@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ottla.broker.fetching.fetch_session import FetchedPartition
+from ottla.broker.replica_manager.fetch_session import FetchedPartition
 from ottla.coordination.replication import epochs
-from ottla.coordination.replication.assignment import Assignment
+from ottla.coordination.replication.assignment import ReplicaAssignment
 from ottla.coordination.replication.epochs import EpochEnd
 from ottla.coordination.replication.follower import FetchFrom, Follower
-from ottla.coordination.replication.leader import Leader, Proposal, Refusal
+from ottla.coordination.replication.leader import Leader, Proposal, ProposalRejection
 from tests.simulation.led_session import LedSession
 from tests.simulation.replica_controller import Image
 from tests.simulation.replica_log import ReplicaLog
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 NOBODY = -1
 NOWHERE = -1
-"""The offset of an answer that has nothing to tell."""
+"""The offset of a response without records."""
 MOST = 5
 """Batches in an answer."""
 MAX_LAG = 4.0
@@ -31,13 +31,13 @@ PATIENCE = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a leader says to a fetch."""
+    """The response of a leader to a fetch."""
 
     leader: int
     leader_epoch: int
     offset: int
     batches: Any = ()
-    """As the log has them."""
+    """The batches in the format of the log."""
     watermark: int = 0
     parting: EpochEnd | None = None
 
@@ -62,11 +62,11 @@ class ReplicaBroker:
         """Offset and value of what is not acknowledged yet."""
         self._fetch = 0
         self._session_with = NOBODY
-        """Whom it has a fetch session with."""
+        """The leader of the fetch session."""
         self._told: FetchFrom | None = None
-        """What that one was told last."""
+        """The last position that the leader got."""
         self.sessions: dict[int, LedSession] = {}
-        """Of those who follow."""
+        """The sessions of followers."""
         self.watchers: dict[FetchedPartition, None] = {}
 
     # life
@@ -104,7 +104,7 @@ class ReplicaBroker:
         self.world.after(0.5, lambda: self._beat(incarnation))
 
     def maintain(self) -> None:
-        """What a broker does now and then."""
+        """Run periodic tasks at random."""
         if self.world.likely(0.5):
             self.log.flush()
         role = self.leader or self.follower
@@ -128,11 +128,11 @@ class ReplicaBroker:
         self.look_at_members()
 
     def _tell_directory(self) -> None:
-        """Where the copy is; every image that says otherwise has it told again."""
+        """Report the directory of the replica; repeated for every image that differs."""
         epoch, directory = self.epoch, self.directory
         self.history.send(self.id, 0, lambda: self.history.controller.assign(self.id, epoch, directory))
 
-    def _lead(self, assignment: Assignment) -> None:
+    def _lead(self, assignment: ReplicaAssignment) -> None:
         if self.leader is None or assignment.leader_epoch > self.leader.assignment.leader_epoch:
             watermark = self.follower.high_watermark if self.follower else self.log.watermark
             if self.leader:
@@ -144,7 +144,7 @@ class ReplicaBroker:
         else:
             self.leader.assign(assignment, self.log.end, self.world.now)
 
-    def _follow(self, assignment: Assignment) -> None:
+    def _follow(self, assignment: ReplicaAssignment) -> None:
         watermark = self.leader.high_watermark if self.leader else self.log.watermark
         self.leader, self.waiting = None, []
         self.log.begin_to_follow()
@@ -164,7 +164,7 @@ class ReplicaBroker:
         wanted = self.follower.next_fetch(self.log.starts, self.log.end)
         begins = self._session_with != leader
         asked = wanted if begins or wanted != self._told else None
-        # Until there is an answer nobody knows whether there is a session.
+        # Before the response it is unknown if there is a session.
         self._session_with, self._told, epoch = NOBODY, wanted, self.epoch
         if leader > 0:
             self.history.send(
@@ -175,12 +175,12 @@ class ReplicaBroker:
         self.world.after(PATIENCE, lambda: self._ask_again(incarnation, number))
 
     def _ask_again(self, incarnation: int, number: int) -> None:
-        """Unless it was asked again since."""
+        """Unless another request followed."""
         if number == self._fetch:
             self._ask(incarnation)
 
     def answered(self, incarnation: int, number: int, answer: Answer | None) -> None:
-        """What the leader said; an answer to an older fetch is nobody's."""
+        """Handle the leader's response; responses to older fetches are ignored."""
         if incarnation != self.incarnation or not self.up or number != self._fetch or self.follower is None:
             return
         self._session_with = NOBODY if answer is None else answer.leader
@@ -191,7 +191,7 @@ class ReplicaBroker:
 
     def _take(self, answer: Answer, follower: Follower) -> None:
         if answer.parting is not None:
-            end = follower.cut(self.log.starts, self.log.end, answer.parting)
+            end = follower.truncation_end(self.log.starts, self.log.end, answer.parting)
             self.world.say(f"broker {self.id}", "cuts its log at", end, "told", answer.parting)
             self.log.truncate(end)
             return
@@ -203,7 +203,7 @@ class ReplicaBroker:
     def fetched(
         self, who: int, incarnation: int, number: int, begins: bool, asked: FetchFrom | None, epoch: int
     ) -> None:
-        """A follower asks: at the beginning of a session, or with a change of what it wants, or for what is new."""
+        """A follower fetches: at the start of a session, with changed partitions, or for new records."""
         session = self._asked(who, number, begins, asked, epoch) if self.up else None
         if session is None:
             self._reply(who, incarnation, number, None)
@@ -215,7 +215,7 @@ class ReplicaBroker:
             self.world.after(PAUSE, lambda: self._look_again(who, incarnation, session, number))
 
     def _look_again(self, who: int, incarnation: int, session: LedSession, number: int) -> None:
-        """After a wait; the follower has said nothing new."""
+        """After a wait; the follower has sent nothing new."""
         if self.up and self.sessions.get(who) is session and session.number == number:
             self._tell(who, incarnation, session, self._look(who, session, None))
 
@@ -233,11 +233,11 @@ class ReplicaBroker:
         if session is not None:
             if asked is not None:
                 session.want(asked)
-            session.asked(who, epoch, self.world.now)
+            session.handle_request(who, epoch, self.world.now)
         return session
 
     def _look(self, who: int, session: LedSession, epoch: int | None) -> Answer | None:
-        """What a session has to tell; only what has news is looked at."""
+        """Return the response of a session; only partitions with changes are read."""
         if not session.news:
             return Answer(self.id, session.asks_for.leader_epoch, NOWHERE)
         return self._answer(who, session.asks_for, epoch)
@@ -254,22 +254,22 @@ class ReplicaBroker:
         return session
 
     def note_news(self) -> None:
-        """Sessions are told that there is something to look at."""
+        """Notify sessions of a change."""
         for watcher in self.watchers:
             if watcher.session is not None:
-                watcher.session.note(watcher)
+                watcher.session.mark_changed(watcher)
 
-    def heard(self, follower: int, moment: float) -> None:
-        """A follower that had everything asked then."""
+    def record_fetch(self, follower: int, moment: float) -> None:
+        """A follower without listed partitions was caught up at that fetch."""
         if self.leader is not None:
-            self.leader.hear(follower, moment)
+            self.leader.record_idle_fetch(follower, moment)
 
     def _answer(self, who: int, asked: FetchFrom, broker_epoch: int | None) -> Answer | None:
-        """Without an epoch it is a second look, which tells nothing new of who asked."""
+        """Answer a fetch. Without an epoch it is a repeated read with no new information about the follower."""
         leader = self.leader
         if leader is None or asked.leader_epoch != leader.assignment.leader_epoch:
             return None
-        parting = epochs.parting(self.log.starts, self.log.end, asked.offset, asked.last_epoch)
+        parting = epochs.find_divergence(self.log.starts, self.log.end, asked.offset, asked.last_epoch)
         if parting is not None:
             return Answer(self.id, asked.leader_epoch, asked.offset, parting=parting)
         if broker_epoch is not None:
@@ -300,12 +300,12 @@ class ReplicaBroker:
         self.waiting = [(offset, value) for offset, value in self.waiting if offset >= leader.high_watermark]
 
     def _propose(self, leader: Leader, proposal: Proposal) -> None:
-        """Over a network that may lose either way; the shell asks again while it has no answer."""
+        """Over a network that may lose both directions; the caller retries while it has no response."""
         incarnation = self.incarnation
 
-        def answer(refusal: Refusal | None) -> None:
+        def answer(refusal: ProposalRejection | None) -> None:
             if self.incarnation == incarnation and self.leader is leader and refusal is not None:
-                leader.refused(proposal, refusal)
+                leader.handle_rejection(proposal, refusal)
 
         def ask() -> None:
             refusal = self.history.controller.alter(self.id, proposal)

@@ -1,7 +1,8 @@
-"""The controller of one partition: a model of Kafka's rules for elections and in-sync sets, and the oracle of the histories.
+"""The controller of one partition: a model of Kafka's rules for elections and the ISR, and the oracle of the histories.
 
-In sync is who the leader says; who falls out while fewer than `min.insync.replicas` are left stays eligible to lead (KIP-966), for it
-has all that is committed. Who comes back from an unclean stop is neither: it may have lost what was not on its disk.
+The leader decides the ISR. A replica that leaves it while fewer than `min.insync.replicas` remain stays eligible to lead (KIP-966),
+because it has every committed record. A replica that returns from an unclean stop is neither in the ISR nor eligible: it may have
+lost unflushed records.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ottla.coordination.replication.assignment import Assignment, LiveBrokers
-from ottla.coordination.replication.leader import Proposal, Refusal
+from ottla.coordination.replication.assignment import LiveBrokers, ReplicaAssignment
+from ottla.coordination.replication.leader import Proposal, ProposalRejection
 from tests.simulation.world import World
 
 NOBODY = -1
@@ -34,25 +35,25 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """What the metadata log says up to an offset."""
+    """The state of the metadata log up to an offset."""
 
     offset: int
-    assignment: Assignment
+    assignment: ReplicaAssignment
     brokers: LiveBrokers
     directories: Mapping[int, int]
-    """Where the copies are, as was told last."""
+    """The directories of the replicas, as last reported."""
 
 
 @dataclass
 class Controller:
-    """Decides at once, and tells everybody in order, sooner or later."""
+    """A controller that decides at once, and notifies every broker in order, soon or late."""
 
     world: World
-    assignment: Assignment
+    assignment: ReplicaAssignment
     eligible: frozenset[int] = frozenset()
     registered: dict[int, Registration] = field(default_factory=dict)
     directories: dict[int, int] = field(default_factory=dict)
-    """Where each copy is, by its broker: who does not have that directory does not lead (KIP-858)."""
+    """The directory of each replica, by broker: a broker without that directory does not lead (KIP-858)."""
     offset: int = 0
     listeners: list[Any] = field(default_factory=list)
 
@@ -80,7 +81,7 @@ class Controller:
         return True
 
     def assign(self, broker: int, epoch: int, directory: int) -> None:
-        """AssignReplicasToDirs: a broker says where its copy is."""
+        """AssignReplicasToDirs: a broker reports the directory of its replica."""
         known = self.registered.get(broker)
         if known is not None and known.epoch == epoch and self.directories[broker] != directory:
             self.directories[broker] = directory
@@ -88,7 +89,7 @@ class Controller:
             self.tell()
 
     def fence_the_silent(self) -> None:
-        """Those who were not heard of for a session do not lead any more."""
+        """Fence brokers without a heartbeat for a session."""
         for broker, known in self.registered.items():
             if not known.fenced and self.world.now - known.heard_at > SESSION:
                 known.fenced = True
@@ -97,27 +98,27 @@ class Controller:
                 self.tell()
 
     def alive(self) -> LiveBrokers:
-        """The epochs of those who are not fenced."""
+        """Return the epochs of unfenced brokers."""
         return LiveBrokers({broker: known.epoch for broker, known in self.registered.items() if not known.fenced})
 
-    def alter(self, leader: int, proposal: Proposal) -> Refusal | None:
+    def alter(self, leader: int, proposal: Proposal) -> ProposalRejection | None:
         """AlterPartition: Kafka's checks in Kafka's order."""
         now = self.assignment
         if leader != now.leader or proposal.leader_epoch != now.leader_epoch:
-            return Refusal.OF_EPOCHS
+            return ProposalRejection.OF_EPOCHS
         if proposal.partition_epoch != now.partition_epoch:
-            return Refusal.OF_EPOCHS
+            return ProposalRejection.OF_EPOCHS
         if not proposal.in_sync <= set(now.replicas) or leader not in proposal.in_sync:
-            return Refusal.OF_EPOCHS
+            return ProposalRejection.OF_EPOCHS
         alive = self.alive()
-        if not all(alive.may_join(id_, epoch) for id_, epoch in proposal.broker_epochs.items()):
-            return Refusal.OF_MEMBERS
+        if not all(alive.can_join(id_, epoch) for id_, epoch in proposal.broker_epochs.items()):
+            return ProposalRejection.OF_MEMBERS
         self.change(in_sync=proposal.in_sync)
         self.tell()
         return None
 
     def change(self, in_sync: frozenset[int] | None = None, eligible: frozenset[int] | None = None) -> None:
-        """One step of the partition: who may lead after it, and who does. Kafka's PartitionChangeBuilder."""
+        """Change the partition: eligible leaders and the leader. Kafka's PartitionChangeBuilder."""
         before = self.assignment
         wanted = before.in_sync if in_sync is None else in_sync
         may_lead = (self.eligible if eligible is None else eligible) - wanted
@@ -138,7 +139,7 @@ class Controller:
             self.world.say("controller", self.assignment, sorted(may_lead))
 
     def _elect(
-        self, before: Assignment, in_sync: frozenset[int], eligible: frozenset[int]
+        self, before: ReplicaAssignment, in_sync: frozenset[int], eligible: frozenset[int]
     ) -> tuple[int, frozenset[int], frozenset[int]]:
         alive = {id_ for id_ in self.alive().epochs if self.registered[id_].directory == self.directories[id_]}
         if before.leader in in_sync and before.leader in alive:
@@ -152,7 +153,7 @@ class Controller:
         return NOBODY, in_sync, eligible
 
     def tell(self) -> None:
-        """Everybody who listens hears of it, each in its time."""
+        """Notify every listener, each after its own delay."""
         self.offset += 1
         image = Image(self.offset, self.assignment, self.alive(), dict(self.directories))
         for listener in self.listeners:

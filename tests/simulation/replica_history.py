@@ -1,11 +1,13 @@
-"""A partition on three brokers under crashes, lost disks and lost tails of them, cuts of the network, and what must hold all the time."""
+"""A partition on three brokers under crashes, lost disks and lost tails of them, cuts of the network, and what must
+hold all the time.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import islice
 
-from ottla.coordination.replication.assignment import Assignment
+from ottla.coordination.replication.assignment import ReplicaAssignment
 from tests.simulation.replica_broker import ReplicaBroker
 from tests.simulation.replica_controller import NOBODY, Controller, Image
 from tests.simulation.replica_log import ReplicaLog
@@ -26,7 +28,7 @@ class ReplicaHistory:
         chance = self.world.chance
         count = chance.choice((2, 3, 3, 4))
         ids = tuple(range(1, count + 1))
-        self.controller = Controller(self.world, Assignment(NOBODY, 0, 0, ids, frozenset(ids), 2))
+        self.controller = Controller(self.world, ReplicaAssignment(NOBODY, 0, 0, ids, frozenset(ids), 2))
         self.brokers = {id_: ReplicaBroker(self, id_) for id_ in ids}
         self.loss = chance.choice((0.0, 0.02, 0.1))
         self.slow = chance.choice((0.02, 0.2, 0.6))
@@ -35,12 +37,12 @@ class ReplicaHistory:
         self.acked: dict[int, int] = {}
         self.seen: dict[int, int] = {}
         self.recovering: set[int] = set()
-        """Who has crashed and was not in sync since."""
+        """Brokers that crashed and have not been in the ISR since."""
         self.replaces_disks = seed % 4 == 1
         self.written = 0
         self._arrives: dict[int, float] = {}
         self._held: dict[tuple[ReplicaLog | StoredLog, int], int] = {}
-        """How many of `acked` a log had, after how many cuts."""
+        """The number of records of `acked` in a log, and the number of its truncations."""
 
     # the network
 
@@ -80,7 +82,7 @@ class ReplicaHistory:
         assert self.acked.setdefault(offset, value) == value, f"two values were acknowledged at offset {offset}"
 
     def client(self) -> None:
-        """Write to whoever thinks that it leads, and read from it."""
+        """Write to every broker that considers itself the leader, and read from it."""
         for broker in self.brokers.values():
             if broker.up and broker.leader is not None:
                 if self.world.likely(0.7):
@@ -98,7 +100,7 @@ class ReplicaHistory:
     # trouble
 
     def trouble(self) -> None:
-        """Something happens to somebody."""
+        """Cause a random fault."""
         chance = self.world.chance
         broker = self.brokers[chance.choice(list(self.brokers))]
         what = chance.random()
@@ -125,7 +127,7 @@ class ReplicaHistory:
         return broker.up and all(other.up and self._is_back(other) for other in others)
 
     def _is_back(self, broker: ReplicaBroker) -> bool:
-        """Whether it was in sync since it crashed last."""
+        """True if it has been in the ISR since its last crash."""
         if broker.up and broker.id in self.controller.assignment.in_sync:
             self.recovering.discard(broker.id)
         return broker.id not in self.recovering
@@ -171,7 +173,9 @@ class ReplicaHistory:
     # what must hold
 
     def check(self) -> None:
-        """Everybody who leads or may lead next has all that was acknowledged; logs that agree on an end agree before it."""
+        """Check that the leader and eligible leaders have every acknowledged record; logs that agree on an end agree
+        before it.
+        """
         assignment = self.controller.assignment
         alive = self.controller.alive().epochs
         assert assignment.in_sync <= alive.keys() | {assignment.leader}, "somebody who is fenced is in sync"
@@ -181,7 +185,7 @@ class ReplicaHistory:
                 self._check_log(broker)
 
     def _check_log(self, broker: ReplicaBroker) -> None:
-        """What a log was found to have it has until it is cut."""
+        """Check that a log keeps its records until it is truncated."""
         batches, held = broker.log.batches, (broker.log, broker.log.cuts)
         known = self._held.get(held, 0)
         for offset, value in islice(self.acked.items(), known, None):

@@ -12,22 +12,22 @@ class ReplicaLog:
         self.starts: list[tuple[int, int]] = []
         self.flushed = 0
         self.watermark = 0
-        """As it was written down last (`replication-offset-checkpoint`)."""
+        """The last stored value (`replication-offset-checkpoint`)."""
         self.cuts = 0
-        """How often something may have gone from its end."""
+        """The number of times that its end may have been lost."""
 
     @property
     def end(self) -> int:
         return len(self.batches)
 
     def begin(self, epoch: int) -> None:
-        """What is appended from now on is of this epoch."""
+        """Start an epoch for the following appends."""
         if not self.starts or self.starts[-1][0] < epoch:
             self.starts = [start for start in self.starts if start[1] < self.end]
             self.starts.append((epoch, self.end))
 
     def begin_to_follow(self) -> None:
-        """An epoch that was begun here and has no batch is in nobody's log."""
+        """Drop an epoch that was started here and has no batch: no other log has it."""
         self.truncate(self.end)
 
     def append(self, epoch: int, value: int) -> int:
@@ -40,7 +40,7 @@ class ReplicaLog:
         return tuple(self.batches[offset : offset + most])
 
     def copy(self, batches: tuple[tuple[int, int], ...], epoch: int) -> None:
-        """What a leader of this epoch sent."""
+        """Append the batches of a leader of this epoch."""
         for own, value in batches:
             assert own <= epoch
             self.append(own, value)
@@ -57,6 +57,6 @@ class ReplicaLog:
         self.watermark = min(self.watermark, end)
 
     def crash(self, *, loses: bool) -> None:
-        """The process is gone; with `loses` the machine, too, and what was not flushed."""
+        """The process stops; with `loses` the machine too, and unflushed data are lost."""
         if loses:
             self.truncate(self.flushed)

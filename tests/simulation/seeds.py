@@ -1,4 +1,4 @@
-"""Which histories to play, and what to print when one fails."""
+"""The seeds of the histories to play, and the output of a failure."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ SETTING = "OTTLA_SEED"
 
 
 class History(Protocol):
-    """Something that is played from its seed."""
+    """A history that is determined by its seed."""
 
     def run(self) -> None: ...
 
     def transcript(self) -> str:
-        """What happened last, for a person."""
+        """Return the last events as text."""
 
 
 def chosen(count: int) -> Iterable[int]:
@@ -28,17 +28,17 @@ def chosen(count: int) -> Iterable[int]:
 
 
 def play(make: Callable[[int], History], seeds: Iterable[int]) -> None:
-    """Play histories one after the other; a failure tells its seed, and what happened."""
+    """Play histories one after the other. A failure contains its seed and the last events."""
     with undisturbed():
         for seed in seeds:
             history = make(seed)
             try:
                 history.run()
             except Exception as error:
-                raise AssertionError(told(history, seed, error)) from error
+                raise AssertionError(describe_failure(history, seed, error)) from error
 
 
-def told(history: History, seed: int, error: Exception) -> str:
+def describe_failure(history: History, seed: int, error: Exception) -> str:
     """For a person."""
     return (
         f"{type(error).__name__}: {error}\nplay it again: {SETTING}={seed} python -m pytest tests/simulation\n"
@@ -47,7 +47,7 @@ def told(history: History, seed: int, error: Exception) -> str:
 
 
 def is_found(make: Callable[[int], History], seeds: Iterable[int]) -> bool:
-    """Whether one of these histories ends in what must not be: a mistake that was planted has shown."""
+    """True if one of these histories fails: it has found a planted bug."""
     with undisturbed():
         return any(fails(make, seed) for seed in seeds)
 

@@ -14,11 +14,11 @@ from tests.storage.faulty_disk import FaultyDisk
 
 SHM = Path("/dev/shm")
 FULL = {"pwrite", "open"}
-"""What fails on a disk that is full."""
+"""The calls that fail on a full disk."""
 
 
 class StoredHistory(ReplicaHistory):
-    """One seed, one history. Each value is sent to whoever leads until it is acknowledged; `written` is the first that is not."""
+    """A history of one seed. Each value is sent to leaders until it is acknowledged; `written` is the first that is not."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
@@ -35,10 +35,10 @@ class StoredHistory(ReplicaHistory):
             super().run()
 
     def maybe_replace_disk(self, broker: ReplicaBroker) -> None:
-        """What is on the disks is what these histories are about."""
+        """Do nothing: these histories check the content of the disks."""
 
     def client(self) -> None:
-        """Write to whoever thinks that it leads, and read from it. Up to five values are on their way, as Kafka allows."""
+        """Write to every broker that considers itself the leader, and read from it. Up to five values are in flight, as Kafka allows."""
         while self.written in self._acknowledged:
             self.written += 1
         for broker in self.brokers.values():
@@ -66,7 +66,7 @@ class StoredHistory(ReplicaHistory):
             broker.log.disk.failing = set()
 
     def _is_rightful(self, broker: ReplicaBroker) -> bool:
-        """Whether it leads by the controller's word, too, and so has all that was acknowledged."""
+        """True if it is also the controller's leader, and so has every acknowledged record."""
         return self.controller.assignment.leader == broker.id and self._is_known(broker.id)
 
     def _check_end(self) -> None:

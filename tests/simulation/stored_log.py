@@ -1,6 +1,6 @@
-"""Storage's own log in the place of the model's, on a disk that keeps what was forced to it apart from what was not.
+"""Storage's own log instead of the model's, on a disk that separates flushed and unflushed bytes.
 
-A batch has one record, whose value is a number; the producer is idempotent, and its sequence is that number.
+A batch has one record with a number as its value. The producer is idempotent, and its sequence is that number.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class StoredLog:
         self.folder, self.disk, self.world = folder, disk, world
         self.config = LogConfig(segment_bytes=world.chance.choice((300, 1200, 10_000)), index_interval_bytes=100)
         self.watermark = 0
-        """As it was written down last (`replication-offset-checkpoint`)."""
+        """The last stored value (`replication-offset-checkpoint`)."""
         self.cuts = 0
-        """How often something may have gone from its end."""
+        """The number of times that its end may have been lost."""
         self.log = self._open(0)
         self._seen: list[tuple[int, int]] = []
 
@@ -63,15 +63,15 @@ class StoredLog:
         return self.log.end_offset
 
     def begin(self, epoch: int) -> None:
-        """What is appended from now on is of this epoch."""
+        """Start an epoch for the following appends."""
         self.log.epochs.assign(epoch, self.end)
 
     def begin_to_follow(self) -> None:
-        """What it says of no batch at all, and what a crash tore, is not in its leader's log."""
+        """Truncate the torn end: its leader's log does not contain it, nor epochs without batches."""
         self._is_cut(self.log.truncate_torn(now_ms=self.world.wall_ms()))
 
     def append(self, epoch: int, value: int) -> int:
-        """What a producer sent, maybe not for the first time; where it lies."""
+        """Append the value of a producer, maybe a retry; return its offset."""
         data = produced(PRODUCER, value, timestamp=self.world.wall_ms())
         return self.log.append(bytearray(data), leader_epoch=epoch, now_ms=self.world.wall_ms()).base_offset
 
@@ -82,7 +82,7 @@ class StoredLog:
         return found[: ends[-1]] if ends else b""
 
     def copy(self, batches: bytes, epoch: int) -> None:
-        """What a leader of this epoch sent."""
+        """Append the batches of a leader of this epoch."""
         self.log.append_as_is(batches, leader_epoch=epoch, now_ms=self.world.wall_ms())
 
     def truncate(self, end: int) -> None:
@@ -97,7 +97,7 @@ class StoredLog:
         self.log.flush()
 
     def crash(self, *, loses: bool) -> None:
-        """The process is gone; with `loses` the machine, too, and what was not flushed. What is left is opened again."""
+        """The process stops; with `loses` the machine too, and unflushed data are lost. The rest is opened again."""
         flushed = self.log.recovery_point
         self.log.release()
         if loses:

@@ -1,6 +1,6 @@
-"""The controller through many histories, and the mistakes that the histories must find.
+"""Histories of the controller, and planted bugs that they must find.
 
-`OTTLA_HISTORIES=10000` plays so many of them.
+`OTTLA_HISTORIES=10000` sets the number of histories.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PATIENCE = 300
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_whatever_befalls_brokers_who_leads_has_what_was_acknowledged_or_says_that_it_lost_some(part: int) -> None:
+def test_under_any_faults_a_leader_has_all_acknowledged_records_or_reports_a_loss(part: int) -> None:
     play(ControllerHistory, [seed for seed in chosen(HISTORIES) if seed % PARTS == part])
 
 
@@ -40,22 +40,22 @@ def test_a_planted_mistake_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_whatever_befalls_brokers_nothing_is_lost_where_all_are_killed_and_one_disk_is_emptied(part: int) -> None:
+def test_under_any_faults_nothing_is_lost_if_all_brokers_are_killed_and_one_disk_is_emptied(part: int) -> None:
     play(EmptiedHistory, [seed for seed in chosen(HISTORIES) if seed % PARTS == part])
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_whatever_befalls_brokers_nothing_is_lost_where_the_level_of_elr_goes_up_and_down(part: int) -> None:
+def test_under_any_faults_nothing_is_lost_while_the_elr_level_changes(part: int) -> None:
     play(LevelledHistory, [seed for seed in chosen(HISTORIES // 2) if seed % PARTS == part])
 
 
 @pytest.mark.parametrize("plant", LEVELLED, ids=lambda plant: plant.__name__)
-def test_a_mistake_with_the_level_of_elr_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planted_bug_of_the_elr_level_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
     assert is_found(LevelledHistory, chain([LEVELLED[plant]], range(PATIENCE)))
 
 
 @pytest.mark.parametrize("plant", EMPTIED, ids=lambda plant: plant.__name__)
-def test_a_mistake_with_an_emptied_disk_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planted_bug_with_an_emptied_disk_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
     assert is_found(EmptiedHistory, chain([EMPTIED[plant]], range(PATIENCE)))

@@ -1,4 +1,4 @@
-"""What the histories have found, each told again as short as it can be."""
+"""Bugs that the histories found, each as a minimal test."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def member(
 
 
 def until_quiet(group: GroupHistory) -> str:
-    """Let a minute pass; what is wrong then."""
+    """Run for a minute; return a description of the violation."""
     group.world.run_until(group.world.now + 60.0)
     return group.trouble()
 
 
 def is_stable_in(group: GroupHistory, generation: int) -> bool:
-    """Whether everybody in that generation, or a later one, can fetch its part."""
+    """True if every member in that generation, or a later one, can fetch its partitions."""
     found = group.broker.group
     return (
         isinstance(found, ClassicGroup) and found.state is ClassicGroupState.STABLE and found.generation >= generation
     )
 
 
-def test_who_subscribes_anew_while_its_join_is_tried_again_joins_with_the_new_topics() -> None:
+def test_a_new_subscription_during_a_join_retry_joins_with_the_new_topics() -> None:
     group = quiet_group()
     group.broker.crash(lost_batches=0, downtime=5.0)
     reader = member(group, "c1", "t")
@@ -50,7 +50,7 @@ def test_who_subscribes_anew_while_its_join_is_tried_again_joins_with_the_new_to
     assert {tp.topic for tp in reader.subscriptions.assigned()} == {"t", "u"}
 
 
-def test_a_commit_that_waited_for_the_coordinator_is_made_in_the_name_of_who_asked_for_it() -> None:
+def test_a_commit_that_waited_for_the_coordinator_uses_the_identity_of_its_caller() -> None:
     group = quiet_group("manual")
     reader = member(group, "c1", "t")
     assert until_quiet(group) == ""
@@ -71,7 +71,7 @@ def test_a_commit_that_waited_for_the_coordinator_is_made_in_the_name_of_who_ask
     assert group.broker.committed == committed
 
 
-def test_a_topic_that_grows_while_the_leader_waits_for_its_part_is_shared_out_anew() -> None:
+def test_a_topic_that_grows_while_the_leader_waits_is_assigned_again() -> None:
     group = quiet_group()
     first, second = member(group, "c1", "t"), member(group, "c2", "t")
     while group.broker.group is None or group.broker.group.state is not ClassicGroupState.STABLE:
@@ -82,7 +82,7 @@ def test_a_topic_that_grows_while_the_leader_waits_for_its_part_is_shared_out_an
     assert until_quiet(group) == ""
 
 
-def test_what_a_static_member_was_to_give_back_when_it_died_is_not_nobodys_when_it_comes_again() -> None:
+def test_partitions_pending_revocation_at_a_static_members_death_are_assigned_after_its_return() -> None:
     group = quiet_group()
     group.counts["t"] = 4
     settings = {"strategy": "cooperative-sticky"}

@@ -8,7 +8,7 @@ from tests.simulation.group_history import GroupHistory
 from tests.simulation.seeds import chosen, play
 
 PARTS = 10
-"""So that a failure does not hide those of other parts."""
+"""The number of parts. A failure in one part does not hide those in others."""
 HISTORIES = 700
 
 
@@ -19,16 +19,16 @@ BOTH = ("consumer", "classic")
 
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("protocols", [NEWER, BOTH], ids=["newer", "both"])
-def test_whatever_befalls_a_group_of_the_newer_protocol_and_one_of_both(part: int, protocols: tuple[str, ...]) -> None:
+def test_under_any_faults_consumer_protocol_and_mixed_groups_recover(part: int, protocols: tuple[str, ...]) -> None:
     play(lambda seed: GroupHistory(seed, protocols), [seed for seed in chosen(MIXED) if seed % PARTS == part])
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_whatever_befalls_a_group_nothing_is_owned_twice_and_nobody_is_stuck(part: int) -> None:
+def test_under_any_faults_no_partition_has_two_owners_and_no_member_is_stuck(part: int) -> None:
     play(GroupHistory, [seed for seed in chosen(HISTORIES) if seed % PARTS == part])
 
 
-def test_a_seed_tells_the_whole_history() -> None:
+def test_a_seed_determines_the_whole_history() -> None:
     first, second = GroupHistory(7), GroupHistory(7)
     first.run()
     second.run()

@@ -1,6 +1,6 @@
-"""The quorum through many histories, and the mistakes that the histories must find.
+"""Histories of the quorum, and planted bugs that they must find.
 
-`OTTLA_HISTORIES=10000` plays so many of them.
+`OTTLA_HISTORIES=10000` sets the number of histories.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PATIENCE = 200
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_whatever_befalls_a_quorum_one_leads_and_what_is_committed_stays(part: int) -> None:
+def test_under_any_faults_a_quorum_has_one_leader_and_keeps_committed_records(part: int) -> None:
     play(QuorumHistory, [seed for seed in chosen(HISTORIES) if seed % PARTS == part])
 
 

@@ -1,4 +1,4 @@
-"""What a quorum does, told as it happens: no message is lost, and what befalls it is said."""
+"""Transcripts of a quorum: no message is lost, and every fault is explicit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ OfVoters = (
     | UpdateRaftVoterResponse
 )
 Whole = OfVoters | ApiVersionsRequest | ApiVersionsResponse
-"""What is about no partition."""
+"""Messages without a partition."""
 
 
 class Story(QuorumHistory):
@@ -50,7 +50,7 @@ class Story(QuorumHistory):
         self.world.story.clear()
 
     def until(self, what: Callable[[], bool]) -> None:
-        """Let time pass, a minute at most."""
+        """Run until the condition holds, a minute at most."""
         for _ in range(6000):
             if what():
                 return
@@ -67,13 +67,13 @@ class Story(QuorumHistory):
         self.until(lambda: self.world.now >= until)
 
     def elect(self) -> QuorumNode:
-        """Who leads, once all have heard of it and have its first record."""
+        """Return the leader, once all nodes know it and have its first record."""
         self.until(lambda: any(node.leads for node in self.nodes.values()))
         self.wait(1.0)
         return next(node for node in self.nodes.values() if node.leads)
 
     def request(self, node: QuorumNode, request: Message) -> None:
-        """Somebody asks for other voters, and waits for the answer."""
+        """Send a change of voters, and wait for the response."""
         heard: list[Any] = []
         node.asked(request, heard.append)
         self.until(lambda: bool(heard))
@@ -89,7 +89,7 @@ class Story(QuorumHistory):
         self.world.say("network", "is whole")
 
     def told(self) -> list[str]:
-        """What has happened since this was asked last."""
+        """Return the events since the last call."""
         lines = [f"{who} {' '.join(map(str, what))}" for _, who, what in self.world.story]
         self.world.story.clear()
         return [line.removeprefix("node ") for line in lines]
@@ -106,7 +106,7 @@ def lines(text: str) -> list[str]:
     return dedent(text).strip().splitlines()
 
 
-def test_who_waits_longest_for_a_leader_in_vain_asks_first_and_is_elected() -> None:
+def test_the_voter_that_waited_longest_requests_votes_first_and_is_elected() -> None:
     quorum = Story()
     quorum.elect()
     assert quorum.told() == lines("""
@@ -127,7 +127,7 @@ def test_who_waits_longest_for_a_leader_in_vain_asks_first_and_is_elected() -> N
     assert len(quorum.committed) == 3
 
 
-def test_where_two_stand_at_once_one_of_them_gives_way() -> None:
+def test_of_two_simultaneous_candidates_one_withdraws() -> None:
     quorum = Story(seed=31)
     quorum.elect()
     assert quorum.told() == lines("""
@@ -162,8 +162,8 @@ def test_a_leader_that_leaves_has_a_successor_at_once() -> None:
     """)
 
 
-def left_by_who_is(state: State) -> Story:
-    """Of five the leader crashes; the first that comes to be in that state leaves, until one leads again."""
+def story_after_leave_in(state: State) -> Story:
+    """Crash the leader of five; the first node to enter the state leaves, until there is a leader again."""
     quorum = Story(5)
     quorum.elect().crash()
     leaving = quorum.until_anybody_is(state)
@@ -173,8 +173,8 @@ def left_by_who_is(state: State) -> Story:
     return quorum
 
 
-def test_a_voter_that_leaves_while_it_asks_whether_it_would_be_elected_stands_no_more() -> None:
-    quorum = left_by_who_is(State.PROSPECTIVE)
+def test_a_voter_that_leaves_during_its_pre_vote_is_no_candidate() -> None:
+    quorum = story_after_leave_in(State.PROSPECTIVE)
     assert quorum.told() == lines("""
         1 leaves
         1 is follower in 1
@@ -188,8 +188,8 @@ def test_a_voter_that_leaves_while_it_asks_whether_it_would_be_elected_stands_no
     """)
 
 
-def test_a_candidate_that_leaves_waits_for_its_votes_and_hands_over_when_it_is_elected() -> None:
-    quorum = left_by_who_is(State.CANDIDATE)
+def test_a_leaving_candidate_waits_for_its_votes_and_resigns_after_its_election() -> None:
+    quorum = story_after_leave_in(State.CANDIDATE)
     assert quorum.told() == lines("""
         3 leaves
         3 is resigned in 2
@@ -204,7 +204,7 @@ def test_a_candidate_that_leaves_waits_for_its_votes_and_hands_over_when_it_is_e
     """)
 
 
-def test_a_leader_whose_process_has_ended_is_waited_for_no_longer() -> None:
+def test_a_leader_with_an_ended_process_is_not_waited_for() -> None:
     quorum = Story()
     leader = quorum.elect()
     quorum.told()
@@ -214,7 +214,7 @@ def test_a_leader_whose_process_has_ended_is_waited_for_no_longer() -> None:
     assert quorum.world.now - died < 0.5, "an election without it would begin after 2 s"
 
 
-def test_a_leader_that_is_cut_off_gives_up_and_what_it_wrote_alone_gives_way() -> None:
+def test_an_isolated_leader_resigns_and_its_uncommitted_records_are_truncated() -> None:
     quorum = Story()
     leader = quorum.elect()
     quorum.told()
@@ -242,7 +242,7 @@ def test_a_leader_that_is_cut_off_gives_up_and_what_it_wrote_alone_gives_way() -
     assert leader.log.entries == quorum.elect().log.entries
 
 
-def test_a_voter_that_is_cut_off_and_comes_back_disturbs_nobody() -> None:
+def test_a_voter_that_returns_from_isolation_disturbs_no_leader() -> None:
     quorum = Story()
     leader = quorum.elect()
     quorum.told()
@@ -261,7 +261,7 @@ def test_a_voter_that_is_cut_off_and_comes_back_disturbs_nobody() -> None:
     assert leader.leads
 
 
-def test_who_has_copied_the_log_may_vote_and_a_leader_may_take_itself_out() -> None:
+def test_a_caught_up_node_may_become_a_voter_and_a_leader_may_remove_itself() -> None:
     quorum = Story(observed=True)
     leader, ninth = quorum.elect(), quorum.nodes[9]
     quorum.told()
@@ -287,7 +287,7 @@ def test_who_has_copied_the_log_may_vote_and_a_leader_may_take_itself_out() -> N
     assert {voters_of(node) for node in quorum.nodes.values()} == {frozenset({1, 3, 9})}
 
 
-def test_what_cannot_be_changed_is_refused_with_kafkas_errors() -> None:
+def test_invalid_voter_changes_are_rejected_with_kafkas_errors() -> None:
     quorum = Story(observed=True)
     leader, ninth = quorum.elect(), quorum.nodes[9]
     follower = next(node for node in quorum.nodes.values() if node is not leader)
@@ -309,13 +309,13 @@ def test_what_cannot_be_changed_is_refused_with_kafkas_errors() -> None:
     """)
 
 
-def test_a_node_comes_to_vote_with_the_directory_that_has_the_log_and_with_a_listener_that_voters_know() -> None:
+def test_a_node_becomes_a_voter_with_the_directory_of_its_log_and_a_known_listener() -> None:
     quorum = Story(observed=True)
     leader, ninth = quorum.elect(), quorum.nodes[9]
     follower = next(node for node in quorum.nodes.values() if node is not leader)
     assert leader.raft is not None
     leader.raft.own_entry = presence_of(leader.id)
-    quorum.wait(1.0)  # until the record says so of the leader itself
+    quorum.wait(1.0)  # until the record of the leader itself has it
     places = [Listener("controller", "node-9", 9093)]
     quorum.told()
     quorum.request(leader, AddRaftVoterRequest(CLUSTER, 1000, 9, UUID(int=5), places))
@@ -335,7 +335,7 @@ def test_a_node_comes_to_vote_with_the_directory_that_has_the_log_and_with_a_lis
     """)
 
 
-def test_who_is_to_vote_is_asked_before_what_it_can() -> None:
+def test_the_features_of_a_future_voter_are_requested_first() -> None:
     quorum = Story(observed=True)
     leader, ninth = quorum.elect(), quorum.nodes[9]
     add = AddRaftVoterRequest(CLUSTER, 1000, 9, ninth.key.directory_id)
@@ -369,7 +369,7 @@ def test_who_is_to_vote_is_asked_before_what_it_can() -> None:
     """)
 
 
-def test_a_leader_that_goes_while_it_asks_who_is_to_vote_changes_nothing() -> None:
+def test_a_leader_that_leaves_while_it_queries_a_future_voter_changes_nothing() -> None:
     quorum = Story(observed=True)
     leader, ninth = quorum.elect(), quorum.nodes[9]
     heard: list[Any] = []
@@ -381,11 +381,11 @@ def test_a_leader_that_goes_while_it_asks_who_is_to_vote_changes_nothing() -> No
     assert {voters_of(node) for node in quorum.nodes.values() if node.raft} == {frozenset({1, 2, 3})}
 
 
-def test_a_change_that_most_never_hear_of_is_answered_when_its_time_is_over_and_is_gone_with_its_leader() -> None:
+def test_a_change_without_a_majority_times_out_and_is_lost_with_its_leader() -> None:
     quorum = Story(observed=True)
     leader, ninth = quorum.elect(), quorum.nodes[9]
     quorum.cut_off(leader)
-    quorum.cut -= {(leader.id, 9), (9, leader.id)}  # which says what it can
+    quorum.cut -= {(leader.id, 9), (9, leader.id)}  # which reports what it supports
     quorum.told()
     quorum.request(leader, AddRaftVoterRequest(CLUSTER, 500, 9, ninth.key.directory_id))
     assert quorum.told() == ["answer REQUEST_TIMED_OUT"]
@@ -396,7 +396,7 @@ def test_a_change_that_most_never_hear_of_is_answered_when_its_time_is_over_and_
     assert voters_of(leader) == {1, 2, 3}
 
 
-def test_a_node_with_an_empty_disk_is_given_a_snapshot_and_does_not_vote() -> None:
+def test_a_node_with_an_empty_disk_gets_a_snapshot_and_does_not_vote() -> None:
     quorum = Story()
     leader, other = quorum.elect(), quorum.nodes[1]
     other.crash()
@@ -421,14 +421,14 @@ def test_a_node_with_an_empty_disk_is_given_a_snapshot_and_does_not_vote() -> No
     assert not other.raft.is_voter
 
 
-def test_who_votes_alone_leads_at_once() -> None:
+def test_a_single_voter_leads_at_once() -> None:
     quorum = Story(1)
     assert quorum.nodes[1].leads
     quorum.wait(0.1)
     assert len(quorum.committed) == 3
 
 
-def test_one_that_votes_alone_goes_on_leading_when_another_comes_and_hands_over_when_it_goes() -> None:
+def test_a_single_voter_keeps_leading_when_a_second_joins_and_resigns_when_it_leaves() -> None:
     quorum = Story(1, observed=True)
     first, ninth = quorum.elect(), quorum.nodes[9]
     quorum.wait(5.0)
@@ -443,19 +443,19 @@ def test_one_that_votes_alone_goes_on_leading_when_another_comes_and_hands_over_
 
 
 def move(node: QuorumNode, port: int) -> None:
-    """It is started anew at another port."""
+    """Restart it at another port."""
     node.crash()
     node.own_entry = presence_of(node.id, port)
     node.start()
 
 
 def port_of(node: QuorumNode, voter: int) -> int:
-    """Where the record of the voters has one, as that node has it."""
+    """Return the port of a voter in the voters record of that node."""
     assert node.raft is not None
     return next((each.port for each in node.raft.voters.endpoints(voter)), 0)
 
 
-def test_a_voter_that_is_elsewhere_now_has_the_leader_say_so() -> None:
+def test_a_moved_voter_has_the_leader_update_its_record() -> None:
     quorum = Story()
     leader = quorum.elect()
     other = next(node for node in quorum.nodes.values() if node is not leader)
@@ -464,7 +464,7 @@ def test_a_voter_that_is_elsewhere_now_has_the_leader_say_so() -> None:
     assert leader.leads
 
 
-def test_a_leader_that_is_elsewhere_now_says_so_itself() -> None:
+def test_a_leader_with_a_new_address_updates_its_own_record() -> None:
     quorum = Story(1)
     move(quorum.elect(), 9193)
     quorum.until(lambda: port_of(quorum.nodes[1], 1) == 9193)
@@ -472,14 +472,14 @@ def test_a_leader_that_is_elsewhere_now_says_so_itself() -> None:
     assert quorum.nodes[1].raft._voter_change is None
 
 
-def test_who_is_to_join_by_itself_votes_once_it_has_the_log() -> None:
+def test_an_automatic_voter_votes_once_it_has_the_log() -> None:
     quorum = Story(1, observed=True)
     quorum.elect()
     move(quorum.nodes[9], 9093)
     quorum.until(lambda: {voters_of(node) for node in quorum.nodes.values()} == {frozenset({1, 9})})
 
 
-def test_one_with_an_empty_disk_that_joins_by_itself_votes_again_with_its_new_directory() -> None:
+def test_an_automatic_voter_with_an_empty_disk_votes_again_with_its_new_directory() -> None:
     quorum = Story()
     leader = quorum.elect()
     other = next(node for node in quorum.nodes.values() if node is not leader)
@@ -509,7 +509,7 @@ class Overheard(QuorumHistory):
         super().ask(sender, to, number, request)
 
 
-def test_whatever_is_said_is_a_message_of_kafkas() -> None:
+def test_every_message_is_a_valid_kafka_message() -> None:
     said: dict[type[Message], int] = {}
     answered = QuorumNode.answered
 
@@ -524,13 +524,13 @@ def test_whatever_is_said_is_a_message_of_kafkas() -> None:
             history = Overheard(seed)
             history.run()
             for message in history.said:
-                comes_back(message)
+                check_round_trip(message)
                 said[type(message)] = said.get(type(message), 0) + 1
     assert len(said) >= 8
 
 
-def comes_back(message: Any) -> None:
-    """Through the codec, in the newest version; records are written by whoever has the log."""
+def check_round_trip(message: Any) -> None:
+    """Check that a message is unchanged by the codec of the newest version. The owner of the log writes its records."""
     partition = None if isinstance(message, Whole) else wire.metadata_partition(message)
     for each in () if partition is None else (partition,):
         for name in ("records", "unaligned_records"):
@@ -541,7 +541,7 @@ def comes_back(message: Any) -> None:
 
 
 def newest(message: Any) -> Any:
-    """As it is read again: what only older versions carry is at its default."""
+    """Return the message as it is read again: fields of older versions only are at their defaults."""
     partition = None if isinstance(message, Whole) else wire.metadata_partition(message)
     if isinstance(message, FetchRequest | FetchResponse):
         for topic in message.topics if isinstance(message, FetchRequest) else message.responses:
@@ -551,7 +551,7 @@ def newest(message: Any) -> Any:
     return message
 
 
-def test_a_quorum_whose_votes_take_longer_than_it_may_elects_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_quorum_with_slow_votes_still_elects_a_leader(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quorum_node, "CONFIG", replace(quorum_node.CONFIG, election_timeout_ms=250))
     story = Sluggish()
     leader = story.elect()

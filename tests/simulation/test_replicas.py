@@ -1,6 +1,6 @@
-"""A partition's copies through many histories, and the mistakes that the histories must find.
+"""Histories of a partition's replicas, and planted bugs that they must find.
 
-`OTTLA_HISTORIES=10000` plays so many of them.
+`OTTLA_HISTORIES=10000` sets the number of histories.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PATIENCE = 200
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_whatever_befalls_a_partition_what_was_acknowledged_stays(part: int) -> None:
+def test_under_any_faults_a_partition_keeps_acknowledged_records(part: int) -> None:
     play(ReplicaHistory, [seed for seed in chosen(HISTORIES) if seed % PARTS == part])
 
 

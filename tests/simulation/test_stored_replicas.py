@@ -1,6 +1,6 @@
-"""A partition's copies over storage's own log through many histories, and the mistakes that these must find.
+"""Histories of a partition's replicas with storage's own log, and planted bugs that they must find.
 
-`OTTLA_HISTORIES=10000` plays so many of them.
+`OTTLA_HISTORIES=10000` sets the number of histories.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PATIENCE = 200
 
 @pytest.mark.behaviour("P3")
 @pytest.mark.parametrize("part", range(PARTS))
-def test_whatever_befalls_the_copies_and_their_disks_each_value_is_there_once(part: int) -> None:
+def test_under_any_replica_and_disk_faults_each_value_is_stored_once(part: int) -> None:
     play(StoredHistory, [seed for seed in chosen(HISTORIES) if seed % PARTS == part])
 
 

@@ -17,7 +17,7 @@ PATIENCE = 200
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_whatever_befalls_a_transaction_it_ends_in_one_way_everywhere(part: int) -> None:
+def test_under_any_faults_a_transaction_has_one_outcome_everywhere(part: int) -> None:
     play(TransactionHistory, [seed for seed in chosen(HISTORIES) if seed % PARTS == part])
 
 

@@ -1,7 +1,7 @@
 """A broker of transactions: the real machine and the real state of producers, over lists, and every crash between.
 
-Acts as `broker/coordinators/transaction_coordinator.py` and `broker/transactional_write.py` do, but for that it may die after
-anything it has written, and come back with what it wrote.
+Acts as `broker/coordinators/transaction_coordinator.py` and `broker/apis/transactional_write.py` do, except that it may crash after
+each write and restart with the written state.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ottla.broker import transactional_write
-from ottla.broker.partitions.refused_sequences import RefusedSequences, is_sent_again
+from ottla.broker.apis import transactional_write
+from ottla.broker.replica_manager.refused_sequences import RejectedSequences, is_sent_again
 from ottla.coordination.transactions.events import (
     Answer,
     EndRequested,
@@ -46,7 +46,7 @@ class Crashed(Exception):
 
 
 class Stored(NamedTuple):
-    """A batch in a partition: somebody's data, or the end of a transaction."""
+    """A batch in a partition: data of a producer, or the end of a transaction."""
 
     header: BatchHeader
     marker: EndMarker | None
@@ -70,7 +70,7 @@ class SimulatedPartition:
             self.state.check_invariants()
 
     def reload(self) -> None:
-        """Know what the log says, and nothing else."""
+        """Apply the log, and nothing else."""
         self.state = ProducerState()
         for stored in self.log:
             self.state.add(stored.header, stored.marker, 0)
@@ -90,8 +90,8 @@ class TransactionBroker:
         self.crashes = crashes
         self.refusals = refusals
         self.hesitations = hesitations
-        """The probability that the coordinator cannot say whether a partition is in a transaction."""
-        self.refused = RefusedSequences()
+        """The probability that the coordinator cannot verify a partition."""
+        self.refused = RejectedSequences()
         self.down = False
         self.log: list[tuple[bytes, bytes | None]] = []
         self.machine = Transactions(self.world.now)
@@ -100,7 +100,7 @@ class TransactionBroker:
         self._retrying = False
 
     def call(self, request: Callable[[], Any]) -> Any:
-        """What the broker answers; None where it dies before."""
+        """Return the broker's response; None if it crashes before."""
         if self.down:
             return None
         try:
@@ -111,7 +111,7 @@ class TransactionBroker:
             self.world.after(self.world.chance.choice((0.01, 2.0)), self._come_back)
             return None
 
-    # What producers ask.
+    # Requests of producers.
 
     def begin(self, name: str, producer_id: int, epoch: int) -> Answer:
         """InitProducerId."""
@@ -145,7 +145,7 @@ class TransactionBroker:
         if not code:
             try:
                 if version >= V2:
-                    transactional_write.ensure_begins_at_zero(entry, header)
+                    transactional_write.ensure_starts_at_zero(entry, header)
                 self.refused.ensure_header(place, TOPIC_ID, header, entry, self.world.now)
                 partition.append(header, None, whose)
                 self._maybe_crash()
@@ -166,7 +166,7 @@ class TransactionBroker:
         whose: Any,
         version: int,
     ) -> list[int]:
-        """Produce requests that are on their way together over one connection: the error code of each."""
+        """Handle pipelined produce requests of one connection and return the error code of each."""
         return [self.write(name, producer_id, epoch, each, place, whose, version) for each in sequences]
 
     def end(self, name: str, producer_id: int, epoch: int, commit: bool, version: int) -> Answer:
@@ -190,16 +190,16 @@ class TransactionBroker:
 
     def _verified(self, name: str, producer_id: int, epoch: int, place: TopicPartition, version: int) -> int:
         if self.world.likely(self.hesitations):
-            return transactional_write.code_of_verdict(self.world.chance.choice(HESITATIONS))
+            return transactional_write.map_verification(self.world.chance.choice(HESITATIONS))
         if version >= V2:
             return self.add(name, producer_id, epoch, frozenset({place}), version)
-        error = self.machine.error_in(name, producer_id, epoch)
-        if not error and self.machine.missing(name, {place}):
+        error = self.machine.write_error(name, producer_id, epoch)
+        if not error and self.machine.missing_partitions(name, {place}):
             return ErrorCode.TRANSACTION_ABORTABLE
         return error
 
     def _fresh_id(self, name: str) -> int:
-        if not self.machine.wants_producer_id(name):
+        if not self.machine.can_need_producer_id(name):
             return -1
         self._ids += 1
         return self._ids
@@ -251,7 +251,7 @@ class TransactionBroker:
         return True
 
     def _finish_all(self) -> None:
-        for transaction in self.machine.unfinished():
+        for transaction in self.machine.find_unfinished():
             self._finish(transaction.transactional_id)
 
     def _try_again(self) -> None:
@@ -265,7 +265,7 @@ class TransactionBroker:
 
     def _come_back(self) -> None:
         self.down = self._retrying = False
-        self.refused = RefusedSequences()
+        self.refused = RejectedSequences()
         self.machine = Transactions(self.world.now)
         for key, value in self.log:
             record = decode_record(key, value)

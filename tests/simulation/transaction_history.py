@@ -1,7 +1,7 @@
-"""A history of transactions: producers that come, freeze, die and are replaced, and requests that come late or twice.
+"""A history of transactions: producers start, freeze, die and are replaced, and requests arrive late or twice.
 
-Whatever happens, each transaction ends in the same way in all of its partitions, as its producer was told; nobody's
-records are in somebody else's transaction; and once things are quiet no partition waits for an end.
+In every history each transaction has the same outcome in all of its partitions, as reported to its producer. No transaction
+contains records of another producer. After the faults end, no partition has an open transaction.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from tests.simulation.transaction_broker import TIMEOUT_MS, TransactionBroker
 from tests.simulation.world import World
 
 RETRIED = ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NOT_ENOUGH_REPLICAS
-MOST_IN_FLIGHT = 5
+MAX_IN_FLIGHT_BATCHES = 5
 PATIENCE = 120.0
 
 
 class Whose(NamedTuple):
-    """Which producer's which transaction."""
+    """A transaction of a producer."""
 
     producer: int
     transaction: int
@@ -87,7 +87,7 @@ class Producer:
                 return
 
     def _change_its_mind(self) -> None:
-        """It asks for the other end as well, without waiting: one of the two comes too late."""
+        """The opposite outcome is requested too, without waiting: one of the two requests is too late."""
         world, broker = self.history.world, self.history.broker
         request = partial(broker.end, self.name, self.id, self.epoch, False, self.version)
         world.after(world.chance.random() * 0.3, lambda: broker.call(request) and None)
@@ -107,7 +107,7 @@ class Producer:
             self.sequences.clear()
 
     def _write(self, whose: Whose) -> Generator[Request, Any, bool | None]:
-        """Whether all is written; None where another producer took over."""
+        """Return True if all is written; None if another producer took over."""
         chance, broker = self.history.world.chance, self.history.broker
         for number in range(chance.randint(1, 5)):
             place = chance.choice(sorted(broker.partitions))
@@ -116,7 +116,7 @@ class Producer:
                 code = yield from self._patiently(partial(broker.add, *about, frozenset({place}), self.version))
                 if code:
                     return None
-            count = chance.choice((1, 1, chance.randint(2, MOST_IN_FLIGHT)))
+            count = chance.choice((1, 1, chance.randint(2, MAX_IN_FLIGHT_BATCHES)))
             code = yield from self._pipeline(place, whose, count)
             if code == ErrorCode.TRANSACTION_ABORTABLE:
                 return False
@@ -129,7 +129,9 @@ class Producer:
         return True
 
     def _pipeline(self, place: TopicPartition, whose: Whose, count: int) -> Generator[Request, Any, int]:
-        """Write batches that are in flight together, those that are refused again as Java's producer does; an error code."""
+        """Write batches that are in flight together, those that are refused again as Java's producer does; an error
+        code.
+        """
         broker, first = self.history.broker, self.sequences.get(place, 0)
         codes: dict[int, int]
         left = list(range(first, first + count))
@@ -148,7 +150,7 @@ class Producer:
             yield Pause(0.1)
 
     def _patiently(self, request: Callable[[], Any]) -> Generator[Request, Any, Any]:
-        """The answer, asked for again while the last transaction is being ended."""
+        """The response, requested again while the previous transaction is being completed."""
         while True:
             answer = yield request
             if getattr(answer, "code", answer) not in RETRIED:
@@ -251,7 +253,7 @@ class TransactionHistory:
                 self.broker.call(self.broker.sweep)
 
     def _use_epochs_up(self) -> None:
-        """Let the first id have few epochs left."""
+        """Leave few epochs for the first id."""
         used = EXHAUSTED - self.world.chance.randint(0, 3)
         transaction = Transaction(
             transactional_id=self.names[0],
@@ -266,7 +268,7 @@ class TransactionHistory:
         self.broker.machine.replay(record)
 
     def _check(self) -> dict[Whose, list[TopicPartition]]:
-        """What holds at any time; returns where records of whom can be seen by those who want committed ones."""
+        """Check the invariants; return the partitions in which committed readers see records of each transaction."""
         outcomes: dict[Whose, set[bool]] = {}
         visible: dict[Whose, list[TopicPartition]] = {}
         for place, log in self.broker.partitions.items():

@@ -13,7 +13,7 @@ WALL_MS = 1_700_000_000_000
 
 
 class World:
-    """What everybody in a history shares. It is a `Clock`, too."""
+    """The shared state of a history: time, randomness and events. It is a `Clock`, too."""
 
     def __init__(self, seed: int) -> None:
         self.chance = Random(seed)
@@ -31,16 +31,16 @@ class World:
         return self.wall_offset_ms + round(self.now * 1000)
 
     def at(self, moment: float, act: Callable[[], None]) -> None:
-        """Let something happen at a moment."""
+        """Schedule an event at a moment."""
         self._count += 1
         heappush(self._due, (moment, self._count, act))
 
     def after(self, span: float, act: Callable[[], None]) -> None:
-        """Let something happen after so many seconds."""
+        """Schedule an event after so many seconds."""
         self.at(self.now + span, act)
 
     def run_until(self, moment: float) -> None:
-        """Let time pass, and everything happen that is due."""
+        """Advance the time, and run every due event."""
         due = self._due
         while due and due[0][0] <= moment:
             at, _, act = heappop(due)
@@ -49,12 +49,12 @@ class World:
         self.now = max(self.now, moment)
 
     def say(self, who: str, *what: Any) -> None:
-        """A line of the transcript; put into words only when somebody reads it."""
+        """Add a line to the transcript; it is formatted only when it is read."""
         self.story.append((self.now, who, what))
 
     def likely(self, probability: float) -> bool:
         return self.chance.random() < probability
 
     def transcript(self) -> str:
-        """What happened last."""
+        """Return the last events."""
         return "\n".join(f"{at:9.3f} {who:>12}  {' '.join(map(str, what))}" for at, who, what in self.story)

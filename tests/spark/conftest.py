@@ -18,13 +18,13 @@ from tools.class_archive import QUICK, driver_options, place
 
 HERE = Path(__file__).parent
 WITHOUT = f"-Xshare:auto {QUICK}"
-"""Which says that somebody has decided about an archive: no command that is tried here has one made."""
+"""A user's own choice of an archive: commands of these tests must not make one."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All files with tests of the session by one process where tests run in several, as two Sparks would only be in each
-    other's way; and that one begins with them, as they take the longest. Of the others each file by one process.
+    """All files with tests of the session by one process where tests run in several, as two Sparks would only be in
+    each other's way; and that one begins with them, as they take the longest. Of the others each file by one process.
     """
     here = {path for path in {item.path for item in items} if path.is_relative_to(HERE)}
     shared = {item.path for item in items if item.path in here and asks_for_session(item)}
@@ -40,15 +40,17 @@ def asks_for_session(item: pytest.Item) -> bool:
 
 @pytest.fixture(autouse=True)
 def errors_keep_their_tracebacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What Ottla asks of a Spark worker is not asked of this process, nor of a Spark that it starts."""
+    """Reset the setting that hides tracebacks, which is meant for Spark workers and not for this process or a Spark
+    started by it.
+    """
     monkeypatch.setenv(HIDE, "")
     monkeypatch.delenv(HIDE)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_drivers() -> Iterator[None]:
-    """Has every Spark driver that is started from here compile no more than pays in a test, and start in half the time where
-    `make demo` or `make interop` made the archive of classes: the few that start here would not earn one.
+    """Has every Spark driver that is started from here compile no more than pays in a test, and start in half the time
+    where `make demo` or `make interop` made the archive of classes: the few that start here would not earn one.
     """
     with pytest.MonkeyPatch.context() as patch:
         with suppress(JavaError):

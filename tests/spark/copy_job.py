@@ -16,7 +16,7 @@ ONCE = {"deliveryGuarantee": "exactly_once"}
 
 
 def committed(topics: Topics, topic: str) -> list[Any]:
-    """What a reader of committed records sees."""
+    """Return the records for a read_committed reader."""
     with Consumer(bootstrap_servers=topics.servers, isolation_level="read_committed") as consumer:
         tps = [TopicPartition(topic, info.partition) for info in consumer.partitions_for(topic)]
         consumer.assign(tps)
@@ -62,15 +62,16 @@ class Job:
         return query
 
     def forget_the_end_of_the_last_batch(self) -> None:
-        """As after a crash: the batch is in Spark's log of offsets, and not in that of commits."""
+        """Return to the state after a crash in which the batch is in Spark's log of offsets, but not in that of
+        commits.
+        """
         last = max(int(file.name) for file in (self.checkpoint / "commits").iterdir() if file.name.isdecimal())
         for name in (str(last), f".{last}.crc"):
             (self.checkpoint / "commits" / name).unlink(missing_ok=True)
 
     def forget_a_task(self, task: int) -> None:
-        """As if the driver had died before this task was done: neither its mark nor its rows are there.
-
-        The rows stay, in truth, and are to be counted: what the task writes again is there twice.
+        """Return to a state as if the driver had ended before this task completed. Its mark is deleted, and its rows
+        remain and must be counted: if the task writes again, they are there twice.
         """
         with Admin(bootstrap_servers=self.topics.servers) as admin:
             admin.delete_consumer_groups([self.group(task)])

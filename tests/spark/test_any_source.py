@@ -1,6 +1,5 @@
-"""Whatever Spark reads goes to a topic: files, tables, databases, streams, each row once and as it was.
-
-The sources are not written by Spark where another library can do it, so that what they hold is known without Spark.
+"""Data of any Spark source written to a topic: files, tables, databases, streams, each row once and unchanged. Where
+possible the sources are written by another library than Spark, so that their content is known without Spark.
 """
 
 from __future__ import annotations
@@ -95,7 +94,7 @@ def write(topics: Topics, frame: DataFrame) -> str:
 
 
 def stream(topics: Topics, frame: DataFrame, where: Path, **options: str) -> tuple[str, int]:
-    """Write a stream to a new topic, as far as it goes now; and in how many batches that was."""
+    """Write a stream to a new topic up to its current end; return the number of batches."""
     topic = topics.create("out", partitions=3)
     query = (
         frame.writeStream.format("ottla")
@@ -115,14 +114,14 @@ def assert_holds(topics: Topics, topic: str, wanted: Rows) -> None:
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_files_go_to_a_topic(kind: str, topics: Topics, tmp_path: Path) -> None:
+def test_files_are_sent_to_a_topic(kind: str, topics: Topics, tmp_path: Path) -> None:
     reader = topics.spark.read.schema(SCHEMA).options(**FORMATS[kind][1])
     topic = write(topics, reader.format(kind).load(folder(kind, tmp_path)))
     assert_holds(topics, topic, rows())
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_files_go_to_a_topic_as_a_stream_and_once(kind: str, topics: Topics, tmp_path: Path) -> None:
+def test_files_are_sent_to_a_topic_as_a_stream_and_once_each(kind: str, topics: Topics, tmp_path: Path) -> None:
     reader = topics.spark.readStream.schema(SCHEMA).options(**FORMATS[kind][1], maxFilesPerTrigger=1)
     frame = records_of(reader.format(kind).load(folder(kind, tmp_path)))
     topic, batches = stream(topics, frame, tmp_path, deliveryGuarantee="exactly_once")
@@ -130,27 +129,27 @@ def test_files_go_to_a_topic_as_a_stream_and_once(kind: str, topics: Topics, tmp
     assert_holds(topics, topic, rows())
 
 
-def test_lines_of_text_go_to_a_topic_as_they_are(topics: Topics, tmp_path: Path) -> None:
+def test_lines_of_text_are_sent_to_a_topic_unchanged(topics: Topics, tmp_path: Path) -> None:
     lines = [f"{n} Zürich" for n in range(100)]
     (tmp_path / "lines.txt").write_text("\n".join(lines), encoding="utf-8")
     topic, _ = stream(topics, topics.spark.readStream.text(str(tmp_path / "lines*")), tmp_path)
     assert sorted(topics.values(topic)) == sorted(lines)
 
 
-def test_a_view_of_sql_goes_to_a_topic(topics: Topics) -> None:
+def test_a_sql_view_is_written_to_a_topic(topics: Topics) -> None:
     topics.spark.range(5000).createOrReplaceTempView("numbers")
     topic = write(topics, topics.spark.sql("select id % 1000 as n, count(*) as place from numbers group by 1"))
     assert_holds(topics, topic, [{"n": n, "place": 5} for n in range(1000)])
 
 
-def test_a_frame_of_pandas_goes_to_a_topic(topics: Topics) -> None:
+def test_a_pandas_dataframe_is_written_to_a_topic(topics: Topics) -> None:
     frame = pd.DataFrame([(row["n"], row["place"]) for row in rows()], columns=["n", "place"])
     topic = write(topics, topics.spark.createDataFrame(frame))
     assert_holds(topics, topic, [{"n": row["n"], "place": row["place"]} for row in rows()])
 
 
-def test_a_table_of_a_database_goes_to_a_topic(topics: Topics) -> None:
-    """Of Derby, which comes with Spark."""
+def test_a_database_table_is_written_to_a_topic(topics: Topics) -> None:
+    """The database is Derby, which is part of Spark."""
     where = {"url": "jdbc:derby:memory:places;create=true", "driver": "org.apache.derby.iapi.jdbc.AutoloadedDriver"}
     held = topics.spark.createDataFrame([tuple(row.values()) for row in rows()], SCHEMA)
     held.write.format("jdbc").options(**where, dbtable="held").mode("overwrite").save()
@@ -158,14 +157,14 @@ def test_a_table_of_a_database_goes_to_a_topic(topics: Topics) -> None:
     assert_holds(topics, topic, rows())
 
 
-def test_a_table_of_delta_goes_to_a_topic(topics: Topics, tmp_path: Path) -> None:
+def test_a_delta_table_is_written_to_a_topic(topics: Topics, tmp_path: Path) -> None:
     for wanted in thirds():
         write_deltalake(str(tmp_path / "table"), table(wanted), mode="append")
     topic = write(topics, topics.spark.read.format("ottla_delta").load(str(tmp_path / "table")))
     assert_holds(topics, topic, rows())
 
 
-def test_a_source_that_makes_rows_by_itself_goes_to_a_topic(topics: Topics, tmp_path: Path) -> None:
+def test_a_rate_source_is_written_to_a_topic(topics: Topics, tmp_path: Path) -> None:
     source = topics.spark.readStream.format("rate-micro-batch").options(rowsPerBatch=500, startTimestamp=60_000)
     frame = source.load().selectExpr("value as n", "timestamp", "cast(unix_millis(timestamp) as string) as place")
     frame = frame.selectExpr("cast(n as string) as key", "to_json(struct(n, place)) as value", "timestamp")
@@ -175,7 +174,7 @@ def test_a_source_that_makes_rows_by_itself_goes_to_a_topic(topics: Topics, tmp_
     assert {record.timestamp for record in topics.records(topic)} == {60_000}
 
 
-def test_another_topic_goes_to_a_topic(topics: Topics, tmp_path: Path) -> None:
+def test_a_topic_is_written_to_another_topic(topics: Topics, tmp_path: Path) -> None:
     source = topics.create("in", partitions=2)
     topics.send(source, *map(str, range(200)), partition=0)
     topics.send(source, *map(str, range(200, 300)), partition=1)

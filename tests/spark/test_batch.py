@@ -33,7 +33,7 @@ def test_every_column_is_that_of_the_official_connector(topics: Topics) -> None:
     assert rows[2].timestamp.astimezone(UTC) == datetime(2013, 1, 1, 10, 15, 0, 123_000, UTC)
 
 
-def test_headers_come_when_they_are_asked_for(topics: Topics) -> None:
+def test_headers_are_returned_only_with_the_option(topics: Topics) -> None:
     topic = topics.create()
     topics.send(topic, "one", headers=[("a", b"1"), ("a", None), ("ü", b"")])
     topics.send(topic, "two")
@@ -103,7 +103,7 @@ def read_by_the_task(frame: DataFrame) -> int:
         ("offset is not null and value = '0:2'", ["0:2"], 10),
     ],
 )
-def test_what_a_predicate_leaves_out_is_not_read(
+def test_records_excluded_by_a_predicate_are_not_read(
     topics: Topics, predicate: str, expected: list[str], read: int
 ) -> None:
     topic = topics.create(partitions=2)
@@ -115,7 +115,7 @@ def test_what_a_predicate_leaves_out_is_not_read(
     assert read_by_the_task(frame) == read
 
 
-def test_predicates_are_left_to_spark_where_it_does_not_hand_them_on(topics: Topics) -> None:
+def test_predicates_that_spark_does_not_pass_on_are_left_to_spark(topics: Topics) -> None:
     topic = topics.create()
     topics.send(topic, *map(str, range(5)))
     topics.spark.conf.set("spark.sql.python.filterPushdown.enabled", "false")
@@ -141,12 +141,12 @@ def test_an_empty_topic_gives_no_rows(topics: Topics) -> None:
     ("options", "sentence"),
     [
         ({"subscribe": "t", "startingOffset": "earliest"}, "'startingoffset'; did you mean 'startingOffsets'?"),
-        ({"subscribe": "t", "assign": "{}"}, "options subscribe and assign exclude each other; give one"),
-        ({}, "one of the options subscribe, subscribePattern, assign must say what to read"),
+        ({"subscribe": "t", "assign": "{}"}, "options subscribe and assign exclude each other: give only one of them"),
+        ({}, "one of the options subscribe, subscribePattern, assign is required"),
         ({"subscribe": "t", "kafka.auto.offset.reset": "earliest"}, "kafka.auto.offset.reset is not allowed: use the"),
     ],
 )
-def test_a_wrong_option_is_one_sentence_before_anything_runs(
+def test_a_wrong_option_is_a_one_line_error_before_anything_runs(
     topics: Topics, options: dict[str, str], sentence: str
 ) -> None:
     with pytest.raises(AnalysisException) as error:
@@ -160,11 +160,11 @@ def test_a_wrong_option_is_one_sentence_before_anything_runs(
     ("options", "sentence"),
     [
         ({"startingOffsets": "latest"}, "startingOffsets = 'latest': a batch query would have nothing to read"),
-        ({"endingOffsets": '{"other":{"0":1}}'}, "endingOffsets says nothing of .*-0; name every partition"),
+        ({"endingOffsets": '{"other":{"0":1}}'}, "endingOffsets has no offset for .*-0; give one for every partition"),
         ({"kafka.fetch.min.byte": "1"}, "'fetch.min.byte'; did you mean 'fetch.min.bytes'?"),
     ],
 )
-def test_an_option_that_does_not_fit_the_query_is_one_sentence(
+def test_an_option_that_does_not_fit_the_query_is_a_one_line_error(
     topics: Topics, options: dict[str, str], sentence: str
 ) -> None:
     with pytest.raises(PySparkException, match=sentence) as error:
@@ -172,13 +172,13 @@ def test_an_option_that_does_not_fit_the_query_is_one_sentence(
     assert "Traceback" not in str(error.value)
 
 
-def test_a_topic_that_is_not_there_is_one_sentence_and_is_not_created(topics: Topics) -> None:
+def test_an_unknown_topic_is_a_one_line_error_and_is_not_created(topics: Topics) -> None:
     for _ in range(2):
         with pytest.raises(PySparkException, match=r"there is no topic 'nowhere' at .*; create it, or correct"):
             topics.read(subscribe="nowhere").collect()
 
 
-def test_a_kafka_that_is_not_there_is_one_sentence(topics: Topics) -> None:
+def test_an_unreachable_kafka_is_a_one_line_error(topics: Topics) -> None:
     nobody = {"kafka.bootstrap.servers": "127.0.0.1:1", "kafka.default.api.timeout.ms": "300"}
     with pytest.raises(
         PySparkException, match=r"no Kafka broker answered within 300 ms .*: connection refused"

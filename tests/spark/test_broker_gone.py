@@ -21,7 +21,7 @@ from tests.spark.topics import Topics
 pytestmark = pytest.mark.behaviour("D3", "D4")
 NOBODY = "127.0.0.1:1"
 READ_SOON, WRITE_SOON = {"kafka.default.api.timeout.ms": "1500"}, {"kafka.max.block.ms": "1500"}
-"""A minute each unless told otherwise."""
+"""Timeouts, which are a minute each by default."""
 
 
 def read(topics: Topics) -> None:
@@ -38,7 +38,7 @@ def write_once(topics: Topics) -> None:
 
 
 @pytest.mark.parametrize("work", [read, write, write_once], ids=lambda work: str(work.__name__))
-def test_without_a_broker_nothing_begins_and_a_sentence_names_the_address(
+def test_without_a_broker_nothing_starts_and_the_error_names_the_address(
     spark: SparkSession, work: Callable[[Topics], None]
 ) -> None:
     with pytest.raises(PySparkException, match=rf"no Kafka broker answered within 1500 ms .*{NOBODY}") as error:
@@ -47,7 +47,7 @@ def test_without_a_broker_nothing_begins_and_a_sentence_names_the_address(
     assert "deadLetterTopic" not in str(error.value)  # which would be no remedy
 
 
-def test_a_query_whose_broker_dies_stops_in_a_sentence_and_goes_on_when_it_is_back(
+def test_a_query_stops_with_an_error_if_its_broker_is_killed_and_continues_when_it_is_back(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     def start(listen: str) -> Broker:

@@ -18,8 +18,8 @@ from ottla.spark.exactly_once.kafka_marks import admin_of
 from ottla.spark.options import REFUSED, read_sink_options, read_source_options
 from ottla.spark.ranges.offset_reader import OffsetReader
 from ottla.spark.sink.producers import cached_producer
-from ottla.spark.sink.row_writer import RowWriter
-from ottla.spark.sink.writers import checked
+from ottla.spark.sink.row_writer import SinkRowWriter
+from ottla.spark.sink.writers import check_columns
 from ottla.spark.source.batch_reader import BatchReader
 from ottla.spark.source.range_reader import read_range
 from tests.spark.topics import arrow_schema
@@ -34,6 +34,7 @@ COMMON = {
     "metadata.max.age.ms": "1000",
     "metadata.recovery.strategy": "none",
     "metadata.recovery.rebootstrap.trigger.ms": "1000",
+    "metadata.cluster.check.enable": "false",
     "connections.max.idle.ms": "1000",
     "socket.connection.setup.timeout.ms": "5000",
     "socket.connection.setup.timeout.max.ms": "6000",
@@ -44,6 +45,7 @@ COMMON = {
     "enable.metrics.push": "false",
     "auto.include.jmx.reporter": "false",
     "bootstrap.refused.timeout.ms": "4000",
+    "bootstrap.resolve.timeout.ms": "4000",
     "metrics.num.samples": "3",
     "metrics.sample.window.ms": "1000",
     "metrics.recording.level": "DEBUG",
@@ -77,6 +79,7 @@ WRITING = COMMON | {
     "batch.size": "100",
     "linger.ms": "0",
     "buffer.memory": "2000000",
+    "buffer.memory.allocation.strategy": "incremental",
     "max.block.ms": "20000",
     "max.request.size": "100000",
     "max.in.flight.requests.per.connection": "1",
@@ -91,13 +94,18 @@ WRITING = COMMON | {
     "partitioner.class": "round_robin",
     "partitioner.ignore.keys": "true",
     "partitioner.adaptive.partitioning.enable": "false",
+    "partitioner.rack.aware": "true",
+    "client.rack": "a",
     "metadata.max.idle.ms": "5000",
 }
-TOGETHER = {"group.remote.assignor": {"kafka.group.protocol": "consumer"}}
-"""What makes sense only beside another."""
+TOGETHER = {
+    "group.remote.assignor": {"kafka.group.protocol": "consumer"},
+    "partitioner.rack.aware": {"kafka.client.rack": "a"},
+}
+"""Settings that are only valid together with others."""
 REFUSED_HERE = {*REFUSED, "transactional.id"}
 SECURED = ("ssl.", "sasl.", "https.")
-"""What makes sense only where the broker asks for TLS or a log-in, which this one does not."""
+"""Settings that need a broker with TLS or a login, which this one does not have."""
 ROWS = [b"%d" % number for number in range(20)]
 SCHEMA = StructType([StructField("key", BinaryType()), StructField("value", BinaryType())])
 RAW = Decoding(arrow_schema())
@@ -115,7 +123,7 @@ def filled(broker: Broker) -> str:
 
 
 def options(broker: Broker, name: str, text: str) -> dict[str, str]:
-    """Those of a source or sink with one setting of the client."""
+    """Return the options of a source or sink with one setting of the client."""
     return {"kafka.bootstrap.servers": broker.bootstrap_servers, f"kafka.{name}": text, **TOGETHER.get(name, {})}
 
 
@@ -135,17 +143,17 @@ def test_a_source_reads_with_each_setting_of_a_consumer(broker: Broker, filled: 
 def test_a_sink_writes_with_each_setting_of_a_producer(broker: Broker, name: str) -> None:
     topic = f"written-{name}"
     asked = read_sink_options(options(broker, name, WRITING[name]) | {"topic": topic})
-    columns = checked(asked, SCHEMA)
+    columns = check_columns(asked, SCHEMA)
     with cached_producer(asked.kafka) as producer:
-        writer = RowWriter(producer, asked, columns, 0, "")
+        writer = SinkRowWriter(producer, asked, columns, 0, "")
         writer.write(pa.record_batch({"key": [b"k"] * len(ROWS), "value": ROWS}))
-        writer.settle()
+        writer.flush()
     assert topic in admin_of(asked.kafka).list_topics()
     assert sorted(values_of(broker, topic)) == sorted(ROWS)
 
 
 def values_of(broker: Broker, topic: str) -> list[bytes]:
-    """What is in the only partition of a topic."""
+    """Return the values in the only partition of a topic."""
     with Consumer(bootstrap_servers=broker.bootstrap_servers, auto_offset_reset="earliest") as consumer:
         tp = TopicPartition(topic, 0)
         consumer.assign([tp])
@@ -156,7 +164,7 @@ def values_of(broker: Broker, topic: str) -> list[bytes]:
 
 
 def names_of(config: type[Any]) -> set[str]:
-    """Of all settings."""
+    """Return the names of all settings."""
     return {option.name for option in options_of(config)}
 
 
@@ -176,7 +184,7 @@ def test_a_source_refuses_a_setting_that_is_misspelt(broker: Broker, name: str) 
 @pytest.mark.parametrize("name", WRITING)
 def test_a_sink_refuses_a_setting_that_is_misspelt(broker: Broker, name: str) -> None:
     with pytest.raises((ConfigError, NotYetError), match=f"{misspelt(name)}"):
-        checked(read_sink_options(options(broker, misspelt(name), WRITING[name]) | {"topic": "t"}), SCHEMA)
+        check_columns(read_sink_options(options(broker, misspelt(name), WRITING[name]) | {"topic": "t"}), SCHEMA)
 
 
 def misspelt(name: str) -> str:
@@ -185,9 +193,9 @@ def misspelt(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", sorted(REFUSED))
-def test_what_is_not_allowed_is_not_by_any_spelling(broker: Broker, name: str) -> None:
+def test_an_operation_without_permission_is_denied_in_every_spelling(broker: Broker, name: str) -> None:
     for spelt in (name, name.replace(".", "_"), name.upper()):
         with pytest.raises(ConfigError, match=f"option kafka.{name} is not allowed"):
             read_source_options(options(broker, spelt, "x") | {"subscribe": "t"})
     with pytest.raises(ConfigError, match=r"transactional\.id"):
-        checked(read_sink_options(options(broker, "transactional_id", "x") | {"topic": "t"}), SCHEMA)
+        check_columns(read_sink_options(options(broker, "transactional_id", "x") | {"topic": "t"}), SCHEMA)

@@ -25,7 +25,7 @@ def job(topics: Topics, tmp_path: Path) -> Job:
     return Job(topics, tmp_path / "checkpoint")
 
 
-def test_a_batch_that_is_run_again_is_not_written_again_and_the_query_goes_on(job: Job) -> None:
+def test_a_batch_that_is_run_again_is_not_written_again_and_the_query_continues(job: Job) -> None:
     job.feed(10)
     job.run()
     job.forget_the_end_of_the_last_batch()
@@ -34,12 +34,14 @@ def test_a_batch_that_is_run_again_is_not_written_again_and_the_query_goes_on(jo
     assert counted(job.topics, job.target) == Counter(map(str, range(20)))
 
 
-def test_a_half_written_batch_that_is_shared_out_differently_stops_and_says_what_to_restore(job: Job) -> None:
+def test_a_partly_written_batch_that_is_partitioned_differently_stops_with_an_error_that_names_what_to_restore(
+    job: Job,
+) -> None:
     job.feed(40)
     job.run(job.frame().repartition(3, "value"))
     job.forget_the_end_of_the_last_batch()
     for tasks in (2, 4):
-        with pytest.raises(StreamingQueryException, match=r"is half written.*restore.*repartition\(\)") as error:
+        with pytest.raises(StreamingQueryException, match=r"is partly written.*restore.*repartition\(\)") as error:
             job.run(job.frame().repartition(tasks, "value"))
         assert "Traceback" not in str(error.value)
     assert counted(job.topics, job.target) == Counter(map(str, range(40)))
@@ -47,12 +49,12 @@ def test_a_half_written_batch_that_is_shared_out_differently_stops_and_says_what
     assert counted(job.topics, job.target) == Counter(map(str, range(40)))
 
 
-def test_a_half_written_batch_stops_rather_than_go_on_in_another_topic(job: Job) -> None:
+def test_a_half_written_batch_stops_rather_than_continue_in_another_topic(job: Job) -> None:
     job.feed(4)
     job.run()
     job.forget_the_end_of_the_last_batch()
     other = job.topics.create("other")
-    with pytest.raises(StreamingQueryException, match="set the options topic and markerTopic back until") as error:
+    with pytest.raises(StreamingQueryException, match="restore the options topic and markerTopic until") as error:
         job.run(topic=other)
     assert "Traceback" not in str(error.value)
     job.run()
@@ -61,7 +63,7 @@ def test_a_half_written_batch_stops_rather_than_go_on_in_another_topic(job: Job)
     assert (counted(job.topics, job.target), counted(job.topics, other)) == (Counter("0123"), Counter("4567"))
 
 
-def test_rows_that_cannot_be_written_go_to_the_dead_letters_in_the_same_transaction(job: Job) -> None:
+def test_rows_that_cannot_be_written_are_sent_to_the_dead_letters_in_the_same_transaction(job: Job) -> None:
     job.feed(4)
     dead = job.topics.create("dead")
     frame = job.frame().selectExpr("value", "cast(if(cast(value as string) = '2', 77, null) as int) as partition")
@@ -74,7 +76,7 @@ def test_rows_that_cannot_be_written_go_to_the_dead_letters_in_the_same_transact
     assert counted(job.topics, job.target) == Counter("013")
     (letter,) = committed(job.topics, dead)
     assert letter.value == b"2"
-    assert "partition 77 is not there" in dict(letter.headers)[PREFIX + "exception.message"].decode()
+    assert "partition 77 does not exist" in dict(letter.headers)[PREFIX + "exception.message"].decode()
 
 
 def test_a_topic_that_is_not_there_is_made_by_the_first_batch(job: Job) -> None:
@@ -83,7 +85,7 @@ def test_a_topic_that_is_not_there_is_made_by_the_first_batch(job: Job) -> None:
     assert counted(job.topics, f"{job.target}-new") == Counter("0123")
 
 
-def test_what_a_failed_micro_batch_left_open_keeps_no_reader_waiting(job: Job) -> None:
+def test_an_open_transaction_of_a_failed_micro_batch_blocks_no_reader(job: Job) -> None:
     job.feed(2)
     job.run()
     name = f"ottla-spark-{query_of(str(job.checkpoint))}-7"
@@ -92,7 +94,7 @@ def test_what_a_failed_micro_batch_left_open_keeps_no_reader_waiting(job: Job) -
     left.begin_transaction()
     left.send(job.target, b"of a task that was killed").result(30)
     job.feed(2)
-    with pytest.raises(StreamingQueryException, match="partition 77 is not there"):
+    with pytest.raises(StreamingQueryException, match="partition 77 does not exist"):
         job.run(job.frame().selectExpr("value", "77 as partition"))
     with Admin(bootstrap_servers=job.topics.servers) as admin:
         assert name not in [known.transactional_id for known in admin.list_transactions(states=["Ongoing"])]
@@ -127,7 +129,7 @@ def test_a_batch_write_counts_as_a_whole_or_not_at_all(topics: Topics) -> None:
         if frame is rows:
             writer.save()
         else:
-            with pytest.raises(PySparkException, match="partition 9 is not there"):
+            with pytest.raises(PySparkException, match="partition 9 does not exist"):
                 writer.save()
     # A task that began when the first write had failed already may keep readers waiting for a moment.
     eventually(lambda: counted(topics, topic) == Counter(map(str, range(100))))
@@ -136,13 +138,13 @@ def test_a_batch_write_counts_as_a_whole_or_not_at_all(topics: Topics) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({**ONCE, "kafka.transactional.id": "x"}, "tasks have names of their own; set how they begin with"),
-        ({"kafka.transactional.id": "x"}, "is not for a sink; set deliveryGuarantee to exactly_once"),
+        ({**ONCE, "kafka.transactional.id": "x"}, "tasks have their own ids; set their prefix with"),
+        ({"kafka.transactional.id": "x"}, "is not allowed for a sink; set deliveryGuarantee to exactly_once"),
         ({**ONCE, "kafka.enable.idempotence": "false"}, "needs enable.idempotence = true"),
         ({"deliveryGuarantee": "twice"}, "deliveryGuarantee = 'twice'"),
     ],
 )
-def test_settings_that_cannot_keep_the_promise_are_one_sentence(
+def test_settings_that_cannot_keep_the_promise_are_a_one_line_error(
     topics: Topics, options: dict[str, str], sentence: str
 ) -> None:
     frame = topics.spark.createDataFrame([("1",)], "value string")

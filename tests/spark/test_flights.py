@@ -23,7 +23,7 @@ from examples.flights.worst_days import by_day
 from ottla import Admin, Broker, NewTopic, Producer
 from ottla.pipelines.file.reading import read_pipelines
 from ottla.pipelines.manager.manager import Manager
-from ottla.pipelines.manager.runner import Told
+from ottla.pipelines.manager.runner import PipelineEvent
 from tests.spark.topics import Topics
 
 
@@ -36,7 +36,7 @@ def flights() -> pd.DataFrame:
 
 
 def table_of(expected: pd.DataFrame) -> pd.DataFrame:
-    """What a job without a mistake puts out."""
+    """Return the output of a job without a mistake."""
     rows = expected.reset_index()
     return rows.assign(cancelled=rows["flights"] - rows["departed"], airline=rows["carrier"].map(data.airlines()))
 
@@ -54,7 +54,7 @@ def test_the_pipelines_count_every_flight_once(topics: Topics, flights: pd.DataF
         assert count(servers, "flights") == len(flights) + 3
         file = Path(run_of(tmp_path)[-2])
         environment = {"FLIGHTS_SERVERS": servers, "FLIGHTS_TABLE": str(tmp_path / "table")}
-        told: list[Told] = []
+        told: list[PipelineEvent] = []
         assert Manager(read_pipelines(file, environment), topics.spark, once=True, tell=told.append).run()
         last = {one.pipeline: one.facts["position"] for one in told if one.event == "progress"}
         assert last == {"delays": len(flights) + 3, "flights": len(flights) + 3}
@@ -66,7 +66,7 @@ def test_the_pipelines_count_every_flight_once(topics: Topics, flights: pd.DataF
     assert str(kept) == f"Delta table: {len(flights)} flights, 0 missing, 0 there twice"
 
 
-def test_the_referee_sees_what_is_missing_and_what_came_twice(flights: pd.DataFrame) -> None:
+def test_the_referee_reports_missing_and_duplicate_records(flights: pd.DataFrame) -> None:
     expected, airlines = data.expected_delays(flights), data.airlines()
     right = table_of(expected)
     twice, once = right.iloc[:1], right.iloc[1:]
@@ -110,7 +110,7 @@ for position in range(int(place.read_text() or 0), 11):
         print(json.dumps({"pipeline": name, "event": "progress", "position": position}), flush=True)
     time.sleep(0.05)
 """
-"""A job that goes on where it was, and takes its time."""
+"""A slow job that continues from its checkpoint."""
 
 
 def job(tmp_path: Path, *faults: Fault) -> tuple[Job, io.StringIO]:
@@ -123,17 +123,17 @@ def job(tmp_path: Path, *faults: Fault) -> tuple[Job, io.StringIO]:
     return Job(command, tmp_path / "log", 10, progress, list(faults)), said
 
 
-def test_spark_is_killed_and_the_broker_struck_when_it_is_time_and_the_job_goes_on(tmp_path: Path) -> None:
+def test_spark_is_killed_and_the_broker_struck_when_it_is_time_and_the_job_continues(tmp_path: Path) -> None:
     running, said = job(tmp_path, Fault(0.3, "Spark was killed"), Fault(0.6, "it was struck", lambda: "struck"))
     running.run()
     first, second = said.getvalue().splitlines()
     assert re.fullmatch(r"at 3 flights: kill -9 \d+, Spark; it starts again and goes on by its checkpoints", first)
-    assert re.fullmatch(r"at ([6-9]|10) flights: struck", second)  # the job does not wait for who reads
+    assert re.fullmatch(r"at ([6-9]|10) flights: struck", second)  # the job does not wait for its readers
     assert (tmp_path / "place").read_text() == "10"
     assert running.faults == []
 
 
-def test_a_fault_that_never_comes_is_told(tmp_path: Path) -> None:
+def test_a_planted_fault_that_does_not_occur_is_reported(tmp_path: Path) -> None:
     running, _ = job(tmp_path, Fault(1.5, "Spark was killed"))
     with pytest.raises(JobError, match="the pipelines were over before Spark was killed"):
         running.run()

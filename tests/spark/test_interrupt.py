@@ -1,4 +1,4 @@
-"""Ctrl-C ends the demo and all it has started, and a machine without Java is told so at once."""
+"""Ctrl-C ends the demo and all processes that it started, and a missing Java is reported at once."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def test_whatever_a_library_is_at_when_it_is_interrupted_the_status_is_the_same(
 
 
 def is_caught(pid: int, number: signal.Signals) -> bool:
-    """Whether the process has a handler of its own for the signal; Python's is there from the start for SIGINT."""
+    """True if the process has its own handler for the signal; Python has one for SIGINT from the start."""
     caught = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigCgt"))
     wanted = (1 << number - 1) | (1 << signal.SIGTERM - 1)
     return int(caught.split()[1], 16) & wanted == wanted
 
 
-def test_a_machine_without_java_is_told_so_before_anything_starts() -> None:
+def test_a_machine_without_java_is_reported_so_before_anything_starts() -> None:
     done = subprocess.run(
         PROGRAM, env=os.environ | {"PATH": "/nowhere", "JAVA_HOME": ""}, capture_output=True, text=True
     )

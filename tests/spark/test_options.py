@@ -23,7 +23,7 @@ def test_names_are_read_in_any_case() -> None:
     assert options.include_headers
 
 
-def test_client_settings_are_handed_on_without_their_prefix() -> None:
+def test_client_settings_are_passed_to_the_client_without_their_prefix() -> None:
     assert source(subscribe="a", **{"kafka.fetch.min.bytes": "9"}).kafka == {
         "bootstrap.servers": "localhost:9092",
         "fetch.min.bytes": "9",
@@ -38,7 +38,7 @@ def test_every_option_has_prose_and_the_official_spelling() -> None:
     assert all(option.doc for cls in (SourceOptions, SinkOptions) for option in options_of(cls))
 
 
-def test_what_spark_adds_by_itself_is_no_unknown_option() -> None:
+def test_options_that_spark_adds_are_known() -> None:
     options = read_sink_options(SERVERS | {"checkpointlocation": "/tmp/c", "queryname": "q", "topic": "t"})
     assert options.topic == "t"
 
@@ -61,37 +61,37 @@ def test_a_table_has_the_options_of_source_and_sink_and_what_a_catalog_adds() ->
         ({"startingoffset": "earliest"}, "unknown option 'startingoffset'; did you mean 'startingOffsets'?"),
         ({"bootstrap.servers": "x:1"}, "unknown option 'bootstrap.servers'; did you mean 'kafka.bootstrap.servers'?"),
         ({"colour": "red"}, "unknown option 'colour'"),
-        ({"assign": '{"a":[0]}'}, "options subscribe and assign exclude each other; give one"),
-        ({"subscribe": " , "}, "option subscribe is empty; name a topic"),
+        ({"assign": '{"a":[0]}'}, "options subscribe and assign exclude each other: give only one of them"),
+        ({"subscribe": " , "}, "option subscribe is empty; give a topic"),
         ({"maxOffsetsPerTrigger": "0"}, "maxOffsetsPerTrigger = 0: must be at least 1"),
         ({"minPartitions": "many"}, "minPartitions = 'many': must be a whole number"),
         ({"failOnDataLoss": "perhaps"}, "failOnDataLoss = 'perhaps': must be true or false"),
-        ({"kafka.bootstrap.servers": ""}, "option kafka.bootstrap.servers is required, such as localhost:9092"),
+        ({"kafka.bootstrap.servers": ""}, "option kafka.bootstrap.servers is required, for example localhost:9092"),
         ({"kafka.auto.offset.reset": "earliest"}, "option kafka.auto.offset.reset is not allowed: use the option"),
         ({"kafka.enable.auto.commit": "true"}, "option kafka.enable.auto.commit is not allowed: Spark keeps"),
-        ({"kafka.value.deserializer": "x"}, "option kafka.value.deserializer is not allowed: values come as bytes"),
+        ({"kafka.value.deserializer": "x"}, "option kafka.value.deserializer is not allowed: values are read as bytes"),
         ({"kafka.interceptor.classes": "x"}, "option kafka.interceptor.classes is not allowed: an interceptor"),
     ],
 )
-def test_a_wrong_source_option_is_one_sentence(options: dict[str, str], sentence: str) -> None:
+def test_a_wrong_source_option_is_a_one_line_error(options: dict[str, str], sentence: str) -> None:
     with pytest.raises(ConfigError) as error:
         source(**{"subscribe": "a"} | options)
     assert str(error.value).startswith(sentence)
     assert "\n" not in str(error.value)
 
 
-def test_no_options_at_all_are_those_of_a_table_which_spark_does_not_hand_on() -> None:
+def test_without_options_a_table_whose_options_spark_does_not_pass_on_is_assumed() -> None:
     for given in ({}, {"provider": "ottla"}):
         with pytest.raises(ConfigError, match=r"there are no options: .* createOrReplaceTempView"):
             read_source_options(given)
 
 
 def test_something_must_be_subscribed() -> None:
-    with pytest.raises(ConfigError, match="one of the options subscribe, subscribePattern, assign must say what to"):
+    with pytest.raises(ConfigError, match="one of the options subscribe, subscribePattern, assign is required"):
         source()
 
 
-def test_a_wrong_sink_option_is_one_sentence() -> None:
+def test_a_wrong_sink_option_is_a_one_line_error() -> None:
     with pytest.raises(ConfigError, match=r"^unknown option 'topics'; did you mean 'topic'\?$"):
         read_sink_options(SERVERS | {"topics": "a"})
 

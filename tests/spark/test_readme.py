@@ -1,4 +1,4 @@
-"""README's blocks for Spark, in their order in one session, as a reader would paste them."""
+"""The guide's blocks for Spark, in their order in one session, as a reader would paste them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def placed(block: str, broker: Broker, folder: Path) -> str:
 
 
 def collected(frame: Any, column: str) -> list[Any]:
-    """What a stream has until now, of one column."""
+    """Return the values of one column that a stream has so far."""
     name = f"readme_{column.strip('_')[:3]}"
     stream = frame.selectExpr(f"{column.removeprefix('value.')} as found").writeStream
     stream.format("memory").queryName(name).trigger(availableNow=True).start().awaitTermination(60)

@@ -37,7 +37,7 @@ def test_every_column_arrives_in_the_record(topics: Topics) -> None:
     assert [tuple(header) for header in full.headers] == [("a", b"1"), ("a", None)]
 
 
-def test_a_column_timestamp_is_the_record_s_time_only_where_that_is_asked_for(topics: Topics) -> None:
+def test_a_column_timestamp_is_the_time_of_the_record_only_with_the_option(topics: Topics) -> None:
     topic = topics.create("out")
     before = int(time.time() * 1000)
     write(topics, topics.spark.sql("select 'old' as value, timestamp_millis(1) as timestamp"), topic=topic)
@@ -85,7 +85,7 @@ def test_a_million_bytes_in_many_rows_arrive_once_each(topics: Topics) -> None:
     assert sorted(int(record.key) for record in topics.records(topic)) == list(range(20_000))
 
 
-def test_a_stream_goes_from_topic_to_topic(topics: Topics, tmp_path: Path) -> None:
+def test_a_stream_copies_a_topic_to_a_topic(topics: Topics, tmp_path: Path) -> None:
     source, target = topics.create("in", partitions=2), topics.create("out", partitions=2)
     for partition in (0, 1):
         topics.send(source, f"v{partition}", partition=partition, key=b"k", headers=[("h", b"x")], timestamp=5000)
@@ -105,8 +105,8 @@ def test_a_stream_goes_from_topic_to_topic(topics: Topics, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("columns", "options", "sentence"),
     [
-        ("key string", {"topic": "t"}, "there is no column 'value' to write, only key; name one so"),
-        ("value string", {}, "it is not said where to write; set the option topic, or add a column 'topic'"),
+        ("key string", {"topic": "t"}, "there is no column 'value' to write, only key; rename one to value"),
+        ("value string", {}, "there is no topic to write to; set the option topic, or add a column 'topic'"),
         ("value int", {"topic": "t"}, "column 'value' is int, but must be string or binary; cast it"),
         ("value string, partition string", {"topic": "t"}, "column 'partition' is string, but must be int; cast it"),
         ("value string, headers array<string>", {"topic": "t"}, "column 'headers' is array<string>, but must be array"),
@@ -114,7 +114,7 @@ def test_a_stream_goes_from_topic_to_topic(topics: Topics, tmp_path: Path) -> No
         ("value string", {"topic": "t", "kafka.lingerms": "1"}, "unknown setting 'lingerms'; did you mean 'linger_ms'"),
     ],
 )
-def test_what_cannot_be_written_is_one_sentence(
+def test_an_unwritable_dataframe_is_a_one_line_error(
     topics: Topics, columns: str, options: dict[str, str], sentence: str
 ) -> None:
     with pytest.raises(PySparkException) as error:
@@ -123,9 +123,9 @@ def test_what_cannot_be_written_is_one_sentence(
     assert "Traceback" not in str(error.value)
 
 
-def test_a_row_without_a_topic_fails_the_write_with_a_sentence(topics: Topics) -> None:
+def test_a_row_without_a_topic_fails_the_write_with_an_error(topics: Topics) -> None:
     frame = topics.spark.createDataFrame([(None, "1")], "topic string, value string")
-    with pytest.raises(PySparkException, match=r"it has no topic; fill column 'topic', or set the option"):
+    with pytest.raises(PySparkException, match=r"it has no topic; set column 'topic', or the option"):
         write(topics, frame)
 
 

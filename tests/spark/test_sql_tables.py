@@ -22,7 +22,9 @@ def made_of(topics: Topics, table: str, **options: str) -> None:
     topics.spark.sql(f"create table {table} using ottla options ({told})")
 
 
-def test_a_table_whose_options_spark_keeps_to_itself_says_what_to_do_instead(topics: Topics, table: str) -> None:
+def test_a_table_whose_options_spark_does_not_pass_on_raises_an_error_with_the_remedy(
+    topics: Topics, table: str
+) -> None:
     topic = topics.create()
     topics.send(topic, "one")
     made_of(topics, table, subscribe=topic, topic=topic)
@@ -33,6 +35,6 @@ def test_a_table_whose_options_spark_keeps_to_itself_says_what_to_do_instead(top
     assert row.value == "one"
 
 
-def test_a_table_with_an_option_that_nobody_knows_is_one_sentence(topics: Topics, table: str) -> None:
+def test_a_table_with_an_unknown_option_is_a_one_line_error(topics: Topics, table: str) -> None:
     with pytest.raises(PySparkException, match="unknown option 'colour'"):
         made_of(topics, table, subscribe=topics.create(), colour="red")

@@ -34,7 +34,7 @@ def run(frame: DataFrame, checkpoint: Path, batches: Callable[[DataFrame, int], 
 
 
 class Seen:
-    """What each batch read, by batch id."""
+    """The rows of each batch, by batch id."""
 
     def __init__(self, fail_at: int | None = None) -> None:
         self.batches: dict[int, list[str]] = {}
@@ -46,7 +46,7 @@ class Seen:
             raise RuntimeError("the sink fell over")
 
 
-def test_what_is_available_now_is_read_in_limited_steps(topics: Topics, tmp_path: Path) -> None:
+def test_available_records_are_read_in_limited_batches(topics: Topics, tmp_path: Path) -> None:
     topic = topics.create(partitions=2)
     for partition in (0, 1):
         topics.send(topic, *(f"{partition}{n}" for n in range(6)), partition=partition)
@@ -61,7 +61,7 @@ def test_what_is_available_now_is_read_in_limited_steps(topics: Topics, tmp_path
     assert "PythonMicroBatchStream" in last.description  # Spark asks no Python code for it, as docs/spark.md says
 
 
-def test_a_restarted_query_goes_on_where_it_was(topics: Topics, tmp_path: Path) -> None:
+def test_a_restarted_query_continues_from_its_checkpoint(topics: Topics, tmp_path: Path) -> None:
     topic = topics.create()
     topics.send(topic, "one")
     first, second = Seen(), Seen()
@@ -135,14 +135,16 @@ def test_records_deleted_under_a_query_stop_it_or_are_left_out(topics: Topics, t
     assert seen.batches == {1: ["8", "9"]}
 
 
-def test_a_topic_that_was_deleted_stops_the_query_with_a_sentence(topics: Topics, tmp_path: Path) -> None:
+def test_a_topic_that_was_deleted_stops_the_query_with_an_error(topics: Topics, tmp_path: Path) -> None:
     gone, left = topics.create("gone"), topics.create("left")
     options: dict[str, Any] = {"subscribe": f"{gone},{left}", "startingOffsets": "earliest"}
     topics.send(gone, "one")
     run(topics.stream(**options), tmp_path, Seen())
     topics.delete(gone)
     topics.send(left, "two")
-    with pytest.raises(StreamingQueryException, match=f"partition {gone}-0 is gone, and .* offset 1; set the") as error:
+    with pytest.raises(
+        StreamingQueryException, match=f"partition {gone}-0 does not exist any more, and .* offset 1; set the"
+    ) as error:
         run(topics.stream(**options), tmp_path, Seen())
     assert "Traceback" not in str(error.value)
     seen = Seen()
@@ -150,7 +152,7 @@ def test_a_topic_that_was_deleted_stops_the_query_with_a_sentence(topics: Topics
     assert seen.batches == {1: ["two"]}
 
 
-def test_a_topic_that_was_made_again_stops_the_query_with_a_sentence(topics: Topics, tmp_path: Path) -> None:
+def test_a_topic_that_was_recreated_stops_the_query_with_an_error(topics: Topics, tmp_path: Path) -> None:
     topic = topics.create()
     options: dict[str, Any] = {"subscribe": topic, "startingOffsets": "earliest"}
     topics.send(topic, "old")
@@ -158,7 +160,9 @@ def test_a_topic_that_was_made_again_stops_the_query_with_a_sentence(topics: Top
     topics.delete(topic)
     topics.create()
     topics.send(topic, "new", "newer")
-    with pytest.raises(StreamingQueryException, match=f"topic {topic} was deleted and made again; the query had read"):
+    with pytest.raises(
+        StreamingQueryException, match=f"topic {topic} was deleted and created again; the query had read"
+    ):
         run(topics.stream(**options), tmp_path, Seen())
     seen = Seen()
     run(topics.stream(**options, failOnDataLoss="false"), tmp_path, seen)
@@ -174,11 +178,13 @@ def test_a_batch_that_is_replayed_is_not_read_from_another_topic_of_that_name(to
     topics.delete(topic)
     topics.create()
     topics.send(topic, "new")
-    with pytest.raises(StreamingQueryException, match="was deleted and made again: offsets 0 to 0 of the one before"):
+    with pytest.raises(
+        StreamingQueryException, match="was deleted and created again: offsets 0 to 0 of the one before"
+    ):
         run(topics.stream(**options), tmp_path, Seen())
 
 
-def test_a_group_is_told_how_far_the_query_is_to_the_last_batch(topics: Topics, tmp_path: Path) -> None:
+def test_a_group_is_reported_how_far_the_query_is_to_the_last_batch(topics: Topics, tmp_path: Path) -> None:
     topic = topics.create(partitions=2)
     topics.send(topic, *"abcde")
     options = {"startingOffsets": "earliest", "commitOffsetsToGroup": f"of-{topic}", "maxOffsetsPerTrigger": 2}
@@ -189,12 +195,14 @@ def test_a_group_is_told_how_far_the_query_is_to_the_last_batch(topics: Topics, 
     assert [lag(progress)[0]["maxOffsetsBehindLatest"] for progress in query.recentProgress[:3]] == [3, 1, 0]
 
 
-def test_an_option_for_batches_only_stops_a_stream_with_a_sentence(topics: Topics, tmp_path: Path) -> None:
-    with pytest.raises(StreamingQueryException, match="option endingOffsets is for batch queries; a stream ends when"):
+def test_an_option_for_batches_only_stops_a_stream_with_an_error(topics: Topics, tmp_path: Path) -> None:
+    with pytest.raises(
+        StreamingQueryException, match="option endingOffsets is only for batch queries; a stream runs until"
+    ):
         run(topics.stream(subscribe=topics.create(), endingOffsets="latest"), tmp_path, Seen())
 
 
-def test_a_query_that_waits_for_records_goes_on_when_they_come_and_stops_when_it_is_asked_to(
+def test_a_query_that_waits_for_records_continues_when_they_arrive_and_stops_on_request(
     topics: Topics, tmp_path: Path
 ) -> None:
     topic = topics.create()

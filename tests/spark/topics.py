@@ -16,12 +16,12 @@ from ottla.spark.columns.schema import spark_schema
 
 
 def arrow_schema(include_headers: bool = False) -> pa.Schema:
-    """The columns of a topic that nobody decodes as Spark wants them in Arrow: microseconds, UTC."""
+    """Return the columns of a topic without decoding in Spark's Arrow types: microseconds, UTC."""
     return to_arrow_schema(spark_schema(include_headers), timezone="UTC")
 
 
 def new_session(warehouse: str) -> SparkSession:
-    """A quiet Spark on two threads, whose Java does not take the time to compile well what runs once."""
+    """Return a quiet Spark on two threads, with a Java that does not optimize code that runs once."""
     return ottla.spark.session(
         "ottla-tests",
         "local[2]",
@@ -33,7 +33,7 @@ def new_session(warehouse: str) -> SparkSession:
 
 
 class Topics:
-    """What tests do with topics, and the options that lead Spark to them."""
+    """Operations of tests on topics, and the options that connect Spark to them."""
 
     def __init__(self, spark: SparkSession, servers: str, prefix: str) -> None:
         self.spark, self.servers, self.prefix = spark, servers, prefix

@@ -16,7 +16,7 @@ from ottla.storage.log_config import LogConfig
 HEAD = Struct(">qiibI")
 BODY = Struct(">hiqqqhii")
 GZIP = 1
-"""Attributes of a batch whose records are compressed."""
+"""The attributes of a batch with gzip compression."""
 NOW = 1_700_000_000_000
 
 
@@ -63,12 +63,12 @@ def append(log: Log, *values: bytes, timestamps: Sequence[int] | None = None, no
 
 
 def open_log(directory: Path, config: LogConfig | None = None, **settings: object) -> Log:
-    """A log on a clock that stands still."""
+    """Open a log with a fixed clock."""
     return Log.open(directory, config or LogConfig(), **{"now_ms": NOW, **settings})  # type: ignore[arg-type]
 
 
 def bytes_of(log: Log, offset: int, max_bytes: int = 1 << 30) -> bytes:
-    """What a read returns, as bytes."""
+    """Return the result of a read as bytes."""
     found = log.read(offset, max_bytes)
     return b"" if found is None else os.pread(found.file.fileno(), found.size, found.position)
 

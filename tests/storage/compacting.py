@@ -1,4 +1,4 @@
-"""Logs with keys, compacted in one go, and read back."""
+"""Logs with keys, compacted in one step, and read back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ottla.records.columns import decode
 from ottla.records.compression import Codec
 from ottla.storage.cleaning.cleaner import Cleaner
 from ottla.storage.cleaning.key_map import KeyMap
-from ottla.storage.cleaning.log_cleaning import extents_of, plan_of, steps, transactions_of
+from ottla.storage.cleaning.log_cleaning import clean_in_steps, collect_transactions, find_extents, plan_log_compaction
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from tests.storage.batches import NOW, everything
@@ -63,7 +63,7 @@ def compact(
 ) -> int:
     """Everything that may be compacted, in as many passes as it takes; up to where that is."""
     for _ in count():
-        plan = plan_of(log, cleaned_up_to, now_ms)
+        plan = plan_log_compaction(log, cleaned_up_to, now_ms)
         if not plan.dirty_bytes:
             break
         cleaned_up_to = one_pass(log, cleaned_up_to, now_ms, room_bytes)
@@ -73,18 +73,18 @@ def compact(
 def one_pass(
     log: Log, cleaned_up_to: int, now_ms: int, room_bytes: int, breathe: Callable[[int], None] = lambda size: None
 ) -> int:
-    plan = plan_of(log, cleaned_up_to, now_ms)
+    plan = plan_log_compaction(log, cleaned_up_to, now_ms)
     cleaner = Cleaner(
         log.directory,
-        extents_of(log, plan.upper_bound),
+        find_extents(log, plan.upper_bound),
         plan,
         log.config,
         keys=KeyMap(room_bytes, SEED),
         now_ms=now_ms,
-        transactions=transactions_of(log, plan.upper_bound),
+        transactions=collect_transactions(log, plan.upper_bound),
         breathe=breathe,
     )
-    for step in steps(log, cleaner):
+    for step in clean_in_steps(log, cleaner):
         step()
     return cleaner.end_offset
 
@@ -101,7 +101,7 @@ def kept(log: Log) -> list[Kept]:
 
 
 class Crash(BaseException):
-    """The process is gone."""
+    """Close the files as the end of the process does."""
 
 
 @contextmanager

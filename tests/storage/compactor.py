@@ -1,6 +1,6 @@
-"""Appends updates of keys to a log and compacts it in a thread beside, until it is killed: for tests.
+"""Append updates of keys to a log and compact it in a second thread until the process is killed: for tests.
 
-`python -m tests.storage.compactor DIRECTORY SEED` says the number of each update once it is appended.
+`python -m tests.storage.compactor DIRECTORY SEED` prints the number of each update once it is appended.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from ottla.model import TopicPartition
 from ottla.storage.cleaning.cleaner import Cleaner
 from ottla.storage.cleaning.key_map import KeyMap
-from ottla.storage.cleaning.log_cleaning import extents_of, plan_of, steps, transactions_of
+from ottla.storage.cleaning.log_cleaning import clean_in_steps, collect_transactions, find_extents, plan_log_compaction
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
@@ -28,7 +28,7 @@ KEYS = 40
 
 
 def key_of(number: int) -> bytes:
-    """The key of an update: each comes again and again, in no order."""
+    """The key of an update: keys repeat in no order."""
     return b"key-%d" % (number * 7919 % 104_729 % KEYS)
 
 
@@ -57,25 +57,25 @@ class Compactor:
     def end(self) -> None:
         if self.cleaner is not None:
             self.directory.cleaner_offsets[TABLE] = self.cleaner.end_offset
-            self.directory.keep_cleaned(self.directory.cleaner_offsets)
+            self.directory.write_cleaned(self.directory.cleaner_offsets)
             self.cleaner, self.log.cleaning = None, False
 
     def begin(self) -> None:
         done = self.directory.cleaner_offsets.get(TABLE, 0)
-        plan = plan_of(self.log, done, NOW)
+        plan = plan_log_compaction(self.log, done, NOW)
         if not plan.dirty_bytes:
             return
         self.log.cleaning = True
         self.cleaner = Cleaner(
             self.log.directory,
-            extents_of(self.log, plan.upper_bound),
+            find_extents(self.log, plan.upper_bound),
             plan,
             CONFIG,
             keys=KeyMap(24 * self.chance.randrange(6, 2 * KEYS), SEED),
             now_ms=NOW,
-            transactions=transactions_of(self.log, plan.upper_bound),
+            transactions=collect_transactions(self.log, plan.upper_bound),
         )
-        self.steps = steps(self.log, self.cleaner)
+        self.steps = clean_in_steps(self.log, self.cleaner)
 
 
 def main(path: Path, seed: int) -> None:

@@ -50,5 +50,5 @@ def state(log: Log) -> Any:
         log.epochs.entries,
         marks,
         indexes,
-        log.aborted(0, 0, log.end_offset),
+        log.find_aborted(0, 0, log.end_offset),
     )

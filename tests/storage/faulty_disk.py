@@ -24,18 +24,18 @@ LIKELY = 0.4
 
 
 class FaultyDisk:
-    """Stands in for the functions of `os` that are named in `CALLS`."""
+    """Replace the functions of `os` in `CALLS` with functions that can fail."""
 
     def __init__(self, folder: Path, chance: random.Random) -> None:
         self.folder = str(folder)
         self.chance = chance
         self.failing: set[str] = set()
-        """Which calls may fail now; without any, the disk is sound."""
+        """The calls that may fail now. If empty, the disk is sound."""
         self.failed = 0
         self.durable: dict[int, bytes] = {}
-        """What of each file, by inode, was forced to the disk."""
+        """The flushed bytes of each file, by inode."""
         self.entries: dict[str, set[str]] = {}
-        """Which names of each folder were."""
+        """The flushed names of each folder."""
         self.real: dict[str, Callable[..., Any]] = {name: getattr(os, name) for name in CALLS}
         self._patches = [mock.patch.object(os, name, self._stand_in(name)) for name in CALLS]
 
@@ -77,7 +77,7 @@ class FaultyDisk:
             raise OSError(number, os.strerror(number))
 
     def _pwrite(self, fd: int, data: Any, position: int) -> int:
-        # Half of it goes through; the other half fails with the next call, or not.
+        # Half of it is written; the other half fails with the next call, or not.
         if "pwrite" in self.failing and len(data) > 1 and self.chance.random() < LIKELY:
             written: int = self.real["pwrite"](fd, memoryview(data)[: self.chance.randrange(1, len(data))], position)
             return written

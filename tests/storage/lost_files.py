@@ -1,4 +1,4 @@
-"""A log of small segments in a directory, and its files gone or cut."""
+"""A log of small segments in a directory, with removed or truncated files."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ def lose(folder: Path, *bases: int) -> None:
 
 
 def cut(folder: Path, base: int, size: int = 0) -> None:
-    """A segment's file has become shorter, as nobody of ours makes it."""
+    """Truncate a segment's file, as none of our code does."""
     os.truncate(folder / f"{base:020d}.log", size)

@@ -1,4 +1,4 @@
-"""What a kill leaves of a folder, at each moment at which it could come."""
+"""Copies of a folder at every moment at which a kill can happen."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from unittest import mock
 
 CHANGES = ("open", "replace", "rename", "unlink", "truncate", "ftruncate")
 Inodes = dict[int, int]
-"""Those of the files that were copied, by those of their copies."""
+"""The inodes of copied files, by the inodes of their copies."""
 
 
 @contextmanager

@@ -26,7 +26,7 @@ FILES = ("*.log", "*.index", "*.timeindex", "*.txnindex", "leader-epoch-checkpoi
 
 
 def history(log: Log) -> list[object]:
-    """All that an append may be, taken or not; what it says."""
+    """The result of an append, accepted or rejected."""
     taken = batch(b"a", timestamps=[NOW])
     calls: list[tuple[bytes | bytearray, int]] = [
         (taken, 0),
@@ -61,7 +61,7 @@ def test_both_forms_make_the_same_log(
     said = history(ours)
     theirs = open_log(tmp_path / "plain" / "t-0", config)
     with monkeypatch.context() as patch:
-        patch.setattr(form, "checked", plain("ottla.storage.validation.incoming").checked)
+        patch.setattr(form, "check_incoming", plain("ottla.storage.validation.incoming").check_incoming)
         patch.setattr(log_module, "append_batches", form.append_batches)
         told = history(theirs)
     assert told == said

@@ -25,7 +25,7 @@ FAR = 2**62
 
 
 def row(*batches: Buffer, base_offset: int = 0, leader_epoch: int = 3) -> bytearray:
-    """Batches as they lie in a log."""
+    """Batches as stored in a log."""
     data = bytearray(b"".join(batches))
     headers = [header for _, header in iter_headers(data)]
     stamp_all(data, headers, base_offset, leader_epoch)
@@ -33,7 +33,7 @@ def row(*batches: Buffer, base_offset: int = 0, leader_epoch: int = 3) -> bytear
 
 
 def walked(form: ModuleType, data: Buffer, *, epoch: int = 3, expected: int = 0, below: int = FAR) -> Any:
-    """All that a run says of some bytes."""
+    """Everything that a run returns for some bytes."""
     run = form.BatchRun(INTERVAL)
     run.epoch = epoch
     found = run.walk(memoryview(data), 1000, expected, below)
@@ -49,7 +49,7 @@ def test_the_loop_that_runs_is_the_compiled_one() -> None:
 
 
 @forms
-def test_a_run_ends_with_its_bytes_and_says_what_an_index_would_have(form: ModuleType) -> None:
+def test_a_run_ends_with_its_bytes_and_returns_the_index_entries(form: ModuleType) -> None:
     data = row(*[batch(b"x" * 60, b"y", timestamps=[NOW + number] * 2) for number in range(10)])
     size = len(data) // 10
     found, (stop, next_offset, entries, producers, timestamp, offset, since) = walked(form, data)
@@ -77,14 +77,14 @@ def test_a_run_ends_with_its_bytes_and_says_what_an_index_would_have(form: Modul
         row(batch(b"a"), base_offset=2)[:-1],
     ],
 )
-def test_a_batch_that_is_otherwise_ends_a_run(form: ModuleType, other: bytearray) -> None:
+def test_a_batch_of_another_kind_ends_a_run(form: ModuleType, other: bytearray) -> None:
     first = row(batch(b"a", b"b"))
     assert walked(form, first + other)[1][:2] == (1000 + len(first), 2)
     assert walked(form, other) == (False, False)
 
 
 @forms
-def test_a_run_ends_before_the_offset_at_which_the_next_segment_begins(form: ModuleType) -> None:
+def test_a_run_ends_before_the_base_offset_of_the_next_segment(form: ModuleType) -> None:
     data = row(batch(b"a"), batch(b"b", b"c"), batch(b"d"))
     assert walked(form, data, below=3)[1][1] == 3
     assert walked(form, data, below=2)[1][1] == 1
@@ -92,7 +92,7 @@ def test_a_run_ends_before_the_offset_at_which_the_next_segment_begins(form: Mod
 
 
 @forms
-def test_nothing_is_a_run_before_the_leader_epoch_is_known(form: ModuleType) -> None:
+def test_no_run_starts_before_the_leader_epoch_is_known(form: ModuleType) -> None:
     run = form.BatchRun(INTERVAL)
     assert not run.walk(memoryview(row(batch(b"a"), leader_epoch=-2)), 0, 0, FAR)
 
@@ -108,13 +108,13 @@ def test_the_latest_five_batches_of_each_producer_are_kept(form: ModuleType) -> 
 
 
 @forms
-def test_a_producer_that_begins_an_epoch_ends_a_run(form: ModuleType) -> None:
+def test_a_new_producer_epoch_ends_a_run(form: ModuleType) -> None:
     data = row(produced(1, 0), produced(2, 0), produced(1, 0, epoch=1), produced(1, 1, epoch=1))
     assert walked(form, data)[1][1] == 2
 
 
 @given(st.integers(0, 2**32))
-def test_both_forms_say_the_same_of_damaged_bytes(seed: int) -> None:
+def test_both_forms_report_the_same_errors_for_damaged_bytes(seed: int) -> None:
     chance = random.Random(seed)
     kinds = (lambda: batch(b"x" * chance.randrange(90)), lambda: bytearray(produced(chance.randrange(3), 0)))
     parts = [chance.choice(kinds)() for _ in range(6)]
@@ -128,14 +128,14 @@ def test_both_forms_say_the_same_of_damaged_bytes(seed: int) -> None:
 
 
 @given(data=st.binary(max_size=200))
-def test_any_bytes_are_walked_without_harm(data: bytes) -> None:
+def test_arbitrary_bytes_are_scanned_safely(data: bytes) -> None:
     for form in FORMS.values():
         assert walked(form, data)[0] in (False, True)
 
 
 @settings(deadline=None, max_examples=40)
 @given(seed=st.integers(0, 2**32))
-def test_a_log_taken_up_by_runs_is_the_log_taken_up_batch_by_batch(
+def test_a_log_loaded_by_runs_equals_the_log_loaded_batch_by_batch(
     tmp_path_factory: pytest.TempPathFactory, seed: int
 ) -> None:
     folder = tmp_path_factory.mktemp("log") / "t-0"

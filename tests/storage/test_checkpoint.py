@@ -1,4 +1,4 @@
-"""Checkpoints that are damaged are passed over, and the log says what is wrong with them."""
+"""Damaged checkpoints are ignored, and the log reports the damage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ottla.storage.leader_epochs import FILE_NAME, LeaderEpochs
 OFFSETS = {TopicPartition("t", 0): 12, TopicPartition("u", 3): 7}
 
 
-def test_what_is_written_is_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_written_offsets_are_read_back(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "recovery-point-offset-checkpoint"
     write_offsets(path, OFFSETS)
     assert path.read_bytes() == b"0\n2\nt 0 12\nu 3 7\n"
@@ -38,7 +38,7 @@ def test_what_is_written_is_read(tmp_path: Path, caplog: pytest.LogCaptureFixtur
         (b"0\n1\n\xf4 0 12\n", "is no text: it has byte 0xf4 at 4"),
     ],
 )
-def test_a_damaged_one_is_passed_over_with_the_reason(
+def test_a_damaged_checkpoint_is_ignored_with_a_reason(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, content: bytes, reason: str
 ) -> None:
     path = tmp_path / "log-start-offset-checkpoint"
@@ -47,14 +47,14 @@ def test_a_damaged_one_is_passed_over_with_the_reason(
     assert caplog.messages == [f"{path} is damaged and passed over: {path} {reason}"]
 
 
-def test_an_empty_one_has_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_empty_checkpoint_has_no_offsets(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "log-start-offset-checkpoint"
     path.touch()
     assert read_offsets(path) == {}
     assert caplog.messages == []
 
 
-def test_epochs_that_cannot_be_read_are_found_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_unreadable_epochs_are_rebuilt(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / FILE_NAME
     path.write_bytes(b"0\n1\n0\n")
     assert LeaderEpochs(tmp_path).entries == []

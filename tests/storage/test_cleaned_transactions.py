@@ -1,4 +1,4 @@
-"""What is believed of a transaction index where compaction has taken records, or their markers too, and what is not."""
+"""Transaction indexes of compacted logs: which rows are valid after compaction removed records or markers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def take(folder: Path, *offsets: int) -> None:
-    """As compaction does: those batches are gone from the first segment, and its indexes fit to what is left."""
+    """Remove those batches from the first segment and fit its indexes to the rest, as compaction does."""
     path = folder / f"{0:020d}.log"
     data = path.read_bytes()
     left = [
@@ -52,10 +52,10 @@ def reopened(folder: Path) -> Log:
 
 
 def aborted(log: Log) -> list[tuple[int, int, int]]:
-    return [(each.producer_id, each.first_offset, each.last_offset) for each in log.aborted(0, 0, END)]
+    return [(each.producer_id, each.first_offset, each.last_offset) for each in log.find_aborted(0, 0, END)]
 
 
-def test_a_marker_stays_that_of_what_compaction_has_taken_whoever_wrote_meanwhile(
+def test_a_marker_still_belongs_to_its_compacted_transaction_after_other_writes(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     rows = (folder / f"{0:020d}.txnindex").read_bytes()
@@ -65,12 +65,12 @@ def test_a_marker_stays_that_of_what_compaction_has_taken_whoever_wrote_meanwhil
     assert "rebuilding it" not in caplog.text
 
 
-def test_one_whose_marker_is_gone_too_hides_nothing_and_stays(folder: Path) -> None:
+def test_a_row_with_a_compacted_marker_hides_no_record_and_is_kept(folder: Path) -> None:
     take(folder, 0, 2)
     assert aborted(reopened(folder)) == [(A, 0, 2), (A, 4, 5)]
 
 
-def test_a_row_whose_marker_is_that_of_a_commit_is_not_believed(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_row_that_names_a_commit_marker_is_rejected(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     take(folder, 1)
     path = folder / f"{0:020d}.txnindex"
     path.write_bytes(path.read_bytes() + ROW.pack(0, B, 1, 3, 3))
@@ -78,7 +78,7 @@ def test_a_row_whose_marker_is_that_of_a_commit_is_not_believed(folder: Path, ca
     assert "rebuilding it" in caplog.text
 
 
-def test_a_row_of_what_lies_behind_the_log_is_not_believed(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_row_beyond_the_log_end_is_rejected(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = folder / f"{4:020d}.txnindex"
     for last_offset in (END, END + 9):
         rows = path.read_bytes()
@@ -90,14 +90,16 @@ def test_a_row_of_what_lies_behind_the_log_is_not_believed(folder: Path, caplog:
     assert caplog.text.count("rebuilding it") == 2
 
 
-def test_a_file_that_is_damaged_is_told_once(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_file_is_reported_once(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = folder / f"{0:020d}.txnindex"
     path.write_bytes(path.read_bytes()[:-1])
     assert aborted(reopened(folder)) == [(A, 0, 2), (A, 4, 5)]
     assert caplog.text.count("rebuilding it") == 1
 
 
-def test_where_nothing_was_aborted_nothing_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_aborted_transactions_are_reported_when_there_are_none(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     log = open_log(tmp_path / "t-0")
     append(log, b"plain")
     log.close()

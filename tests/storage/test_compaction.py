@@ -1,4 +1,4 @@
-"""What compaction keeps, and what it makes of the bytes."""
+"""Compaction: the kept records and the written bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ottla.records.compression import Codec
 from ottla.settings_class import changed
 from ottla.storage.cleaning.cleaner import BATCH_COST, PIECE_BYTES
 from ottla.storage.cleaning.key_map import ENTRY_BYTES
-from ottla.storage.cleaning.log_cleaning import plan_of
+from ottla.storage.cleaning.log_cleaning import plan_log_compaction
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from tests.storage.batches import NOW, everything, open_log
@@ -39,7 +39,7 @@ def test_the_last_record_of_each_key_stays_at_its_offset(log: Log) -> None:
 
 
 @pytest.mark.behaviour("B2")
-def test_the_active_segment_is_left_alone(log: Log) -> None:
+def test_the_active_segment_is_not_compacted(log: Log) -> None:
     put(log, (b"a", b"1"))
     roll(log)
     put(log, (b"a", b"2"))
@@ -49,7 +49,7 @@ def test_the_active_segment_is_left_alone(log: Log) -> None:
 
 
 @pytest.mark.behaviour("B2")
-def test_a_mark_of_deletion_lives_for_its_time_after_it_was_first_cleaned(log: Log) -> None:
+def test_a_tombstone_is_kept_for_its_retention_after_its_first_compaction(log: Log) -> None:
     put(log, (b"a", b"1"))
     put(log, (b"a", None))
     put(log, (b"b", b"1"))
@@ -63,7 +63,7 @@ def test_a_mark_of_deletion_lives_for_its_time_after_it_was_first_cleaned(log: L
         assert sorted(record.key or b"" for record in kept(log)) == left
 
 
-def test_the_time_of_a_mark_stays_though_its_batch_counts_from_another(log: Log) -> None:
+def test_a_tombstone_keeps_its_timestamp_when_the_base_timestamp_changes(log: Log) -> None:
     put(log, (b"a", b"1"), (b"b", None), timestamp=NOW - 10**9)
     roll(log)
     compact(log, now_ms=NOW)
@@ -75,7 +75,7 @@ def test_the_time_of_a_mark_stays_though_its_batch_counts_from_another(log: Log)
 
 
 @pytest.mark.parametrize("codec", Codec)
-def test_a_batch_keeps_its_offsets_its_codec_and_the_times_of_what_is_left(log: Log, codec: Codec) -> None:
+def test_a_compacted_batch_keeps_its_offsets_codec_and_timestamps(log: Log, codec: Codec) -> None:
     put(log, (b"a", b"old"), (b"b", b"x" * 100), (b"c", b"old"), codec=codec)
     put(log, (b"c", b"new"), (b"a", b"new"))
     roll(log)
@@ -87,7 +87,7 @@ def test_a_batch_keeps_its_offsets_its_codec_and_the_times_of_what_is_left(log: 
     assert [(record.offset, record.timestamp) for record in kept(log)] == [(1, NOW + 1), (3, NOW), (4, NOW + 1)]
 
 
-def test_a_log_of_which_nothing_is_left_still_tells_where_it_ends(log: Log) -> None:
+def test_a_fully_compacted_log_keeps_its_end_offset(log: Log) -> None:
     put(log, (b"a", None))
     roll(log)
     done = compact(log)
@@ -102,7 +102,7 @@ def test_a_log_of_which_nothing_is_left_still_tells_where_it_ends(log: Log) -> N
     assert again.end_offset == 3
 
 
-def test_records_without_a_key_from_before_the_topic_was_compacted_go(log: Log) -> None:
+def test_records_without_a_key_are_removed_when_a_topic_becomes_compacted(log: Log) -> None:
     compacted = log.config
     log.config = changed(compacted, cleanup_policy=("delete",))
     put(log, (None, b"lost"), (b"a", b"1"))
@@ -148,7 +148,7 @@ def test_segments_further_apart_than_31_bits_stay_apart(log: Log) -> None:
     assert [record.offset for record in kept(log)] == [0, 2**31 - 2, 2**31 + 10]
 
 
-def test_what_is_read_meanwhile_is_what_was_there(log: Log) -> None:
+def test_reads_during_a_compaction_return_the_old_records(log: Log) -> None:
     put(log, (b"a", b"1"))
     put(log, (b"a", b"2"))
     roll(log)
@@ -160,15 +160,15 @@ def test_what_is_read_meanwhile_is_what_was_there(log: Log) -> None:
     assert [record.value for record in kept(log)] == [b"2"]
 
 
-def test_what_is_not_on_the_disk_is_not_touched(log: Log) -> None:
+def test_unflushed_records_are_not_compacted(log: Log) -> None:
     put(log, (b"a", b"1"))
     log.begin_segment(NOW)
-    assert plan_of(log, 0, NOW).dirty_bytes == 0
+    assert plan_log_compaction(log, 0, NOW).dirty_bytes == 0
     log.flush()
-    assert plan_of(log, 0, NOW).dirty_bytes > 0
+    assert plan_log_compaction(log, 0, NOW).dirty_bytes > 0
 
 
-def test_retention_waits_for_a_cleaning_and_then_takes_empty_segments_too(tmp_path: Path) -> None:
+def test_retention_waits_for_a_compaction_and_then_deletes_empty_segments_too(tmp_path: Path) -> None:
     config = LogConfig(cleanup_policy=("compact", "delete"), segment_bytes=1000, retention_ms=1000)
     log = open_log(tmp_path / "t-0", config)
     put(log, (b"a", b"1"))
@@ -179,7 +179,7 @@ def test_retention_waits_for_a_cleaning_and_then_takes_empty_segments_too(tmp_pa
     assert [segment.base_offset for segment in log.retain(NOW + 5000)] == [0]
 
 
-def test_a_damaged_batch_is_named_and_nothing_is_changed(log: Log) -> None:
+def test_a_damaged_batch_is_reported_and_compaction_changes_nothing(log: Log) -> None:
     put(log, (b"a", b"1"))
     put(log, (b"a", b"2"))
     roll(log)
@@ -219,29 +219,27 @@ def test_indexes_find_everything_afterwards(log: Log) -> None:
         ({"min_cleanable_dirty_ratio": 0.2, "min_compaction_lag_ms": 100_000}, False),
     ],
 )
-def test_settings_say_when_it_is_worth_it(log: Log, settings: dict[str, float], due: bool) -> None:
+def test_settings_decide_when_a_log_is_compacted(log: Log, settings: dict[str, float], due: bool) -> None:
     for number in range(6):
         put(log, (b"%d" % number, b"x" * 700))
     roll(log)
     done = 4
     config = LogConfig(cleanup_policy=("compact",), **settings)  # type: ignore[arg-type]
     log.config = config
-    assert plan_of(log, done, NOW + 50_000).due(config) == due
+    assert plan_log_compaction(log, done, NOW + 50_000).is_due(config) == due
 
 
-def test_what_is_younger_than_the_lag_waits(log: Log) -> None:
+def test_records_younger_than_the_lag_are_not_compacted(log: Log) -> None:
     put(log, (b"a", b"1"), timestamp=NOW)
     roll(log)
     put(log, (b"a", b"2"), timestamp=NOW + 100)
     roll(log)
     log.config = LogConfig(cleanup_policy=("compact",), min_compaction_lag_ms=1000)
-    assert plan_of(log, 0, NOW + 1050).upper_bound == 1
-    assert plan_of(log, 0, NOW + 1100).upper_bound == 2
+    assert plan_log_compaction(log, 0, NOW + 1050).upper_bound == 1
+    assert plan_log_compaction(log, 0, NOW + 1100).upper_bound == 2
 
 
-def test_a_leader_whose_batches_were_all_compacted_away_is_not_forgotten(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_epoch_of_a_fully_compacted_leader_is_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     log = open_log(tmp_path / "t-0", COMPACT)
     for epoch, key in enumerate((b"a", b"b", b"b", b"c")):
         put(log, (key, b"1"), leader_epoch=epoch)
@@ -252,7 +250,7 @@ def test_a_leader_whose_batches_were_all_compacted_away_is_not_forgotten(
     assert caplog.messages == []
 
 
-def test_it_gives_way_after_each_small_piece(tmp_path: Path) -> None:
+def test_compaction_yields_after_each_small_piece(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0", changed(COMPACT, segment_bytes=1 << 20))
     for number in range(300):
         put(log, (b"%d" % (number % 7), bytes(5_000)))
@@ -276,13 +274,13 @@ def with_gaps(path: Path) -> Log:
     return log
 
 
-def test_a_crash_tears_no_copy_where_a_cleaning_left_no_offsets(tmp_path: Path) -> None:
+def test_offsets_removed_by_compaction_are_not_taken_for_a_torn_end_after_a_crash(tmp_path: Path) -> None:
     end = with_gaps(tmp_path / "t-0").end_offset
     log = open_log(tmp_path / "t-0", COMPACT, committed=0)
     assert (log.torn_at, log.fallen_short, log.truncate_torn(now_ms=NOW)) == (None, None, end)
 
 
-def test_a_crash_tears_no_copy_where_its_leader_had_no_offsets(tmp_path: Path) -> None:
+def test_offsets_missing_at_the_leader_are_not_taken_for_a_torn_end_after_a_crash(tmp_path: Path) -> None:
     leader = with_gaps(tmp_path / "leader" / "t-0")
     copy = open_log(tmp_path / "t-0", LogConfig(segment_bytes=100), committed=0)
     copy.append_as_is(everything(leader), leader_epoch=0, now_ms=NOW)

@@ -1,4 +1,4 @@
-"""A process that is killed while it compacts, and what goes on beside a compaction."""
+"""A process that is killed during a compaction, and operations that run during a compaction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from ottla.records.batch import iter_headers, verify
 from ottla.storage.cleaning.cleaner import Cleaner
 from ottla.storage.cleaning.key_map import ENTRY_BYTES, KeyMap
-from ottla.storage.cleaning.log_cleaning import extents_of, plan_of, steps, transactions_of
+from ottla.storage.cleaning.log_cleaning import clean_in_steps, collect_transactions, find_extents, plan_log_compaction
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
@@ -29,7 +29,7 @@ PATIENCE = 60.0
 
 
 def compact_and_be_killed(directory: Path, seed: int, updates: int) -> int:
-    """Run the compactor until it said so many updates, kill it, and return the last."""
+    """Run the compactor until it printed so many updates, kill it, and return the last."""
     command = [sys.executable, "-m", "tests.storage.compactor", str(directory), str(seed)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -78,8 +78,8 @@ def filled(directory: Path, config: LogConfig = COMPACT) -> Log:
     return log
 
 
-def beside(log: Log, meanwhile: Callable[[], None]) -> list[str]:
-    """Compact in a thread, and do something here while each step is half way; the names of the steps."""
+def compact_interleaved(log: Log, meanwhile: Callable[[], None]) -> list[str]:
+    """Compact in a thread, interleave an action with each step, and return the names of the steps."""
     reached, go_on = threading.Event(), threading.Event()
     breaths = 0
 
@@ -90,20 +90,20 @@ def beside(log: Log, meanwhile: Callable[[], None]) -> list[str]:
         assert go_on.wait(PATIENCE)
         go_on.clear()
 
-    plan = plan_of(log, 0, NOW)
+    plan = plan_log_compaction(log, 0, NOW)
     log.cleaning = True
     cleaner = Cleaner(
         log.directory,
-        extents_of(log, plan.upper_bound),
+        find_extents(log, plan.upper_bound),
         plan,
         log.config,
         keys=KeyMap(100 * ENTRY_BYTES, SEED),
         now_ms=NOW,
-        transactions=transactions_of(log, plan.upper_bound),
+        transactions=collect_transactions(log, plan.upper_bound),
         breathe=breathe,
     )
     taken = []
-    for step in steps(log, cleaner):
+    for step in clean_in_steps(log, cleaner):
         taken.append(getattr(step, "func", step).__name__)
         failed: list[BaseException] = []
         thread = threading.Thread(target=run, args=(step, failed, reached))
@@ -131,7 +131,7 @@ def run(step: Callable[[], None], failed: list[BaseException], reached: threadin
         reached.set()
 
 
-def test_appends_flushes_reads_and_retention_go_on_beside_a_compaction(tmp_path: Path) -> None:
+def test_appends_flushes_reads_and_retention_continue_during_a_compaction(tmp_path: Path) -> None:
     log = filled(tmp_path / "t-0", LogConfig(cleanup_policy=("compact", "delete"), segment_bytes=1000, retention_ms=50))
     chance, appended = random.Random(3), []
 
@@ -145,7 +145,7 @@ def test_appends_flushes_reads_and_retention_go_on_beside_a_compaction(tmp_path:
         assert piece is not None
         log.advance_start(7)
 
-    beside(log, meanwhile)
+    compact_interleaved(log, meanwhile)
     found = kept(log)
     last = {b"%d" % (number % 5): number for number in range(60)}
     assert {record.key: record.offset for record in found if record.key != b"new"} == last
@@ -158,7 +158,7 @@ def test_appends_flushes_reads_and_retention_go_on_beside_a_compaction(tmp_path:
     assert kept(again) == []
 
 
-def test_a_reader_keeps_the_bytes_that_it_was_given_before_a_compaction(tmp_path: Path) -> None:
+def test_a_slice_read_before_a_compaction_stays_valid(tmp_path: Path) -> None:
     log = filled(tmp_path / "t-0")
     piece = log.read(0, 500)
     assert piece is not None
@@ -167,7 +167,7 @@ def test_a_reader_keeps_the_bytes_that_it_was_given_before_a_compaction(tmp_path
     assert os.pread(piece.file.fileno(), piece.size, piece.position) == before
 
 
-def test_a_log_that_is_deleted_beside_its_compaction_is_gone(tmp_path: Path) -> None:
+def test_a_log_deleted_during_its_compaction_stays_deleted(tmp_path: Path) -> None:
     log = filled(tmp_path / "t-0")
 
     def meanwhile() -> None:
@@ -175,7 +175,7 @@ def test_a_log_that_is_deleted_beside_its_compaction_is_gone(tmp_path: Path) -> 
             log.delete()
 
     with pytest.raises(AssertionError, match=r"FileNotFoundError|No such file"):
-        beside(log, meanwhile)
+        compact_interleaved(log, meanwhile)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -189,7 +189,7 @@ def forget_peak() -> None:
     Path("/proc/self/clear_refs").write_text("5")
 
 
-def test_memory_is_bounded_whatever_the_number_of_keys(tmp_path: Path) -> None:
+def test_memory_is_bounded_for_any_number_of_keys(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0", LogConfig(cleanup_policy=("compact",), segment_bytes=1 << 20))
     for start in range(0, 60_000, 1000):
         put(log, *((b"key-%d" % number, b"x" * 200) for number in range(start, start + 1000)))

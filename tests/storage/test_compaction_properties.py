@@ -26,7 +26,7 @@ VALUES = st.one_of(st.none(), st.binary(max_size=60))
 
 
 class CompactionAgainstList(RuleBasedStateMachine):
-    """`appended` has every record ever; `seen` when each mark of deletion was first come upon by a cleaning."""
+    """`appended` has every record; `seen` has the time at which a cleaning first found each tombstone."""
 
     @initialize(segment_bytes=st.integers(400, 2000), policy=st.sampled_from([("compact",), ("compact", "delete")]))
     def begin(self, segment_bytes: int, policy: tuple[str, ...]) -> None:
@@ -116,11 +116,11 @@ class CompactionAgainstList(RuleBasedStateMachine):
     def read(self, share: float) -> None:
         offset = self.log.start_offset + int((self.log.end_offset - self.log.start_offset) * share)
         piece = self.log.read(offset, 200)
-        # There is always something to go on with, up to the very end.
+        # There is always a last record, up to the very end.
         assert (piece is not None) == (offset < self.log.end_offset)
 
     def marks(self) -> set[int]:
-        """The marks of deletion that a cleaning may come upon: those in closed segments."""
+        """The tombstones that a cleaning may find: those in closed segments."""
         return {record.offset for record in kept(self.log) if record.value is None}
 
     def see(self, before: set[int]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from ottla.records.batch import iter_headers
 from ottla.records.control import ControlType
 from ottla.records.end_marker import EndMarker, encode_end_marker
-from ottla.storage.cleaning.log_cleaning import plan_of
+from ottla.storage.cleaning.log_cleaning import plan_log_compaction
 from ottla.storage.log import Log
 from ottla.storage.producers.producer_entry import Origin
 from tests.storage.batches import NOW, everything, open_log
@@ -19,7 +19,7 @@ from tests.storage.test_inspection import faults
 
 DAY_MS = 86_400_000
 LAST_OFFSET = 18
-"""Where it is in a row of a transaction index, of 8 bytes."""
+"""The position of the last offset, of 8 bytes, in a row of a transaction index."""
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def control_offsets(log: Log) -> list[int]:
     return [header.base_offset for _, header in iter_headers(everything(log)) if header.is_control]
 
 
-def test_records_of_aborted_transactions_go_and_supersede_nothing(log: Log) -> None:
+def test_records_of_aborted_transactions_are_removed_and_supersede_nothing(log: Log) -> None:
     put(log, (b"a", b"good"))
     send(log, 7, 0, (b"a", b"bad"), (b"b", b"bad"))
     end(log, 7, ControlType.ABORT)
@@ -51,7 +51,7 @@ def test_records_of_aborted_transactions_go_and_supersede_nothing(log: Log) -> N
     assert [(record.key, record.value) for record in kept(log)] == [(b"a", b"good")]
 
 
-def test_a_marker_goes_after_its_records_and_its_time(log: Log) -> None:
+def test_a_marker_is_removed_after_its_records_and_its_retention(log: Log) -> None:
     send(log, 7, 0, (b"a", b"bad"))
     end(log, 7, ControlType.ABORT)
     send(log, 7, 1, (b"a", b"good"))
@@ -65,7 +65,7 @@ def test_a_marker_goes_after_its_records_and_its_time(log: Log) -> None:
     assert [record.value for record in kept(log)] == [b"good", b"3"]
 
 
-def test_the_marker_of_a_commit_goes_after_the_records_that_it_committed(log: Log) -> None:
+def test_a_commit_marker_is_removed_after_its_records(log: Log) -> None:
     send(log, 7, 0, (b"a", b"1"))
     end(log, 7, ControlType.COMMIT)
     send(log, 7, 1, (b"z", b"1"))
@@ -78,7 +78,7 @@ def test_the_marker_of_a_commit_goes_after_the_records_that_it_committed(log: Lo
         assert control_offsets(log) == left, age
 
 
-def test_readers_of_committed_records_are_told_of_what_is_still_there(log: Log) -> None:
+def test_read_committed_fetches_list_only_the_remaining_aborted_transactions(log: Log) -> None:
     send(log, 7, 0, (b"a", b"bad"))
     send(log, 8, 0, (b"b", b"open"))
     end(log, 7, ControlType.ABORT)
@@ -92,7 +92,7 @@ def test_readers_of_committed_records_are_told_of_what_is_still_there(log: Log) 
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_list_of_aborted_transactions_is_sound_though_their_records_are_gone(
+def test_the_list_of_aborted_transactions_is_valid_after_their_records_are_removed(
     log: Log, clean: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     send(log, 7, 0, (b"a", b"bad"))
@@ -103,12 +103,12 @@ def test_a_list_of_aborted_transactions_is_sound_though_their_records_are_gone(
     compact(log)
     assert control_offsets(log) == [1, 3]
     again = open_log(log.directory, COMPACT, clean=clean, recovery_point=log.end_offset)
-    assert [each.first_offset for each in again.aborted(0, 0, log.end_offset)] == [0]
+    assert [each.first_offset for each in again.find_aborted(0, 0, log.end_offset)] == [0]
     assert caplog.messages == []
 
 
 @pytest.mark.behaviour("B2")
-def test_a_list_in_which_an_aborted_transaction_ends_further_on_hides_nothing(log: Log) -> None:
+def test_an_aborted_transaction_listed_with_a_later_end_hides_no_record(log: Log) -> None:
     send(log, 7, 0, (b"a", b"bad"))
     end(log, 7, ControlType.ABORT)
     send(log, 7, 1, (b"a", b"good"))
@@ -131,12 +131,12 @@ def test_an_open_transaction_is_not_touched(log: Log) -> None:
     roll(log)
     put(log, (b"a", b"3"))
     roll(log)
-    assert plan_of(log, 0, NOW).upper_bound == 1
+    assert plan_log_compaction(log, 0, NOW).upper_bound == 1
     end(log, 7, ControlType.COMMIT)
-    assert plan_of(log, 0, NOW).upper_bound == 3
+    assert plan_log_compaction(log, 0, NOW).upper_bound == 3
 
 
-def test_the_last_batch_of_a_producer_stays_though_it_is_empty(log: Log) -> None:
+def test_the_last_batch_of_a_producer_is_kept_even_if_empty(log: Log) -> None:
     for sequence in range(3):
         data = keyed([(b"a", b"%d" % sequence)], producer_id=9, producer_epoch=2, base_sequence=sequence)
         log.append(data, leader_epoch=0, now_ms=NOW)
@@ -155,7 +155,7 @@ def test_the_last_batch_of_a_producer_stays_though_it_is_empty(log: Log) -> None
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_what_compaction_leaves_of_transactions_is_whole_at_every_start(
+def test_compacted_transactions_are_consistent_after_every_restart(
     seed: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     chance = random.Random(seed)
@@ -176,6 +176,6 @@ def test_what_compaction_leaves_of_transactions_is_whole_at_every_start(
         log.close()
         log = open_log(tmp_path / "t-0", COMPACT)
         for number in range(len(log.segments)):
-            log.aborted(number, 0, log.end_offset)
+            log.find_aborted(number, 0, log.end_offset)
     said = [record.getMessage() for record in caplog.records if record.name.startswith("ottla.storage")]
     assert (faults(tmp_path / "t-0"), said) == ([], [])

@@ -38,7 +38,7 @@ def test_a_new_directory_is_made_with_an_identity_that_stays(tmp_path: Path) -> 
     assert {"node.id=1", "version=1", f"cluster.id={first.cluster_id}"} <= set(lines)
 
 
-def test_logs_come_back_after_a_clean_shutdown(tmp_path: Path) -> None:
+def test_logs_are_loaded_after_a_clean_shutdown(tmp_path: Path) -> None:
     with_data = opened(tmp_path)
     log = with_data.open_log(FLIGHTS, CONFIG, now_ms=NOW)
     append(log, b"a", b"b")
@@ -47,7 +47,7 @@ def test_logs_come_back_after_a_clean_shutdown(tmp_path: Path) -> None:
     assert (tmp_path / ".kafka_cleanshutdown").exists()
     assert (tmp_path / "recovery-point-offset-checkpoint").read_text() == "0\n1\nflights 0 2\n"
     again = opened(tmp_path)
-    assert again.clean
+    assert again.was_clean_shutdown
     assert not (tmp_path / ".kafka_cleanshutdown").exists()
     assert list(again.logs()) == [FLIGHTS]
     log = again.open_log(FLIGHTS, CONFIG, now_ms=NOW)
@@ -56,7 +56,7 @@ def test_logs_come_back_after_a_clean_shutdown(tmp_path: Path) -> None:
     again.close()
 
 
-def test_logs_come_back_after_a_crash(tmp_path: Path) -> None:
+def test_logs_are_recovered_after_a_crash(tmp_path: Path) -> None:
     crashed = opened(tmp_path)
     log = crashed.open_log(FLIGHTS, CONFIG, now_ms=NOW)
     append(log, b"a", b"b")
@@ -67,14 +67,14 @@ def test_logs_come_back_after_a_crash(tmp_path: Path) -> None:
     path = log.segments[-1].path
     path.write_bytes(path.read_bytes() + b"torn")
     again = opened(tmp_path)
-    assert not again.clean
+    assert not again.was_clean_shutdown
     log = again.open_log(FLIGHTS, CONFIG, now_ms=NOW)
     assert log.recovery is not None
     assert (log.end_offset, log.recovery_point, log.recovery.bytes_cut) == (3, 2, 4)
     again.close()
 
 
-def test_a_log_that_nobody_opened_keeps_its_checkpoints(tmp_path: Path) -> None:
+def test_an_unopened_log_keeps_its_checkpoints(tmp_path: Path) -> None:
     directory = opened(tmp_path)
     log = directory.open_log(FLIGHTS, CONFIG, now_ms=NOW)
     append(log, b"a", b"b")
@@ -90,7 +90,7 @@ def test_a_log_that_nobody_opened_keeps_its_checkpoints(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "garbage", "0\n2\nflights 0 2\n", "1\n1\nflights 0 2\n", "0\n1\nflights 0 x\n"])
-def test_a_damaged_checkpoint_costs_a_longer_check_and_nothing_else(tmp_path: Path, text: str) -> None:
+def test_a_damaged_checkpoint_requires_only_a_longer_recovery(tmp_path: Path, text: str) -> None:
     directory = opened(tmp_path)
     append(directory.open_log(FLIGHTS, CONFIG, now_ms=NOW), b"a", b"b")
     directory.close()
@@ -100,7 +100,7 @@ def test_a_damaged_checkpoint_costs_a_longer_check_and_nothing_else(tmp_path: Pa
     directory.close()
 
 
-def test_the_topic_id_is_kept_with_the_partition_and_another_is_refused(tmp_path: Path) -> None:
+def test_the_topic_id_is_stored_with_the_partition_and_another_is_rejected(tmp_path: Path) -> None:
     directory = opened(tmp_path)
     id_ = uuid.UUID("5b7f3a52-8f1e-4d4c-9d9c-0123456789ab")
     directory.open_log(FLIGHTS, CONFIG, now_ms=NOW, topic_id=id_)
@@ -117,7 +117,7 @@ def test_the_topic_id_is_kept_with_the_partition_and_another_is_refused(tmp_path
     directory.close()
 
 
-def test_a_deleted_log_does_not_come_back(tmp_path: Path) -> None:
+def test_a_deleted_log_does_not_reappear(tmp_path: Path) -> None:
     directory = opened(tmp_path)
     append(directory.open_log(FLIGHTS, CONFIG, now_ms=NOW), b"a", b"b")
     directory.delete_log(FLIGHTS)
@@ -150,7 +150,7 @@ def test_a_topic_may_be_named_like_a_deletion(tmp_path: Path) -> None:
     directory.close()
 
 
-def test_a_directory_in_use_is_refused_with_the_process_that_uses_it(tmp_path: Path) -> None:
+def test_a_directory_in_use_is_rejected_with_the_process_that_uses_it(tmp_path: Path) -> None:
     directory = opened(tmp_path)
     with pytest.raises(ConfigError, match=f"is in use by process {os.getpid()}: stop that broker or choose another"):
         opened(tmp_path)
@@ -228,7 +228,7 @@ def test_a_meta_properties_that_kafka_wrote_is_understood(tmp_path: Path) -> Non
     directory.close()
 
 
-def test_what_is_no_directory_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_directory_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(ConfigError, match=r"data directory .* cannot be used: it is a file"):
         opened(tmp_path / "file")
@@ -247,7 +247,7 @@ def test_a_directory_that_is_not_writable_is_refused(tmp_path: Path, monkeypatch
     opened(tmp_path).close()
 
 
-def test_files_that_are_not_ours_are_left_alone(tmp_path: Path) -> None:
+def test_foreign_files_are_not_touched(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / "lost+found").mkdir()
     (tmp_path / "flights-0.txt").write_text("mine")
@@ -257,7 +257,7 @@ def test_files_that_are_not_ours_are_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
-def test_closing_twice_is_closing_once(tmp_path: Path) -> None:
+def test_close_can_be_repeated(tmp_path: Path) -> None:
     directory = opened(tmp_path)
     directory.close()
     other = opened(tmp_path)
@@ -266,7 +266,7 @@ def test_closing_twice_is_closing_once(tmp_path: Path) -> None:
     other.close()
 
 
-def test_one_log_that_cannot_be_closed_does_not_keep_the_others_open(tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_closed_does_not_stop_the_others_from_closing(tmp_path: Path) -> None:
     directory = opened(tmp_path)
     logs = [directory.open_log(TopicPartition("t", number), CONFIG, now_ms=NOW) for number in range(3)]
     for log in logs:
@@ -280,7 +280,7 @@ def test_one_log_that_cannot_be_closed_does_not_keep_the_others_open(tmp_path: P
 
 
 @pytest.mark.parametrize("text", ["", "\0" * 44])
-def test_a_topic_id_that_a_power_cut_took_is_written_again(tmp_path: Path, text: str) -> None:
+def test_a_topic_id_lost_in_a_power_failure_is_written_again(tmp_path: Path, text: str) -> None:
     directory = opened(tmp_path)
     id_ = uuid.uuid4()
     directory.open_log(FLIGHTS, CONFIG, now_ms=NOW, topic_id=id_)
@@ -303,7 +303,7 @@ def test_a_damaged_topic_id_is_named(tmp_path: Path) -> None:
     directory.close()
 
 
-def test_many_logs_are_forced_to_the_disk_by_one_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_logs_are_flushed_by_one_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory = DataDirectory.open(tmp_path, node_id=1)
     for number in range(ONE_BY_ONE + 1):
         append(directory.open_log(TopicPartition("t", number), LogConfig(), now_ms=NOW), b"a")
@@ -315,14 +315,12 @@ def test_many_logs_are_forced_to_the_disk_by_one_call(tmp_path: Path, monkeypatc
     assert len(together) == 1
     assert len(alone) == 6  # the two checkpoints, the mark, and the folder after each
     again = DataDirectory.open(tmp_path, node_id=1)
-    assert again.clean
+    assert again.was_clean_shutdown
     assert again.open_log(TopicPartition("t", 0), LogConfig(), now_ms=NOW).recovery_point == 1
     again.close()
 
 
-def test_a_shutdown_is_not_clean_where_the_file_system_lost_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_shutdown_is_unclean_if_the_file_system_lost_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory = DataDirectory.open(tmp_path, node_id=1)
     for number in range(ONE_BY_ONE + 1):
         append(directory.open_log(TopicPartition("t", number), LogConfig(), now_ms=NOW), b"a")
@@ -334,12 +332,12 @@ def test_a_shutdown_is_not_clean_where_the_file_system_lost_bytes(
     with pytest.raises(KafkaError, match="KAFKA_STORAGE_ERROR"):
         directory.close()
     again = DataDirectory.open(tmp_path, node_id=1)
-    assert not again.clean
+    assert not again.was_clean_shutdown
     assert again.open_log(TopicPartition("t", 0), LogConfig(), now_ms=NOW).recovery_point == 0
     again.close()
 
 
-def test_a_whole_file_system_is_forced_to_the_disk_or_says_why_not(tmp_path: Path) -> None:
+def test_a_file_system_is_synced_or_an_error_is_raised(tmp_path: Path) -> None:
     with open(tmp_path / "a", "wb") as file:
         sync_file_system(file.fileno())
     with pytest.raises(OSError, match="Bad file descriptor"):
@@ -347,7 +345,7 @@ def test_a_whole_file_system_is_forced_to_the_disk_or_says_why_not(tmp_path: Pat
 
 
 def doomed_partitions(directory: DataDirectory, count: int) -> list[TopicPartition]:
-    """Partitions with a record in each, forgotten, whose folders have their names still."""
+    """Partitions with one record each, forgotten, and with unchanged folder names."""
     names = [TopicPartition("flights", number) for number in range(count)]
     for name in names:
         append(directory.open_log(name, CONFIG, now_ms=NOW, topic_id=ID), b"a")
@@ -355,7 +353,7 @@ def doomed_partitions(directory: DataDirectory, count: int) -> list[TopicPartiti
     return names
 
 
-def test_what_is_doomed_goes_when_somebody_has_the_time_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_deleted_folder_is_removed_later_and_completely(tmp_path: Path) -> None:
     directory = opened(tmp_path)
     names = doomed_partitions(directory, 3)
     assert directory.open_logs == {}
@@ -365,10 +363,10 @@ def test_what_is_doomed_goes_when_somebody_has_the_time_and_leaves_nothing(tmp_p
     directory.close()
 
 
-def test_a_name_that_is_needed_again_is_free_at_once_and_the_new_log_is_not_taken_for_the_old(tmp_path: Path) -> None:
+def test_a_deleted_name_is_free_at_once_and_the_new_log_is_separate(tmp_path: Path) -> None:
     directory = opened(tmp_path)
     names = doomed_partitions(directory, 3)
-    directory.begin_anew(names[1:2])
+    directory.forget_checkpoints(names[1:2])
     log = directory.open_log(names[1], CONFIG, now_ms=NOW, topic_id=uuid.uuid4())
     assert append(log, b"new") == 0
     directory.deletions.remove()
@@ -378,7 +376,7 @@ def test_a_name_that_is_needed_again_is_free_at_once_and_the_new_log_is_not_take
     directory.close()
 
 
-def test_a_folder_of_another_topic_is_not_removed_but_set_aside(tmp_path: Path) -> None:
+def test_a_folder_of_another_topic_is_renamed_and_not_deleted(tmp_path: Path) -> None:
     directory = opened(tmp_path)
     append(directory.open_log(FLIGHTS, CONFIG, now_ms=NOW, topic_id=ID), b"a")
     directory.begin_deletion([FLIGHTS], uuid.uuid4())
@@ -387,7 +385,7 @@ def test_a_folder_of_another_topic_is_not_removed_but_set_aside(tmp_path: Path) 
     directory.close()
 
 
-def test_a_crash_between_the_new_names_and_the_removal_leaves_nothing_that_comes_back(
+def test_a_crash_between_renaming_and_deletion_does_not_restore_a_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directory = opened(tmp_path)
@@ -408,7 +406,7 @@ def test_a_crash_between_the_new_names_and_the_removal_leaves_nothing_that_comes
     directory.close()
 
 
-def test_a_folder_that_cannot_be_renamed_is_told_and_keeps_no_other_from_going(
+def test_a_folder_that_cannot_be_renamed_is_reported_and_the_others_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     directory = opened(tmp_path)
@@ -435,14 +433,14 @@ def test_a_folder_that_cannot_be_renamed_is_told_and_keeps_no_other_from_going(
         ("version=1\nnode.id=1\ncluster.id=\n", "it has no cluster.id"),
     ],
 )
-def test_what_a_meta_properties_lacks_is_said_in_words(tmp_path: Path, text: str, words: str) -> None:
+def test_missing_keys_of_meta_properties_are_named(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "meta.properties").write_text(text)
     with pytest.raises(ConfigError) as refused:
         DataDirectory.open(tmp_path, node_id=1)
     assert f"meta.properties is damaged ({words}): restore" in str(refused.value)
 
 
-def test_a_segment_that_goes_while_its_folder_is_measured_costs_only_its_own_bytes(tmp_path: Path) -> None:
+def test_a_segment_deleted_while_its_folder_is_measured_is_not_counted(tmp_path: Path) -> None:
     (tmp_path / "00000000000000000000.log").symlink_to(tmp_path / "gone")
     (tmp_path / "00000000000000000007.log").write_bytes(b"kept")
     assert stored_bytes(tmp_path) == len(b"kept")

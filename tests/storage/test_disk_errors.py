@@ -22,7 +22,7 @@ FAULTS = [errno.ENOSPC, errno.EIO, errno.EROFS]
 
 
 class Disk:
-    """Stands in for os.pwrite: takes `room` bytes more, at most `at_once` in one call, then fails."""
+    """Replace os.pwrite: accept `room` more bytes, at most `at_once` per call, then fail."""
 
     def __init__(self, room: int, at_once: int = 1 << 30, fault: int = errno.ENOSPC) -> None:
         self.room, self.at_once, self.fault = room, at_once, fault
@@ -46,7 +46,7 @@ def test_short_writes_are_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("room", [0, 1, 60, 100])
-def test_a_failed_write_leaves_the_log_as_it_was_and_writes_go_on_when_there_is_room(
+def test_a_failed_write_leaves_the_log_unchanged_and_writes_succeed_when_space_is_free(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: int, room: int
 ) -> None:
     log = open_log(tmp_path / "t-0")
@@ -65,7 +65,7 @@ def test_a_failed_write_leaves_the_log_as_it_was_and_writes_go_on_when_there_is_
     assert open_log(tmp_path / "t-0", clean=True).end_offset == 3
 
 
-def test_the_file_that_the_disk_refuses_is_named_once() -> None:
+def test_the_file_that_could_not_be_written_is_named_once() -> None:
     denied = OSError(errno.EACCES, "Permission denied", "/data/t-0/leader-epoch-checkpoint")
     told = str(storage_error("cannot open the log in /data/t-0", denied))
     assert told.endswith(": cannot open the log in /data/t-0: Permission denied (/data/t-0/leader-epoch-checkpoint)")
@@ -73,7 +73,7 @@ def test_the_file_that_the_disk_refuses_is_named_once() -> None:
     assert str(storage_error("cannot write", OSError(errno.EIO, "broken"))).endswith(": cannot write: broken")
 
 
-def test_a_failed_write_that_cannot_even_be_cut_is_covered_by_the_next(
+def test_a_failed_write_that_cannot_be_truncated_is_overwritten_by_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = open_log(tmp_path / "t-0")
@@ -94,7 +94,7 @@ def test_a_failed_write_that_cannot_even_be_cut_is_covered_by_the_next(
     assert (again.end_offset, again.recovery) == (3, None)
 
 
-def test_a_segment_that_cannot_be_begun_leaves_the_log_as_it_was(
+def test_a_segment_that_cannot_be_created_leaves_the_log_unchanged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = open_log(tmp_path / "t-0", LogConfig(segment_bytes=300))
@@ -109,7 +109,7 @@ def test_a_segment_that_cannot_be_begun_leaves_the_log_as_it_was(
     assert len(log.segments) == 2
 
 
-def test_a_flush_that_fails_says_so_and_does_not_move_the_recovery_point(
+def test_a_failed_flush_raises_and_does_not_advance_the_recovery_point(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = open_log(tmp_path / "t-0")
@@ -142,9 +142,7 @@ def unforced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Log:
 
 
 @pytest.mark.behaviour("B2")
-def test_what_could_not_be_forced_is_written_again_before_a_flush_is_believed(
-    unforced: Log, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unflushed_bytes_are_rewritten_before_a_flush_counts(unforced: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     append(unforced, b"c")
     path = unforced.segments[-1].path
     whole, size = path.read_bytes(), len(batch(b"a"))
@@ -171,7 +169,7 @@ def test_what_could_not_be_forced_is_written_again_before_a_flush_is_believed(
 
 
 @pytest.mark.behaviour("B2")
-def test_it_is_written_again_too_where_the_file_system_is_forced_as_a_whole(
+def test_unflushed_bytes_are_rewritten_before_a_sync_of_the_file_system_too(
     unforced: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[int] = []
@@ -187,7 +185,7 @@ def test_it_is_written_again_too_where_the_file_system_is_forced_as_a_whole(
 
 
 @pytest.mark.behaviour("B2")
-def test_what_the_system_has_dropped_is_an_error_of_every_flush_from_then_on(unforced: Log) -> None:
+def test_pages_dropped_by_the_system_fail_every_later_flush(unforced: Log) -> None:
     path, size = unforced.segments[-1].path, len(batch(b"a"))
     path.write_bytes(path.read_bytes()[:size] + bytes(size))
     for _ in range(2):
@@ -196,9 +194,7 @@ def test_what_the_system_has_dropped_is_an_error_of_every_flush_from_then_on(unf
     assert unforced.recovery_point == 1
 
 
-def test_a_log_that_is_cut_while_it_is_written_again_is_not_made_longer(
-    unforced: Log, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_truncated_during_the_rewrite_is_not_extended(unforced: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     path, size = unforced.segments[-1].path, len(batch(b"a"))
     pread = os.pread
 
@@ -272,9 +268,7 @@ def test_a_folder_that_cannot_be_made_is_a_storage_error(tmp_path: Path) -> None
         open_log(tmp_path / "t-0", now_ms=NOW)
 
 
-def test_reads_go_on_when_an_index_must_be_rebuilt_and_cannot_be_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reads_work_when_a_rebuilt_index_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = LogConfig(segment_bytes=500)
     log = open_log(tmp_path / "t-0", config)
     for _ in range(20):

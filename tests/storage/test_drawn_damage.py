@@ -16,7 +16,7 @@ from tests.storage.drawn import SMALL, state, write
 
 SEEDS = range(1, 81)
 SEVERAL = (*range(1, 41), 1185, 2210, 3066, 3268, 3891, 4462)
-"""The last ones once came back with ends that nobody had written, or without batches that nothing had touched."""
+"""Seeds. The last ones once recovered to an end that was never written, or lost undamaged batches."""
 
 
 class Damaged(NamedTuple):
@@ -31,7 +31,7 @@ class Damaged(NamedTuple):
 
 
 def damaged(folder: Path, seed: int, *, places: Sequence[int] = ()) -> Damaged:
-    """A log of drawn records, some bytes of which were drawn anew: in one place, or in one of the numbers of `places`."""
+    """A log of random records with random damage: in one range, or in one of the numbers of `places`."""
     chance = random.Random(seed)
     log = open_log(folder, SMALL)
     while log.end_offset < 2:
@@ -61,7 +61,7 @@ def started(log: Damaged) -> tuple[Log, set[int]]:
 
 
 @pytest.mark.parametrize("seed", SEVERAL)
-def test_what_is_whole_is_served_however_many_places_are_damaged(tmp_path: Path, seed: int) -> None:
+def test_intact_batches_are_served_with_any_number_of_damaged_ranges(tmp_path: Path, seed: int) -> None:
     log = damaged(tmp_path, seed, places=(2, 3))
     found, served = started(log)
     assert log.whole <= served
@@ -69,7 +69,7 @@ def test_what_is_whole_is_served_however_many_places_are_damaged(tmp_path: Path,
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_what_is_whole_is_served_and_a_second_start_finds_what_the_first_did(tmp_path: Path, seed: int) -> None:
+def test_intact_batches_are_served_and_a_second_start_finds_the_same_damage(tmp_path: Path, seed: int) -> None:
     log = damaged(tmp_path, seed)
     found, served = started(log)
     assert log.whole <= served

@@ -1,4 +1,4 @@
-"""Whether leader epochs are those of the batches: any that are not are told from any that are."""
+"""The check of leader epochs against the batches: every difference is detected."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ONE = len(batch(b"a", b"b"))
 SMALL = LogConfig(segment_bytes=3 * ONE)
 AT_EPOCH = 12
 TRUE = [(1, 0), (2, 4), (4, 8)]
-"""Of two batches of two records each."""
+"""The start offsets of epochs with two batches of two records each."""
 
 
 def written(folder: Path, *epochs: int) -> Log:
@@ -45,7 +45,7 @@ def stamp(log: Log, number: int, epoch: int) -> None:
     os.close(fd)
 
 
-def test_what_the_batches_bear_out_is_left_as_it_is(log: Log) -> None:
+def test_epochs_that_match_the_batches_are_kept(log: Log) -> None:
     assert verify_epochs(log.segments, TRUE) is TRUE
     later = [*TRUE, (7, 12)]  # of a leader that has written nothing yet
     assert verify_epochs(log.segments, later) is later
@@ -73,12 +73,12 @@ def test_what_the_batches_bear_out_is_left_as_it_is(log: Log) -> None:
         [(1, 0), (2, 4), (4, 8), (7, 20)],  # behind the end
     ],
 )
-def test_what_they_do_not_is_found_in_them(log: Log, entries: list[tuple[int, int]]) -> None:
+def test_epochs_that_do_not_match_are_rebuilt_from_the_batches(log: Log, entries: list[tuple[int, int]]) -> None:
     assert verify_epochs(log.segments, entries) == TRUE
 
 
 @pytest.mark.parametrize(("number", "epoch"), [(0, 3), (1, 9), (2, 9), (3, 3), (4, 9), (4, 2), (5, 1)])
-def test_an_epoch_that_goes_up_and_back_is_damage_and_begins_nothing(log: Log, number: int, epoch: int) -> None:
+def test_an_epoch_that_rises_and_falls_is_damage_and_starts_no_row(log: Log, number: int, epoch: int) -> None:
     stamp(log, number, epoch)
     found = verify_epochs(log.segments, [])
     others = [each for at, each in enumerate((1, 1, 2, 2, 4, 4)) if at != number]
@@ -92,17 +92,17 @@ def test_batches_that_no_leader_has_stamped_are_of_no_epoch(tmp_path: Path) -> N
     assert verify_epochs(written(tmp_path / "u-0", -1, -1).segments, []) == []
 
 
-def test_the_last_batch_of_a_log_is_believed_as_nothing_is_behind_it(tmp_path: Path) -> None:
+def test_the_epoch_of_the_last_batch_is_accepted(tmp_path: Path) -> None:
     assert verify_epochs(written(tmp_path / "t-0", 1, 5).segments, []) == [(1, 0), (5, 2)]
     assert verify_epochs(written(tmp_path / "u-0", 1, 1, 1, 5).segments, []) == [(1, 0), (5, 6)]
 
 
-def test_a_log_without_batches_says_nothing(tmp_path: Path) -> None:
+def test_a_log_without_batches_has_no_epochs(tmp_path: Path) -> None:
     entries = [(3, 0)]
     assert verify_epochs(open_log(tmp_path / "t-0").segments, entries) is entries
 
 
-def test_a_copy_of_a_compacted_log_may_begin_before_its_first_batch(tmp_path: Path) -> None:
+def test_a_replica_of_a_compacted_log_may_start_before_its_first_batch(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0", SMALL)
     data = batch(b"a", b"b")
     data[:8] = (6).to_bytes(8, "big")
@@ -115,7 +115,7 @@ def test_a_copy_of_a_compacted_log_may_begin_before_its_first_batch(tmp_path: Pa
 
 
 def in_a_row(*rows: tuple[int, int, int]) -> list[Led]:
-    """Batches as they come: epoch, first and last offset."""
+    """Batches in order: epoch, first and last offset."""
     led: list[Led] = []
     for epoch, first, last in rows:
         header = SimpleNamespace(leader_epoch=epoch, base_offset=first, last_offset=last)
@@ -144,6 +144,6 @@ def test_batches_of_one_epoch_are_one_row() -> None:
         ([], []),
     ],
 )
-def test_of_rows_those_stay_that_do_not_go_back(epochs: list[int], kept: list[int]) -> None:
+def test_rows_with_decreasing_offsets_are_dropped(epochs: list[int], kept: list[int]) -> None:
     rows = in_a_row(*((epoch, 2 * at, 2 * at + 1) for at, epoch in enumerate(epochs)))
     assert [row.epoch for row in drop_decreasing(rows)] == kept

@@ -34,15 +34,17 @@ Rows = dict[int, bytes | None]
 
 
 class Answer(NamedTuple):
-    """What a reader got for one fetch."""
+    """The result of one fetch."""
 
     rows: Rows
     next_offset: int
-    """Where it reads on; the offset asked for where there is no more."""
+    """The next offset to read; the requested offset if there is none."""
 
 
 def written(directory: Path) -> Log:
-    """Two producers whose transactions overlap and end either way, and records of none, in some segments."""
+    """Two producers with overlapping transactions that commit and abort, and records without a producer, in some
+    segments.
+    """
     log = open_log(directory, SMALL)
     for turn in range(3):
         send(log, 1, 2 * turn, 2, transactional=True)
@@ -55,7 +57,7 @@ def written(directory: Path) -> Log:
 
 
 def fetch(log: Log, offset: int, *, committed: bool) -> Answer:
-    """Ask the log as a broker does, and read the answer as a client does."""
+    """Fetch from the log as a broker does, and decode the response as a client does."""
     piece, aborted = log.read_committed(offset, 1 << 20) if committed else (log.read(offset, 1 << 20), [])
     if piece is None:
         return Answer({}, offset)
@@ -78,8 +80,10 @@ def truth(log: Log, *, committed: bool) -> Rows:
     return rows
 
 
-def assert_true_or_told(log: Log, true: Rows, *, committed: bool) -> None:
-    """Whoever begins anywhere gets the records that follow, or is told which are damaged and where they go on."""
+def assert_served_or_reported(log: Log, true: Rows, *, committed: bool) -> None:
+    """A reader that starts at any offset gets the records that follow, or an error with the damaged range and the next
+    offset.
+    """
     end_offset = log.recovery.offset if log.recovery is not None else log.end_offset
     for offset in range(log.start_offset, log.end_offset):
         try:
@@ -92,7 +96,7 @@ def assert_true_or_told(log: Log, true: Rows, *, committed: bool) -> None:
 
 
 def assert_names_the_place(sentence: str, offset: int) -> None:
-    """The first offset that is damaged, and the one to go on at, which lies behind what was asked for."""
+    """The first damaged offset, and the next readable offset, which is after the requested one."""
     place = PLACE.search(sentence)
     assert place is not None, sentence
     assert int(place[1]) < int(place[2]) > offset, sentence
@@ -126,7 +130,7 @@ def flipped(source: Path, target: Path, path: Path, position: int, bit: int) -> 
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_any_flipped_bit_is_mended_or_told_and_never_believed(tmp_path: Path, clean: bool) -> None:
+def test_every_flipped_bit_is_repaired_or_reported(tmp_path: Path, clean: bool) -> None:
     log = written(tmp_path / "whole" / "t-0")
     true = {committed: truth(log, committed=committed) for committed in (False, True)}
     assert len(true[True]) == 10
@@ -138,12 +142,12 @@ def test_any_flipped_bit_is_mended_or_told_and_never_believed(tmp_path: Path, cl
         for committed in (False, True):
             try:
                 again = open_log(folder, SMALL, clean=clean, recovery_point=log.end_offset if clean else 0)
-                assert_true_or_told(again, true[committed], committed=committed)
+                assert_served_or_reported(again, true[committed], committed=committed)
             except Exception as error:
                 raise AssertionError(f"{path.name}, position {position}, bit {bit}, committed {committed}") from error
 
 
-def test_no_entry_of_an_index_hides_a_record_where_a_bit_of_it_is_flipped(tmp_path: Path) -> None:
+def test_a_flipped_bit_of_an_index_entry_hides_no_record(tmp_path: Path) -> None:
     log = written(tmp_path / "whole" / "t-0")
     true = truth(log, committed=False)
     log.close()
@@ -161,7 +165,7 @@ def test_no_entry_of_an_index_hides_a_record_where_a_bit_of_it_is_flipped(tmp_pa
 
 
 def thinned(log: Log) -> None:
-    """What compaction leaves of a closed log: of each segment but the last the batches with an odd offset, in their places."""
+    """Compact a closed log: in every segment except the last, keep the batches with an odd offset at their offsets."""
     for segment in log.segments[:-1]:
         data = segment.path.read_bytes()
         kept = [each for each in iter_headers(data) if each[1].base_offset % 2]
@@ -174,9 +178,7 @@ def thinned(log: Log) -> None:
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_damaged_batch_beside_what_compaction_took_keeps_no_reader_searching_for_ever(
-    tmp_path: Path, clean: bool
-) -> None:
+def test_a_damaged_batch_next_to_a_compacted_range_does_not_block_readers(tmp_path: Path, clean: bool) -> None:
     log = open_log(tmp_path / "whole" / "t-0", SMALL)
     for number in range(24):
         append(log, b"value %d" % number)
@@ -188,4 +190,4 @@ def test_a_damaged_batch_beside_what_compaction_took_keeps_no_reader_searching_f
     path = log.segments[1].path
     for position, header in iter_headers(path.read_bytes()):
         folder = flipped(log.directory, tmp_path / "flipped" / "t-0", path, position + header.size_bytes - 1, 3)
-        assert_true_or_told(open_log(folder, SMALL, **options), true, committed=False)
+        assert_served_or_reported(open_log(folder, SMALL, **options), true, committed=False)

@@ -46,12 +46,12 @@ def producers_of(log: Log) -> tuple[bytes, dict[int, int]]:
 
 
 def files_of(log: Log) -> dict[str, bytes]:
-    """What is in the files whose bytes the batches decide."""
+    """The content of the files that the batches determine."""
     kinds = (".log", ".index", ".timeindex", ".txnindex")
     return {path.name: path.read_bytes() for path in log.directory.iterdir() if path.suffix in kinds}
 
 
-def test_a_copy_is_the_leaders_log_byte_for_byte_and_index_for_index(tmp_path: Path) -> None:
+def test_a_replica_equals_the_leaders_log_with_its_indexes(tmp_path: Path) -> None:
     leader = open_log(tmp_path / "l" / "t-0", SMALL)
     for number in range(40):
         send(leader, number % 3, number // 3, transactional=number % 3 == 1)
@@ -68,7 +68,7 @@ def test_a_copy_is_the_leaders_log_byte_for_byte_and_index_for_index(tmp_path: P
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_offsets_that_the_leader_has_compacted_away_are_missing_in_the_copy_too(tmp_path: Path, clean: bool) -> None:
+def test_offsets_compacted_by_the_leader_are_missing_in_the_replica_too(tmp_path: Path, clean: bool) -> None:
     log = follower(tmp_path)
     copy(log, placed(3, 0, b"a", b"b") + placed(9, 0, bytes(1000)))
     copy(log, placed(20, 2, bytes(1000)))
@@ -82,13 +82,13 @@ def test_offsets_that_the_leader_has_compacted_away_are_missing_in_the_copy_too(
     assert again.epochs.entries == [(0, 3), (2, 20)]
 
 
-def test_a_batch_that_is_cut_off_at_the_end_of_an_answer_comes_with_the_next(tmp_path: Path) -> None:
+def test_a_batch_cut_off_in_one_fetch_response_arrives_in_the_next(tmp_path: Path) -> None:
     log = follower(tmp_path)
     assert copy(log, placed(0, 0, b"a") + placed(1, 0, b"b")[:-3]) == 1
     assert copy(log, placed(1, 0, b"b")) == 2
 
 
-def test_what_is_larger_than_a_segment_should_be_is_taken_as_the_leader_took_it(tmp_path: Path) -> None:
+def test_oversized_data_is_appended_as_the_leader_appended_it(tmp_path: Path) -> None:
     log = follower(tmp_path)
     copy(log, placed(0, 0, b"a") + placed(1, 0, bytes(5000)) + placed(2, 0, b"c"))
     assert (log.end_offset, log.bases) == (3, [0, 1, 2])
@@ -104,7 +104,9 @@ def test_what_is_larger_than_a_segment_should_be_is_taken_as_the_leader_took_it(
         (placed(2, 3, b"x") + placed(2, 3, b"y"), "the batch has offset 2, expected 3 or more"),
     ],
 )
-def test_a_leader_that_lies_is_told_and_nothing_is_written(tmp_path: Path, data: bytearray, sentence: str) -> None:
+def test_invalid_batches_from_a_leader_are_reported_and_not_written(
+    tmp_path: Path, data: bytearray, sentence: str
+) -> None:
     log = follower(tmp_path)
     copy(log, placed(0, 3, b"a", b"b"))
     before = everything(log)
@@ -115,7 +117,7 @@ def test_a_leader_that_lies_is_told_and_nothing_is_written(tmp_path: Path, data:
     assert (log.end_offset, everything(log)) == (2, before)
 
 
-def test_an_empty_copy_begins_with_the_batch_in_which_its_leaders_log_begins(tmp_path: Path) -> None:
+def test_an_empty_replica_starts_with_the_first_batch_of_the_leaders_log(tmp_path: Path) -> None:
     log = follower(tmp_path)
     log.truncate_fully_and_start_at(6, now_ms=NOW)
     with pytest.raises(CorruptRecordError, match="offset 4, expected 6 or more"):
@@ -128,7 +130,7 @@ def test_an_empty_copy_begins_with_the_batch_in_which_its_leaders_log_begins(tmp
     assert open_log(log.directory, SMALL, clean=True).end_offset == 8
 
 
-def test_no_flipped_bit_comes_into_a_copy_in_silence(tmp_path: Path) -> None:
+def test_a_flipped_bit_is_never_copied_silently(tmp_path: Path) -> None:
     whole = placed(0, 1, b"some", b"values")
     log, chance = follower(tmp_path), random.Random(5)
     for _ in range(300):
@@ -145,7 +147,7 @@ def test_no_flipped_bit_comes_into_a_copy_in_silence(tmp_path: Path) -> None:
             log = open_log(tmp_path / str(chance.random()) / "t-0", SMALL, committed=0)
 
 
-def test_a_leader_of_before_may_go_on_from_its_copy(tmp_path: Path) -> None:
+def test_a_former_leader_can_continue_from_its_replica(tmp_path: Path) -> None:
     log = follower(tmp_path)
     copy(log, placed(0, 1, b"a"))
     assert append_next(log, 2) == 1
@@ -156,7 +158,7 @@ def append_next(log: Log, epoch: int) -> int:
     return log.append(batch(b"x"), leader_epoch=epoch, now_ms=NOW).base_offset
 
 
-def test_a_follower_commits_only_what_it_is_told(tmp_path: Path) -> None:
+def test_a_follower_commits_only_up_to_the_leaders_high_watermark(tmp_path: Path) -> None:
     log = follower(tmp_path)
     copy(log, placed(0, 1, b"a", b"b"))
     assert (log.high_watermark, log.end_offset) == (0, 2)
@@ -165,7 +167,7 @@ def test_a_follower_commits_only_what_it_is_told(tmp_path: Path) -> None:
     assert append(open_log(tmp_path / "other-0"), b"x") == 0
 
 
-def test_an_epoch_whose_first_batches_were_compacted_is_kept_in_a_copy_that_begins_behind_them(
+def test_a_replica_keeps_an_epoch_with_compacted_first_batches(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     log = follower(tmp_path)
@@ -178,7 +180,7 @@ def test_an_epoch_whose_first_batches_were_compacted_is_kept_in_a_copy_that_begi
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_epochs_whose_file_is_gone_are_found_in_the_batches_again(tmp_path: Path, clean: bool) -> None:
+def test_epochs_with_a_lost_file_are_rebuilt_from_the_batches(tmp_path: Path, clean: bool) -> None:
     log = follower(tmp_path)
     copy(log, placed(0, 1, bytes(1000)) + placed(1, 3, bytes(1000)))
     copy(log, placed(2, 4, b"last"))
@@ -188,7 +190,7 @@ def test_epochs_whose_file_is_gone_are_found_in_the_batches_again(tmp_path: Path
     assert again.epochs.entries == [(1, 0), (3, 1), (4, 2)]
 
 
-def test_what_more_is_at_the_end_of_a_copy_after_a_clean_stop_is_cut_and_forgotten(tmp_path: Path) -> None:
+def test_extra_bytes_after_the_clean_end_of_a_replica_are_truncated(tmp_path: Path) -> None:
     log = follower(tmp_path)
     copy(log, placed(0, 1, b"a"))
     log.close()

@@ -1,4 +1,4 @@
-"""A segment that is gone from between others, of which nothing is noted: its offsets are told, where nothing but a loss explains that."""
+"""A segment is missing between others and there is no manifest: its offsets are reported if only a loss explains the gap."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T0 = TopicPartition("t", 0)
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A data directory whose one partition has several segments, closed; as of a broker that notes nothing of them."""
+    """A closed data directory with one partition of several segments, as written by a broker without manifests."""
     directory = DataDirectory.open(tmp_path, node_id=1)
     log = directory.open_log(T0, CONFIG, now_ms=NOW)
     for number in range(60):
@@ -36,7 +36,7 @@ def logs(data: Path) -> list[Path]:
     return sorted((data / "t-0").glob("*.log"))
 
 
-def gone(data: Path) -> tuple[int, int]:
+def remove_second_segment(data: Path) -> tuple[int, int]:
     """Take the second segment away: its first offset, and that of the one behind it."""
     _, second, third, *_ = logs(data)
     for path in (data / "t-0").glob(f"{second.stem}.*"):
@@ -48,14 +48,14 @@ def check_of(data: Path) -> PartitionCheck:
     return next(iter(find(data).run(lambda size: None)))
 
 
-def test_a_log_without_a_gap_has_none(data: Path) -> None:
+def test_a_log_without_a_gap_reports_no_gap(data: Path) -> None:
     assert len(logs(data)) == 3
     assert list(missing_offsets(data / "t-0")) == []
     assert (check_of(data).faults, check_of(data).notes) == ([], [])
 
 
-def test_a_segment_that_is_gone_is_a_fault_with_its_offsets(data: Path) -> None:
-    first, behind = gone(data)
+def test_a_missing_segment_is_reported_with_its_offsets(data: Path) -> None:
+    first, behind = remove_second_segment(data)
     (fault,) = check_of(data).faults
     assert (fault.file, fault.offset) == (logs(data)[0], first)
     assert f"offsets {first} to {behind - 1} are in no segment" in fault.reason
@@ -63,33 +63,33 @@ def test_a_segment_that_is_gone_is_a_fault_with_its_offsets(data: Path) -> None:
 
 
 @pytest.mark.parametrize("index", [None, b"", b"\xff" * 8, b"\0" * 16, b"\0\0\0\1\0\0\0\2"])
-def test_an_index_that_is_no_good_hides_no_gap_and_makes_none(data: Path, index: bytes | None) -> None:
+def test_a_bad_index_neither_hides_nor_adds_a_gap(data: Path, index: bytes | None) -> None:
     for path in logs(data):
         path.with_suffix(".index").unlink() if index is None else path.with_suffix(".index").write_bytes(index)
     assert list(missing_offsets(data / "t-0")) == []
-    first, behind = gone(data)
+    first, behind = remove_second_segment(data)
     (missing,) = missing_offsets(data / "t-0")
     assert missing == (logs(data)[0], first, behind)
 
 
-def test_what_was_compacted_may_have_gaps(data: Path) -> None:
-    gone(data)
+def test_a_compacted_log_may_have_gaps(data: Path) -> None:
+    remove_second_segment(data)
     directory = DataDirectory.open(data, node_id=1)
-    directory.note_cleaned(T0, 100)()
+    directory.record_cleaned(T0, 100)()
     directory.close()
     assert (check_of(data).faults, check_of(data).notes) == ([], [])
 
 
-def test_of_a_folder_by_itself_nobody_knows_whether_it_was_compacted(data: Path) -> None:
-    first, _ = gone(data)
+def test_a_folder_alone_does_not_show_whether_it_was_compacted(data: Path) -> None:
+    first, _ = remove_second_segment(data)
     (data / "meta.properties").unlink()
     check = check_of(data)
     assert check.faults == []
     assert f"offsets {first} to" in check.notes[0].text
 
 
-def test_what_a_repair_took_from_a_segment_s_end_is_not_told_again(data: Path) -> None:
-    gone(data)
+def test_bytes_removed_by_a_repair_are_not_reported_again(data: Path) -> None:
+    remove_second_segment(data)
     first = logs(data)[0]
     first.with_name(f"{first.name}.100-50.damaged").touch()
     assert list(missing_offsets(data / "t-0")) == []
@@ -102,7 +102,7 @@ def test_a_torn_end_of_a_segment_is_no_gap_but_damage(data: Path) -> None:
     assert list(missing_offsets(data / "t-0")) == []
 
 
-def test_a_segment_that_ends_too_early_at_a_batch_is_told(data: Path) -> None:
+def test_a_segment_that_ends_too_early_at_a_batch_boundary_is_reported(data: Path) -> None:
     first, second, *_ = logs(data)
     end = end_offset_of(first)
     assert end == int(second.stem)
@@ -112,7 +112,7 @@ def test_a_segment_that_ends_too_early_at_a_batch_is_told(data: Path) -> None:
     assert missing == (first, header.base_offset, end)
 
 
-def test_a_log_that_is_used_may_have_lost_its_oldest_segments_meanwhile(data: Path) -> None:
+def test_a_running_log_may_delete_its_oldest_segments_during_the_check(data: Path) -> None:
     log = Log.open(data / "t-0", CONFIG, now_ms=NOW, clean=True)
     log.advance_start(log.bases[2])
     log.retain(NOW)

@@ -25,13 +25,13 @@ def replicated(path: Path, committed: int = 0, *, clean: bool = False) -> Log:
     return open_log(path / "flights-0", committed=committed, clean=clean)
 
 
-def test_a_log_without_copies_is_committed_as_it_is_appended_to(tmp_path: Path) -> None:
+def test_a_log_without_followers_is_committed_on_append(tmp_path: Path) -> None:
     log = open_log(tmp_path / "flights-0")
     append(log, b"a", b"b")
     assert (log.high_watermark, log.last_stable_offset, log.end_offset) == (2, 2, 2)
 
 
-def test_with_copies_the_watermark_stays_until_it_is_moved_and_never_goes_back(tmp_path: Path) -> None:
+def test_with_followers_the_high_watermark_moves_only_when_set_and_never_decreases(tmp_path: Path) -> None:
     log = replicated(tmp_path)
     append(log, b"a", b"b", b"c")
     assert (log.high_watermark, log.last_stable_offset, log.end_offset) == (0, 0, 3)
@@ -42,7 +42,7 @@ def test_with_copies_the_watermark_stays_until_it_is_moved_and_never_goes_back(t
     assert (log.high_watermark, log.end_offset) == (3, 3)
 
 
-def test_a_reader_up_to_the_watermark_gets_nothing_behind_it(tmp_path: Path) -> None:
+def test_a_committed_read_ends_at_the_high_watermark(tmp_path: Path) -> None:
     log = replicated(tmp_path)
     append(log, b"a")
     append(log, b"b")
@@ -55,10 +55,10 @@ def test_a_reader_up_to_the_watermark_gets_nothing_behind_it(tmp_path: Path) -> 
     assert log.read(2, 1000, up_to=log.high_watermark) is None
 
 
-def test_a_partition_that_loses_its_last_copy_is_committed_whole(tmp_path: Path) -> None:
+def test_a_partition_without_followers_is_fully_committed(tmp_path: Path) -> None:
     log = replicated(tmp_path)
     append(log, b"a")
-    log.replicate(False)
+    log.set_replicated(False)
     assert log.high_watermark == 1
     append(log, b"b")
     assert log.high_watermark == 2
@@ -76,7 +76,7 @@ def test_a_transaction_is_stable_once_its_marker_is_committed(tmp_path: Path, co
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_so_it_is_after_a_start(tmp_path: Path, clean: bool) -> None:
+def test_the_stable_offset_is_the_same_after_a_restart(tmp_path: Path, clean: bool) -> None:
     log = replicated(tmp_path)
     append(log, b"before")
     send(log, 7, 0, 2, transactional=True)
@@ -89,7 +89,7 @@ def test_so_it_is_after_a_start(tmp_path: Path, clean: bool) -> None:
     assert log.last_stable_offset == 4
 
 
-def test_retention_keeps_what_is_not_committed(tmp_path: Path) -> None:
+def test_retention_keeps_uncommitted_records(tmp_path: Path) -> None:
     config = LogConfig(segment_bytes=200, retention_ms=10)
     log = open_log(tmp_path / "flights-0", config, committed=0)
     for _ in range(6):
@@ -106,7 +106,7 @@ def opened(path: Path) -> DataDirectory:
     return DataDirectory.open(path, node_id=1)
 
 
-def test_a_stop_writes_the_watermarks_down_and_a_start_reads_them(tmp_path: Path) -> None:
+def test_the_high_watermarks_are_written_at_stop_and_read_at_start(tmp_path: Path) -> None:
     directory = opened(tmp_path)
     log = directory.open_log(FLIGHTS, LogConfig(), now_ms=NOW, replicated=True)
     append(log, b"a", b"b", b"c")
@@ -119,7 +119,7 @@ def test_a_stop_writes_the_watermarks_down_and_a_start_reads_them(tmp_path: Path
     directory.close()
 
 
-def test_what_the_file_says_counts_up_to_the_logs_end(tmp_path: Path) -> None:
+def test_a_stored_high_watermark_is_capped_at_the_log_end(tmp_path: Path) -> None:
     directory = opened(tmp_path)
     append(directory.open_log(FLIGHTS, LogConfig(), now_ms=NOW), b"a")
     directory.close()
@@ -130,7 +130,7 @@ def test_what_the_file_says_counts_up_to_the_logs_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["garbage", "0\n2\nflights 0 2\n", "1\n1\nflights 0 2\n", "0\n1\nflights 0 x\n"])
-def test_a_damaged_file_is_told_and_made_anew(tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_file_is_reported_and_rebuilt(tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture) -> None:
     directory = opened(tmp_path)
     append(directory.open_log(FLIGHTS, LogConfig(), now_ms=NOW), b"a")
     directory.close()
@@ -144,23 +144,23 @@ def test_a_damaged_file_is_told_and_made_anew(tmp_path: Path, text: str, caplog:
     assert (tmp_path / NAME).read_text() == "0\n1\nflights 0 1\n"
 
 
-def test_nothing_is_written_while_nothing_changes(tmp_path: Path) -> None:
+def test_an_unchanged_checkpoint_is_not_written(tmp_path: Path) -> None:
     directory = opened(tmp_path)
     append(directory.open_log(FLIGHTS, LogConfig(), now_ms=NOW), b"a")
-    writing = directory.checkpointing_high_watermarks()
+    writing = directory.prepare_high_watermarks()
     assert writing is not None
     writing()
-    assert directory.checkpointing_high_watermarks() is None
+    assert directory.prepare_high_watermarks() is None
     directory.close()
 
 
-def test_a_late_writer_does_not_put_an_older_state_in_the_place_of_a_newer(tmp_path: Path) -> None:
+def test_a_late_writer_does_not_replace_a_newer_state(tmp_path: Path) -> None:
     directory = opened(tmp_path)
     log = directory.open_log(FLIGHTS, LogConfig(), now_ms=NOW)
     append(log, b"a")
-    late = directory.checkpointing_high_watermarks()
+    late = directory.prepare_high_watermarks()
     append(log, b"b")
-    newer = directory.checkpointing_high_watermarks()
+    newer = directory.prepare_high_watermarks()
     assert late is not None
     assert newer is not None
     newer()
@@ -170,31 +170,31 @@ def test_a_late_writer_does_not_put_an_older_state_in_the_place_of_a_newer(tmp_p
 
 
 def deleted(path: Path) -> DataDirectory:
-    """A directory whose file still tells of a log that is gone."""
+    """A directory with a checkpoint that still lists a removed log."""
     directory = opened(path)
     append(directory.open_log(FLIGHTS, LogConfig(), now_ms=NOW), b"a", b"b")
-    writing = directory.checkpointing_high_watermarks()
+    writing = directory.prepare_high_watermarks()
     assert writing is not None
     writing()
     directory.delete_log(FLIGHTS)
     return directory
 
 
-def test_a_topic_made_again_does_not_inherit_the_watermark_of_the_one_before(tmp_path: Path) -> None:
+def test_a_recreated_topic_does_not_inherit_the_old_high_watermark(tmp_path: Path) -> None:
     directory = deleted(tmp_path)
-    directory.begin_anew([FLIGHTS])
+    directory.forget_checkpoints([FLIGHTS])
     assert (tmp_path / NAME).read_text() == "0\n0\n"
     assert directory.open_log(FLIGHTS, LogConfig(), now_ms=NOW, replicated=True).high_watermark == 0
     directory.close()
 
 
-def test_what_could_not_be_forgotten_for_a_topic_made_again_is_forgotten_when_that_is_tried_again(
+def test_a_failed_removal_of_the_old_watermark_is_retried_with_the_recreated_topic(
     tmp_path: Path,
 ) -> None:
     directory = deleted(tmp_path)
     broken = mock.patch.object(high_watermarks, "write_offsets", side_effect=OSError(errno.EIO, "broken"))
     with broken, pytest.raises(KafkaError, match="cannot write"):
-        directory.begin_anew([FLIGHTS])
-    directory.begin_anew([FLIGHTS])
+        directory.forget_checkpoints([FLIGHTS])
+    directory.forget_checkpoints([FLIGHTS])
     assert (tmp_path / NAME).read_text() == "0\n0\n"
     directory.close()

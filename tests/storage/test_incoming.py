@@ -1,4 +1,4 @@
-"""The one walk over batches that come in, against the long way round, and its compiled form against the plain one."""
+"""The single pass over incoming batches, compared with several passes, and its compiled form with the plain one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SEEDS = [
     bytes(batch(b"first") + batch(b"second", timestamps=[NOW + 90])),
 ]
 FIELDS = (0, 8, 12, 16, 17, 21, 23, 27, 35, 43, 51, 53, 57, 61, 62)
-"""Where those of a header begin."""
+"""The start positions of the fields of a header."""
 BEGINS = {
     Codec.NONE: re.compile(b""),
     Codec.GZIP: re.compile(rb"\x1f\x8b\x08.", re.S),
@@ -42,7 +42,7 @@ BEGINS = {
     Codec.LZ4: re.compile(rb"\x04\x22\x4d\x18"),
     Codec.ZSTD: re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),
 }
-"""How what is compressed begins."""
+"""The magic bytes of each codec."""
 FACTS = ("offsets", "latest", "largest", "identified", "claims_time", "backwards", "size_bytes")
 
 
@@ -70,7 +70,7 @@ def arriving(draw: st.DrawFn) -> bytes:
 
 
 def are_as_many(records: bytes, header: BatchHeader) -> bool:
-    """Whether the records of a batch can be as many as its header says."""
+    """True if the records of a batch can be as many as its header states."""
     if header.codec:
         return header.count * 7 <= len(records) * {1: 1032, 2: 22, 3: 255, 4: 32768}[header.codec]
     for _ in range(header.count):
@@ -88,8 +88,8 @@ def are_as_many(records: bytes, header: BatchHeader) -> bool:
     return not records
 
 
-def the_long_way(data: bytes, config: LogConfig, *, from_client: bool) -> str:
-    """What is wrong with the batches; nothing where they may be appended."""
+def check_by_passes(data: bytes, config: LogConfig, *, from_client: bool) -> str:
+    """Return the error of the batches, or an empty text if they may be appended."""
     try:
         check_format(data)
         position = 0
@@ -106,70 +106,68 @@ def the_long_way(data: bytes, config: LogConfig, *, from_client: bool) -> str:
     return ""
 
 
-def told(form: ModuleType, data: bytes, config: LogConfig, origin: Origin) -> tuple[str, dict[str, Any]]:
-    """What is wrong with them, and what is known of them where nothing is."""
+def check_with(form: ModuleType, data: bytes, config: LogConfig, origin: Origin) -> tuple[str, dict[str, Any]]:
+    """Return the error of the batches, or their headers if there is none."""
     try:
-        found = form.checked(data, config, origin, NOW)
+        found = form.check_incoming(data, config, origin, NOW)
     except (CorruptRecordError, KafkaError) as error:
         return f"{type(error).__name__} {error}", {}
     return "", {name: getattr(found, name) for name in FACTS}
 
 
 @given(arriving(), st.booleans(), st.sampled_from([LogConfig(), LogConfig(max_message_bytes=90)]))
-def test_the_walk_takes_what_the_long_way_takes_and_says_what_it_says(
+def test_the_fast_scan_accepts_and_rejects_the_same_as_the_slow_one(
     data: bytes, from_client: bool, config: LogConfig
 ) -> None:
-    wrong = the_long_way(data, config, from_client=from_client)
+    wrong = check_by_passes(data, config, from_client=from_client)
     views = {name: form.Incoming(memoryview(bytearray(data))) for name, form in FORMS.items()}
     looked = {name: view.look(from_client) for name, view in views.items()}
     assert looked["compiled"] == looked["plain"]
     assert looked["plain"] or wrong, "the walk refused what is good"
     if from_client:
-        results = [told(form, data, config, Origin.CLIENT) for form in FORMS.values()]
+        results = [check_with(form, data, config, Origin.CLIENT) for form in FORMS.values()]
         assert results[0] == results[1]
-        # Records are looked at as well where they claim to be of a time that is far ahead, or go backwards.
+        # Records are also examined if their timestamps are far ahead, or decrease.
         looked_at = any(word in results[0][0] for word in ("imestamp", "the records of the batch cannot be read"))
         assert results[0][0] == wrong or (wrong == "" and looked_at)
 
 
 def claiming(data: bytes, count: int) -> bytes:
-    """A batch that says that it has so many records."""
+    """A batch whose header states so many records."""
     header = parse_header(data)._replace(count=count, last_offset_delta=count - 1)
     return seal(header, memoryview(data)[61:])
 
 
 @pytest.mark.parametrize("count", [1, 2, 4, 5, 2**31 - 1])
-def test_a_batch_that_says_that_it_has_more_records_than_it_has_or_fewer_is_refused(
-    form: ModuleType, count: int
-) -> None:
+def test_a_batch_with_a_wrong_record_count_is_rejected(form: ModuleType, count: int) -> None:
     data = claiming(bytes(batch(b"a", b"b" * 200, b"")), count)
     with pytest.raises(
         KafkaError,
         match=f"INVALID_RECORD: the records of the batch cannot be read: it says that it has {count}, and has",
     ):
-        form.checked(data, LogConfig(), Origin.CLIENT, NOW)
-    assert form.checked(claiming(data, 3), LogConfig(), Origin.CLIENT, NOW).offsets == 3
+        form.check_incoming(data, LogConfig(), Origin.CLIENT, NOW)
+    assert form.check_incoming(claiming(data, 3), LogConfig(), Origin.CLIENT, NOW).offsets == 3
 
 
 def test_a_compressed_batch_is_not_opened_but_cannot_have_billions(form: ModuleType) -> None:
     data = bytes(batch(b"a", b"bc", attributes=GZIP))
-    assert form.checked(claiming(data, 3), LogConfig(), Origin.CLIENT, NOW).offsets == 3
+    assert form.check_incoming(claiming(data, 3), LogConfig(), Origin.CLIENT, NOW).offsets == 3
     with pytest.raises(KafkaError, match="INVALID_RECORD"):
-        form.checked(claiming(data, 2**31 - 1), LogConfig(), Origin.CLIENT, NOW)
+        form.check_incoming(claiming(data, 2**31 - 1), LogConfig(), Origin.CLIENT, NOW)
 
 
 @pytest.mark.parametrize("codec", Codec)
-def test_what_compresses_best_is_taken(form: ModuleType, codec: Codec) -> None:
+def test_the_best_possible_compression_ratio_is_accepted(form: ModuleType, codec: Codec) -> None:
     builder = BatchBuilder(codec, max_bytes=1 << 22)
     for _ in range(100_000):
         assert builder.append(NOW, None, None)
-    assert form.checked(builder.build(), LogConfig(), Origin.CLIENT, NOW).offsets == 100_000
+    assert form.check_incoming(builder.build(), LogConfig(), Origin.CLIENT, NOW).offsets == 100_000
 
 
-def test_headers_and_stamps_are_those_of_the_long_way(form: ModuleType) -> None:
+def test_the_fast_scan_returns_the_same_headers_and_timestamps(form: ModuleType) -> None:
     for seed in SEEDS:
         ours, theirs = bytearray(seed), bytearray(seed)
-        incoming = form.checked(ours, LogConfig(), Origin.CLIENT, NOW)
+        incoming = form.check_incoming(ours, LogConfig(), Origin.CLIENT, NOW)
         assert incoming.headers() == [header for _, header in iter_headers(seed)]
         incoming.stamp(2**40, 7, None)
         expected = stamp_all(theirs, verify_all(theirs), 2**40, 7)
@@ -180,41 +178,41 @@ def test_headers_and_stamps_are_those_of_the_long_way(form: ModuleType) -> None:
 def test_the_brokers_clock_makes_the_time_of_all_records_and_the_crc_true(form: ModuleType) -> None:
     config = LogConfig(message_timestamp_type="LogAppendTime")
     data = bytearray(batch(b"a", b"b"))
-    incoming = form.checked(data, config, Origin.CLIENT, NOW)
+    incoming = form.check_incoming(data, config, Origin.CLIENT, NOW)
     incoming.stamp(5, 0, NOW + 9)
     (header,) = verify_all(data, from_client=False)
     assert (header.base_offset, header.max_timestamp, incoming.latest) == (5, NOW + 9, NOW + 9)
 
 
-def test_what_cannot_be_stamped_in_place_is_copied(form: ModuleType) -> None:
+def test_an_append_time_is_set_in_a_copy_of_a_read_only_batch(form: ModuleType) -> None:
     data = bytes(batch(b"a"))
-    incoming: Incoming = form.checked(data, LogConfig(), Origin.CLIENT, NOW)
+    incoming: Incoming = form.check_incoming(data, LogConfig(), Origin.CLIENT, NOW)
     incoming.stamp(9, 1, None)
     assert data == bytes(batch(b"a"))
     assert incoming.headers()[0].base_offset == 9
 
 
 def compressed_as(codec: Codec, records: bytes) -> bytes:
-    """A batch of one record that says how it is compressed, and has these bytes for records."""
+    """A batch of one record whose header states this codec, with these bytes as records."""
     return seal(parse_header(bytes(batch(b"a", attributes=int(codec)))), memoryview(records))
 
 
 @pytest.mark.parametrize("codec", [Codec.GZIP, Codec.LZ4, Codec.ZSTD])
 @pytest.mark.parametrize("cut", [None, 0, 3])
-def test_what_is_not_compressed_as_its_batch_says_is_refused(form: ModuleType, codec: Codec, cut: int | None) -> None:
+def test_records_compressed_with_another_codec_are_rejected(form: ModuleType, codec: Codec, cut: int | None) -> None:
     plain_records = bytes(batch(b"a"))[61:]
     with pytest.raises(
         KafkaError, match=f"INVALID_RECORD: the records of .*: they are not {codec.name.lower()}, as it"
     ):
-        form.checked(compressed_as(codec, plain_records[:cut]), LogConfig(), Origin.CLIENT, NOW)
+        form.check_incoming(compressed_as(codec, plain_records[:cut]), LogConfig(), Origin.CLIENT, NOW)
 
 
 @pytest.mark.parametrize("codec", Codec)
-def test_what_is_compressed_as_its_batch_says_is_taken(form: ModuleType, codec: Codec) -> None:
+def test_records_compressed_with_the_batchs_codec_are_accepted(form: ModuleType, codec: Codec) -> None:
     records = compress(codec, bytes(batch(b"a"))[61:])
-    assert form.checked(compressed_as(codec, records), LogConfig(), Origin.CLIENT, NOW).offsets == 1
+    assert form.check_incoming(compressed_as(codec, records), LogConfig(), Origin.CLIENT, NOW).offsets == 1
 
 
-def test_frames_that_readers_of_zstd_pass_over_may_come_first(form: ModuleType) -> None:
+def test_skippable_zstd_frames_may_precede_the_data(form: ModuleType) -> None:
     records = b"\x5a\x2a\x4d\x18" + (2).to_bytes(4, "little") + b"ab" + compress(Codec.ZSTD, bytes(batch(b"a"))[61:])
-    assert form.checked(compressed_as(Codec.ZSTD, records), LogConfig(), Origin.CLIENT, NOW).offsets == 1
+    assert form.check_incoming(compressed_as(Codec.ZSTD, records), LogConfig(), Origin.CLIENT, NOW).offsets == 1

@@ -21,7 +21,7 @@ def words(path: Path) -> list[int]:
     return [int.from_bytes(path.read_bytes()[i : i + 4], "big", signed=True) for i in range(0, path.stat().st_size, 4)]
 
 
-def test_a_save_writes_what_has_come_since_the_last_one_and_leaves_the_rest(tmp_path: Path) -> None:
+def test_a_save_writes_only_the_entries_added_since_the_last_save(tmp_path: Path) -> None:
     index = IndexFile(tmp_path / "0.index", 2)
     index.save(columns((1, 100), (2, 200)), sync=False)
     assert words(index.path) == [1, 100, 2, 200]
@@ -31,7 +31,7 @@ def test_a_save_writes_what_has_come_since_the_last_one_and_leaves_the_rest(tmp_
     assert words(index.path) == [0, 0, 2, 200, 3, -300]
 
 
-def test_what_another_thread_has_half_appended_waits_for_the_next_save(tmp_path: Path) -> None:
+def test_a_half_appended_entry_is_saved_with_the_next_save(tmp_path: Path) -> None:
     index = IndexFile(tmp_path / "0.index", 2)
     offsets, positions = columns((1, 100))
     offsets.append(2)
@@ -43,7 +43,7 @@ def test_what_another_thread_has_half_appended_waits_for_the_next_save(tmp_path:
     assert words(index.path) == [1, 100, 2, 200]
 
 
-def test_a_save_that_another_has_overtaken_changes_nothing(tmp_path: Path) -> None:
+def test_an_overtaken_save_changes_nothing(tmp_path: Path) -> None:
     index = IndexFile(tmp_path / "0.index", 2)
     taken = columns((1, 100))
     index.save(columns((1, 100), (2, 200)), sync=False)
@@ -51,7 +51,7 @@ def test_a_save_that_another_has_overtaken_changes_nothing(tmp_path: Path) -> No
     assert (words(index.path), index.saved) == ([1, 100, 2, 200], 2)
 
 
-def test_entries_that_were_cut_off_are_cut_off_in_the_file_with_the_next_save_and_only_then(tmp_path: Path) -> None:
+def test_truncated_entries_are_removed_from_the_file_by_the_next_save(tmp_path: Path) -> None:
     index = IndexFile(tmp_path / "0.index", 2)
     index.save(columns((1, 100), (2, 200), (3, 300)), sync=False)
     index.truncate(1)
@@ -65,7 +65,7 @@ def test_entries_that_were_cut_off_are_cut_off_in_the_file_with_the_next_save_an
     assert words(index.path) == [1, 100, 0, 0], "once is enough"
 
 
-def test_other_entries_take_the_place_of_those_that_were_cut_off(tmp_path: Path) -> None:
+def test_new_entries_replace_truncated_ones(tmp_path: Path) -> None:
     index = IndexFile(tmp_path / "0.index", 2)
     index.save(columns((1, 100), (2, 200), (3, 300)), sync=False)
     index.truncate(1)
@@ -74,7 +74,7 @@ def test_other_entries_take_the_place_of_those_that_were_cut_off(tmp_path: Path)
     assert words(index.path) == [1, 100, 7, 700]
 
 
-def test_what_was_loaded_is_not_written_again(tmp_path: Path) -> None:
+def test_loaded_entries_are_not_written_again(tmp_path: Path) -> None:
     path = tmp_path / "0.index"
     IndexFile(path, 2).save(columns((1, 100), (2, 200)), sync=False)
     index = IndexFile(path, 2)
@@ -85,7 +85,7 @@ def test_what_was_loaded_is_not_written_again(tmp_path: Path) -> None:
     assert words(path) == [1, 100, 2, 200, 0, 0], "there was nothing to do"
 
 
-def test_the_file_of_another_is_left_alone(tmp_path: Path) -> None:
+def test_the_file_of_another_segment_is_not_touched(tmp_path: Path) -> None:
     index = IndexFile(tmp_path / "0.index", 2)
     index.save(columns((1, 100)), sync=False)
     index.retire()
@@ -94,9 +94,7 @@ def test_the_file_of_another_is_left_alone(tmp_path: Path) -> None:
     assert words(index.path) == [1, 100]
 
 
-def test_every_byte_is_written_however_few_the_system_takes_at_a_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_byte_is_written_despite_short_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written = bytearray(12)
 
     def few(fd: int, data: memoryview, position: int) -> int:
@@ -109,7 +107,7 @@ def test_every_byte_is_written_however_few_the_system_takes_at_a_time(
     assert bytes(written) == b"\0\0" + b"0123456789"
 
 
-def test_what_a_full_disk_let_through_is_cut_off_with_the_next_save(
+def test_a_partial_write_on_a_full_disk_is_truncated_by_the_next_save(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = IndexFile(tmp_path / "0.index", 2)
@@ -129,7 +127,7 @@ def test_what_a_full_disk_let_through_is_cut_off_with_the_next_save(
     assert words(index.path) == [1, 100]
 
 
-def test_an_index_that_begins_anew_has_nothing_of_what_was_in_its_file(tmp_path: Path) -> None:
+def test_a_reset_index_has_no_entry_of_its_old_file(tmp_path: Path) -> None:
     path = tmp_path / "0.index"
     path.write_bytes(bytes(40))
     index = IndexFile(path, 2)
@@ -141,7 +139,7 @@ def test_an_index_that_begins_anew_has_nothing_of_what_was_in_its_file(tmp_path:
     assert words(path) == [2, 200, 3, 300]
 
 
-def test_a_new_one_is_there_at_once_and_empty(tmp_path: Path) -> None:
+def test_a_new_index_file_exists_at_once_and_is_empty(tmp_path: Path) -> None:
     path = tmp_path / "0.index"
     path.write_bytes(bytes(40))
     path.unlink()
@@ -160,7 +158,7 @@ def test_a_file_that_is_not_there_or_ends_within_an_entry_is_not_loaded(tmp_path
         assert (index.load(), index.saved) == (None, 0)
 
 
-def test_a_file_that_somebody_took_away_is_there_again_with_the_next_save(tmp_path: Path) -> None:
+def test_a_removed_file_is_written_again_by_the_next_save(tmp_path: Path) -> None:
     index = IndexFile(tmp_path / "0.index", 2)
     index.save(columns((1, 100)), sync=False)
     index.path.unlink()
@@ -168,7 +166,7 @@ def test_a_file_that_somebody_took_away_is_there_again_with_the_next_save(tmp_pa
     assert index.path.exists()
 
 
-def test_what_is_on_the_disk_already_is_not_forced_there_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flushed_entries_are_not_flushed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     forced: list[int] = []
     real = os.fsync
 
@@ -199,7 +197,7 @@ def test_what_is_on_the_disk_already_is_not_forced_there_again(tmp_path: Path, m
     assert len(forced) == 4, "who wrote it last may not have forced it"
 
 
-def test_what_was_cut_off_and_written_anew_is_forced_though_as_much_was_there_before(
+def test_rewritten_entries_are_flushed_even_if_the_size_is_unchanged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     forced: list[int] = []

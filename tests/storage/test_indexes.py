@@ -14,7 +14,7 @@ from tests.storage.batches import NOW, append, everything, open_log
 
 
 def filled(directory: Path, base: int = 0) -> tuple[list[tuple[int, int]], list[tuple[int, int]], bytes]:
-    """Entries of both index files and the log, of a segment whose timestamps go up and down."""
+    """Return the entries of both index files and the log, for a segment with increasing and decreasing timestamps."""
     log = open_log(directory, LogConfig(index_interval_bytes=400))
     for number in range(100):
         append(log, b"x" * (number % 50), b"y", timestamps=[NOW + number * 37 % 101, NOW + number])
@@ -81,7 +81,7 @@ def words(*numbers: int) -> bytes:
         (words(1, -100, 2, 200), False),
     ],
 )
-def test_a_damaged_offset_index_is_told_from_a_good_one(tmp_path: Path, data: bytes | None, good: bool) -> None:
+def test_a_damaged_offset_index_is_detected(tmp_path: Path, data: bytes | None, good: bool) -> None:
     assert offset_index(tmp_path / "0.index", data) is good
 
 
@@ -99,7 +99,7 @@ def test_a_damaged_offset_index_is_told_from_a_good_one(tmp_path: Path, data: by
         (words(0, 5, -1), False),
     ],
 )
-def test_a_damaged_time_index_is_told_from_a_good_one(tmp_path: Path, data: bytes | None, good: bool) -> None:
+def test_a_damaged_time_index_is_detected(tmp_path: Path, data: bytes | None, good: bool) -> None:
     path = tmp_path / "0.timeindex"
     if data is not None:
         path.write_bytes(data)

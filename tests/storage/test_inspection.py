@@ -13,9 +13,9 @@ from ottla.errors import ConfigError
 from ottla.model import HasFileno, TopicPartition
 from ottla.records.batch import HEADER_BYTES, iter_headers
 from ottla.records.crc32c import crc32c
-from ottla.storage.batches.walk import Batch, Gap, walk
+from ottla.storage.batches.walk import Gap, StoredBatch, walk
 from ottla.storage.directory.data_directory import DataDirectory
-from ottla.storage.inspection import Fault, dump, find
+from ottla.storage.inspection import FileFault, dump, find
 from ottla.storage.inspection.directory_check import find_quick_faults
 from ottla.storage.inspection.partition_check import PartitionCheck
 from ottla.storage.log_config import LogConfig
@@ -44,7 +44,7 @@ def checked(folder: Path, *, live: bool = False, deep: bool = False) -> Partitio
     return check
 
 
-def faults(folder: Path) -> list[Fault]:
+def faults(folder: Path) -> list[FileFault]:
     return checked(folder).faults
 
 
@@ -104,7 +104,7 @@ def test_a_garbled_head_is_stepped_over_to_the_next_whole_batch(folder: Path, at
         assert check.batches >= 59
 
 
-def test_zeros_in_the_middle_are_found_and_everything_behind_them_is_checked(folder: Path) -> None:
+def test_zeros_in_the_middle_are_found_and_the_rest_is_checked(folder: Path) -> None:
     path = first_log(folder)
     position, size, offset = third_batch(path)
     overwrite(path, position, bytes(size * 2))
@@ -122,13 +122,13 @@ def test_a_torn_tail_is_found(folder: Path) -> None:
     assert "the next start of a broker cuts them off" in fault.reason
 
 
-def test_a_torn_end_of_an_earlier_segment_is_damage_for_good(folder: Path) -> None:
+def test_a_torn_end_of_an_earlier_segment_is_permanent_damage(folder: Path) -> None:
     path = first_log(folder)
     path.write_bytes(path.read_bytes()[:-5])
     assert "cuts" not in faults(folder)[0].reason
 
 
-def test_a_batch_that_goes_back_is_found(folder: Path) -> None:
+def test_a_batch_with_a_lower_offset_than_its_predecessor_is_found(folder: Path) -> None:
     path = last_log(folder)
     end = path.stat().st_size
     path.write_bytes(path.read_bytes() + batch(b"old"))
@@ -156,9 +156,7 @@ def test_a_segment_that_overlaps_the_one_before_is_found(folder: Path) -> None:
         (".timeindex", lambda data: data[:-2] + b"\x77\x77", "an offset that no whole batch holds"),
     ],
 )
-def test_an_index_entry_that_leads_astray_is_found(
-    folder: Path, suffix: str, damage: Callable[[bytes], bytes], reason: str
-) -> None:
+def test_a_wrong_index_entry_is_found(folder: Path, suffix: str, damage: Callable[[bytes], bytes], reason: str) -> None:
     path = first_log(folder).with_suffix(suffix)
     path.write_bytes(damage(path.read_bytes()))
     found = faults(folder)
@@ -166,14 +164,14 @@ def test_an_index_entry_that_leads_astray_is_found(
     assert reason in found[0].reason
 
 
-def test_an_index_that_is_missing_is_noted_and_no_damage(folder: Path) -> None:
+def test_a_missing_index_is_logged_but_is_no_damage(folder: Path) -> None:
     first_log(folder).with_suffix(".index").unlink()
     check = checked(folder)
     assert check.faults == []
     assert "is missing" in str(check.notes[0])
 
 
-def test_room_that_kafka_reserves_in_its_indexes_is_no_damage(folder: Path) -> None:
+def test_preallocated_index_space_is_no_damage(folder: Path) -> None:
     for suffix in (".index", ".timeindex"):
         path = last_log(folder).with_suffix(suffix)
         path.write_bytes(path.read_bytes().ljust(10_485_720, b"\0"))
@@ -201,21 +199,21 @@ def snapshot(*last_offsets: int) -> bytes:
         ("partition.metadata", b"version: 0\ntopic_id: AAAA\n", "AAAA"),
     ],
 )
-def test_damage_in_the_small_files_is_found(folder: Path, name: str, content: bytes, reason: str) -> None:
+def test_damage_in_state_files_is_found(folder: Path, name: str, content: bytes, reason: str) -> None:
     (folder / name).write_bytes(content)
     (fault,) = faults(folder)
     assert fault.file == folder / name
     assert reason in fault.reason
 
 
-def test_small_files_that_are_right_are_no_damage(folder: Path) -> None:
+def test_valid_state_files_are_no_damage(folder: Path) -> None:
     (folder / "00000000000000000120.snapshot").write_bytes(snapshot(5, 119))
     assert faults(folder) == []
     (_, second) = dump(folder / "00000000000000000120.snapshot", None)
     assert (second["producerId"], second["lastSequence"], second["lastOffset"]) == (7, 3, 119)
 
 
-def test_records_that_cannot_be_unpacked_are_found_when_looked_for(folder: Path) -> None:
+def test_records_that_cannot_be_decompressed_are_found_on_request(folder: Path) -> None:
     data = bytearray(batch(b"a", b"b"))
     data[8:12] = struct.pack(">i", len(data) - 12 - 1)
     data = data[:-1]
@@ -228,7 +226,7 @@ def test_records_that_cannot_be_unpacked_are_found_when_looked_for(folder: Path)
     assert fault.offset == 120
 
 
-def test_records_that_were_once_on_the_disk_and_are_gone_are_found(tmp_path: Path) -> None:
+def test_lost_flushed_records_are_found(tmp_path: Path) -> None:
     directory = DataDirectory.open(tmp_path, node_id=1)
     log = directory.open_log(TopicPartition("t", 0), LogConfig(), now_ms=NOW)
     append(log, b"a")
@@ -249,12 +247,12 @@ def test_a_tail_that_is_being_written_is_no_damage(folder: Path) -> None:
     assert "are still being written" in str(check.notes[0])
 
 
-def test_a_tail_that_becomes_whole_meanwhile_is_counted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tail_completed_during_the_check_is_counted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, more = last_log(folder), bytearray(batch(b"late"))
     struct.pack_into(">q", more, 0, 120)
     path.write_bytes(path.read_bytes() + more[:30])
 
-    def completing(file: HasFileno, position: int, end: int) -> list[Batch | Gap]:
+    def completing(file: HasFileno, position: int, end: int) -> list[StoredBatch | Gap]:
         found = list(walk(file, position, end))
         if isinstance(found[-1], Gap):
             with path.open("ab") as log:
@@ -266,7 +264,7 @@ def test_a_tail_that_becomes_whole_meanwhile_is_counted(folder: Path, monkeypatc
     assert (check.faults, check.notes, check.end_offset) == ([], [], 121)
 
 
-def test_a_place_without_logs_is_one_sentence(tmp_path: Path) -> None:
+def test_a_path_without_logs_is_a_one_line_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="holds no logs: name a data directory"):
         find(tmp_path)
     (tmp_path / "x.txt").write_text("a")
@@ -274,7 +272,7 @@ def test_a_place_without_logs_is_one_sentence(tmp_path: Path) -> None:
         list(dump(tmp_path / "x.txt", None))
 
 
-def test_damage_is_shown_in_a_dump_and_what_follows_too(folder: Path) -> None:
+def test_a_dump_shows_damage_and_the_batches_after_it(folder: Path) -> None:
     path = first_log(folder)
     position, size, _ = third_batch(path)
     overwrite(path, position + HEADER_BYTES + 5, b"?")
@@ -284,7 +282,7 @@ def test_damage_is_shown_in_a_dump_and_what_follows_too(folder: Path) -> None:
     assert entries[3]["isvalid"]
 
 
-def test_a_snapshot_of_the_metadata_that_is_torn_is_told(tmp_path: Path) -> None:
+def test_a_torn_metadata_snapshot_is_reported(tmp_path: Path) -> None:
     folder = tmp_path / "__cluster_metadata-0"
     open_log(folder).close()
     path = folder / SnapshotId(0, 0).file_name

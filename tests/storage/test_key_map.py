@@ -45,7 +45,7 @@ def records_of(pairs: Sequence[tuple[bytes | None, bytes | None]]) -> bytes:
 
 
 def outcome(form: str, batches: Sequence[tuple[int, int, bytes]], *, room: int, drop: bool) -> list[Any]:
-    """All that comes of noting the keys of some batches, and then filtering them; the text of what is refused."""
+    """The result of adding the keys of some batches and filtering them; the text of an error."""
     maps, filters = FORMS[form]
     keys, told = maps.KeyMap(room * ENTRY_BYTES, SEED), []
     for base, count, records in batches:
@@ -66,7 +66,7 @@ def outcome(form: str, batches: Sequence[tuple[int, int, bytes]], *, room: int, 
 
 
 def same(batches: Sequence[tuple[int, int, bytes]], *, room: int = ROOM, drop: bool = False) -> list[Any]:
-    """What both forms agree on."""
+    """Assert that both forms agree, and return their result."""
     first, second = (outcome(form, batches, room=room, drop=drop) for form in FORMS)
     assert first == second
     return first
@@ -102,7 +102,7 @@ def test_both_forms_keep_the_same_records(
 
 
 @given(seed=st.integers(0, 2**32), drop=st.booleans(), count=st.integers(0, 9))
-def test_both_forms_say_the_same_of_damaged_records(seed: int, drop: bool, count: int) -> None:
+def test_both_forms_report_the_same_errors_for_damaged_records(seed: int, drop: bool, count: int) -> None:
     good = records_of([(b"a", b"1"), (b"b", None), (None, b"2"), (b"a", b"3" * 100), (b"", b"")])
     same([(7, 5, good), (2**33, count, mutated(good, random.Random(seed)))], drop=drop)
 
@@ -141,14 +141,14 @@ def test_sizes_that_no_record_has_are_refused(size: int) -> None:
 )
 def test_both_forms_move_times_alike(deltas: list[int], shift: int) -> None:
     records = b"".join(record(number, time_delta=delta) for number, delta in enumerate(deltas))
-    found = [filters.moved(records, len(deltas), shift) for _, filters in FORMS.values()]
+    found = [filters.shift_times(records, len(deltas), shift) for _, filters in FORMS.values()]
     assert found[0] == found[1]
     if found[0] is not None:
         assert found[0] == b"".join(record(n, time_delta=delta - shift) for n, delta in enumerate(deltas))
 
 
 @forms
-def test_a_full_table_says_where_it_was_full(form: str) -> None:
+def test_a_full_table_returns_the_offset_where_it_was_full(form: str) -> None:
     keys = FORMS[form][0].KeyMap(8 * ENTRY_BYTES, SEED)
     pairs = [(b"%d" % (number % 9), b"") for number in range(20)]
     assert not keys.note(records_of(pairs), 20, 100, 0)
@@ -158,7 +158,7 @@ def test_a_full_table_says_where_it_was_full(form: str) -> None:
 
 
 @forms
-def test_the_last_of_thousands_of_keys_is_known(form: str) -> None:
+def test_the_last_offset_of_each_of_thousands_of_keys_is_stored(form: str) -> None:
     maps, filters = FORMS[form]
     keys, chance = maps.KeyMap(4000 * ENTRY_BYTES, SEED), random.Random(5)
     pairs = [(b"key-%d" % chance.randrange(3000), b"v") for _ in range(10_000)]

@@ -26,7 +26,7 @@ def append_and_be_killed(directory: Path, acknowledgements: int) -> int:
         for _ in range(acknowledgements):
             acknowledged = int(process.stdout.readline())
         process.kill()
-        # What it managed to say before it died counts too, if it said it whole.
+        # A complete line that it printed before it died counts too.
         for line in process.stdout:
             if line.endswith("\n"):
                 acknowledged = int(line)
@@ -53,6 +53,6 @@ def test_every_acknowledged_batch_survives_kill_9(tmp_path: Path, flushing: str)
     for _ in range(ROUNDS // 2):
         acknowledged = append_and_be_killed(tmp_path / "data", chance.randrange(1, 400))
         directory = DataDirectory.open(tmp_path / "data", node_id=1)
-        assert not directory.clean
+        assert not directory.was_clean_shutdown
         check(directory.open_log(FLIGHTS, CONFIG, now_ms=NOW), acknowledged)
         directory.close(clean=False)

@@ -22,7 +22,7 @@ def test_a_new_log_is_empty_and_has_its_files(tmp_path: Path) -> None:
     assert (tmp_path / "flights-0" / "00000000000000000000.log").exists()
 
 
-def test_append_gives_batches_the_next_offsets_and_the_leader_epoch(tmp_path: Path) -> None:
+def test_append_assigns_the_next_offsets_and_the_leader_epoch(tmp_path: Path) -> None:
     log = open_log(tmp_path / "flights-0")
     append(log, b"a", b"b", b"c")
     result = log.append(batch(b"d", b"e") + batch(b"f"), leader_epoch=7, now_ms=NOW)
@@ -32,7 +32,7 @@ def test_append_gives_batches_the_next_offsets_and_the_leader_epoch(tmp_path: Pa
     assert log.end_offset == 6
 
 
-def test_what_was_appended_is_read_back_with_crcs_that_hold(tmp_path: Path) -> None:
+def test_appended_batches_are_read_back_with_valid_crcs(tmp_path: Path) -> None:
     log = open_log(tmp_path / "flights-0")
     for number in range(50):
         append(log, b"x" * number, b"y")
@@ -69,7 +69,7 @@ def test_a_read_returns_whole_batches_within_max_bytes(tmp_path: Path) -> None:
         assert found.size == min(max_bytes // size, 10) * size
 
 
-def test_a_first_batch_above_max_bytes_comes_whole_if_one_must_come(tmp_path: Path) -> None:
+def test_an_oversized_first_batch_is_returned_whole_if_one_is_required(tmp_path: Path) -> None:
     log = open_log(tmp_path / "flights-0")
     log.append(sized(100_000), leader_epoch=0, now_ms=NOW)
     append(log, b"a")
@@ -110,7 +110,7 @@ def test_every_read_at_every_size_ends_with_a_whole_batch(tmp_path: Path) -> Non
             assert len(data) <= max_bytes or len(headers) == 1
 
 
-def test_reading_goes_on_while_the_log_grows(tmp_path: Path) -> None:
+def test_reading_continues_while_the_log_grows(tmp_path: Path) -> None:
     log = open_log(tmp_path / "flights-0", LogConfig(segment_bytes=2000))
     offset = 0
     for number in range(100):
@@ -150,7 +150,7 @@ class TestWhatIsRefused:
         return error.code
 
     @pytest.mark.parametrize("data", [b"", b"x", b"\0" * 61, bytes(range(200)), batch(b"a") + b"\0", batch(b"a")[:-1]])
-    def test_what_is_no_batch(self, tmp_path: Path, data: bytes) -> None:
+    def test_bytes_that_are_no_batch_are_rejected(self, tmp_path: Path, data: bytes) -> None:
         self.refused(tmp_path, data)
 
     def test_every_flipped_bit_that_the_crc_covers(self, tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ class TestWhatIsRefused:
         error = self.refused(tmp_path, batch(b"a", attributes=8))
         assert self.code(error) == ErrorCode.INVALID_TIMESTAMP
 
-    def test_all_batches_where_one_is_bad(self, tmp_path: Path) -> None:
+    def test_all_batches_are_rejected_if_one_is_bad(self, tmp_path: Path) -> None:
         bad = batch(b"b")
         bad[-1] ^= 1
         self.refused(tmp_path, batch(b"a") + bad)
@@ -206,7 +206,7 @@ def test_log_append_time_stamps_the_records_and_keeps_the_crc_right(tmp_path: Pa
         assert header.timestamp_type == TimestampType.LOG_APPEND_TIME
 
 
-def test_a_closed_log_takes_nothing_and_may_be_closed_again(tmp_path: Path) -> None:
+def test_a_closed_log_rejects_appends_and_may_be_closed_again(tmp_path: Path) -> None:
     log = open_log(tmp_path / "flights-0")
     log.close()
     log.close()
@@ -214,7 +214,7 @@ def test_a_closed_log_takes_nothing_and_may_be_closed_again(tmp_path: Path) -> N
         append(log, b"a")
 
 
-def test_a_deleted_log_leaves_nothing_but_slices_under_way(tmp_path: Path) -> None:
+def test_a_deleted_log_leaves_only_slices_in_use(tmp_path: Path) -> None:
     log = open_log(tmp_path / "flights-0")
     append(log, b"a")
     slice_ = log.read(0, 1000)
@@ -230,7 +230,7 @@ def test_a_topic_name_of_the_longest_kind_can_be_deleted(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_leader_epochs_are_kept_with_the_offsets_they_began_at(tmp_path: Path) -> None:
+def test_leader_epochs_are_stored_with_their_start_offsets(tmp_path: Path) -> None:
     log = open_log(tmp_path / "flights-0")
     for epoch in (0, 0, 3, 3, 4):
         log.append(batch(b"a"), leader_epoch=epoch, now_ms=NOW)
@@ -239,7 +239,7 @@ def test_the_leader_epochs_are_kept_with_the_offsets_they_began_at(tmp_path: Pat
     assert text == "0\n3\n0 0\n3 2\n4 4\n"
 
 
-def test_an_empty_log_has_no_file_for_the_epoch_that_its_leader_began(tmp_path: Path) -> None:
+def test_an_empty_log_has_no_epoch_file(tmp_path: Path) -> None:
     """A broker that is stopped closes thousands of them."""
     log = open_log(tmp_path / "flights-0")
     log.epochs.assign(3, 0)
@@ -252,7 +252,7 @@ def test_an_empty_log_has_no_file_for_the_epoch_that_its_leader_began(tmp_path: 
     assert (tmp_path / "flights-0" / "leader-epoch-checkpoint").exists() is False
 
 
-def test_a_log_that_is_emptied_tells_no_epochs_that_its_file_told(tmp_path: Path) -> None:
+def test_an_emptied_log_has_no_old_epochs(tmp_path: Path) -> None:
     log = open_log(tmp_path / "flights-0")
     log.append(batch(b"a"), leader_epoch=4, now_ms=NOW)
     log.flush()
@@ -264,12 +264,12 @@ def test_a_log_that_is_emptied_tells_no_epochs_that_its_file_told(tmp_path: Path
 def test_a_full_segment_awaits_a_flush(tmp_path: Path) -> None:
     log = open_log(tmp_path / "flights-0", LogConfig(segment_bytes=300))
     append(log, b"a")
-    begun = log.awaits_flush
+    begun = log.is_awaiting_flush
     while len(log.segments) == 1:
         append(log, b"a")
-    full = log.awaits_flush
+    full = log.is_awaiting_flush
     log.flush()
-    assert (begun, full, log.awaits_flush) == (False, True, False)
+    assert (begun, full, log.is_awaiting_flush) == (False, True, False)
 
 
 def test_files_are_closed_on_release_and_opened_again_on_use(tmp_path: Path) -> None:
@@ -290,9 +290,7 @@ def test_settings_may_change_while_the_log_is_open(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rolled", [False, True])
-def test_damage_in_what_was_appended_in_this_run_is_told_with_the_offset_to_go_on_at(
-    tmp_path: Path, rolled: bool
-) -> None:
+def test_damage_in_fresh_appends_is_reported_with_the_next_readable_offset(tmp_path: Path, rolled: bool) -> None:
     log = open_log(tmp_path / "t-0")
     for value in (b"0", b"1", b"2"):
         append(log, value)

@@ -39,7 +39,7 @@ def whole_pieces(log: Log) -> Iterator[bytes]:
 
 
 def whole_batches(part: bytes) -> Iterator[bytes]:
-    """Those that a client takes: one whose CRC is wrong it refuses, after a clean stop nobody else has looked at it."""
+    """Yield the batches that a client accepts. It rejects a wrong CRC; after a clean stop the broker has not checked them."""
     for position, header in iter_headers(part):
         try:
             verify(part, position, header)
@@ -65,7 +65,7 @@ class LogOnAFaultyDisk(RuleBasedStateMachine):
         self.log: Log = open_log(self.folder, self.config)
         self.batches: list[tuple[int, int, bytes]] = []
         self.flushed = 0
-        """What a flush said to be on the disk."""
+        """The end offset that a flush reported to be on the disk."""
         self.end = 0
 
     @rule(sizes=st.lists(st.integers(0, 300), min_size=1, max_size=4), failing=SOME_CALLS, age=st.integers(0, 30))
@@ -167,7 +167,7 @@ TestLogOnAFaultyDisk.settings = settings(max_examples=60, stateful_step_count=25
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_what_was_flushed_survives_a_loss_of_power(tmp_path: Path, seed: int) -> None:
+def test_flushed_records_survive_a_power_loss(tmp_path: Path, seed: int) -> None:
     with FaultyDisk(tmp_path, random.Random(seed)) as disk:
         log = open_log(tmp_path / "t-0", LogConfig(segment_bytes=2000, index_interval_bytes=100))
         for number in range(40):

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from ottla.broker.controllers.formatting import format_without_voters
+from ottla.broker.controller.formatting import format_without_voters
 from ottla.broker.settings.config import BrokerConfig
 from ottla.kafka_id import id_of
 from ottla.model import TopicPartition
@@ -36,13 +36,13 @@ def emptied(path: Path) -> None:
             shutil.rmtree(each) if each.is_dir() else each.unlink()
 
 
-def test_an_emptied_directory_has_a_new_id_and_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_emptied_directory_gets_a_new_id_and_logs_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     former = used(tmp_path)
     emptied(tmp_path)
     directory = DataDirectory.open(tmp_path, node_id=1)
     assert directory.directory_id != former
     assert "has nothing but its meta.properties: it is taken for a new disk" in caplog.text
-    assert directory.begins_anew(COPY, former)
+    assert directory.has_less_than(COPY, former)
     directory.close()
 
 
@@ -52,11 +52,11 @@ def test_the_new_id_stays(tmp_path: Path) -> None:
     ids = {used(tmp_path) for _ in range(2)}
     assert len(ids) == 1
     directory = DataDirectory.open(tmp_path, node_id=1)
-    assert directory.begins_anew(COPY, former), "as long as the metadata have it there"
+    assert directory.has_less_than(COPY, former), "as long as the metadata have it there"
     directory.close()
 
 
-def test_a_directory_that_was_formatted_and_never_used_keeps_its_id(tmp_path: Path) -> None:
+def test_an_unused_formatted_directory_keeps_its_id(tmp_path: Path) -> None:
     config = BrokerConfig(node_id=1, log_dirs=f"{tmp_path / 'a'},{tmp_path / 'b'}")
     format_without_voters(config, "cluster")
     for name in ("a", "b"):
@@ -66,7 +66,7 @@ def test_a_directory_that_was_formatted_and_never_used_keeps_its_id(tmp_path: Pa
         directory.close(clean=False)
 
 
-def test_one_that_kafka_has_formatted_for_a_node_that_votes_keeps_its_id(tmp_path: Path) -> None:
+def test_a_directory_formatted_by_kafka_for_a_voter_keeps_its_id(tmp_path: Path) -> None:
     formatted = MetaProperties.format(tmp_path, 1, "cluster")
     (tmp_path / "bootstrap.checkpoint").touch()
     (tmp_path / "__cluster_metadata-0").mkdir()
@@ -75,7 +75,7 @@ def test_one_that_kafka_has_formatted_for_a_node_that_votes_keeps_its_id(tmp_pat
     directory.close()
 
 
-def test_of_one_that_may_only_have_been_formatted_nobody_is_warned(
+def test_a_directory_that_may_only_have_been_formatted_causes_no_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     MetaProperties.format(tmp_path, 1, "cluster")
@@ -84,23 +84,23 @@ def test_of_one_that_may_only_have_been_formatted_nobody_is_warned(
     assert not [each for each in caplog.records if each.levelno >= logging.WARNING]
 
 
-def test_a_copy_whose_folder_is_here_was_moved_and_is_whole(tmp_path: Path) -> None:
+def test_a_replica_with_a_folder_here_was_moved_and_is_complete(tmp_path: Path) -> None:
     used(tmp_path)
     directory = DataDirectory.open(tmp_path, node_id=1)
-    assert not directory.begins_anew(COPY, OTHER)
-    assert directory.begins_anew(COPY._replace(partition=1), OTHER)
-    assert directory.begins_anew(COPY, OTHER), "others of that directory began anew"
+    assert not directory.has_less_than(COPY, OTHER)
+    assert directory.has_less_than(COPY._replace(partition=1), OTHER)
+    assert directory.has_less_than(COPY, OTHER), "others of that directory began anew"
     directory.close()
 
 
 @pytest.mark.parametrize("former", [UUID(int=0), UUID(int=1), UUID(int=2)])
-def test_a_copy_of_which_nobody_knows_where_it_was_was_never_anywhere(tmp_path: Path, former: UUID) -> None:
+def test_a_replica_without_a_known_directory_was_never_stored(tmp_path: Path, former: UUID) -> None:
     directory = DataDirectory.open(tmp_path, node_id=1)
-    assert not directory.begins_anew(COPY, former)
+    assert not directory.has_less_than(COPY, former)
     directory.close()
 
 
-def test_of_several_directories_one_that_was_emptied_is_filled_again(tmp_path: Path) -> None:
+def test_one_emptied_directory_of_several_is_formatted_again(tmp_path: Path) -> None:
     paths = [str(tmp_path / "a"), str(tmp_path / "b")]
     open_directories(paths, node_id=1).close()
     former = id_of(MetaProperties.parse(tmp_path / "b" / "meta.properties").directory_id)
@@ -109,6 +109,6 @@ def test_of_several_directories_one_that_was_emptied_is_filled_again(tmp_path: P
     assert isinstance(directories, DataDirectories)
     directories.assigned = lambda partition: former
     assert directories.place(COPY).path == tmp_path / "b"
-    assert directories.begins_anew(COPY, former)
-    assert not directories.begins_anew(COPY, directories.main.directory_id), "it moves from one to the other"
+    assert directories.has_less_than(COPY, former)
+    assert not directories.has_less_than(COPY, directories.main.directory_id), "it moves from one to the other"
     directories.close()

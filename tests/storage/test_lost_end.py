@@ -1,4 +1,4 @@
-"""A log that ends before what was on the disk of it, by the checkpoint: what is missing is told until a person goes on without it."""
+"""A log that is shorter than its checkpoint: the lost end is reported until an operator accepts it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.storage.batches import NOW, append, bases_from, open_log
 from tests.storage.lost_files import FLIGHTS, SMALL, cut, filled, opened
 
 END = 5
-"""Of three segments, the last of which lost a record."""
+"""The end offset of a log of three segments of which the last lost a record."""
 
 
 def short(path: Path, *, clean: bool) -> Path:
@@ -25,7 +25,7 @@ def short(path: Path, *, clean: bool) -> Path:
 
 
 def lost(log: Log) -> tuple[int, int]:
-    """The offsets of which a reader is told."""
+    """Return the offsets that a reader gets as damaged."""
     with pytest.raises(DamagedLogError) as raised:
         log.read(END, 1000)
     return raised.value.damage.offset, raised.value.damage.next_offset
@@ -33,7 +33,7 @@ def lost(log: Log) -> tuple[int, int]:
 
 @pytest.mark.behaviour("B2")
 @pytest.mark.parametrize("clean", [True, False])
-def test_what_is_missing_at_the_end_is_told_after_further_records_and_starts_too(tmp_path: Path, clean: bool) -> None:
+def test_a_missing_end_is_still_reported_after_appends_and_restarts(tmp_path: Path, clean: bool) -> None:
     for place in range(3):
         directory, log = opened(short(tmp_path, clean=clean) if not place else tmp_path)
         assert lost(log) == (END, END + 1)
@@ -41,7 +41,7 @@ def test_what_is_missing_at_the_end_is_told_after_further_records_and_starts_too
         directory.close(clean=False)  # as a kill leaves it, before any flush
 
 
-def test_a_flush_does_not_note_that_all_is_there(tmp_path: Path) -> None:
+def test_a_flush_does_not_clear_the_missing_range(tmp_path: Path) -> None:
     directory, log = opened(short(tmp_path, clean=False))
     append(log, b"b")
     log.flush()
@@ -50,7 +50,7 @@ def test_a_flush_does_not_note_that_all_is_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("goes_on", [True, False])
-def test_repair_goes_on_behind_it_and_gives_no_offset_twice(tmp_path: Path, goes_on: bool) -> None:
+def test_repair_continues_after_the_missing_range_and_reuses_no_offset(tmp_path: Path, goes_on: bool) -> None:
     short(tmp_path, clean=False)
     if goes_on:
         directory, log = opened(tmp_path)
@@ -68,7 +68,7 @@ def test_repair_goes_on_behind_it_and_gives_no_offset_twice(tmp_path: Path, goes
 
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("left", [1, 0])
-def test_a_copy_that_has_fetched_again_what_was_missing_serves_it(tmp_path: Path, clean: bool, left: int) -> None:
+def test_a_replica_serves_missing_records_after_fetching_them_again(tmp_path: Path, clean: bool, left: int) -> None:
     folder = filled(tmp_path, 3, clean=clean)
     cut(folder, 4, left * (folder / f"{4:020d}.log").stat().st_size // 2)
     log = open_log(folder, SMALL, clean=clean, recovery_point=END + 1, committed=END + 1)
@@ -78,7 +78,7 @@ def test_a_copy_that_has_fetched_again_what_was_missing_serves_it(tmp_path: Path
     assert [bases_from(log, offset)[:1] for offset in sent] == [[offset] for offset in sent]
 
 
-def test_the_sentence_names_the_file_that_may_be_wrong(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_message_names_the_file_that_may_be_wrong(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     opened(short(tmp_path, clean=False))
     (line,) = [message for message in caplog.messages if "the file ends before its last records" in message]
     assert (
@@ -91,7 +91,7 @@ def test_the_sentence_names_the_file_that_may_be_wrong(tmp_path: Path, caplog: p
 def test_a_checkpoint_of_an_offset_that_no_log_reaches_is_damaged(
     tmp_path: Path, offset: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Believed, the next record was acknowledged there, and was gone at the next start."""
+    """Otherwise the next record would be acknowledged there, and lost at the next start."""
     filled(tmp_path, 3)
     (tmp_path / RECOVERY_POINTS).write_text(f"0\n1\nflights 0 {offset}\n")
     _, log = opened(tmp_path)

@@ -1,4 +1,4 @@
-"""Transactions whose end lies in a damaged stretch of the log: what nobody knows is told, not guessed."""
+"""Transactions with their end in a damaged range of the log: an unknown outcome is reported, not guessed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from ottla.records.batch import iter_headers
 from ottla.storage.batches.damage import DamagedLogError
-from ottla.storage.cleaning.log_cleaning import transactions_of
+from ottla.storage.cleaning.log_cleaning import collect_transactions
 from ottla.storage.log import Log
 from ottla.storage.repair import plan
 from tests.storage.batches import NOW, append, open_log
@@ -46,7 +46,7 @@ def damage(log: Log, offset: int, place: int = 70) -> None:
 
 
 def after_a_crash(log: Log) -> Log:
-    """What a start finds where only the log was on the disk."""
+    """Open the log as a start does if only the log was on the disk."""
     log.flush()
     log.segments[0].file_path(".txnindex").unlink(missing_ok=True)
     return open_log(log.directory)
@@ -66,7 +66,7 @@ def assert_refused_around(log: Log) -> None:
 
 @pytest.mark.parametrize("commit", [True, False])
 @pytest.mark.parametrize("place", [3, 10, 22, 40, 50, 70])
-def test_what_may_have_been_committed_or_not_is_neither_served_nor_hidden(
+def test_records_of_an_undecided_transaction_are_neither_served_nor_hidden(
     tmp_path: Path, commit: bool, place: int
 ) -> None:
     log = written(tmp_path / "t-0", commit=commit)
@@ -74,7 +74,7 @@ def test_what_may_have_been_committed_or_not_is_neither_served_nor_hidden(
     assert_refused_around(after_a_crash(log))
 
 
-def test_what_is_not_known_after_a_crash_is_not_known_after_a_clean_stop_either(tmp_path: Path) -> None:
+def test_an_unknown_outcome_stays_unknown_after_a_clean_stop(tmp_path: Path) -> None:
     log = written(tmp_path / "t-0", commit=False)
     damage(log, 3)
     for _ in range(3):
@@ -85,9 +85,7 @@ def test_what_is_not_known_after_a_crash_is_not_known_after_a_clean_stop_either(
 
 @pytest.mark.parametrize("place", [10, 15, 22, 40, 50, 70])
 @pytest.mark.parametrize("commit", [True, False])
-def test_an_index_of_before_the_damage_tells_how_the_transaction_ended(
-    tmp_path: Path, place: int, commit: bool
-) -> None:
+def test_an_index_from_before_the_damage_gives_the_outcome(tmp_path: Path, place: int, commit: bool) -> None:
     log = written(tmp_path / "t-0", commit=commit)
     log.close()
     damage(log, 3, place)
@@ -95,7 +93,7 @@ def test_an_index_of_before_the_damage_tells_how_the_transaction_ended(
     assert aborted(again) == ([(A, 5)] if commit else [(A, 1), (A, 5)])
 
 
-def test_an_index_that_does_not_fit_to_a_damaged_log_is_not_believed(tmp_path: Path) -> None:
+def test_an_index_that_does_not_match_a_damaged_log_is_rejected(tmp_path: Path) -> None:
     log = written(tmp_path / "t-0", commit=True)
     log.close()
     damage(log, 3)
@@ -113,7 +111,7 @@ def repaired(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("commit", [True, False])
-def test_what_is_not_known_before_a_repair_is_not_known_after_it(tmp_path: Path, commit: bool) -> None:
+def test_an_unknown_outcome_stays_unknown_after_a_repair(tmp_path: Path, commit: bool) -> None:
     log = written(tmp_path / "t-0", commit=commit)
     damage(log, 3)
     log.flush()
@@ -127,7 +125,7 @@ def test_what_is_not_known_before_a_repair_is_not_known_after_it(tmp_path: Path,
 
 
 @pytest.mark.parametrize("commit", [True, False])
-def test_an_index_of_before_a_repair_tells_how_the_transaction_ended(tmp_path: Path, commit: bool) -> None:
+def test_an_index_from_before_a_repair_gives_the_outcome(tmp_path: Path, commit: bool) -> None:
     log = written(tmp_path / "t-0", commit=commit)
     log.close()
     damage(log, 3)
@@ -137,7 +135,7 @@ def test_an_index_of_before_a_repair_tells_how_the_transaction_ended(tmp_path: P
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_transaction_whose_end_was_the_log_s_end_is_not_open_after_a_repair(tmp_path: Path, clean: bool) -> None:
+def test_a_transaction_that_ended_at_the_log_end_is_not_open_after_a_repair(tmp_path: Path, clean: bool) -> None:
     log = open_log(tmp_path / "t-0")
     send(log, A, 0, transactional=True)
     end(log, A, commit=True)
@@ -153,7 +151,7 @@ def test_a_transaction_whose_end_was_the_log_s_end_is_not_open_after_a_repair(tm
     assert again.read_committed(2, 1 << 20)[0] is not None
 
 
-def test_of_what_was_cut_off_it_is_no_matter_what_a_repair_took_out(tmp_path: Path) -> None:
+def test_truncation_forgets_the_ranges_removed_by_a_repair(tmp_path: Path) -> None:
     log = written(tmp_path / "t-0", commit=True)
     damage(log, 3)
     log.flush()
@@ -165,7 +163,7 @@ def test_of_what_was_cut_off_it_is_no_matter_what_a_repair_took_out(tmp_path: Pa
     assert aborted(open_log(log.directory, recovery_point=0)) == [(A, 1)]
 
 
-def test_a_transaction_that_goes_on_behind_the_damage_ends_there(tmp_path: Path) -> None:
+def test_a_transaction_that_continues_after_the_damage_ends_there(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0")
     send(log, A, 0, transactional=True)
     append(log, b"damaged")
@@ -179,14 +177,14 @@ def test_a_transaction_that_goes_on_behind_the_damage_ends_there(tmp_path: Path)
         again.read_committed(0, 1 << 20)
 
 
-def test_compaction_leaves_a_log_alone_in_which_the_end_of_a_transaction_is_damaged(tmp_path: Path) -> None:
+def test_a_log_with_a_damaged_transaction_end_is_not_compacted(tmp_path: Path) -> None:
     log = written(tmp_path / "t-0", commit=True)
     damage(log, 3)
     with pytest.raises(DamagedLogError, match=REFUSED):
-        transactions_of(after_a_crash(log), 7)
+        collect_transactions(after_a_crash(log), 7)
 
 
-def test_batches_that_are_whole_are_not_cut_off_as_a_torn_tail(tmp_path: Path) -> None:
+def test_intact_batches_are_not_truncated_as_a_torn_tail(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0")
     for value in (b"0", b"1", b"2"):
         append(log, value)
@@ -200,7 +198,7 @@ def test_batches_that_are_whole_are_not_cut_off_as_a_torn_tail(tmp_path: Path) -
 
 
 @pytest.mark.behaviour("B2")
-def test_a_transaction_whose_end_was_in_a_segment_that_is_gone_from_the_end_is_not_taken_for_committed(
+def test_a_transaction_that_ended_in_a_lost_last_segment_is_not_assumed_committed(
     tmp_path: Path,
 ) -> None:
     log = open_log(tmp_path / "t-0")

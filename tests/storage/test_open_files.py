@@ -1,4 +1,4 @@
-"""How many files logs keep open."""
+"""The number of files that logs keep open."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tests.storage.batches import NOW, append, everything, open_log
 
 @pytest.fixture
 def four(monkeypatch: pytest.MonkeyPatch) -> OpenFiles:
-    """Room for four files."""
+    """A limit of four files."""
     files = OpenFiles(4)
     monkeypatch.setattr(segment, "OPEN_FILES", files)
     return files
 
 
-def test_more_logs_than_files_are_written_and_read_as_ever(tmp_path: Path, four: OpenFiles) -> None:
+def test_more_logs_than_file_descriptors_can_be_written_and_read(tmp_path: Path, four: OpenFiles) -> None:
     logs = [open_log(tmp_path / f"t-{n}") for n in range(10)]
     before = len(os.listdir("/proc/self/fd"))
     for turn in range(3):
@@ -39,7 +39,7 @@ def test_more_logs_than_files_are_written_and_read_as_ever(tmp_path: Path, four:
     assert len(four) == 0
 
 
-def test_what_is_used_all_the_time_stays_open(tmp_path: Path, four: OpenFiles) -> None:
+def test_frequently_used_files_stay_open(tmp_path: Path, four: OpenFiles) -> None:
     logs = [open_log(tmp_path / f"t-{n}") for n in range(20)]
     append(logs[0], b"a")
     held = logs[0].segments[-1].file
@@ -49,7 +49,7 @@ def test_what_is_used_all_the_time_stays_open(tmp_path: Path, four: OpenFiles) -
     assert logs[0].segments[-1].file is held
 
 
-def test_a_slice_under_way_is_readable_when_its_file_was_closed(tmp_path: Path, four: OpenFiles) -> None:
+def test_a_slice_in_use_is_readable_after_its_file_is_closed(tmp_path: Path, four: OpenFiles) -> None:
     logs = [open_log(tmp_path / f"t-{n}") for n in range(10)]
     append(logs[0], b"a" * 100)
     whole, piece = everything(logs[0]), logs[0].read(0, 1000)
@@ -75,12 +75,12 @@ print(sum(log.end_offset for log in logs))
 """
 
 
-def test_a_process_that_may_open_few_files_does_with_fewer(tmp_path: Path) -> None:
+def test_a_low_descriptor_limit_lowers_the_number_of_open_files(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", FEW, tmp_path], capture_output=True, text=True, timeout=30)
     assert (done.stdout, done.stderr) == ("200\n", "")
 
 
-def test_a_log_on_a_disk_that_takes_no_writes_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_on_a_read_only_disk_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = open_log(tmp_path / "t-0", LogConfig())
     append(log, b"a")
     whole = everything(log)
@@ -101,7 +101,7 @@ def test_a_log_on_a_disk_that_takes_no_writes_is_read(tmp_path: Path, monkeypatc
     assert append(again, b"b") == 1
 
 
-def test_half_of_what_the_process_may_open_is_for_logs() -> None:
+def test_half_of_the_descriptor_limit_is_for_logs() -> None:
     import resource
 
     assert OpenFiles().limit == resource.getrlimit(resource.RLIMIT_NOFILE)[0] // open_files.SHARE
@@ -117,7 +117,7 @@ class File:
         self.dropped += 1
 
 
-def test_segments_give_descriptors_up_as_connections_come_and_keep_their_least_share(
+def test_segments_release_descriptors_for_connections_down_to_a_minimum(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("resource.getrlimit", lambda _: (256, 256))

@@ -1,4 +1,4 @@
-"""The files that a data directory has beside its partitions, as something to be checked."""
+"""The check of the files that a data directory has next to its partitions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.storage.no_files import in_the_place_of
 
 @pytest.mark.parametrize("kind", ["a folder", "a pipe", "a socket", "a device"])
 @pytest.mark.parametrize("name", [META, RECOVERY_POINTS])
-def test_what_is_no_file_is_told_and_nobody_waits_for_it(tmp_path: Path, name: str, kind: str) -> None:
+def test_an_entry_that_is_not_a_file_is_reported_without_blocking(tmp_path: Path, name: str, kind: str) -> None:
     DataDirectory.open(tmp_path, node_id=1).close()
     in_the_place_of(tmp_path / name, kind)
     (fault,) = [fault for check in find(tmp_path).run(lambda size: None) for fault in check.faults]

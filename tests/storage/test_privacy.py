@@ -1,4 +1,4 @@
-"""Who may enter a data directory."""
+"""The permissions of a data directory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def mode_of(path: Path) -> int:
 
 
 @pytest.mark.usefixtures("usual_umask")
-def test_a_directory_that_a_broker_makes_is_for_its_user_alone_and_one_that_is_there_keeps_its_mode(
+def test_a_new_directory_is_private_and_an_existing_one_keeps_its_mode(
     tmp_path: Path,
 ) -> None:
     with Broker(tmp_path / "parent" / "made"):
@@ -44,7 +44,7 @@ def test_a_directory_that_a_broker_makes_is_for_its_user_alone_and_one_that_is_t
 
 
 @pytest.mark.usefixtures("usual_umask")
-def test_a_directory_that_is_formatted_ahead_is_for_its_user_alone(tmp_path: Path) -> None:
+def test_a_formatted_directory_is_private(tmp_path: Path) -> None:
     MetaProperties.format(tmp_path / "made", 1, "cluster")
     assert mode_of(tmp_path / "made") == 0o700
 

@@ -53,7 +53,7 @@ def known(log: Log) -> object:
 
 @pytest.mark.parametrize("flushed", [False, True])
 @pytest.mark.parametrize("clean", [False, True])
-def test_after_a_restart_everything_is_known_as_before(tmp_path: Path, clean: bool, flushed: bool) -> None:
+def test_after_a_restart_the_producer_state_is_unchanged(tmp_path: Path, clean: bool, flushed: bool) -> None:
     log = filled(tmp_path / "t-0")
     before = known(log)
     if flushed:
@@ -65,18 +65,18 @@ def test_after_a_restart_everything_is_known_as_before(tmp_path: Path, clean: bo
     assert len(log.segments) > 5
 
 
-def test_after_a_clean_shutdown_the_snapshot_alone_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_clean_shutdown_the_snapshot_is_sufficient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = filled(tmp_path / "t-0")
     before = known(log)
     log.close()
     assert snapshot_offsets(log.directory)[-1] == log.end_offset
-    monkeypatch.setattr("ottla.storage.recovery.producer_recovery.surely", lambda *args: iter(()))
+    monkeypatch.setattr("ottla.storage.recovery.producer_recovery.iter_headers_and_damage", lambda *args: iter(()))
     assert known(open_log(tmp_path / "t-0", SMALL, clean=True)) == before
 
 
 @pytest.mark.parametrize("damage", ["none is left", "each is torn", "each has a wrong bit"])
 @pytest.mark.parametrize("clean", [False, True])
-def test_without_good_snapshots_the_log_tells(tmp_path: Path, clean: bool, damage: str) -> None:
+def test_without_a_valid_snapshot_the_state_is_rebuilt_from_the_log(tmp_path: Path, clean: bool, damage: str) -> None:
     log = filled(tmp_path / "t-0")
     before = known(log)
     log.close()
@@ -91,7 +91,7 @@ def test_without_good_snapshots_the_log_tells(tmp_path: Path, clean: bool, damag
     assert known(open_log(tmp_path / "t-0", SMALL, clean=clean)) == before
 
 
-def test_a_log_that_was_cut_knows_what_is_left(tmp_path: Path) -> None:
+def test_a_truncated_log_keeps_the_state_of_the_remaining_batches(tmp_path: Path) -> None:
     log = filled(tmp_path / "t-0")
     log.close()
     last = next(each for each in reversed(log.segments) if each.size).path
@@ -106,7 +106,7 @@ def test_a_log_that_was_cut_knows_what_is_left(tmp_path: Path) -> None:
     assert max(snapshot_offsets(cut.directory)) <= cut.end_offset
 
 
-def test_retention_takes_snapshots_with_their_segments_and_leaves_what_is_known(tmp_path: Path) -> None:
+def test_retention_deletes_snapshots_with_their_segments_and_keeps_the_state(tmp_path: Path) -> None:
     log = filled(tmp_path / "t-0")
     entries = known(log)[0]  # type: ignore[index]
     log.config = LogConfig(segment_bytes=600, segment_ms=2**62, retention_bytes=1)
@@ -117,7 +117,7 @@ def test_retention_takes_snapshots_with_their_segments_and_leaves_what_is_known(
     assert known(open_log(tmp_path / "t-0", SMALL, clean=True))[0] == entries  # type: ignore[index]
 
 
-def test_snapshots_that_nothing_needs_go_at_the_next_start(tmp_path: Path) -> None:
+def test_unneeded_snapshots_are_removed_at_the_next_start(tmp_path: Path) -> None:
     log = filled(tmp_path / "t-0")
     log.close()
     again = open_log(tmp_path / "t-0", SMALL, clean=True)
@@ -129,7 +129,7 @@ def test_snapshots_that_nothing_needs_go_at_the_next_start(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("damaged", [b"x" * 33, ROW.pack(1, 7, 0, 5, 6), ROW.pack(0, 7, 9, 5, 6), bytes(34) * 2])
-def test_a_damaged_transaction_index_is_made_anew(tmp_path: Path, damaged: bytes) -> None:
+def test_a_damaged_transaction_index_is_rebuilt(tmp_path: Path, damaged: bytes) -> None:
     log = filled(tmp_path / "t-0")
     for id_ in (11, 12, 13):
         end(log, id_, commit=False, coordinator_epoch=2)
@@ -180,7 +180,7 @@ def facts(entry: ProducerEntry) -> object:
 
 
 @given(made=st.lists(st.tuples(entries, batches), max_size=4, unique_by=lambda pair: pair[0].producer_id))
-def test_a_snapshot_says_what_was_put_in(made: list[tuple[ProducerEntry, list[RememberedBatch]]]) -> None:
+def test_a_snapshot_returns_the_stored_state(made: list[tuple[ProducerEntry, list[RememberedBatch]]]) -> None:
     for entry, remembered in made:
         entry.batches.extend(remembered)
         if remembered:
@@ -190,7 +190,7 @@ def test_a_snapshot_says_what_was_put_in(made: list[tuple[ProducerEntry, list[Re
 
 
 @given(at=st.integers(0, 10**6), bit=st.integers(0, 7), cut=st.integers(0, 10**6), keep=st.booleans())
-def test_no_wrong_bit_and_no_torn_end_of_a_snapshot_passes(at: int, bit: int, cut: int, keep: bool) -> None:
+def test_every_flipped_bit_and_torn_end_of_a_snapshot_is_detected(at: int, bit: int, cut: int, keep: bool) -> None:
     entry = ProducerEntry(7, 1, 2, NOW, 5)
     entry.batches.append(RememberedBatch(3, 9, 2, NOW))
     data = bytearray(encode_snapshot([entry, ProducerEntry(8)]))

@@ -1,4 +1,4 @@
-"""What a partition takes from producers with ids: repeats, gaps, epochs, transactions."""
+"""Appends of producers with ids to a partition: repeats, gaps, epochs, transactions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def refused(log: Log, code: ErrorCode, *batch: int, epoch: int = 0, transactiona
     return str(caught.value)
 
 
-def test_a_batch_that_comes_again_is_answered_with_its_first_offset_and_not_kept_twice(log: Log) -> None:
+def test_a_repeated_batch_returns_its_first_offset_and_is_stored_once(log: Log) -> None:
     send(log, 8, 0)
     first = send(log, 7, 0, 3)
     send(log, 8, 1)
@@ -37,7 +37,7 @@ def test_a_batch_that_comes_again_is_answered_with_its_first_offset_and_not_kept
     assert (first.base_offset, log.end_offset) == (1, 5)
 
 
-def test_the_last_five_batches_of_a_producer_are_known_again(log: Log) -> None:
+def test_the_last_five_batches_of_a_producer_are_recognized_as_repeats(log: Log) -> None:
     for sequence in range(7):
         send(log, 7, sequence)
     assert [send(log, 7, sequence).base_offset for sequence in range(2, 7)] == [2, 3, 4, 5, 6]
@@ -45,25 +45,25 @@ def test_the_last_five_batches_of_a_producer_are_known_again(log: Log) -> None:
     assert log.end_offset == 7
 
 
-def test_a_repeat_is_the_very_same_range_and_no_part_of_it(log: Log) -> None:
+def test_only_the_identical_range_is_a_repeat(log: Log) -> None:
     send(log, 7, 0, 3)
     refused(log, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, 7, 0, 2)
     refused(log, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, 7, 1, 2)
 
 
-def test_a_repeat_has_the_append_time_that_the_batch_was_given(tmp_path: Path) -> None:
+def test_a_repeat_returns_the_original_append_time(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0", LogConfig(message_timestamp_type="LogAppendTime"))
     assert send(log, 7, 0, now=NOW + 5).log_append_time_ms == NOW + 5
     assert send(log, 7, 0, now=NOW + 9).log_append_time_ms == NOW + 5
 
 
-def test_a_gap_is_refused_and_the_words_say_what_was_to_come(log: Log) -> None:
+def test_a_sequence_gap_is_rejected_and_the_error_names_the_expected_sequence(log: Log) -> None:
     send(log, 7, 0, 3)
-    assert "sequence 4 came where 3 was to come" in refused(log, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, 7, 4)
+    assert "sequence 4 arrived where 3 was to come" in refused(log, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, 7, 4)
     assert send(log, 7, 3).base_offset == 3
 
 
-def test_sequences_begin_anew_after_the_largest(log: Log) -> None:
+def test_sequences_wrap_around_after_the_largest(log: Log) -> None:
     send(log, 7, MAX_SEQUENCE - 1, 2)
     assert send(log, 7, 0).base_offset == 2
     assert send(log, 7, MAX_SEQUENCE - 1, 2).base_offset == 0
@@ -75,12 +75,12 @@ def test_a_batch_may_span_the_largest_sequence(log: Log) -> None:
     assert send(log, 7, 3).base_offset == 5
 
 
-def test_a_producer_of_which_nothing_is_known_may_begin_anywhere(log: Log) -> None:
+def test_an_unknown_producer_may_start_at_any_sequence(log: Log) -> None:
     assert send(log, 7, 40).base_offset == 0
     assert send(log, 7, 41).base_offset == 1
 
 
-def test_a_new_epoch_begins_at_sequence_0(log: Log) -> None:
+def test_a_new_epoch_starts_at_sequence_0(log: Log) -> None:
     send(log, 7, 0, 3)
     refused(log, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, 7, 3, epoch=1)
     assert send(log, 7, 0, 3, epoch=1).base_offset == 3
@@ -91,20 +91,20 @@ def test_an_old_epoch_is_refused(log: Log) -> None:
     assert "is at epoch 2 here" in refused(log, ErrorCode.INVALID_PRODUCER_EPOCH, 7, 1, epoch=1)
 
 
-def test_batches_without_a_producer_leave_nothing_behind(log: Log) -> None:
+def test_batches_without_a_producer_leave_no_state(log: Log) -> None:
     log.append(produced(-1, -1, epoch=-1), leader_epoch=0, now_ms=NOW)
     assert len(log.producers) == 0
 
 
-def test_several_batches_of_one_append_are_held_against_each_other(log: Log) -> None:
+def test_batches_of_one_append_are_checked_against_each_other(log: Log) -> None:
     log.append(produced(7, 0) + produced(7, 1) + produced(8, 0), leader_epoch=0, now_ms=NOW)
-    with pytest.raises(KafkaError, match="sequence 3 came where 2"):
+    with pytest.raises(KafkaError, match="sequence 3 arrived where 2"):
         log.append(produced(8, 1) + produced(7, 3), leader_epoch=0, now_ms=NOW)
     assert log.end_offset == 3
     assert send(log, 8, 1).base_offset == 3
 
 
-def test_the_stable_offset_stays_where_the_first_open_transaction_began(log: Log) -> None:
+def test_the_last_stable_offset_is_the_start_of_the_first_open_transaction(log: Log) -> None:
     send(log, 9, 0)
     send(log, 7, 0, 2, transactional=True)
     send(log, 8, 0, transactional=True)
@@ -116,7 +116,7 @@ def test_the_stable_offset_stays_where_the_first_open_transaction_began(log: Log
     log.producers.check_invariants()
 
 
-def test_what_is_read_as_committed_ends_at_the_stable_offset_and_names_what_was_aborted(log: Log) -> None:
+def test_a_read_committed_fetch_ends_at_the_last_stable_offset_and_lists_aborted_transactions(log: Log) -> None:
     send(log, 7, 0, 2, transactional=True)
     send(log, 8, 0, transactional=True)
     end(log, 7, commit=False)
@@ -131,14 +131,14 @@ def test_what_is_read_as_committed_ends_at_the_stable_offset_and_names_what_was_
     assert aborted == [(7, 0, 3, 2)]
 
 
-def test_an_open_transaction_takes_nothing_outside_of_it(log: Log) -> None:
+def test_an_open_transaction_rejects_non_transactional_batches(log: Log) -> None:
     send(log, 7, 0, transactional=True)
     refused(log, ErrorCode.INVALID_TXN_STATE, 7, 1)
     end(log, 7, commit=True)
     send(log, 7, 1)
 
 
-def test_a_coordinator_of_the_past_ends_nothing(log: Log) -> None:
+def test_a_marker_of_an_old_coordinator_epoch_ends_nothing(log: Log) -> None:
     send(log, 7, 0, transactional=True)
     end(log, 7, commit=True, coordinator_epoch=5)
     with pytest.raises(KafkaError, match="TRANSACTION_COORDINATOR_FENCED"):
@@ -155,7 +155,7 @@ def test_an_end_of_transaction_version_2_has_an_epoch_of_its_own(log: Log) -> No
     send(log, 7, 0, epoch=1, transactional=True)
 
 
-def test_the_end_of_a_transaction_that_wrote_nothing_here_changes_nothing(log: Log) -> None:
+def test_a_marker_without_a_transaction_changes_nothing(log: Log) -> None:
     end(log, 7, commit=False)
     assert log.read_committed(0, 1 << 20)[1] == []
     assert log.last_stable_offset == 1
@@ -169,7 +169,7 @@ def test_producers_that_were_silent_for_long_are_forgotten_unless_a_transaction_
     assert send(log, 7, 30).base_offset == 3
 
 
-def test_the_end_of_the_log_start_moves_the_stable_offset_of_a_hanging_transaction(log: Log) -> None:
+def test_a_higher_log_start_moves_the_stable_offset_past_a_hanging_transaction(log: Log) -> None:
     send(log, 7, 0, transactional=True)
     send(log, 9, 0, 4)
     log.advance_start(3)

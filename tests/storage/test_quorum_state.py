@@ -15,8 +15,8 @@ from ottla.storage.state_log.quorum_state import (
     BY_ID_ALONE,
     FILE_NAME,
     QuorumState,
+    format_state,
     read_quorum_state,
-    text,
     write_quorum_state,
 )
 from tests.storage.faulty_disk import FaultyDisk
@@ -28,14 +28,14 @@ OF_OLD_KAFKA = (
 )
 
 
-def test_what_kafka_wrote_is_read(tmp_path: Path) -> None:
+def test_a_file_written_by_kafka_is_read(tmp_path: Path) -> None:
     (tmp_path / FILE_NAME).write_bytes(OF_KAFKA)
     assert read_quorum_state(tmp_path) == QuorumState(4, 1, 2, uuid.UUID(int=1))
     (tmp_path / FILE_NAME).write_bytes(OF_OLD_KAFKA)
     assert read_quorum_state(tmp_path) == QuorumState(7, -1, 3)
 
 
-def test_what_is_written_is_what_kafka_would_write(tmp_path: Path) -> None:
+def test_a_file_is_written_as_by_kafka(tmp_path: Path) -> None:
     write_quorum_state(tmp_path, QuorumState(4, 1, 2, uuid.UUID(int=1)))
     assert (tmp_path / FILE_NAME).read_bytes() == OF_KAFKA
     write_quorum_state(tmp_path, QuorumState(7, -1, 3), BY_ID_ALONE)
@@ -43,11 +43,11 @@ def test_what_is_written_is_what_kafka_would_write(tmp_path: Path) -> None:
     assert ours == {**theirs, "currentVoters": []}
 
 
-def test_where_there_is_no_file_nothing_was_promised(tmp_path: Path) -> None:
+def test_without_a_file_there_was_no_vote(tmp_path: Path) -> None:
     assert read_quorum_state(tmp_path) is None
 
 
-def test_a_damaged_file_ends_the_start_and_is_never_made_anew(tmp_path: Path) -> None:
+def test_a_damaged_file_fails_the_start_and_is_never_recreated(tmp_path: Path) -> None:
     chance = random.Random(1)
     for _ in range(500):
         data = bytearray(OF_KAFKA)
@@ -72,7 +72,7 @@ def test_a_damaged_file_ends_the_start_and_is_never_made_anew(tmp_path: Path) ->
     ],
     ids=str,
 )
-def test_what_cannot_be_is_damage(tmp_path: Path, damage: dict[str, object]) -> None:
+def test_impossible_values_are_damage(tmp_path: Path, damage: dict[str, object]) -> None:
     (tmp_path / FILE_NAME).write_text(json.dumps({**json.loads(OF_KAFKA), **damage}))
     with pytest.raises(CorruptRecordError, match=r"quorum-state cannot be read \(.+\)$"):
         read_quorum_state(tmp_path)
@@ -90,4 +90,4 @@ def test_a_vote_that_was_written_survives_the_loss_of_power(tmp_path: Path) -> N
 
 
 def test_its_text_is_one_line() -> None:
-    assert "\n" not in text(QuorumState(), 1)
+    assert "\n" not in format_state(QuorumState(), 1)

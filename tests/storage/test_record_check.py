@@ -1,4 +1,4 @@
-"""What is looked at in a batch, and how it is compressed anew."""
+"""The check of a batch's records, and recompression."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from ottla.records.batch import HEADER_BYTES, parse_header
 from ottla.records.compression import Codec, compress
 from ottla.storage.log_config import LogConfig
-from ottla.storage.validation.record_check import level_of, recompress
+from ottla.storage.validation.record_check import level_of, recompress_batch
 from tests.storage.batches import batch
 
 
@@ -32,14 +32,14 @@ def test_each_codec_has_the_level_of_the_topic_and_gzip_may_keep_its_own(
 
 
 @pytest.mark.parametrize("level", [1, 9])
-def test_a_batch_is_compressed_anew_at_the_level_of_the_topic(level: int) -> None:
+def test_a_batch_is_recompressed_at_the_level_of_the_topic(level: int) -> None:
     plain = memoryview(batch(*(b"value %d" % (number % 37) for number in range(500))))
     config = LogConfig(compression_type="gzip", compression_gzip_level=level)
-    made = recompress(plain, parse_header(plain), config)
+    made = recompress_batch(plain, parse_header(plain), config)
     assert bytes(made[HEADER_BYTES:]) == bytes(compress(Codec.GZIP, plain[HEADER_BYTES:], level))
 
 
-def test_a_batch_of_the_codec_that_the_topic_has_is_left_as_it_is() -> None:
+def test_a_batch_with_the_codec_of_the_topic_is_unchanged() -> None:
     plain = memoryview(batch(b"a"))
-    assert recompress(plain, parse_header(plain), LogConfig()) is plain
-    assert recompress(plain, parse_header(plain), LogConfig(compression_type="uncompressed")) is plain
+    assert recompress_batch(plain, parse_header(plain), LogConfig()) is plain
+    assert recompress_batch(plain, parse_header(plain), LogConfig(compression_type="uncompressed")) is plain

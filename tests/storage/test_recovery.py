@@ -60,7 +60,7 @@ def test_a_recovered_log_has_the_indexes_that_it_would_have_had(tmp_path: Path) 
     assert index_bytes(tmp_path / "u-0") == index_bytes(tmp_path / "t-0")
 
 
-def test_a_log_goes_on_where_it_ended(tmp_path: Path) -> None:
+def test_appends_continue_at_the_log_end(tmp_path: Path) -> None:
     written(tmp_path / "t-0")
     for clean in (False, True, True, False):
         log = open_log(tmp_path / "t-0", SMALL, clean=clean)
@@ -70,7 +70,7 @@ def test_a_log_goes_on_where_it_ended(tmp_path: Path) -> None:
     assert end == 43
 
 
-def test_a_tail_torn_at_any_byte_is_cut_off_and_reported(tmp_path: Path) -> None:
+def test_a_tail_torn_at_any_byte_is_truncated_and_reported(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0")
     append(log, b"a", b"b")
     append(log, b"c", b"d")
@@ -87,7 +87,7 @@ def test_a_tail_torn_at_any_byte_is_cut_off_and_reported(tmp_path: Path) -> None
         assert (again.end_offset, file.stat().st_size, everything(again)) == (2, first, whole[:first])
 
 
-def test_a_tail_with_any_byte_flipped_is_cut_off(tmp_path: Path) -> None:
+def test_a_tail_with_any_flipped_byte_is_truncated(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0")
     append(log, b"a", b"b")
     append(log, b"c", b"d")
@@ -101,7 +101,7 @@ def test_a_tail_with_any_byte_flipped_is_cut_off(tmp_path: Path) -> None:
         assert (again.end_offset, again.recovery.bytes_cut) == (2, len(whole) - first)
 
 
-def test_zeros_behind_the_last_batch_are_cut_off(tmp_path: Path) -> None:
+def test_zeros_after_the_last_batch_are_truncated(tmp_path: Path) -> None:
     written(tmp_path / "t-0", 3)
     file = tmp_path / "t-0" / "00000000000000000000.log"
     with file.open("ab") as end:
@@ -112,7 +112,7 @@ def test_zeros_behind_the_last_batch_are_cut_off(tmp_path: Path) -> None:
     assert "cut 5000 bytes at position" in str(again.recovery)
 
 
-def test_a_batch_whose_offset_goes_back_ends_the_log(tmp_path: Path) -> None:
+def test_a_batch_with_a_decreasing_offset_ends_the_log(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0")
     append(log, b"a", b"b")
     with (tmp_path / "t-0" / "00000000000000000000.log").open("ab") as end:
@@ -123,9 +123,7 @@ def test_a_batch_whose_offset_goes_back_ends_the_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("clean", "point"), [(True, 0), (True, 4), (False, 4)])
-def test_what_is_torn_though_it_was_on_the_disk_stays_and_its_offsets_are_not_used_again(
-    tmp_path: Path, clean: bool, point: int
-) -> None:
+def test_torn_flushed_bytes_are_kept_and_their_offsets_are_not_reused(tmp_path: Path, clean: bool, point: int) -> None:
     log = open_log(tmp_path / "t-0")
     append(log, b"a", b"b")
     append(log, b"c", b"d")
@@ -149,7 +147,7 @@ def test_what_is_torn_though_it_was_on_the_disk_stays_and_its_offsets_are_not_us
         again.segments[-1].delete()
 
 
-def test_a_log_that_is_damaged_in_an_earlier_segment_keeps_what_is_behind_it(tmp_path: Path) -> None:
+def test_a_log_damaged_in_an_earlier_segment_keeps_the_later_ones(tmp_path: Path) -> None:
     log, data = written(tmp_path / "t-0", 100)
     second = log.segments[1]
     path = second.path
@@ -166,7 +164,7 @@ def test_a_log_that_is_damaged_in_an_earlier_segment_keeps_what_is_behind_it(tmp
     assert append(again, b"a") == 200
 
 
-def test_a_batch_whose_crc_a_start_found_wrong_is_not_served_with_those_before_it(tmp_path: Path) -> None:
+def test_a_batch_with_a_wrong_crc_at_start_is_not_served_with_its_predecessors(tmp_path: Path) -> None:
     log, data = written(tmp_path / "t-0", 100)
     path = log.segments[1].path
     content = bytearray(path.read_bytes())
@@ -179,7 +177,7 @@ def test_a_batch_whose_crc_a_start_found_wrong_is_not_served_with_those_before_i
         assert bytes_of(again, again.bases[2]) in data
 
 
-def test_what_is_below_the_recovery_point_is_not_read_again(tmp_path: Path) -> None:
+def test_records_below_the_recovery_point_are_not_read_again(tmp_path: Path) -> None:
     log, _ = written(tmp_path / "t-0", 100)
     log.flush()
     assert log.recovery_point == 200
@@ -189,7 +187,7 @@ def test_what_is_below_the_recovery_point_is_not_read_again(tmp_path: Path) -> N
     assert (again.end_offset, again.recovery) == (200, None)
 
 
-def test_a_torn_tail_behind_the_recovery_point_is_cut_off(tmp_path: Path) -> None:
+def test_a_torn_tail_after_the_recovery_point_is_truncated(tmp_path: Path) -> None:
     log, data = written(tmp_path / "t-0", 20)
     log.flush()
     point = log.recovery_point
@@ -244,7 +242,7 @@ def test_an_index_that_points_into_the_middle_of_batches_is_rebuilt_when_it_is_u
     assert index_bytes(tmp_path / "t-0") == before
 
 
-def test_what_a_crash_left_half_done_is_removed(tmp_path: Path) -> None:
+def test_temporary_files_of_a_crash_are_removed(tmp_path: Path) -> None:
     log, data = written(tmp_path / "t-0")
     log.close()
     names = {path.name for path in (tmp_path / "t-0").iterdir()}
@@ -263,7 +261,7 @@ def test_an_empty_last_segment_keeps_the_end_of_the_log(tmp_path: Path) -> None:
         assert open_log(tmp_path / "t-0", SMALL, clean=clean).end_offset == 6
 
 
-def test_a_hole_between_segments_of_which_nothing_is_noted_is_stepped_over(tmp_path: Path) -> None:
+def test_an_unrecorded_gap_between_segments_is_skipped(tmp_path: Path) -> None:
     log, _ = written(tmp_path / "t-0", 100)
     log.close()
     (log.directory / "segment-succession").unlink()
@@ -275,7 +273,7 @@ def test_a_hole_between_segments_of_which_nothing_is_noted_is_stepped_over(tmp_p
     assert (found.position, again.segments[1].base_offset) == (0, after.base_offset)
 
 
-def test_the_leader_epochs_come_back_from_the_batches(tmp_path: Path) -> None:
+def test_leader_epochs_are_rebuilt_from_the_batches(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0")
     for epoch in (0, 2, 5):
         log.append(batch(b"a"), leader_epoch=epoch, now_ms=NOW)
@@ -283,7 +281,7 @@ def test_the_leader_epochs_come_back_from_the_batches(tmp_path: Path) -> None:
     assert open_log(tmp_path / "t-0").epochs.entries == [(0, 0), (2, 1), (5, 2)]
 
 
-def test_leader_epochs_of_a_tail_that_was_cut_are_forgotten(tmp_path: Path) -> None:
+def test_leader_epochs_of_a_truncated_tail_are_removed(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0")
     for epoch in (0, 5):
         log.append(batch(b"a"), leader_epoch=epoch, now_ms=NOW)
@@ -308,9 +306,7 @@ def test_a_batch_damaged_in_the_middle_stops_reading_there_and_not_before(tmp_pa
             again.read(header.base_offset, 10**6)
 
 
-def test_a_restart_after_a_crash_reads_no_more_than_what_is_unsure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_restart_after_a_crash_reads_only_unflushed_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log, _ = written(tmp_path / "t-0", 1000, LogConfig(index_interval_bytes=300))
     log.flush()
     point = log.recovery_point
@@ -331,7 +327,7 @@ def test_a_restart_after_a_crash_reads_no_more_than_what_is_unsure(
 
 
 @pytest.mark.parametrize("step", range(1, 12))
-def test_a_deletion_that_is_cut_short_at_any_step_leaves_a_whole_partition_or_none(
+def test_an_interrupted_deletion_leaves_a_whole_partition_or_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
     DataDirectory.open(tmp_path, node_id=1).close(clean=False)
@@ -366,7 +362,7 @@ def test_a_deletion_that_is_cut_short_at_any_step_leaves_a_whole_partition_or_no
     directory.close(clean=False)
 
 
-def test_a_leader_whose_batches_were_all_cut_off_is_forgotten(tmp_path: Path) -> None:
+def test_the_epoch_of_a_fully_truncated_leader_is_removed(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0")
     log.append(batch(b"a"), leader_epoch=0, now_ms=NOW)
     log.append(batch(b"b"), leader_epoch=5, now_ms=NOW)
@@ -379,7 +375,7 @@ def test_a_leader_whose_batches_were_all_cut_off_is_forgotten(tmp_path: Path) ->
 
 
 EPOCH_PLACE = 12
-"""Where in a batch its leader epoch is, which the CRC does not cover."""
+"""The position of the leader epoch in a batch, which the CRC does not cover."""
 
 
 def flipped_epoch(path: Path, number: int, bit: int) -> None:
@@ -401,7 +397,7 @@ def flipped_epoch(path: Path, number: int, bit: int) -> None:
 @example(epochs=[1, 1, 1, 1], number=1, bit=1, more=False)
 @example(epochs=[1, 1, 2, 2], number=1, bit=2, more=True)
 @example(epochs=[1, 3, 3, 3, 3], number=3, bit=1, more=True)
-def test_a_flipped_leader_epoch_takes_no_batch_with_it_but_one_that_may_be_the_wrong_one_as_well(
+def test_a_flipped_leader_epoch_loses_at_most_the_ambiguous_batch(
     tmp_path_factory: pytest.TempPathFactory, epochs: list[int], number: int, bit: int, more: bool
 ) -> None:
     folder = tmp_path_factory.mktemp("log") / "t-0"
@@ -424,7 +420,7 @@ def test_a_flipped_leader_epoch_takes_no_batch_with_it_but_one_that_may_be_the_w
             assert bytes_of(again, offset), offset
 
 
-def test_a_raised_leader_epoch_at_the_end_of_a_log_is_told_once_the_leader_has_written_more(tmp_path: Path) -> None:
+def test_a_raised_leader_epoch_at_the_end_is_reported_after_more_appends(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0")
     for _ in range(3):
         log.append(batch(b"a"), leader_epoch=5, now_ms=NOW)

@@ -1,4 +1,4 @@
-"""Only a file is opened as one, and nothing else makes anybody wait."""
+"""Only a regular file is opened, and no other file type blocks the process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KINDS = ["a folder", "a pipe", "a socket", "a device", "a link that leads nowher
 
 @pytest.mark.parametrize("flags", FLAGS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_no_file_is_told_at_once(tmp_path: Path, kind: str, flags: int) -> None:
+def test_an_entry_that_is_not_a_file_is_reported_at_once(tmp_path: Path, kind: str, flags: int) -> None:
     path = tmp_path / "file"
     in_the_place_of(path, kind)
     with pytest.raises(NoFileError) as raised:
@@ -33,12 +33,12 @@ def test_a_file_and_a_link_to_one_are_opened(tmp_path: Path) -> None:
     assert [read_whole(tmp_path / name) for name in ("file", "link")] == [b"x", b"x"]
 
 
-def test_one_that_is_not_there_is_missing_and_no_other_kind(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_as_missing(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         open_regular(tmp_path / "gone", os.O_RDONLY)
 
 
-def test_what_is_written_does_not_wait_for_a_reader_either(tmp_path: Path) -> None:
+def test_writes_do_not_wait_for_a_reader_either(tmp_path: Path) -> None:
     in_the_place_of(tmp_path / "file.tmp", "a pipe")
     with pytest.raises(NoFileError):
         replace_file(tmp_path / "file", "text")
@@ -48,7 +48,7 @@ def test_what_is_written_does_not_wait_for_a_reader_either(tmp_path: Path) -> No
     assert snapshot_path(tmp_path, 5).is_fifo()
 
 
-def test_a_folder_is_held_only_by_who_asks_for_one(tmp_path: Path) -> None:
+def test_a_folder_is_opened_only_on_request(tmp_path: Path) -> None:
     assert not OpenFile(tmp_path, folder=True).writable
     with pytest.raises(NoFileError):
         OpenFile(tmp_path, read=True)

@@ -1,4 +1,4 @@
-"""Folders of partitions that are no more, wherever they lie."""
+"""Folders of deleted partitions, in any directory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.broker.wire import Wire, values
 DELETION = DeleteTopicsRequest([DeleteTopicState("t")], timeout_ms=60_000)
 
 
-def test_a_partition_that_a_person_has_linked_to_another_disk_is_served_and_goes_with_its_topic(tmp_path: Path) -> None:
+def test_a_partition_linked_to_another_disk_is_served_and_deleted_with_its_topic(tmp_path: Path) -> None:
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
     with Broker(here) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t")
@@ -35,7 +35,7 @@ def test_a_partition_that_a_person_has_linked_to_another_disk_is_served_and_goes
     assert not elsewhere.exists()
 
 
-def test_what_a_start_finds_of_a_deleted_topic_goes_though_it_is_a_link(tmp_path: Path) -> None:
+def test_a_start_removes_a_deleted_topic_that_is_a_link(tmp_path: Path) -> None:
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / f"{0:020d}.log").touch()
@@ -48,7 +48,7 @@ def test_what_a_start_finds_of_a_deleted_topic_goes_though_it_is_a_link(tmp_path
     assert not elsewhere.exists()
 
 
-def test_a_link_to_nowhere_is_removed_and_nothing_is_nothing(tmp_path: Path) -> None:
+def test_a_dangling_link_is_removed_and_a_missing_path_is_ignored(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "gone")
     remove_tree(link)
@@ -56,7 +56,7 @@ def test_a_link_to_nowhere_is_removed_and_nothing_is_nothing(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_cannot_be_removed_is_told_and_the_rest_goes(
+def test_a_failed_removal_is_reported_and_the_rest_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = tmp_path / "t-0"

@@ -1,4 +1,4 @@
-"""What `ottla log repair` finds beyond bytes whose CRC is wrong."""
+"""Damage that `ottla log repair` finds in addition to wrong CRCs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def flip(path: Path, number: int, place: int) -> None:
     path.write_bytes(data)
 
 
-def test_a_batch_with_a_leader_epoch_that_was_never_is_set_aside(tmp_path: Path) -> None:
+def test_a_batch_with_an_impossible_leader_epoch_is_set_aside(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0")
     for epoch in (1, 1, 1, 2, 2):
         log.append(batch(b"a"), leader_epoch=epoch, now_ms=NOW)

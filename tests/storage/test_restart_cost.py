@@ -1,4 +1,4 @@
-"""What a restart after a crash reads, counted in bytes, and what it must not believe."""
+"""The bytes that a restart after a crash reads, and the state that it must reject."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ottla.storage.indexes.transaction_index import TransactionIndex
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_snapshot import snapshot_offsets, snapshot_path
-from ottla.storage.producers.producer_state import AbortedTransaction
+from ottla.storage.producers.producer_state import AbortedTxn
 from tests.storage.batches import NOW, append, everything, open_log, sized
 from tests.storage.producing import end, send
 
@@ -25,13 +25,13 @@ SEGMENTS = LogConfig(segment_bytes=100_000, index_interval_bytes=4096)
 FLIGHTS = TopicPartition("flights", 0)
 BATCH_BYTES = 20_000
 SLACK = 70_000
-"""The block around a position that is looked for, and less than an index entry's stretch."""
+"""A block around a searched position, plus the distance of two index entries."""
 Count = Callable[[], int]
 
 
 @pytest.fixture
 def bytes_read(monkeypatch: pytest.MonkeyPatch) -> Count:
-    """How many bytes of files were read since it was last asked."""
+    """Return the bytes read since the last call."""
     counted, real = [0], os.pread
 
     def counting(fd: int, size: int, position: int) -> bytes:
@@ -53,14 +53,14 @@ def fill(log: Log, batches: int) -> None:
 
 
 def known(log: Log) -> Any:
-    """What a log knows of producers and transactions."""
-    aborted = log.aborted(0, 0, log.end_offset)
+    """The state of producers and transactions in a log."""
+    aborted = log.find_aborted(0, 0, log.end_offset)
     entries = {id_: (entry.epoch, list(entry.batches)) for id_, entry in log.producers.entries.items()}
     return entries, log.producers.open, aborted, log.last_stable_offset
 
 
 @pytest.mark.parametrize("config", [CONFIG, SEGMENTS])
-def test_what_was_not_forced_to_the_disk_is_read_once(tmp_path: Path, bytes_read: Count, config: LogConfig) -> None:
+def test_unflushed_records_are_read_once(tmp_path: Path, bytes_read: Count, config: LogConfig) -> None:
     log = open_log(tmp_path / "t-0", config)
     fill(log, 100)
     bytes_read()
@@ -69,13 +69,13 @@ def test_what_was_not_forced_to_the_disk_is_read_once(tmp_path: Path, bytes_read
     assert log.size_bytes <= bytes_read() <= log.size_bytes + SLACK
 
 
-def test_what_was_forced_to_the_disk_is_not_read_behind_a_checkpoint(tmp_path: Path, bytes_read: Count) -> None:
+def test_flushed_records_are_not_read_after_a_checkpoint(tmp_path: Path, bytes_read: Count) -> None:
     directory = DataDirectory.open(tmp_path, node_id=1)
     log = directory.open_log(FLIGHTS, CONFIG, now_ms=NOW)
     for _ in range(3):
         fill(log, 50)
         log.flush()
-        directory.checkpointing()()
+        directory.prepare_checkpoint()()
     fill(log, 5)
     log.flush()
     directory.checkpoint()
@@ -87,7 +87,7 @@ def test_what_was_forced_to_the_disk_is_not_read_behind_a_checkpoint(tmp_path: P
     again.close(clean=False)
 
 
-def test_headers_alone_are_read_where_no_snapshot_tells(tmp_path: Path, bytes_read: Count) -> None:
+def test_only_headers_are_read_without_a_snapshot(tmp_path: Path, bytes_read: Count) -> None:
     log = open_log(tmp_path / "t-0", CONFIG)
     fill(log, 100)
     log.flush()
@@ -96,17 +96,17 @@ def test_headers_alone_are_read_where_no_snapshot_tells(tmp_path: Path, bytes_re
     assert bytes_read() <= 100 * 4096 + BATCH_BYTES + SLACK
 
 
-def test_indexes_as_a_crash_leaves_them_are_no_reason_to_read_what_was_forced_to_the_disk(
+def test_preallocated_indexes_after_a_crash_cause_no_read_of_flushed_records(
     tmp_path: Path, bytes_read: Count, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whether an epoch begins where it is said to is looked up in them, before they have been given their end again."""
+    """The start of each epoch is searched in the indexes before their end is restored."""
     directory = DataDirectory.open(tmp_path, node_id=1)
     log = directory.open_log(FLIGHTS, CONFIG, now_ms=NOW)
     for turn in range(100):
         log.append(sized(BATCH_BYTES, timestamp=NOW + turn), leader_epoch=turn // 50, now_ms=NOW)
         if turn == 97:
             log.flush()
-            directory.checkpointing()()
+            directory.prepare_checkpoint()()
     directory.close(clean=False)
     bytes_read()
     again = DataDirectory.open(tmp_path, node_id=1).open_log(FLIGHTS, CONFIG, now_ms=NOW)
@@ -128,7 +128,7 @@ def transactions(log: Log, turns: int) -> None:
 
 @pytest.mark.parametrize("cut", [0, 7])
 @pytest.mark.parametrize("between", [0, 1, 13, 30])
-def test_a_snapshot_between_segments_and_the_batches_behind_it_say_what_all_batches_say(
+def test_a_snapshot_with_the_later_batches_gives_the_state_of_all_batches(
     tmp_path: Path, between: int, cut: int
 ) -> None:
     log = open_log(tmp_path / "t-0", CONFIG)
@@ -154,7 +154,7 @@ def test_a_snapshot_between_segments_and_the_batches_behind_it_say_what_all_batc
     assert known(again) == known(from_all)
 
 
-def test_snapshots_in_between_do_not_pile_up(tmp_path: Path) -> None:
+def test_intermediate_snapshots_do_not_accumulate(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0", CONFIG)
     for turn in range(20):
         transactions(log, 2)
@@ -166,7 +166,7 @@ def test_snapshots_in_between_do_not_pile_up(tmp_path: Path) -> None:
     assert len(snapshot_offsets(log.directory)) == 2
 
 
-def test_what_is_missing_below_the_recovery_point_is_told_and_its_offsets_are_not_used_again(tmp_path: Path) -> None:
+def test_records_missing_below_the_recovery_point_are_reported_and_their_offsets_not_reused(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0", CONFIG)
     transactions(log, 10)
     log.flush()
@@ -182,7 +182,7 @@ def test_what_is_missing_below_the_recovery_point_is_told_and_its_offsets_are_no
     assert append(again, b"a") == log.end_offset
 
 
-def test_a_snapshot_that_is_late_is_not_put_into_the_folder_of_another_topic(tmp_path: Path) -> None:
+def test_a_late_snapshot_is_not_written_into_the_folder_of_another_topic(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0", CONFIG)
     transactions(log, 2)
     log.flush()
@@ -207,7 +207,7 @@ def test_a_small_log_without_producers_leaves_no_snapshot(tmp_path: Path) -> Non
     assert snapshot_offsets(again.directory) == [2]
 
 
-def test_a_log_that_is_made_anew_after_a_deletion_is_not_taken_for_the_one_before(tmp_path: Path) -> None:
+def test_a_recreated_log_is_not_mistaken_for_the_deleted_one(tmp_path: Path) -> None:
     directory = DataDirectory.open(tmp_path, node_id=1)
     log = directory.open_log(FLIGHTS, CONFIG, now_ms=NOW)
     append(log, *[b"x"] * 100)
@@ -215,7 +215,7 @@ def test_a_log_that_is_made_anew_after_a_deletion_is_not_taken_for_the_one_befor
     log.advance_start(90)
     directory.checkpoint()
     directory.delete_log(FLIGHTS)
-    directory.begin_anew([FLIGHTS])
+    directory.forget_checkpoints([FLIGHTS])
     log = directory.open_log(FLIGHTS, CONFIG, now_ms=NOW)
     append(log, *[b"new"] * 50)
     data = everything(log)
@@ -228,11 +228,11 @@ def test_a_log_that_is_made_anew_after_a_deletion_is_not_taken_for_the_one_befor
     again.close()
 
 
-def test_an_older_state_of_checkpoints_is_never_put_in_the_place_of_a_newer_one(tmp_path: Path) -> None:
+def test_older_checkpoints_never_replace_newer_ones(tmp_path: Path) -> None:
     directory = DataDirectory.open(tmp_path, node_id=1)
     log = directory.open_log(FLIGHTS, CONFIG, now_ms=NOW)
     append(log, b"a", b"b")
-    late = directory.checkpointing()
+    late = directory.prepare_checkpoint()
     log.advance_start(1)
     directory.checkpoint()
     late()
@@ -242,17 +242,17 @@ def test_an_older_state_of_checkpoints_is_never_put_in_the_place_of_a_newer_one(
 
 @pytest.mark.parametrize(("offset", "left"), [(4, []), (5, []), (6, [5]), (9, [5]), (10, [5, 9])])
 @pytest.mark.parametrize("saved", [False, True])
-def test_an_index_of_transactions_is_cut_at_an_offset(
+def test_a_transaction_index_is_truncated_at_an_offset(
     tmp_path: Path, offset: int, left: list[int], saved: bool
 ) -> None:
     index = TransactionIndex(tmp_path / "0.txnindex", 0)
     for marker in (5, 9):
-        index.append(AbortedTransaction(7, 0, marker, marker + 1))
+        index.append(AbortedTxn(7, 0, marker, marker + 1))
     index.save()
     if saved:
         index = TransactionIndex(tmp_path / "0.txnindex", 0)
     index.truncate(offset)
     assert index.end == (left[-1] if left else -1)
-    index.append(AbortedTransaction(7, 0, 20, 21))
+    index.append(AbortedTxn(7, 0, 20, 21))
     index.save()
     assert [row.last_offset for row in TransactionIndex(tmp_path / "0.txnindex", 0)] == [*left, 20]

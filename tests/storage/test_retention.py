@@ -24,12 +24,12 @@ def daily(directory: Path, days: int = 6, **settings: object) -> Log:
     log = open_log(directory, LogConfig(segment_bytes=2 * SIZE, segment_ms=2**62, **settings))  # type: ignore[arg-type]
     for day in range(days):
         data = batch(b"a", timestamps=[NOW + day * 86_400_000])
-        # Not as a client, whose records may not lie that far ahead of the clock.
+        # Not appended as a client: records of clients may not be that far ahead of the clock.
         log.append(data, leader_epoch=0, now_ms=NOW, origin=Origin.COORDINATOR)
     return log
 
 
-def test_segments_go_whole_when_their_last_record_is_older_than_retention_ms(tmp_path: Path) -> None:
+def test_segments_are_deleted_whole_when_their_last_record_is_older_than_retention_ms(tmp_path: Path) -> None:
     log = daily(tmp_path / "t-0", retention_ms=86_400_000)
     now = NOW + 4 * 86_400_000
     assert [segment.base_offset for segment in log.retain(now)] == [0]
@@ -39,9 +39,7 @@ def test_segments_go_whole_when_their_last_record_is_older_than_retention_ms(tmp
     assert sorted(path.name for path in (tmp_path / "t-0").glob("*.log")) == ["00000000000000000004.log"]
 
 
-def test_segments_whose_ages_cannot_be_read_stay_until_they_can(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_segments_with_unreadable_timestamps_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     daily(tmp_path / "t-0", retention_ms=86_400_000).close()
     log = open_log(tmp_path / "t-0", LogConfig(retention_ms=86_400_000), clean=True)
     for segment in log.segments:
@@ -54,7 +52,7 @@ def test_segments_whose_ages_cannot_be_read_stay_until_they_can(
     assert [segment.base_offset for segment in log.retain(NOW + 4 * 86_400_000)] == [0]
 
 
-def test_a_segment_that_cannot_be_deleted_stays_in_the_log_and_goes_the_next_time(
+def test_a_segment_that_cannot_be_deleted_stays_and_is_deleted_next_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = daily(tmp_path / "t-0", retention_ms=86_400_000)
@@ -72,7 +70,7 @@ def broken(*_: object, **__: object) -> int:
     raise OSError(errno.EIO, os.strerror(errno.EIO))
 
 
-def test_segments_go_whole_while_the_rest_still_has_retention_bytes(tmp_path: Path) -> None:
+def test_segments_are_deleted_whole_while_the_rest_exceeds_retention_bytes(tmp_path: Path) -> None:
     log = daily(tmp_path / "t-0", retention_ms=-1, retention_bytes=3 * SIZE)
     assert [segment.base_offset for segment in log.retain(NOW)] == [0]
     assert (log.start_offset, log.size_bytes) == (2, 4 * SIZE)
@@ -83,7 +81,7 @@ def test_a_compacted_log_loses_nothing_to_retention(tmp_path: Path) -> None:
     assert log.retain(NOW + 10**12) == []
 
 
-def test_a_log_whose_every_record_expired_is_empty_and_keeps_its_end(tmp_path: Path) -> None:
+def test_a_fully_expired_log_is_empty_and_keeps_its_end_offset(tmp_path: Path) -> None:
     log = daily(tmp_path / "t-0", retention_ms=1)
     assert len(log.retain(NOW + 10**12)) == 3
     assert (log.start_offset, log.end_offset, log.size_bytes, log.read(6, 100)) == (6, 6, 0, None)
@@ -102,7 +100,9 @@ def test_records_without_a_timestamp_are_as_old_as_their_file(tmp_path: Path) ->
     assert len(log.retain(written_ms + 1001)) >= 1
 
 
-def test_records_before_a_new_start_are_gone_at_once_and_their_segments_with_the_next_retention(tmp_path: Path) -> None:
+def test_records_before_a_new_start_disappear_at_once_and_their_segments_with_the_next_retention(
+    tmp_path: Path,
+) -> None:
     log = daily(tmp_path / "t-0", retention_ms=-1)
     log.advance_start(3)
     with pytest.raises(KafkaError, match="OFFSET_OUT_OF_RANGE"):
@@ -112,7 +112,7 @@ def test_records_before_a_new_start_are_gone_at_once_and_their_segments_with_the
     assert log.start_offset == 3
 
 
-def test_a_segment_that_ends_where_the_log_begins_goes(tmp_path: Path) -> None:
+def test_a_segment_that_ends_at_the_start_offset_is_deleted(tmp_path: Path) -> None:
     log = daily(tmp_path / "t-0", retention_ms=-1)
     log.advance_start(1)
     assert log.retain(NOW) == []
@@ -132,7 +132,7 @@ def test_the_start_moves_only_forward_and_not_beyond_the_end(tmp_path: Path) -> 
     assert everything(log) == b""
 
 
-def test_the_start_is_where_it_was_after_a_restart(tmp_path: Path) -> None:
+def test_the_start_offset_survives_a_restart(tmp_path: Path) -> None:
     log = daily(tmp_path / "t-0")
     log.advance_start(3)
     log.close()
@@ -166,9 +166,7 @@ def ages(*timestamps: int) -> list[SegmentAge]:
         ({"retention_ms": 0, "cleanup_policy": ("compact", "delete")}, 10**12, 3),
     ],
 )
-def test_a_segment_goes_once_its_last_record_is_older_than_it_may_be(
-    settings: dict[str, Any], now_ms: int, count: int
-) -> None:
+def test_a_segment_expires_with_its_last_record(settings: dict[str, Any], now_ms: int, count: int) -> None:
     config = LogConfig(**settings)
     assert count_deletable(ages(0, 500, 900), 300, config, start_offset=0, now_ms=now_ms) == count
 
@@ -186,25 +184,23 @@ def test_a_segment_goes_once_its_last_record_is_older_than_it_may_be(
         ({"retention_bytes": 0, "cleanup_policy": ("compact",)}, 0),
     ],
 )
-def test_segments_go_while_what_is_left_still_has_as_many_bytes_as_are_to_be_kept(
-    settings: dict[str, Any], count: int
-) -> None:
+def test_segments_are_deleted_while_the_rest_keeps_enough_bytes(settings: dict[str, Any], count: int) -> None:
     config = LogConfig(retention_ms=-1, **settings)
     assert count_deletable(ages(0, 0, 0), 300, config, start_offset=0, now_ms=0) == count
 
 
 @pytest.mark.parametrize(("start", "count"), [(0, 0), (9, 0), (10, 1), (11, 1), (20, 2), (29, 2), (30, 3)])
-def test_segments_go_that_end_before_the_log_begins(start: int, count: int) -> None:
+def test_segments_that_end_before_the_start_offset_are_deleted(start: int, count: int) -> None:
     config = LogConfig(retention_ms=-1, cleanup_policy=("compact",))
     assert count_deletable(ages(0, 0, 0), 300, config, start_offset=start, now_ms=0) == count
 
 
 @pytest.mark.parametrize(("high_watermark", "count"), [(0, 0), (9, 0), (10, 1), (29, 2), (30, 3)])
-def test_what_is_not_committed_stays_however_old_and_much_it_is(high_watermark: int, count: int) -> None:
+def test_uncommitted_records_are_kept_at_any_age_and_size(high_watermark: int, count: int) -> None:
     config = LogConfig(retention_ms=0, retention_bytes=0)
     found = count_deletable(ages(0, 0, 0), 300, config, start_offset=30, now_ms=10**12, high_watermark=high_watermark)
     assert found == count
 
 
-def test_a_segment_that_stays_keeps_all_behind_it() -> None:
+def test_a_kept_segment_keeps_all_later_ones() -> None:
     assert count_deletable(ages(900, 0, 0), 300, LogConfig(retention_ms=1000), start_offset=0, now_ms=1500) == 0

@@ -11,7 +11,7 @@ def names(directory: Path, suffix: str = ".log") -> list[int]:
     return sorted(int(path.stem) for path in directory.glob(f"*{suffix}"))
 
 
-def test_a_segment_that_is_full_makes_way_for_one_named_for_its_first_offset(tmp_path: Path) -> None:
+def test_a_full_segment_is_rolled_to_one_named_for_its_first_offset(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0", LogConfig(segment_bytes=3 * len(batch(b"a"))))
     for _ in range(8):
         append(log, b"a")
@@ -19,7 +19,7 @@ def test_a_segment_that_is_full_makes_way_for_one_named_for_its_first_offset(tmp
     assert len(everything(log)) == 8 * len(batch(b"a"))
 
 
-def test_a_segment_that_spans_segment_ms_makes_way(tmp_path: Path) -> None:
+def test_a_segment_that_spans_segment_ms_is_rolled(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0", LogConfig(segment_ms=1000))
     for time in (0, 1000, 1001, 1500, 2001, 2002):
         append(log, b"a", timestamps=[NOW + time])
@@ -51,7 +51,7 @@ def test_a_full_index_makes_the_segment_full(tmp_path: Path) -> None:
     assert all(path.stat().st_size <= 32 for path in (tmp_path / "t-0").glob("*index"))
 
 
-def test_a_segment_has_its_indexes_from_its_beginning_on(tmp_path: Path) -> None:
+def test_a_segment_has_its_indexes_from_its_creation_on(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0", LogConfig(segment_bytes=500))
     assert {path.name[20:] for path in (tmp_path / "t-0").glob("0000*")} == {".log", ".index", ".timeindex"}
     while len(names(tmp_path / "t-0")) == 1:
@@ -60,7 +60,7 @@ def test_a_segment_has_its_indexes_from_its_beginning_on(tmp_path: Path) -> None
     assert {path.name[20:] for path in (tmp_path / "t-0").glob(f"{active}*")} >= {".log", ".index", ".timeindex"}
 
 
-def test_a_segment_does_not_begin_with_the_indexes_of_another(tmp_path: Path) -> None:
+def test_a_new_segment_does_not_use_old_index_files(tmp_path: Path) -> None:
     (tmp_path / "t-0").mkdir()
     left = Segment.create(tmp_path / "t-0", 7, 4096)
     left.file_path(".index").write_bytes(bytes(16))

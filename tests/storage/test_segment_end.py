@@ -39,7 +39,7 @@ def end_of_segment(modules: tuple[ModuleType, ...]) -> Any:
 
 
 def history(modules: tuple[ModuleType, ...], batches: list[tuple[int, int, int]]) -> list[list[object]]:
-    """What is known after each batch."""
+    """Return the state after each batch."""
     end, offset, seen = end_of_segment(modules), 1000, []
     for count, timestamp, size in batches:
         offset += count

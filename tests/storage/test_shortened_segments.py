@@ -1,4 +1,4 @@
-"""A segment's file that was cut in the middle of a log: its end is missed, as a segment is that is gone."""
+"""A segment file truncated in the middle of a log: its end is missing, like a removed segment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ottla.storage.inspection.directory_check import find
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from ottla.storage.segments.gaps import find_holes
-from ottla.storage.segments.succession import Row, note_rows
+from ottla.storage.segments.succession import Row, write_rows
 from tests.storage.batches import NOW, append, batch, open_log, sized
 from tests.storage.compacting import COMPACT, compact, put, roll
 from tests.storage.lost_files import SMALL, cut, filled, lose, opened
@@ -27,7 +27,7 @@ ONE = len(batch(b"a"))
 """Bytes of one of the two batches of a segment."""
 
 
-def told(path: Path) -> list[int | None]:
+def reported_offsets(path: Path) -> list[int | None]:
     return [fault.offset for check in find(path).run(lambda count: None) for fault in check.faults]
 
 
@@ -36,7 +36,7 @@ def told(path: Path) -> list[int | None]:
 @pytest.mark.parametrize("compacted", [True, False])
 @pytest.mark.parametrize(("size", "first"), [(0, 4), (ONE, 5), (ONE + 20, 5)])
 @pytest.mark.parametrize("base", [0, 4])
-def test_what_was_cut_off_is_told_of_and_the_rest_is_served(
+def test_a_truncated_segment_is_reported_and_the_rest_is_served(
     tmp_path: Path, base: int, size: int, first: int, clean: bool, compacted: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     cut(filled(tmp_path, 5, clean=clean), base, size)
@@ -60,22 +60,22 @@ def test_what_was_cut_off_is_told_of_and_the_rest_is_served(
 
 
 @pytest.mark.parametrize(("size", "first"), [(0, 4), (ONE, 5)])
-def test_it_is_told_by_verify_and_doctor_and_accepted_by_repair(tmp_path: Path, size: int, first: int) -> None:
+def test_verify_and_doctor_report_it_and_repair_accepts_it(tmp_path: Path, size: int, first: int) -> None:
     cut(filled(tmp_path, 5), 4, size)
-    assert first in told(tmp_path)
-    assert first in [fault.offset for fault in find(tmp_path).quick()]
+    assert first in reported_offsets(tmp_path)
+    assert first in [fault.offset for fault in find(tmp_path).find_quick_faults()]
     (found,) = repair.plan(tmp_path, [], {})
     assert found.remedy == "go on without them, at offset 6"
     found.execute()
     assert not list(repair.plan(tmp_path, [], {}))
-    assert not list(find(tmp_path).quick())
+    assert not list(find(tmp_path).find_quick_faults())
     assert opened(tmp_path)[1].read(first, 1000) is not None
 
 
 def test_half_a_batch_that_is_left_is_set_aside(tmp_path: Path) -> None:
     folder = filled(tmp_path, 5)
     cut(folder, 4, ONE + 20)
-    assert told(tmp_path) == [5, 5]
+    assert reported_offsets(tmp_path) == [5, 5]
     for found in repair.plan(tmp_path, [], {}):
         found.execute()
     assert not list(repair.plan(tmp_path, [], {}))
@@ -84,9 +84,7 @@ def test_half_a_batch_that_is_left_is_set_aside(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("copy", "missed"), [(shutil.copy2, True), (shutil.copyfile, False)])
-def test_in_a_copy_of_the_directory_it_is_missed_where_the_files_kept_their_times(
-    tmp_path: Path, copy: object, missed: bool
-) -> None:
+def test_it_is_reported_in_a_copied_directory_with_kept_file_times(tmp_path: Path, copy: object, missed: bool) -> None:
     folder = filled(tmp_path / "data", 5)
     shutil.copytree(folder, tmp_path / "flights-0", copy_function=copy)  # type: ignore[arg-type]
     cut(tmp_path / "flights-0", 4)
@@ -104,9 +102,7 @@ def copied_with_its_times(path: Path) -> None:
 
 @pytest.mark.behaviour("B2")
 @pytest.mark.parametrize("since", [lambda path: path.chmod(0o600), touched_a_minute_later, copied_with_its_times])
-def test_it_is_missed_too_where_somebody_has_touched_the_file_since(
-    tmp_path: Path, since: Callable[[Path], None]
-) -> None:
+def test_it_is_reported_even_if_the_file_was_touched_later(tmp_path: Path, since: Callable[[Path], None]) -> None:
     folder = filled(tmp_path, 5)
     path = folder / f"{4:020d}.log"
     cut(folder, 4, ONE)
@@ -115,7 +111,7 @@ def test_it_is_missed_too_where_somebody_has_touched_the_file_since(
     assert [(found.first_offset, found.next_offset) for _, found in find_holes(folder)] == [(5, 6)]
 
 
-def test_in_a_copy_that_was_made_after_the_cut_it_is_missed_where_the_files_kept_their_times(tmp_path: Path) -> None:
+def test_it_is_reported_in_a_directory_copied_later_with_kept_file_times(tmp_path: Path) -> None:
     folder = filled(tmp_path / "data", 5)
     cut(folder, 4, ONE)
     touched_a_minute_later(folder / f"{4:020d}.log")
@@ -123,14 +119,14 @@ def test_in_a_copy_that_was_made_after_the_cut_it_is_missed_where_the_files_kept
     assert [(found.first_offset, found.next_offset) for _, found in find_holes(tmp_path / "flights-0")] == [(5, 6)]
 
 
-def test_it_is_missed_too_where_the_next_is_gone_as_well(tmp_path: Path) -> None:
+def test_it_is_reported_if_the_next_segment_is_missing_too(tmp_path: Path) -> None:
     folder = filled(tmp_path, 5)
     cut(folder, 4, ONE)
     lose(folder, 6)
     assert [(found.first_offset, found.next_offset) for _, found in find_holes(folder)] == [(5, 8)]
 
 
-def test_what_another_broker_has_made_of_one_file_alone_is_not_missed(tmp_path: Path) -> None:
+def test_a_file_rewritten_by_another_broker_is_not_reported(tmp_path: Path) -> None:
     """It gives what it cleaned the time of what that was made of."""
     folder = filled(tmp_path, 5, clean=True)
     before = (folder / f"{4:020d}.log").stat()
@@ -140,8 +136,8 @@ def test_what_another_broker_has_made_of_one_file_alone_is_not_missed(tmp_path: 
     assert not list(find_holes(folder))
 
 
-def test_what_another_broker_has_cleaned_into_a_file_of_the_same_number_is_not_missed(tmp_path: Path) -> None:
-    """As may be after two cleanings of a broker that does not know our note; it gives what it wrote the time of what that was made of."""
+def test_a_file_compacted_by_another_broker_under_the_same_name_is_not_reported(tmp_path: Path) -> None:
+    """Rewrite files as two compactions of a broker without manifests do. It gives a new file the time of its sources."""
     folder = filled(tmp_path, 5, clean=True)
     path = folder / f"{4:020d}.log"
     before = path.stat()
@@ -151,11 +147,11 @@ def test_what_another_broker_has_cleaned_into_a_file_of_the_same_number_is_not_m
     assert opened(tmp_path)[1].read(4, 1000) is not None
 
 
-def test_a_shorter_file_of_which_the_next_goes_on_lacks_nothing_and_is_noted_anew(tmp_path: Path) -> None:
-    """As after a cut by a broker that does not know our note, and other records in the place of those that went."""
+def test_a_shorter_file_continued_by_the_next_is_complete_and_recorded_again(tmp_path: Path) -> None:
+    """Truncate and append as a broker without manifests does."""
     folder = filled(tmp_path, 5, clean=True)
     path = folder / f"{4:020d}.log"
-    note_rows(folder, [Row(4, 8, 10 * ONE, path.stat().st_mtime_ns // 1_000_000, path.stat().st_ino)])
+    write_rows(folder, [Row(4, 8, 10 * ONE, path.stat().st_mtime_ns // 1_000_000, path.stat().st_ino)])
     directory, log = opened(tmp_path)
     log.flush()
     directory.close(clean=True)
@@ -163,7 +159,7 @@ def test_a_shorter_file_of_which_the_next_goes_on_lacks_nothing_and_is_noted_ane
     assert [(found.first_offset, found.next_offset) for _, found in find_holes(folder)] == [(5, 6)]
 
 
-def test_a_log_that_was_cut_by_its_follower_and_grew_again_lacks_nothing(tmp_path: Path) -> None:
+def test_a_log_truncated_by_its_follower_and_extended_again_is_complete(tmp_path: Path) -> None:
     directory, log = opened(tmp_path, replicated=True)
     for _ in range(10):
         append(log, b"a")
@@ -176,7 +172,7 @@ def test_a_log_that_was_cut_by_its_follower_and_grew_again_lacks_nothing(tmp_pat
     assert not list(find_holes(log.directory))
 
 
-def test_a_log_that_was_cut_is_not_compacted_as_that_would_hide_it(tmp_path: Path) -> None:
+def test_a_shortened_log_is_not_compacted_to_keep_the_damage_visible(tmp_path: Path) -> None:
     table = LogConfig(segment_bytes=140, retention_ms=-1, cleanup_policy=("compact", "delete"), delete_retention_ms=0)
     directory, log = opened(tmp_path, table)
     for number in range(9):
@@ -191,7 +187,7 @@ def test_a_log_that_was_cut_is_not_compacted_as_that_would_hide_it(tmp_path: Pat
 
 
 @pytest.mark.parametrize("commit", [True, False])
-def test_a_transaction_that_may_have_ended_in_what_was_cut_off_is_neither_served_nor_hidden(
+def test_a_transaction_that_may_have_ended_in_the_lost_range_is_neither_served_nor_hidden(
     tmp_path: Path, commit: bool
 ) -> None:
     config = LogConfig(segment_bytes=len(sized(1000)) + 10)
@@ -224,7 +220,7 @@ def test_a_torn_last_segment_is_no_hole(tmp_path: Path) -> None:
 
 
 @pytest.mark.behaviour("B2")
-def test_offsets_that_were_compacted_away_before_what_was_cut_lead_to_what_is_told_of_that(tmp_path: Path) -> None:
+def test_compacted_offsets_before_a_truncated_range_lead_to_its_error(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0", changed(COMPACT, index_interval_bytes=1, segment_bytes=500))
     for key in (b"first", b"again", b"again", b"last", b"again"):
         put(log, (key, bytes(50)))

@@ -26,7 +26,7 @@ def sentences(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if "snapshot of producers" in record.getMessage()]
 
 
-def test_a_roll_and_a_close_go_on_without_one(
+def test_a_failed_snapshot_stops_neither_a_roll_nor_a_close(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     log = open_log(tmp_path / "t-0", LogConfig())
@@ -45,7 +45,7 @@ def test_a_roll_and_a_close_go_on_without_one(
 
 
 @pytest.mark.parametrize("step", ["OpenFile", "write_in"])
-def test_those_in_between_are_left_out(
+def test_a_failed_snapshot_between_segments_is_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, step: str
 ) -> None:
     log = open_log(tmp_path / "t-0", LogConfig())
@@ -61,7 +61,7 @@ def test_those_in_between_are_left_out(
     assert log.end_offset == 2
 
 
-def test_one_that_a_cut_overtook_is_not_missed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_snapshot_overtaken_by_a_truncation_is_not_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     log = open_log(tmp_path / "t-0", LogConfig())
     begun = []
     for number in range(2):

@@ -1,4 +1,4 @@
-"""Where the last append begins is remembered: whoever waited for it reads what a search would find."""
+"""The remembered position of the last append: a waiting reader gets the result of a search."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from ottla.errors import KafkaError
 from ottla.model import INT64_MAX
-from ottla.network.send_queue import whole_piece
+from ottla.network.send_queue import read_whole_piece
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from ottla.storage.segments import segment as segment_module
@@ -36,7 +36,7 @@ def check_reads(log: Log) -> None:
 
 
 def check_last_append(log: Log) -> None:
-    """What is found at once is what both kinds of readers find, with nothing aborted in it; outside of the log it is nothing."""
+    """A cached read equals a search for both isolation levels, without aborted transactions; outside of the log it is None."""
     for offset in range(-1, log.end_offset + 2):
         for most in (-1, 10, 70, 150, 10_000):
             found = log.read_last_append(offset, most)
@@ -50,7 +50,7 @@ def has_last_append(log: Log, offset: int) -> bool:
     return log.read_last_append(offset, 10_000) is not None
 
 
-def test_reads_find_what_a_search_finds_after_appends_rolls_and_truncations(tmp_path: Path) -> None:
+def test_cached_reads_equal_searches_after_appends_rolls_and_truncations(tmp_path: Path) -> None:
     chance = random.Random(3)
     log = open_log(tmp_path / "t-0", LogConfig(segment_bytes=1500, index_interval_bytes=300))
     for _ in range(120):
@@ -64,7 +64,7 @@ def test_reads_find_what_a_search_finds_after_appends_rolls_and_truncations(tmp_
     log.close()
 
 
-def test_the_last_append_is_found_without_a_look_at_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_append_is_found_without_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = open_log(tmp_path / "t-0")
     for _ in range(20):
         offset = append(log, b"a")
@@ -86,7 +86,7 @@ def test_a_small_last_append_is_read_without_the_disk(tmp_path: Path, monkeypatc
         patch.setattr(os, "pread", None)
         piece = log.read(offset, 10_000)
         assert piece is not None
-        written = whole_piece(piece)
+        written = read_whole_piece(piece)
     assert written == os.pread(piece.file.fileno(), piece.size, piece.position)
     both = log.read(offset - 1, 10_000)
     assert both is not None
@@ -94,7 +94,7 @@ def test_a_small_last_append_is_read_without_the_disk(tmp_path: Path, monkeypatc
     log.close()
 
 
-def test_the_last_append_is_found_at_once_while_it_is_all_that_there_is(tmp_path: Path) -> None:
+def test_the_last_append_is_cached_while_it_is_the_only_one(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0")
     assert not has_last_append(log, 0), "there is none"
     first = append(log, b"a", b"b")
@@ -111,7 +111,7 @@ def test_the_last_append_is_found_at_once_while_it_is_all_that_there_is(tmp_path
     log.close()
 
 
-def test_nothing_is_found_at_once_where_a_transaction_was_aborted(tmp_path: Path) -> None:
+def test_an_aborted_transaction_disables_the_cached_read(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0")
     send(log, 8, 0, transactional=True)
     end(log, 8, commit=True)
@@ -122,7 +122,7 @@ def test_nothing_is_found_at_once_where_a_transaction_was_aborted(tmp_path: Path
     log.close()
 
 
-def test_what_was_found_on_the_disk_is_no_last_append(tmp_path: Path) -> None:
+def test_a_loaded_log_has_no_last_append(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0")
     offset = append(log, b"a")
     log.close()
@@ -132,7 +132,7 @@ def test_what_was_found_on_the_disk_is_no_last_append(tmp_path: Path) -> None:
     again.close()
 
 
-def test_an_append_that_is_taken_back_is_not_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_undone_append_is_not_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = open_log(tmp_path / "t-0")
     append(log, b"a")
 

@@ -14,7 +14,7 @@ from ottla.storage.segments.segment import find_record
 from tests.storage.batches import GZIP, NOW, append, batch, open_log
 
 LATEST_BYTE = 35
-"""Of a batch: the highest of its largest timestamp."""
+"""The position of the highest byte of a batch's largest timestamp."""
 
 
 def test_the_first_record_at_or_after_a_timestamp_is_found_inside_its_batch(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_every_timestamp_finds_what_a_search_of_all_records_finds(tmp_path: Path
 
 
 @pytest.mark.parametrize("entries", range(3))
-def test_an_index_of_times_that_has_lost_its_end_is_made_anew(
+def test_a_time_index_with_a_lost_end_is_rebuilt(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, entries: int
 ) -> None:
     config = LogConfig(segment_bytes=1500, index_interval_bytes=100)
@@ -72,7 +72,7 @@ def test_an_index_of_times_that_has_lost_its_end_is_made_anew(
     assert "00.timeindex does not match the timestamps of its log; rebuilding it" in caplog.text
 
 
-def test_a_damaged_batch_that_says_a_later_time_than_the_index_does_not_have_that_made_anew(
+def test_a_damaged_batch_with_a_later_time_does_not_rebuild_the_time_index(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     config = LogConfig(index_interval_bytes=1)
@@ -88,7 +88,7 @@ def test_a_damaged_batch_that_says_a_later_time_than_the_index_does_not_have_tha
     assert "rebuilding it" not in caplog.text
 
 
-def test_a_batch_that_cannot_be_read_is_named_to_who_asks_for_a_time_in_it(tmp_path: Path) -> None:
+def test_a_search_by_time_names_an_unreadable_batch(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0")
     for number in range(3):
         append(log, b"x", timestamps=[NOW + number])
@@ -100,7 +100,7 @@ def test_a_batch_that_cannot_be_read_is_named_to_who_asks_for_a_time_in_it(tmp_p
     assert log.offset_for_timestamp(NOW + 2) == OffsetAndTimestamp(2, NOW + 2, 0)
 
 
-def test_the_leader_epoch_of_the_record_is_told(tmp_path: Path) -> None:
+def test_a_search_by_time_returns_the_leader_epoch(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0")
     append(log, b"a")
     log.append(batch(b"b", timestamps=[NOW + 5]), leader_epoch=3, now_ms=NOW)

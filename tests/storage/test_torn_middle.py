@@ -42,14 +42,14 @@ def test_it_is_torn_at_the_first_damage_above_its_recovery_point(folder: Path, p
     assert (log.torn_at, log.end_offset) == (at, BATCHES)
 
 
-def test_what_ended_as_it_should_is_not_torn_but_damaged(folder: Path) -> None:
+def test_after_a_clean_stop_a_log_is_damaged_and_not_torn(folder: Path) -> None:
     damage(folder, 2)
     log = torn(folder, BATCHES, clean=True)
     assert (log.torn_at, log.end_offset) == (None, BATCHES)
 
 
-def test_once_it_was_cut_there_it_is_torn_no_more(folder: Path) -> None:
+def test_a_truncated_log_is_no_longer_torn(folder: Path) -> None:
     damage(folder, 2, 4)
     log = torn(folder, 0)
     assert log.truncate_torn(now_ms=NOW) == 2
-    assert (log.torn_at, log.end_offset, log.segments[0].damaged) == (None, 2, False)
+    assert (log.torn_at, log.end_offset, log.segments[0].is_damaged) == (None, 2, False)

@@ -66,7 +66,7 @@ def ends_of(log: Log) -> list[int]:
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_log_that_was_cut_is_as_one_that_never_had_more(tmp_path: Path, clean: bool) -> None:
+def test_a_truncated_log_equals_a_log_that_was_never_longer(tmp_path: Path, clean: bool) -> None:
     whole = eventful(open_log(tmp_path / "whole" / "t-0", SMALL, committed=0))
     whole.close()
     for number, cut in enumerate(ends_of(whole)[clean::2]):
@@ -89,7 +89,7 @@ def sizes_of(log: Log) -> list[tuple[str, int]]:
     return sorted((path.name, path.stat().st_size) for path in log.directory.glob("*.log") if path.stat().st_size)
 
 
-def test_a_batch_that_holds_the_offset_goes_whole(tmp_path: Path) -> None:
+def test_a_batch_that_contains_the_offset_is_removed_whole(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0", committed=0)
     append(log, b"a", b"b")
     append(log, b"c", b"d", b"e")
@@ -98,14 +98,14 @@ def test_a_batch_that_holds_the_offset_goes_whole(tmp_path: Path) -> None:
     assert append(log, b"f") == 2
 
 
-def test_to_cut_behind_the_end_changes_nothing(tmp_path: Path) -> None:
+def test_a_truncation_beyond_the_end_changes_nothing(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0", committed=0)
     append(log, b"a")
     assert log.truncate_to(5, now_ms=NOW) == 1
     assert (log.end_offset, log.epochs.entries) == (1, [(0, 0)])
 
 
-def test_the_watermark_goes_back_with_the_end_and_an_ended_transaction_is_open_again(tmp_path: Path) -> None:
+def test_truncation_lowers_the_watermark_and_reopens_an_ended_transaction(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0", committed=0)
     send(log, 1, 0, 2, transactional=True)
     end(log, 1, commit=False)
@@ -117,7 +117,7 @@ def test_the_watermark_goes_back_with_the_end_and_an_ended_transaction_is_open_a
     assert (log.last_stable_offset, log.read_committed(0, 1000)[1]) == (3, [])
 
 
-def test_what_was_cut_off_is_no_repeat_when_it_comes_again(tmp_path: Path) -> None:
+def test_a_truncated_batch_is_not_a_repeat_when_sent_again(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0", committed=0)
     send(log, 1, 0, 3)
     send(log, 1, 3, 2)
@@ -127,7 +127,7 @@ def test_what_was_cut_off_is_no_repeat_when_it_comes_again(tmp_path: Path) -> No
     assert send(log, 1, 0, 3).repeated
 
 
-def test_a_snapshot_from_behind_the_cut_is_not_taken_for_the_new_end(tmp_path: Path) -> None:
+def test_a_snapshot_from_after_the_truncation_point_is_not_used(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0", SMALL, committed=0)
     for number in range(30):
         send(log, 1, number)
@@ -141,7 +141,7 @@ def test_a_snapshot_from_behind_the_cut_is_not_taken_for_the_new_end(tmp_path: P
     assert again.producers.entries[1].last_offset == kept.entries[1].last_offset == 3
 
 
-def test_a_snapshot_that_is_being_written_beside_the_cut_does_not_come_after_it(tmp_path: Path) -> None:
+def test_a_snapshot_written_during_a_truncation_does_not_survive_it(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0", SMALL, committed=0)
     send(log, 1, 0, 9)
     log.flush()
@@ -152,7 +152,7 @@ def test_a_snapshot_that_is_being_written_beside_the_cut_does_not_come_after_it(
     assert not list(log.directory.glob("*.snapshot"))
 
 
-def test_a_flush_that_ends_after_the_cut_does_not_say_that_more_is_on_the_disk(tmp_path: Path) -> None:
+def test_a_flush_that_ends_after_a_truncation_does_not_raise_the_recovery_point(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0", SMALL, committed=0)
     for _ in range(5):
         append(log, b"a")
@@ -169,7 +169,7 @@ def test_a_flush_that_ends_after_the_cut_does_not_say_that_more_is_on_the_disk(t
     assert log.recovery_point <= log.end_offset == 2
 
 
-def test_below_the_first_segment_the_log_begins_anew(tmp_path: Path) -> None:
+def test_a_truncation_below_the_first_segment_resets_the_log(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0", SMALL, committed=0)
     send(log, 1, 0, 9)
     log.truncate_fully_and_start_at(500, now_ms=NOW)
@@ -179,7 +179,7 @@ def test_below_the_first_segment_the_log_begins_anew(tmp_path: Path) -> None:
     assert (log.start_offset, log.high_watermark, log.end_offset, append(log, b"a")) == (40, 40, 40, 40)
 
 
-def test_a_log_that_began_anew_knows_of_no_epochs_after_a_crash_either(tmp_path: Path) -> None:
+def test_a_reset_log_has_no_epochs_after_a_crash_either(tmp_path: Path) -> None:
     log = eventful(open_log(tmp_path / "t-0", committed=0))
     log.flush()
     log.truncate_fully_and_start_at(500, now_ms=NOW)
@@ -188,7 +188,7 @@ def test_a_log_that_began_anew_knows_of_no_epochs_after_a_crash_either(tmp_path:
     assert (found.end_offset, found.epochs.entries) == (500, [])
 
 
-def test_a_damaged_stretch_at_the_end_goes_with_the_cut(tmp_path: Path) -> None:
+def test_truncation_removes_a_damaged_range_at_the_end(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0", committed=0)
     for number in range(6):
         append(log, b"%d" % number * 40)
@@ -204,7 +204,7 @@ def test_a_damaged_stretch_at_the_end_goes_with_the_cut(tmp_path: Path) -> None:
     assert len(log.bases) == 1
 
 
-def test_while_older_segments_are_compacted_only_the_last_is_cut(tmp_path: Path) -> None:
+def test_during_a_compaction_only_the_last_segment_is_truncated(tmp_path: Path) -> None:
     log = eventful(open_log(tmp_path / "t-0", SMALL, committed=0))
     log.cleaning = True
     before = everything(log)
@@ -246,7 +246,7 @@ class Killed(BaseException):
 
 @contextmanager
 def killed_before(number: int, end: Callable[[], BaseException] = Killed) -> Iterator[list[str]]:
-    """Let a process die before its operation of that number on files, or have it and all that follow fail."""
+    """End the process before the file operation with that number, or let it and all later ones fail."""
     done: list[str] = []
 
     def dying(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
@@ -266,7 +266,7 @@ def killed_before(number: int, end: Callable[[], BaseException] = Killed) -> Ite
 
 
 def steps(tmp_path: Path, work: Callable[[Log], object]) -> Iterator[tuple[Log, bytes]]:
-    """What a start finds when the work was killed before each of its steps; and all that there was before."""
+    """Yield the log of a start after a kill before each step of `work`, with the content before `work`."""
     source = DataDirectory.open(tmp_path / "source", node_id=1)
     log = eventful(source.open_log(FLIGHTS, SMALL, now_ms=NOW, replicated=True))
     log.flush()
@@ -298,7 +298,7 @@ def steps(tmp_path: Path, work: Callable[[Log], object]) -> Iterator[tuple[Log, 
 def must_be_a_part_of(log: Log, before: bytes, tmp_path: Path) -> None:
     found = everything(log)
     assert before.startswith(found)
-    assert not any(segment.damaged for segment in log.segments)
+    assert not any(segment.is_damaged for segment in log.segments)
     expected = fresh(tmp_path, found)
     assert producers_of(log) == producers_of(expected)
     assert log.epochs.entries == expected.epochs.entries
@@ -307,7 +307,7 @@ def must_be_a_part_of(log: Log, before: bytes, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [0, 21, 45])
-def test_a_kill_between_any_two_steps_of_a_cut_leaves_a_part_of_the_log(tmp_path: Path, cut: int) -> None:
+def test_a_kill_at_any_step_of_a_truncation_leaves_a_prefix_of_the_log(tmp_path: Path, cut: int) -> None:
     ends = []
     for log, before in steps(tmp_path, lambda log: log.truncate_to(cut, now_ms=NOW)):
         must_be_a_part_of(log, before, tmp_path)
@@ -320,7 +320,7 @@ def fails() -> OSError:
     return OSError(errno.EIO, os.strerror(errno.EIO))
 
 
-def test_a_new_beginning_that_failed_at_any_step_is_one_when_it_is_tried_again(tmp_path: Path) -> None:
+def test_a_reset_that_failed_at_any_step_succeeds_when_retried(tmp_path: Path) -> None:
     for number in range(100):
         log = eventful(open_log(tmp_path / str(number) / "t-0", SMALL, committed=0))
         log.advance_high_watermark(log.end_offset)
@@ -331,7 +331,7 @@ def test_a_new_beginning_that_failed_at_any_step_is_one_when_it_is_tried_again(t
                 over = True
             except KafkaError:
                 over = False
-        if log.closed:  # without a segment it is opened anew
+        if log.closed:  # without a segment it is opened again
             log = open_log(log.directory, SMALL, committed=0)
         assert log.high_watermark <= log.end_offset
         log.truncate_fully_and_start_at(1000, now_ms=NOW)
@@ -344,7 +344,7 @@ def test_a_new_beginning_that_failed_at_any_step_is_one_when_it_is_tried_again(t
 
 
 @pytest.mark.parametrize("cut", [0, 21, 45, None])
-def test_a_cut_that_failed_at_any_step_is_whole_when_it_is_tried_again(tmp_path: Path, cut: int | None) -> None:
+def test_a_truncation_that_failed_at_any_step_succeeds_when_retried(tmp_path: Path, cut: int | None) -> None:
     for number in range(100):
         log = eventful(open_log(tmp_path / str(number) / "t-0", SMALL, committed=0))
         log.advance_high_watermark(log.end_offset)
@@ -369,7 +369,7 @@ def test_a_cut_that_failed_at_any_step_is_whole_when_it_is_tried_again(tmp_path:
     raise AssertionError("the cut never succeeded")
 
 
-def test_what_a_leader_sends_behind_a_cut_that_failed_at_its_last_steps_is_taken_as_behind_one_that_did_not(
+def test_appends_after_a_partly_failed_truncation_work_as_after_a_complete_one(
     tmp_path: Path,
 ) -> None:
     failed = 0
@@ -383,7 +383,7 @@ def test_what_a_leader_sends_behind_a_cut_that_failed_at_its_last_steps_is_taken
             except KafkaError:
                 pass
         if log.end_offset > offset:
-            continue  # The leader tells again where the logs part.
+            continue  # The leader reports the divergence again.
         leader = fresh(tmp_path / f"{number}", everything(log))
         more = produced(1, 40, 2, transactional=True)
         leader.append(more, leader_epoch=leader.epochs.latest(), now_ms=NOW, origin=Origin.COORDINATOR)
@@ -397,7 +397,7 @@ def test_what_a_leader_sends_behind_a_cut_that_failed_at_its_last_steps_is_taken
     assert failed
 
 
-def test_a_kill_between_any_two_steps_of_a_new_beginning_leaves_a_part_of_the_log(tmp_path: Path) -> None:
+def test_a_kill_at_any_step_of_a_reset_leaves_a_prefix_of_the_log(tmp_path: Path) -> None:
     ends = []
     for log, before in steps(tmp_path, lambda log: log.truncate_fully_and_start_at(1000, now_ms=NOW)):
         if log.end_offset < 1000:
@@ -407,7 +407,7 @@ def test_a_kill_between_any_two_steps_of_a_new_beginning_leaves_a_part_of_the_lo
     assert ends[-1] == 1000
 
 
-def test_a_kill_after_the_cut_and_other_batches_leaves_those(tmp_path: Path) -> None:
+def test_a_kill_after_a_truncation_and_new_appends_keeps_the_new_batches(tmp_path: Path) -> None:
     def cut_and_go_on(log: Log) -> None:
         log.truncate_to(21, now_ms=NOW)
         for number in range(12):
@@ -431,7 +431,7 @@ CHECKPOINTS = ("recovery-point-offset-checkpoint", "replication-offset-checkpoin
 
 
 def checkpointed(path: Path) -> tuple[DataDirectory, Log]:
-    """A log of two batches, of nine records and of one, of which every checkpoint tells all."""
+    """Create a log of two batches, of nine records and of one, with complete checkpoints."""
     directory = DataDirectory.open(path, node_id=1)
     log = directory.open_log(FLIGHTS, LogConfig(), now_ms=NOW, replicated=True)
     append(log, *[b"x"] * 9)
@@ -439,14 +439,14 @@ def checkpointed(path: Path) -> tuple[DataDirectory, Log]:
     log.advance_high_watermark(10)
     log.flush()
     directory.checkpoint()
-    writing = directory.checkpointing_high_watermarks()
+    writing = directory.prepare_high_watermarks()
     assert writing is not None
     writing()
-    directory.note_cleaned(FLIGHTS, 10)()
+    directory.record_cleaned(FLIGHTS, 10)()
     return directory, log
 
 
-def test_a_cut_lowers_what_the_checkpoints_say_before_it_begins(tmp_path: Path) -> None:
+def test_a_truncation_lowers_the_checkpoints_first(tmp_path: Path) -> None:
     directory, log = checkpointed(tmp_path)
     log.truncate_to(9, now_ms=NOW)
     for name in CHECKPOINTS:
@@ -455,7 +455,7 @@ def test_a_cut_lowers_what_the_checkpoints_say_before_it_begins(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("broken", CHECKPOINTS)
-def test_a_cut_that_is_tried_again_lowers_what_could_not_be_written_before(tmp_path: Path, broken: str) -> None:
+def test_a_retried_truncation_lowers_the_checkpoints_that_could_not_be_written(tmp_path: Path, broken: str) -> None:
     directory, log = checkpointed(tmp_path)
 
     def replace_file(path: Path, text: str, *, sync: bool = True) -> None:
@@ -471,7 +471,7 @@ def test_a_cut_that_is_tried_again_lowers_what_could_not_be_written_before(tmp_p
     directory.close(clean=False)
 
 
-def test_readers_who_have_a_piece_of_what_is_cut_get_it_or_an_end(tmp_path: Path) -> None:
+def test_readers_of_a_truncated_slice_get_it_or_an_end(tmp_path: Path) -> None:
     log = eventful(open_log(tmp_path / "t-0", SMALL, committed=0))
     piece = log.read(log.bases[1], 1 << 20)
     assert piece is not None
@@ -495,7 +495,7 @@ def torn(path: Path, *, keep: int) -> Log:
 
 
 @pytest.mark.parametrize(("keep", "end"), [(69, 1), (100, 1), (0, 0)])
-def test_a_copy_is_cut_where_a_crash_tore_it_before_whole_batches(tmp_path: Path, keep: int, end: int) -> None:
+def test_a_replica_is_truncated_at_a_torn_position_before_intact_batches(tmp_path: Path, keep: int, end: int) -> None:
     log = torn(tmp_path, keep=keep)
     assert (log.torn_at, log.end_offset) == (end, 6)
     assert log.truncate_torn(now_ms=NOW) == end
@@ -503,21 +503,21 @@ def test_a_copy_is_cut_where_a_crash_tore_it_before_whole_batches(tmp_path: Path
     assert [header.base_offset for _, header in iter_headers(everything(log))] == list(range(end))
 
 
-def test_a_torn_log_is_forced_to_the_disk_once_and_not_again_and_again(tmp_path: Path) -> None:
+def test_a_torn_log_is_flushed_once(tmp_path: Path) -> None:
     log = torn(tmp_path, keep=69)
-    assert log.awaits_flush
+    assert log.is_awaiting_flush
     log.flush()
-    assert (log.awaits_flush, log.recovery_point) == (False, 1)
+    assert (log.is_awaiting_flush, log.recovery_point) == (False, 1)
 
 
-def test_what_begins_anew_behind_where_a_crash_tore_it_is_torn_no_more(tmp_path: Path) -> None:
+def test_a_log_reset_after_its_torn_position_is_no_longer_torn(tmp_path: Path) -> None:
     log = torn(tmp_path, keep=69)
     log.truncate_fully_and_start_at(100, now_ms=NOW)
     assert (log.torn_at, log.recovery_point, log.truncate_torn(now_ms=NOW)) == (None, 100, 100)
 
 
 @pytest.mark.parametrize("clean", [False, True])
-def test_what_a_crash_tore_is_known_though_the_broker_ended_before_it_followed(tmp_path: Path, clean: bool) -> None:
+def test_a_torn_position_is_kept_if_the_broker_stops_before_it_follows(tmp_path: Path, clean: bool) -> None:
     log = torn(tmp_path, keep=69)
     log.close()
     assert log.recovery_point == 1
@@ -532,7 +532,7 @@ def test_what_a_crash_tore_is_known_though_the_broker_ended_before_it_followed(t
     )
 
 
-def test_a_copy_that_is_whole_is_cut_nowhere(tmp_path: Path) -> None:
+def test_an_intact_replica_is_not_truncated(tmp_path: Path) -> None:
     log = eventful(open_log(tmp_path / "t-0", SMALL, committed=0))
     log.release()
     log = open_log(tmp_path / "t-0", SMALL, committed=0)

@@ -1,6 +1,6 @@
-"""Every file beside a log that is derived from it, each bit turned around: `verify` tells which file, and the log is served as it was.
+"""Every file derived from a log, with each bit flipped: `verify` names the file, and the log is served unchanged.
 
-A sample of all bits is turned; `OTTLA_FLIPS=all` turns each.
+A sample of the bits is flipped; `OTTLA_FLIPS=all` flips every bit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ottla.records.batch import BatchHeader, iter_headers
 from ottla.records.control import ControlType
 from ottla.records.end_marker import EndMarker, encode_end_marker
 from ottla.storage.files.checkpoint import write_rows
-from ottla.storage.indexes.transaction_index import FILE_NAME, note_aborting, read_aborting
+from ottla.storage.indexes.transaction_index import FILE_NAME, read_aborting, record_aborting
 from ottla.storage.inspection.index_check import OFFSET_ENTRY, TIME_ENTRY
 from ottla.storage.inspection.partition_check import PartitionCheck
 from ottla.storage.inspection.state_files import ABORTED
@@ -38,7 +38,7 @@ DERIVED = (".index", ".timeindex", ".snapshot", ".txnindex", "leader-epoch-check
 
 
 def written(folder: Path) -> Log:
-    """Producers whose transactions overlap, times that stand still and go back, and a new leader now and then."""
+    """Create a log with overlapping transactions, equal and decreasing times, and some leader changes."""
     log = open_log(folder, SMALL)
     for turn in range(6):
         epoch = 1 + turn // 2
@@ -73,7 +73,7 @@ def derived_flips(folder: Path) -> Iterator[tuple[Path, int, int]]:
 
 
 def sizes(path: Path) -> list[int]:
-    """Where a file may have been cut: everywhere, if it is small, else in a sample of places, at the ends of entries above all."""
+    """Return positions to truncate a file at: all of a small file, else a sample, mostly at the ends of entries."""
     size = path.stat().st_size
     entry = {".index": OFFSET_ENTRY.size, ".timeindex": TIME_ENTRY.size}.get(path.suffix, 1)
     bounds = range(0, size, entry)
@@ -81,8 +81,10 @@ def sizes(path: Path) -> list[int]:
     return sorted({0, *chance.sample(bounds, min(len(bounds), 5)), *chance.sample(range(size), min(size, 2))})
 
 
-def is_told(path: Path, size: int) -> bool:
-    """Whether it is told that the file lost its end: an index that ends earlier costs a longer search, and that of the last segment may not be complete yet."""
+def must_be_reported(path: Path, size: int) -> bool:
+    """True if a lost end must be reported. A shorter index costs only time, and that of the last segment may be
+    incomplete.
+    """
     if path.suffix == ".index":
         return size % OFFSET_ENTRY.size > 0
     last = path.stem == max(log.stem for log in path.parent.glob("*.log"))
@@ -94,7 +96,7 @@ def headers(folder: Path) -> list[BatchHeader]:
 
 
 def is_of_no_consequence(whole: Path, folder: Path, path: Path) -> bool:
-    """Whether the file says what it said, or what an index may say as well: a search begins there no later than it must."""
+    """True if the file has its old content, or equally valid index entries: a search then starts no later than it must."""
     before, now = path.read_bytes(), (folder / path.name).read_bytes()
     base = int(path.stem) if path.stem.isdigit() else 0
     batches = headers(whole)
@@ -111,7 +113,7 @@ def is_of_no_consequence(whole: Path, folder: Path, path: Path) -> bool:
     return before.decode("utf-8", "replace").split() == now.decode("utf-8", "replace").split()
 
 
-def test_verify_tells_of_every_derived_file_in_which_a_bit_is_wrong(whole: Path, tmp_path: Path) -> None:
+def test_verify_reports_every_derived_file_with_a_wrong_bit(whole: Path, tmp_path: Path) -> None:
     harmless = 0
     for path, position, bit in derived_flips(whole):
         folder = flipped(whole, tmp_path / "t-0", path, position, bit)
@@ -131,12 +133,14 @@ def times(log: Log) -> Any:
 
 
 def known(log: Log) -> Any:
-    """All that is served of what no batch itself says."""
+    """Files other than batches that are served only after verification."""
     producers = {
         id_: (entry.epoch, [each[:3] for each in entry.batches], entry.transaction_start)
         for id_, entry in log.producers.entries.items()
     }
-    aborted = [each[:3] for each in log.aborted(0, 0, log.end_offset)]  # a lower stable offset costs a longer search
+    aborted = [
+        each[:3] for each in log.find_aborted(0, 0, log.end_offset)
+    ]  # a lower stable offset costs a longer search
     return times(log), log.epochs.entries, producers, aborted, log.last_stable_offset
 
 
@@ -161,7 +165,7 @@ def test_a_derived_file_that_has_lost_its_end_is_never_believed(whole: Path, tmp
             folder = copied(whole, tmp_path / "t-0")
             (folder / path.name).write_bytes(path.read_bytes()[:size])
             told = {fault.file.name for fault in faults(folder)}
-            assert told == ({path.name} if is_told(path, size) else set()), (path.name, size)
+            assert told == ({path.name} if must_be_reported(path, size) else set()), (path.name, size)
             again = open_log(folder, SMALL, clean=clean, recovery_point=point)
             assert known(again) == true, (path.name, size)
 
@@ -169,7 +173,7 @@ def test_a_derived_file_that_has_lost_its_end_is_never_believed(whole: Path, tmp
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("indexed", [True, False])
 @pytest.mark.parametrize(("leader", "moved"), [(0, 1), (1, -1), (1, 1), (2, -1), (2, 1000)])
-def test_a_leader_that_began_elsewhere_is_not_believed_whatever_the_indexes_say(
+def test_a_wrong_leader_epoch_start_is_rejected_despite_the_indexes(
     whole: Path, tmp_path: Path, leader: int, moved: int, indexed: bool, clean: bool
 ) -> None:
     folder = copied(whole, tmp_path / "t-0")
@@ -186,12 +190,12 @@ def test_a_leader_that_began_elsewhere_is_not_believed_whatever_the_indexes_say(
 
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("which", [0, 1])
-def test_aborted_transactions_whose_file_has_gone_below_the_recovery_point_stay_aborted(
+def test_aborted_transactions_with_a_lost_file_below_the_recovery_point_stay_aborted(
     whole: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, which: int, clean: bool
 ) -> None:
     folder = copied(whole, tmp_path / "t-0")
     log = open_log(folder, SMALL, clean=True)
-    true, point = log.aborted(0, 0, log.end_offset), log.end_offset
+    true, point = log.find_aborted(0, 0, log.end_offset), log.end_offset
     assert len(true) == 2
     log.close()
     path = sorted(folder.glob("*.txnindex"))[which]
@@ -199,7 +203,7 @@ def test_aborted_transactions_whose_file_has_gone_below_the_recovery_point_stay_
     path.unlink()
     for _ in range(2):
         log = open_log(folder, SMALL, clean=clean, recovery_point=point)
-        assert log.aborted(0, 0, point) == true
+        assert log.find_aborted(0, 0, point) == true
         log.flush()
         log.close()
     assert caplog.text.count("says [], the log says [") == 1
@@ -208,12 +212,12 @@ def test_aborted_transactions_whose_file_has_gone_below_the_recovery_point_stay_
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_where_it_cannot_be_read_which_segments_have_aborted_transactions_every_one_is_asked(
+def test_every_segment_is_searched_if_the_list_of_aborted_transactions_is_unreadable(
     whole: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, clean: bool
 ) -> None:
     folder = copied(whole, tmp_path / "t-0")
     log = open_log(folder, SMALL, clean=True)
-    true, point = log.aborted(0, 0, log.end_offset), log.end_offset
+    true, point = log.find_aborted(0, 0, log.end_offset), log.end_offset
     log.close()
     (folder / FILE_NAME).write_bytes(b"0")
     assert [fault.reason for fault in faults(folder)] == [
@@ -221,7 +225,7 @@ def test_where_it_cannot_be_read_which_segments_have_aborted_transactions_every_
     ]
     sorted(folder.glob("*.txnindex"))[0].unlink()
     log = open_log(folder, SMALL, clean=clean, recovery_point=point)
-    assert log.aborted(0, 0, point) == true
+    assert log.find_aborted(0, 0, point) == true
     assert "aborting-segments is damaged: every segment is asked" in caplog.text
     log.close()
     assert faults(folder) == []
@@ -230,17 +234,17 @@ def test_where_it_cannot_be_read_which_segments_have_aborted_transactions_every_
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("asked", ["at once", "later"])
 @pytest.mark.parametrize("left", [".log", ".log .timeindex .snapshot"])
-def test_of_a_log_that_lost_its_indexes_aborted_transactions_stay_aborted(
+def test_aborted_transactions_stay_aborted_after_the_loss_of_indexes(
     whole: Path, tmp_path: Path, left: str, asked: str, clean: bool
 ) -> None:
     folder = copied(whole, tmp_path / "t-0")
     log = open_log(folder, SMALL, clean=True)
-    true, point = log.aborted(0, 0, log.end_offset), log.end_offset
+    true, point = log.find_aborted(0, 0, log.end_offset), log.end_offset
     log.close()
     for path in folder.iterdir():
         if path.suffix not in left.split():
             path.unlink()
-    if asked == "later":  # Once others have been made anew, nothing but a note tells that one has gone.
+    if asked == "later":  # After the others were rebuilt, only the manifest shows that one is missing.
         log = open_log(folder, SMALL, clean=clean, recovery_point=point)
         for segment in log.segments:
             assert segment.entry_before(segment.base_offset)
@@ -249,7 +253,7 @@ def test_of_a_log_that_lost_its_indexes_aborted_transactions_stay_aborted(
         assert len(list(folder.glob("*.index"))) == len(log.segments)
     for _ in range(2):
         log = open_log(folder, SMALL, clean=clean, recovery_point=point)
-        assert log.aborted(0, 0, point) == true
+        assert log.find_aborted(0, 0, point) == true
         assert len(true) == 2
         log.flush()
         log.close()
@@ -257,31 +261,29 @@ def test_of_a_log_that_lost_its_indexes_aborted_transactions_stay_aborted(
     assert faults(folder) == []
 
 
-def test_a_log_that_another_broker_began_has_its_aborted_transactions_noted_once_they_were_read(
-    whole: Path, tmp_path: Path
-) -> None:
+def test_aborted_transactions_of_another_brokers_log_are_recorded_when_read(whole: Path, tmp_path: Path) -> None:
     folder = copied(whole, tmp_path / "t-0")
     (folder / FILE_NAME).unlink()
     log = open_log(folder, SMALL, clean=True)
-    true = log.aborted(0, 0, log.end_offset)
+    true = log.find_aborted(0, 0, log.end_offset)
     log.close()
     assert read_aborting(folder) == {int(path.stem) for path in folder.glob("*.txnindex")}
     assert len(true) == 2
 
 
-def test_a_segment_that_is_noted_and_has_none_is_noted_no_more(tmp_path: Path) -> None:
+def test_a_recorded_segment_without_aborted_transactions_is_removed_from_the_list(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0")
     send(log, 3, 0, transactional=True)
     end(log, 3, commit=True)
     log.close()
-    note_aborting(log.directory, 0, aborts=True, sync=False)
+    record_aborting(log.directory, 0, aborts=True, sync=False)
     log = open_log(log.directory, clean=True)
-    assert log.aborted(0, 0, log.end_offset) == []
+    assert log.find_aborted(0, 0, log.end_offset) == []
     log.close()
     assert read_aborting(log.directory) == set()
 
 
-def test_segments_without_aborted_transactions_and_those_that_are_gone_are_not_noted(tmp_path: Path) -> None:
+def test_segments_without_aborted_transactions_and_deleted_ones_are_not_recorded(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0", SMALL)
 
     def aborting() -> set[int]:
@@ -304,7 +306,7 @@ def test_segments_without_aborted_transactions_and_those_that_are_gone_are_not_n
     log.close()
 
 
-def test_an_aborted_transaction_that_is_missing_is_told_with_its_file(whole: Path, tmp_path: Path) -> None:
+def test_a_missing_aborted_transaction_is_reported_with_its_file(whole: Path, tmp_path: Path) -> None:
     folder = copied(whole, tmp_path / "t-0")
     path = next(path for path in sorted(folder.glob("*.txnindex")))
     rows = path.read_bytes()
@@ -316,7 +318,7 @@ def test_an_aborted_transaction_that_is_missing_is_told_with_its_file(whole: Pat
     assert {fault.file for fault in faults(folder)} == {path}
 
 
-def test_a_leader_epoch_that_is_missing_is_told(whole: Path, tmp_path: Path) -> None:
+def test_a_missing_leader_epoch_is_reported(whole: Path, tmp_path: Path) -> None:
     folder = copied(whole, tmp_path / "t-0")
     path = folder / "leader-epoch-checkpoint"
     rows = path.read_text().splitlines()
@@ -330,7 +332,7 @@ def test_a_leader_epoch_that_is_missing_is_told(whole: Path, tmp_path: Path) -> 
         assert "a broker takes the epochs from the batches" in fault.reason
 
 
-def test_what_was_not_forced_to_the_disk_may_be_missing_beside_a_log(whole: Path, tmp_path: Path) -> None:
+def test_unflushed_files_of_a_log_may_be_missing(whole: Path, tmp_path: Path) -> None:
     folder = copied(whole, tmp_path / "t-0")
     rows = (folder / "leader-epoch-checkpoint").read_text().splitlines()
     (folder / "leader-epoch-checkpoint").write_text("\n".join(["0", "2", *rows[2:4], ""]))
@@ -347,7 +349,7 @@ def test_what_was_not_forced_to_the_disk_may_be_missing_beside_a_log(whole: Path
 
 
 @pytest.mark.parametrize("field", ["epoch", "sequence", "offset", "transaction", "gone"])
-def test_a_snapshot_that_is_whole_and_says_what_the_batches_do_not_is_told(tmp_path: Path, field: str) -> None:
+def test_an_intact_snapshot_that_contradicts_the_batches_is_reported(tmp_path: Path, field: str) -> None:
     log = open_log(tmp_path / "t-0")
     for sequence in range(3):
         send(log, 7, sequence, transactional=True)
@@ -408,7 +410,7 @@ def history(log: Log, chance: random.Random) -> None:
 
 @settings(deadline=None, max_examples=40)
 @given(seed=st.integers(0, 2**32))
-def test_nothing_is_told_of_a_log_that_is_whole(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+def test_an_intact_log_has_no_reports(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     chance = random.Random(seed)
     folder = tmp_path_factory.mktemp("log") / "t-0"
     for _ in range(2):

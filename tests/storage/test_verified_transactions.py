@@ -1,4 +1,4 @@
-"""What no CRC covers beside a log: each bit of its aborted transactions and leader epochs turned around, and found."""
+"""State that no CRC covers: each flipped bit of aborted transactions and leader epochs is found."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AT_EPOCH = 12
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two producers whose transactions interleave, one of each aborted, and records of nobody before and behind."""
+    """Create a log of two producers with interleaved transactions, one of each aborted, and other records before and after."""
     log = open_log(tmp_path / "t-0")
     for _ in range(4):
         append(log, b"plain")

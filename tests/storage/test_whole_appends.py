@@ -1,4 +1,4 @@
-"""What is appended is whole or not there, whatever fails after its bytes were written."""
+"""An append is complete or absent, if any step after its write fails."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def with_an_aborted_and_an_open_transaction(directory: Path) -> Log:
 
 
 def killed(log: Log, to: Path) -> Log:
-    """What a start finds after a kill: the folder as it is at this moment."""
+    """Open a copy of the folder as a start after a kill does."""
     shutil.copytree(log.directory, to / log.directory.name)
     return open_log(to / log.directory.name, recovery_point=log.recovery_point)
 
@@ -50,7 +50,7 @@ def aborted(log: Log) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("content", [b"", b"x", b"\0" * 34, b"\xff" * 68])
-def test_a_transaction_ends_though_the_file_of_the_aborted_is_damaged(tmp_path: Path, content: bytes) -> None:
+def test_a_transaction_ends_even_if_the_file_of_aborted_transactions_is_damaged(tmp_path: Path, content: bytes) -> None:
     log = with_an_aborted_and_an_open_transaction(tmp_path / "t-0")
     (tmp_path / "t-0" / "00000000000000000000.txnindex").write_bytes(content)
     assert end(log, B, commit=False).base_offset == 6
@@ -61,7 +61,7 @@ def test_a_transaction_ends_though_the_file_of_the_aborted_is_damaged(tmp_path: 
 
 
 @pytest.mark.parametrize("name", [".txnindex", "leader-epoch-checkpoint"])
-def test_nothing_is_written_where_what_belongs_to_it_cannot_be_read(
+def test_an_append_fails_if_its_related_state_is_unreadable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     log = with_an_aborted_and_an_open_transaction(tmp_path / "t-0")
@@ -95,7 +95,7 @@ STEPS = [
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("raised", [MemoryError, OSError, KeyboardInterrupt])
 @pytest.mark.parametrize(("owner", "name"), STEPS, ids=[name for _, name in STEPS])
-def test_what_fails_behind_the_write_takes_the_append_back(
+def test_a_failure_after_the_write_undoes_the_append(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, raised: type[BaseException], when: str
 ) -> None:
     log = with_an_aborted_and_an_open_transaction(tmp_path / "t-0")
@@ -119,7 +119,7 @@ def test_what_fails_behind_the_write_takes_the_append_back(
         assert aborted(each) == [(A, 0), (B, 4)]
 
 
-def test_an_append_that_cannot_be_cut_off_is_covered_by_the_next(
+def test_an_append_that_cannot_be_truncated_is_overwritten_by_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = open_log(tmp_path / "t-0")
@@ -137,7 +137,7 @@ def test_an_append_that_cannot_be_cut_off_is_covered_by_the_next(
     assert offsets(log) == offsets(killed(log, tmp_path / "copy")) == [0, 1]
 
 
-def test_a_repeat_of_what_was_taken_back_is_not_taken_for_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_retry_of_an_undone_append_is_not_a_repeat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = open_log(tmp_path / "t-0")
     send(log, A, 0)
     with monkeypatch.context() as patch:
@@ -148,7 +148,7 @@ def test_a_repeat_of_what_was_taken_back_is_not_taken_for_one(tmp_path: Path, mo
     assert offsets(log) == [0, 1]
 
 
-def test_a_new_segment_that_cannot_be_begun_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_segment_that_cannot_be_created_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = open_log(tmp_path / "t-0")
     append(log, b"a")
     real = os.ftruncate
@@ -166,7 +166,7 @@ def test_a_new_segment_that_cannot_be_begun_leaves_no_file(tmp_path: Path, monke
     assert offsets(killed(log, tmp_path / "copy")) == [0, 1]
 
 
-def test_a_file_of_the_aborted_that_is_made_anew_is_never_missing(tmp_path: Path) -> None:
+def test_a_rebuilt_file_of_aborted_transactions_is_never_missing(tmp_path: Path) -> None:
     log = with_an_aborted_and_an_open_transaction(tmp_path / "t-0")
     (tmp_path / "t-0" / "00000000000000000000.txnindex").write_bytes(b"damaged")
     assert aborted(log) == [(A, 0)]
@@ -176,7 +176,7 @@ def test_a_file_of_the_aborted_that_is_made_anew_is_never_missing(tmp_path: Path
     assert aborted(killed(log, tmp_path / "after the flush")) == [(A, 0)]
 
 
-def test_a_transaction_whose_marker_is_damaged_stays_aborted(tmp_path: Path) -> None:
+def test_a_transaction_with_a_damaged_marker_stays_aborted(tmp_path: Path) -> None:
     log = with_an_aborted_and_an_open_transaction(tmp_path / "t-0")
     log.close()
     path = log.segments[0].path

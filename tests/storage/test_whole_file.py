@@ -16,20 +16,20 @@ def test_all_of_a_file_is_read(tmp_path: Path, data: bytes) -> None:
     assert read_whole(file) == data
 
 
-def test_a_file_that_tells_no_size_is_read_to_its_end() -> None:
+def test_a_file_without_a_known_size_is_read_to_its_end() -> None:
     version = Path("/proc/version")
     if not version.exists():
         pytest.skip("this system has no files of that kind")
     assert read_whole(version) == version.read_bytes()
 
 
-def test_a_folder_in_its_place_is_named(tmp_path: Path) -> None:
+def test_an_error_names_a_folder_in_place_of_the_file(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError) as raised:
         read_whole(tmp_path)
     assert raised.value.filename == str(tmp_path)
 
 
-def test_one_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_an_error_names_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as raised:
         read_whole(tmp_path / "gone")
     assert Path(raised.value.filename) == tmp_path / "gone"

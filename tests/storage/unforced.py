@@ -1,4 +1,4 @@
-"""For tests of what is in files, whoever looks: thousands of logs, none of which has to outlive the machine."""
+"""For tests of file content that need no durability: thousands of logs without flushes to the disk."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def nothing_is_forced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a file that imports this; when the disk is asked to be sure is for others to see, `test_disk_errors.py` for instance."""
+    """Replace the flush in the importing module. Tests such as `test_disk_errors.py` check when the disk is flushed."""
     monkeypatch.setattr(os, "fsync", lambda _: None)

@@ -1,4 +1,4 @@
-"""A broker with which things can go wrong, for all tests of a file."""
+"""A broker with fault injection, shared by the tests of a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The blocks of the pages on tests, as files of a project that has tests."""
+"""The code blocks of the pages on tests, as files of a test project."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ SETTINGS = re.compile(r"^```toml\n# pyproject\.toml\n(.*?)^```", re.MULTILINE | 
 BLOCK = re.compile(r"^( *)```python\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 CONFTEST = "# conftest.py\n"
 PRELUDE = "import pytest\nimport ottla\nfrom ottla.testing import assert_records\n\n\n"
-"""What the first block of the page has imported for all."""
+"""The imports of the page's first block, which all blocks need."""
 
 
 def blocks(page: str) -> list[str]:
-    """The blocks of a page of docs/, in their order."""
+    """Return the code blocks of a page of docs/ in their order."""
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     return [dedent(block) for _, block in BLOCK.findall(text)]
 
 
 def examples_of(page: str) -> list[str]:
-    """Those with tests."""
+    """Return the blocks that contain tests."""
     return [block for block in blocks(page) if "def test_" in block]
 
 
 def conftests_of(page: str) -> list[str]:
-    """Those for conftest.py."""
+    """Return the blocks for conftest.py."""
     return [block for block in blocks(page) if block.startswith(CONFTEST)]
 
 

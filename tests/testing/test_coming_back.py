@@ -1,4 +1,4 @@
-"""A broker that goes and comes back, and members that are sent away."""
+"""Restarts of a broker, and removed members."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def mortal(request: pytest.FixtureRequest) -> Iterator[TestedBroker]:
         yield broker
 
 
-def test_what_was_acknowledged_is_there_after_a_crash_on_the_same_port(mortal: TestedBroker) -> None:
+def test_acknowledged_records_survive_a_crash_and_a_restart_on_the_same_port(mortal: TestedBroker) -> None:
     address, topic = mortal.bootstrap_servers, Topic("orders", mortal.client_settings())
     with Producer(mortal.client_settings(), retry_backoff_max_ms=50, reconnect_backoff_max_ms=50) as producer:
         producer.send(topic, b"1").result(DEADLINE)
@@ -42,7 +42,7 @@ def test_what_was_acknowledged_is_there_after_a_crash_on_the_same_port(mortal: T
 def test_a_crash_closes_nothing_in_order_and_a_restart_does(topic: Topic, broker: TestedBroker) -> None:
     def was_clean() -> bool:
         assert broker.server is not None
-        return broker.server._directory.clean
+        return broker.server._directory.was_clean_shutdown
 
     broker.restart()
     assert was_clean()
@@ -51,7 +51,7 @@ def test_a_crash_closes_nothing_in_order_and_a_restart_does(topic: Topic, broker
     assert not was_clean()
 
 
-def test_one_that_is_shared_comes_back_empty_on_its_port_after_somebody_closed_it() -> None:
+def test_a_shared_broker_restarts_empty_on_its_port_after_a_close() -> None:
     with TestedBroker() as broker:
         broker.is_shared = True
         address = broker.bootstrap_servers
@@ -65,17 +65,17 @@ def test_one_that_is_shared_comes_back_empty_on_its_port_after_somebody_closed_i
         broker.is_shared = False
 
 
-def test_a_port_of_one_that_is_away_is_given_to_nobody() -> None:
+def test_the_port_of_a_stopped_broker_stays_reserved() -> None:
     with TestedBroker() as broker:
         port = int(broker.bootstrap_servers.rpartition(":")[2])
         broker.crash()
         with socket.socket() as stranger, pytest.raises(OSError, match="in use"):
             stranger.bind(("127.0.0.1", port))
-        with pytest.raises(IllegalStateError, match=r"start\(\) brings it back"):
+        with pytest.raises(IllegalStateError, match=r"restart it with start\(\)"):
             broker.crash()
 
 
-def test_members_of_a_group_that_are_sent_away_come_back(broker: TestedBroker, topic: Topic) -> None:
+def test_removed_members_of_a_group_rejoin(broker: TestedBroker, topic: Topic) -> None:
     lost: list[object] = []
     settings = {**broker.client_settings(), "group.id": "lost", "heartbeat.interval.ms": 20}
     with Consumer(settings) as consumer:
@@ -86,6 +86,6 @@ def test_members_of_a_group_that_are_sent_away_come_back(broker: TestedBroker, t
         eventually(lambda: consumer.poll(0.01) or consumer.assignment())
 
 
-def test_a_group_that_nobody_knows_is_told(broker: TestedBroker, topic: Topic) -> None:
+def test_an_unknown_group_is_an_error(broker: TestedBroker, topic: Topic) -> None:
     with pytest.raises(ConfigError, match=r"expire_sessions\('nobody'\): .*there is no group 'nobody'"):
         broker.expire_sessions("nobody")

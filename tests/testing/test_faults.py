@@ -1,4 +1,4 @@
-"""What goes wrong on purpose, as a program sees it that is to bear it."""
+"""Injected faults as the program under test sees them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.patience import eventually
 DEADLINE = 60.0
 
 
-def test_a_delay_is_what_it_says(broker: TestedBroker, topic: Topic, producer: Producer) -> None:
+def test_a_delay_fault_lasts_the_given_time(broker: TestedBroker, topic: Topic, producer: Producer) -> None:
     producer.send(topic, b"first").result(DEADLINE)
     with broker.faults.delay("Produce", ms=200) as fault:
         before = time.monotonic()
@@ -45,7 +45,9 @@ def test_the_nth_request_fails_and_no_other(broker: TestedBroker, topic: Topic, 
     assert_records(topic, ["1"], timeout=DEADLINE)
 
 
-def test_what_hangs_goes_on_when_it_is_undone(broker: TestedBroker, topic: Topic, producer: Producer) -> None:
+def test_a_held_request_continues_when_the_fault_is_removed(
+    broker: TestedBroker, topic: Topic, producer: Producer
+) -> None:
     fault = broker.faults.hang("Produce")
     sent = producer.send(topic, b"late")
     eventually(lambda: fault.happened)
@@ -55,7 +57,7 @@ def test_what_hangs_goes_on_when_it_is_undone(broker: TestedBroker, topic: Topic
     assert_records(topic, ["late"], timeout=DEADLINE)
 
 
-def test_who_goes_while_held_is_forgotten(broker: TestedBroker, topic: Topic) -> None:
+def test_a_client_that_disconnects_while_held_is_forgotten(broker: TestedBroker, topic: Topic) -> None:
     fault = broker.faults.hang("Produce")
     settings = {**broker.client_settings(), "request.timeout.ms": 100, "delivery.timeout.ms": 150, "linger.ms": 0}
     with Producer(settings) as producer:
@@ -90,18 +92,18 @@ def next_value(
     return found[0]
 
 
-def test_nothing_stands_in_the_way_of_requests_when_there_is_no_fault(broker: TestedBroker) -> None:
+def test_requests_are_not_delayed_without_faults(broker: TestedBroker) -> None:
     server = broker.server
     assert server is not None
     handler = server.handler
-    usual = handler.carry_out
+    usual = handler.execute
     with broker.faults.drop("Fetch"), broker.faults.hang("Heartbeat"):
-        assert handler.carry_out != usual
-    assert handler.carry_out == usual
-    assert not {"handle", "carry_out"} & vars(handler).keys()
+        assert handler.execute != usual
+    assert handler.execute == usual
+    assert not {"handle", "execute"} & vars(handler).keys()
 
 
-def test_what_is_mistyped_is_told_with_what_may_have_been_meant(broker: TestedBroker) -> None:
+def test_a_misspelt_name_is_an_error_with_the_closest_name(broker: TestedBroker) -> None:
     faults = broker.faults
     with pytest.raises(ConfigError, match=r"unknown API 'Produse'; did you mean 'Produce'\?"):
         faults.delay("Produse", ms=1)
@@ -109,9 +111,9 @@ def test_what_is_mistyped_is_told_with_what_may_have_been_meant(broker: TestedBr
         faults.fail("Produce", error="NOT_LEADER_OR_FOLOWER")
     with pytest.raises(ConfigError, match="unknown error 'NONE'"):
         faults.fail("Produce", error="NONE")
-    with pytest.raises(ConfigError, match="ms = 'soon' is no delay: give milliseconds, such as ms=300"):
+    with pytest.raises(ConfigError, match="invalid value 'soon' for ms: expected milliseconds, such as ms=300"):
         broker.faults.delay("Fetch", ms="soon")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="nth = 0 hits no request: count from 1"):
+    with pytest.raises(ConfigError, match="invalid value 0 for nth: expected a number from 1"):
         faults.drop(nth=0)
     with pytest.raises(ConfigError, match="exclude each other"):
         faults.drop(nth=1, times=1)

@@ -1,4 +1,4 @@
-"""What the pages on tests show, run as it stands: a file for each block, in one project."""
+"""The examples of the pages on tests, run unchanged: one file for each block, in one project."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 from tests.testing.pages import PRELUDE, examples_of, settings_of
 
 ANYIO = '\n\nimport pytest\n\n\n@pytest.fixture\ndef anyio_backend():\n    return "asyncio"\n'
-"""What a project that uses anyio's plugin has in its conftest.py anyway."""
+"""The usual conftest.py of a project that uses anyio's plugin."""
 ELSEWHERE = re.compile(r"\bspark,|\bottla_cluster\b")
-"""What needs a Spark is run in tests/spark, what needs a cluster below."""
+"""Examples that need Spark are run in tests/spark, and those that need a cluster below."""
 
 
 def run(pytester: pytest.Pytester, page: str, conftest: str, files: list[str]) -> pytest.RunResult:
@@ -22,7 +22,7 @@ def run(pytester: pytest.Pytester, page: str, conftest: str, files: list[str]) -
 
 
 def split(page: str) -> tuple[list[str], list[str]]:
-    """The tests that one broker is enough for, and those with a cluster."""
+    """Split a page into tests that need one broker and tests that need a cluster."""
     plain, crowded = [], []
     for block in examples_of(page):
         head, *tests = re.split(r"^(?=(?:@.*\n)?(?:async )?def test_)", block, flags=re.MULTILINE)
@@ -31,16 +31,16 @@ def split(page: str) -> tuple[list[str], list[str]]:
     return plain, crowded
 
 
-@pytest.mark.parametrize("page", ["testing.md", "from-testcontainers.md"])
+@pytest.mark.parametrize("page", ["testing.md", "migrating-from-testcontainers.md"])
 def test_a_page_can_be_followed(pytester: pytest.Pytester, page: str) -> None:
     files = [text.replace("import ottla.spark", "") for text in split(page)[0]]
-    if page == "from-testcontainers.md":
-        files = ["\n\n".join(files)]  # the second goes on from the first
+    if page == "migrating-from-testcontainers.md":
+        files = ["\n\n".join(files)]  # the second block continues the first
     result = run(pytester, page, ANYIO, files)
     result.assert_outcomes(passed=sum(len(re.findall(r"def test_", text)) for text in files))
 
 
-def test_what_a_page_shows_on_a_cluster_finds_all_its_nodes_again(pytester: pytest.Pytester) -> None:
+def test_the_cluster_examples_of_a_page_leave_all_nodes_running(pytester: pytest.Pytester) -> None:
     crowded = split("testing.md")[1]
     after = "def test_after(ottla_cluster):\n    assert ottla_cluster.running == (1, 2, 3)\n"
     result = run(pytester, "testing.md", "", ["\n\n".join([*crowded, after])])

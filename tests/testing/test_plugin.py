@@ -82,7 +82,7 @@ def test_it(ottla_topic, ottla_producer, ottla_consumer):
     result.assert_outcomes(passed=1)
 
 
-def test_other_peoples_clients_use_it_also_with_tls_and_a_login(pytester: pytest.Pytester) -> None:
+def test_other_clients_use_the_broker_also_with_tls_and_a_login(pytester: pytest.Pytester) -> None:
     example = next(block for block in examples_of("testing.md") if "confluent_kafka" in block)
     in_other_words = """
 
@@ -113,7 +113,7 @@ def test_aiokafka(login, ottla_topic):
     result.assert_outcomes(passed=3)
 
 
-def test_what_is_not_as_expected_is_shown_line_by_line(pytester: pytest.Pytester) -> None:
+def test_differences_from_the_expected_records_are_shown_line_by_line(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
         """
@@ -185,14 +185,14 @@ def test_the_plugin_is_loaded_by_an_option_in_pyproject_and_by_both_ways_at_once
     pytester.runpytest_subprocess("-p", "no:xdist", "-W", "error", timeout=120).assert_outcomes(passed=1)
 
 
-def test_the_option_loads_no_broker_where_no_test_asks_for_one(pytester: pytest.Pytester) -> None:
+def test_the_option_loads_no_broker_if_no_test_requests_one(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("import sys\n\ndef test_it():\n    assert 'ottla.broker' not in sys.modules\n")
     result = pytester.runpytest_subprocess("-p", "no:xdist", "-p", "ottla.testing", "-W", "error", timeout=120)
     result.assert_outcomes(passed=1)
 
 
 def test_one_text_is_no_list_of_records() -> None:
-    with pytest.raises(TypeError, match=r"wants a list of what the topic is to have: \['tea'\] and not 'tea'"):
+    with pytest.raises(TypeError, match=r"expects a list of records: \['tea'\] instead of 'tea'"):
         assert_records(Topic("orders", {}), "tea")
 
 
@@ -202,7 +202,7 @@ def test_a_topic_is_the_same_in_a_copy_and_in_another_process() -> None:
         assert (other, other.client_settings) == ("orders", {"bootstrap.servers": "127.0.0.1:9092"})
 
 
-def test_who_names_the_plugin_and_uses_nothing_loads_nothing() -> None:
+def test_a_project_that_names_the_plugin_and_uses_no_fixture_loads_no_broker() -> None:
     code = "import sys, ottla.testing.plugin; print(sorted(each for each in sys.modules if each.startswith('ottla.')))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "ottla.broker" not in loaded

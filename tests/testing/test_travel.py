@@ -1,4 +1,4 @@
-"""What happens when time has passed, without waiting for it. Nobody turns it back: the tests of this file each go on from where the last was."""
+"""Effects of passing time, without waiting. The clock is never turned back: each test starts at the end of the one before."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_records_are_deleted_when_they_are_too_old(broker: TestedBroker, topic: 
     assert_records(topic, [], timeout=DEADLINE)
 
 
-def test_a_transaction_that_nobody_ends_is_aborted(broker: TestedBroker, topic: Topic) -> None:
+def test_an_abandoned_transaction_is_aborted(broker: TestedBroker, topic: Topic) -> None:
     with Producer({**broker.client_settings(), "transactional.id": "slow"}) as producer:
         producer.init_transactions()
         producer.begin_transaction()
@@ -43,7 +43,7 @@ def test_a_transaction_that_nobody_ends_is_aborted(broker: TestedBroker, topic: 
             producer.commit_transaction()
 
 
-def test_a_member_of_whom_nothing_is_heard_is_sent_away(broker: TestedBroker, topic: Topic, admin: Admin) -> None:
+def test_a_silent_member_is_removed(broker: TestedBroker, topic: Topic, admin: Admin) -> None:
     settings = {**broker.client_settings(), "group.id": "silent", "auto.offset.reset": "earliest"}
     with Consumer(settings) as consumer:
         consumer.subscribe([str(topic)])
@@ -58,7 +58,7 @@ def members_of(admin: Admin) -> int:
     return len(admin.describe_consumer_groups(["silent"])["silent"].members)
 
 
-def test_offsets_of_a_group_that_is_gone_are_forgotten(broker: TestedBroker, topic: Topic, admin: Admin) -> None:
+def test_offsets_of_an_empty_group_expire(broker: TestedBroker, topic: Topic, admin: Admin) -> None:
     place = TopicPartition(str(topic), 0)
     settings = {**broker.client_settings(), "group.id": "gone", "enable.auto.commit": False}
     with Consumer(settings) as consumer:
@@ -69,8 +69,8 @@ def test_offsets_of_a_group_that_is_gone_are_forgotten(broker: TestedBroker, top
         eventually(lambda: consumer.committed([place])[place] is None)
 
 
-def test_a_span_that_is_none_is_refused(broker: TestedBroker) -> None:
-    with pytest.raises(ConfigError, match=r"travel\(hours=-1\) goes nowhere"):
+def test_an_invalid_time_span_is_rejected(broker: TestedBroker) -> None:
+    with pytest.raises(ConfigError, match=r"travel\(hours=-1\) does not advance the clock"):
         broker.travel(hours=-1)
     with pytest.raises(
         ConfigError, match=r"travel\(years=1\): unknown word 'years'; there are timedelta's, such as hours=2: weeks, "
@@ -78,5 +78,5 @@ def test_a_span_that_is_none_is_refused(broker: TestedBroker) -> None:
         broker.travel(years=1)
     with pytest.raises(ConfigError, match="unknown word 'hour'; did you mean 'hours'"):
         broker.travel(hour=1)
-    with pytest.raises(ConfigError, match="give a number that is a span"):
+    with pytest.raises(ConfigError, match="expected a number, such as"):
         broker.travel(hours="2")  # type: ignore[arg-type]

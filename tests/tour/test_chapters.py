@@ -17,7 +17,7 @@ COMMAND = (sys.executable, "-m", "ottla.tour")
 
 
 def played(name: str, goes_on: str = "\n" * 9) -> list[Any]:
-    """What a chapter tells to who goes on at once."""
+    """Return the events of a chapter, continuing at once after each step."""
     run = subprocess.run(
         [*COMMAND, name], input=goes_on, capture_output=True, text=True, timeout=3 * PATIENCE, check=True
     )
@@ -28,11 +28,11 @@ SAID = {
     "static-member": (3, "was 2 before and is 2 now"),  # it came back without a rebalance
     "retry": (3, "ends at offset 2"),  # the record that was sent twice is there once
 }
-"""What a chapter says in one of its steps only where it went as it should."""
+"""A text that a chapter prints only if its steps succeeded."""
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_a_chapter_tells_three_steps_or_more_goes_as_it_should_and_ends(name: str) -> None:
+def test_a_chapter_has_three_steps_or_more_succeeds_and_ends(name: str) -> None:
     *steps, last = played(name)
     assert last == {"ended": True}
     assert [each["step"] for each in steps] == list(range(1, len(steps) + 1))
@@ -42,16 +42,16 @@ def test_a_chapter_tells_three_steps_or_more_goes_as_it_should_and_ends(name: st
     assert words in steps[number - 1]["text"]
 
 
-def test_a_chapter_ends_when_nobody_listens_any_more() -> None:
+def test_a_chapter_stops_when_its_reader_disconnects() -> None:
     (step,) = played("first-poll", "")
     assert step["step"] == 1
 
 
-def test_without_a_name_it_prints_which_there_are_and_a_wrong_one_is_refused(tmp_path: Path) -> None:
+def test_without_a_name_the_chapters_are_listed_and_an_unknown_name_is_rejected(tmp_path: Path) -> None:
     listed = subprocess.run(COMMAND, capture_output=True, text=True, check=True, cwd=tmp_path)
     assert [each["name"] for each in json.loads(listed.stdout)["chapters"]] == list(CHAPTERS)
     refused = subprocess.run([*COMMAND, "nowhere"], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert (
         refused.returncode,
-        refused.stderr.startswith("there is no chapter 'nowhere'; choose one of first-poll, "),
+        refused.stderr.startswith("there is no chapter 'nowhere': expected one of first-poll, "),
     ) == (1, True)

@@ -1,4 +1,4 @@
-"""Events that go through a socket short, and are made whole by who looks."""
+"""Compact events on a socket, and their reconstruction by the observer."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ottla.client.consumer import events as consumed
 from ottla.client.producer import batch_events
 from ottla.client.producer import events as produced
 from ottla.clock import ManualClock
-from ottla.console.traced import whole_line
+from ottla.console.traced import complete_line
 from ottla.model import TopicPartition
 from ottla.trace import MAKERS, EventStream
-from ottla.tracing.frames import facts_by_kind, frame_of, line, short, whole
+from ottla.tracing.frames import encode_line, facts_by_kind, frame_of, restore_frame, shorten_moment
 from ottla.tracing.plain import plain_moment
 
 A, B = TopicPartition("a", 0), TopicPartition("b", 7)
@@ -31,32 +31,34 @@ FREQUENT = [
     (batch_events.COMPLETED, (1, 4.5, ""), produced.ProduceCompleted(1, 4.5, "")),
     (batch_events.ACKNOWLEDGED, (*B, 44, 3, 4.5), produced.Acknowledged(B, 44, 3, 4.5)),
 ]
-"""By which it is told, of what, and the event."""
+"""The method that reports the event, its arguments, and the event."""
 
 
 def through_the_socket(tell: Callable[[EventStream], None]) -> tuple[Any, Any]:
-    """What comes, and what becomes of it."""
+    """Return the event from the socket and its reconstruction."""
     stream = EventStream(ManualClock())
     with stream.trace() as trace:
         tell(stream)
-        sent = line({"at_ms": 5, "events": short(trace.take_told()), "dropped": 0, "snapshot": {}})
-    return json.loads(sent)["events"][0], whole(frame_of(sent))["events"][0]
+        send_line = encode_line(
+            {"at_ms": 5, "events": shorten_moment(trace.take_recorded()), "dropped": 0, "snapshot": {}}
+        )
+    return json.loads(send_line)["events"][0], restore_frame(frame_of(send_line))["events"][0]
 
 
 @pytest.mark.parametrize(("kind", "facts", "event"), FREQUENT, ids=[kind for kind, _, _ in FREQUENT])
-def test_what_is_frequent_comes_as_facts_and_becomes_what_the_program_itself_would_hear(
+def test_frequent_events_are_sent_as_facts_and_rebuilt_completely(
     kind: str, facts: tuple[Any, ...], event: Any
 ) -> None:
     stream = EventStream(ManualClock())
-    came, made = through_the_socket(lambda stream: stream.tell_of(kind, *facts))
+    came, made = through_the_socket(lambda stream: stream.publish_kind(kind, *facts))
     with stream.trace() as trace:
-        stream.tell(event)
+        stream.publish(event)
     (heard,) = trace
     assert came == [heard.at_ms, type(event).__name__, list(facts)]
     assert made == plain_moment(heard)
 
 
-def test_every_kind_that_comes_short_is_tried_here() -> None:
+def test_every_compact_event_type_is_tested() -> None:
     assert {kind for kind, _, _ in FREQUENT} == set(MAKERS)
 
 
@@ -66,23 +68,23 @@ def test_the_first_line_names_the_facts() -> None:
     assert facts["FetchSent"] == ["node_id", "*places"]
 
 
-def test_what_is_rare_comes_whole_and_stays_so() -> None:
-    came, made = through_the_socket(lambda stream: stream.tell(consumed.Revoked((A,))))
+def test_rare_events_are_sent_in_full() -> None:
+    came, made = through_the_socket(lambda stream: stream.publish(consumed.Revoked((A,))))
     assert came == made
     assert (made["event"], made["text"], made["facts"]) == ("Revoked", "revoked a 0", {"partitions": ["a-0"]})
 
 
 @pytest.mark.parametrize(("kind", "facts"), [("Teleported", ["a", 0]), ("Polled", ["a", 0])])
 def test_an_event_of_a_later_version_keeps_its_facts(kind: str, facts: list[Any]) -> None:
-    frame = whole({"events": [[5, kind, facts]]})
+    frame = restore_frame({"events": [[5, kind, facts]]})
     assert frame["events"] == [{"at_ms": 5, "event": kind, "text": f"{kind}: a, 0", "facts": {"facts": ["a", 0]}}]
 
 
 def test_a_page_gets_whole_lines_and_no_names_of_facts() -> None:
     hello = {"kind": "producer", "pid": 1, "facts": facts_by_kind()}
-    assert json.loads(whole_line(line(hello))) == {"kind": "producer", "pid": 1}
+    assert json.loads(complete_line(encode_line(hello))) == {"kind": "producer", "pid": 1}
     told = {"at_ms": 5, "events": [[5, "Polled", [0.0]]], "dropped": 0, "snapshot": {"name": "\udc80"}}
-    assert json.loads(whole_line(line(told))) == {
+    assert json.loads(complete_line(encode_line(told))) == {
         **told,
         "events": [{"at_ms": 5, "event": "Polled", "text": "poll after 0 ms", "facts": {"gap_ms": 0.0}}],
     }

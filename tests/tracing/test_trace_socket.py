@@ -1,4 +1,4 @@
-"""A consumer that lets others look inside, and who looks."""
+"""The trace socket of a consumer, and its observers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ import pytest
 
 from ottla import Consumer, TopicPartition
 from ottla.model import FOREVER
-from ottla.tracing.frames import line, whole
-from ottla.tracing.plain import plain
+from ottla.tracing.frames import encode_line, restore_frame
+from ottla.tracing.plain import convert_value
 from ottla.tracing.trace_socket import MOST_WATCHERS
 from tests.patience import PATIENCE, eventually
 
@@ -27,7 +27,7 @@ NOBODY = "127.0.0.1:1"
 
 @pytest.fixture
 def folder(short_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """One that is not there yet."""
+    """The path of a socket that does not exist yet."""
     monkeypatch.setenv("OTTLA_TRACE", f"{short_path}/traced")
     return short_path / "traced"
 
@@ -45,7 +45,7 @@ def lines_of(watcher: socket.socket) -> Iterator[Any]:
             yield json.loads(line)
 
 
-def test_who_looks_learns_who_it_is_then_each_event_and_all_parts(folder: Path) -> None:
+def test_an_observer_gets_the_client_identity_then_events_and_snapshots(folder: Path) -> None:
     with Consumer(bootstrap_servers=NOBODY, group_id="seen", client_id="one") as consumer:
         (path,) = folder.iterdir()
         with closing(looking_at(path)) as watcher:
@@ -62,7 +62,7 @@ def test_who_looks_learns_who_it_is_then_each_event_and_all_parts(folder: Path) 
         ["gap_ms"],
         next(line["events"][0][2] for line in told if line["events"]),
     )
-    told = [whole(line) for line in told]
+    told = [restore_frame(line) for line in told]
     assert [event["event"] for line in told for event in line["events"]].count("Polled") == 3
     assert next(event["text"] for line in told for event in line["events"]) == "poll after 0 ms"
     assert [each["partition"] for each in told[-1]["snapshot"]["subscription"]["partitions"]] == ["t-0"]
@@ -70,13 +70,13 @@ def test_who_looks_learns_who_it_is_then_each_event_and_all_parts(folder: Path) 
     assert list(folder.iterdir()) == []
 
 
-def test_only_this_user_may_look(folder: Path) -> None:
+def test_only_the_same_user_may_connect(folder: Path) -> None:
     with Consumer(bootstrap_servers=NOBODY):
         (path,) = folder.iterdir()
         assert (stat.S_IMODE(path.stat().st_mode), stat.S_IMODE(folder.stat().st_mode)) == (0o600, 0o700)
 
 
-def test_nothing_is_recorded_while_nobody_looks(folder: Path) -> None:
+def test_no_event_is_recorded_without_observers(folder: Path) -> None:
     with Consumer(bootstrap_servers=NOBODY) as consumer:
         assert not consumer._core.events.active
         with closing(looking_at(*folder.iterdir())) as watcher:
@@ -85,7 +85,7 @@ def test_nothing_is_recorded_while_nobody_looks(folder: Path) -> None:
         eventually(lambda: not consumer._core.events.active)
 
 
-def test_a_consumer_that_is_dropped_takes_its_socket_along(folder: Path) -> None:
+def test_the_socket_of_a_garbage_collected_consumer_is_removed(folder: Path) -> None:
     consumer = Consumer(bootstrap_servers=NOBODY)
     assert len(list(folder.iterdir())) == 1
     del consumer
@@ -93,7 +93,7 @@ def test_a_consumer_that_is_dropped_takes_its_socket_along(folder: Path) -> None
     eventually(lambda: not list(folder.iterdir()))
 
 
-def test_one_too_many_is_hung_up_on_and_the_others_look_on(folder: Path) -> None:
+def test_an_observer_above_the_limit_is_disconnected_and_the_others_continue(folder: Path) -> None:
     with Consumer(bootstrap_servers=NOBODY):
         (path,) = folder.iterdir()
         watchers = [looking_at(path) for _ in range(MOST_WATCHERS)]
@@ -107,14 +107,14 @@ def test_one_too_many_is_hung_up_on_and_the_others_look_on(folder: Path) -> None
             watcher.close()
 
 
-def test_where_no_socket_can_be_the_consumer_works_and_the_log_says_why(
+def test_without_a_usable_socket_the_consumer_works_and_the_reason_is_logged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("OTTLA_TRACE", str(tmp_path / "file"))
     with Consumer(bootstrap_servers=NOBODY, client_id="blind") as consumer:
         assert consumer.assignment() == set()
-    assert f"OTTLA_TRACE={str(tmp_path / 'file')!r}: nobody can look into blind" in caplog.text
+    assert f"OTTLA_TRACE={str(tmp_path / 'file')!r}: tracing of blind failed" in caplog.text
 
 
 def test_without_the_variable_there_is_neither_socket_nor_thread(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,22 +125,28 @@ def test_without_the_variable_there_is_neither_socket_nor_thread(monkeypatch: py
         assert not [thread for thread in new if thread.name.startswith("ottla-trace")]
 
 
-def test_what_json_does_not_have_becomes_text_or_none() -> None:
+def test_values_without_a_json_form_become_text_or_none() -> None:
     given = {TopicPartition("t", 1): (FOREVER, {2}), "b": TopicPartition("<b>", 0)}
-    assert plain(given) == {"t-1": [None, [2]], "b": "<b>-0"}
+    assert convert_value(given) == {"t-1": [None, [2]], "b": "<b>-0"}
 
 
 class Text(str):
-    """Such as the topic of a test is."""
+    """An object like the topic of a test."""
 
 
-def test_each_line_is_json_whatever_is_told() -> None:
+def test_each_line_is_json_for_any_event() -> None:
     value = {
         "name": "\udc80",
         "large": 1 << 70,
-        "topic": plain(Text("orders")),
-        "level": plain(HTTPStatus.OK),
-        "ü": plain({1.5}),
+        "topic": convert_value(Text("orders")),
+        "level": convert_value(HTTPStatus.OK),
+        "ü": convert_value({1.5}),
     }
-    assert json.loads(line(value)) == {"name": "\udc80", "large": 1 << 70, "topic": "orders", "level": 200, "ü": [1.5]}
-    assert json.loads(line({"topic": plain(Text("é"))})) == {"topic": "é"}
+    assert json.loads(encode_line(value)) == {
+        "name": "\udc80",
+        "large": 1 << 70,
+        "topic": "orders",
+        "level": 200,
+        "ü": [1.5],
+    }
+    assert json.loads(encode_line({"topic": convert_value(Text("é"))})) == {"topic": "é"}

@@ -24,7 +24,7 @@ from tools.mutants.witness import Chosen, Reached, Witness
 FIRST_LOOK = Limits(cpu=3600, wall=3600)
 NOTHING_RAN = 5  # pytest's exit code
 WHOLE_ROOM_SECONDS = 20.0
-"""Where a room takes no longer, a survivor meets all of its tests: what was remembered hides who would have come by."""
+"""If a room's tests are this fast, a survivor runs all of them, because recorded coverage may be incomplete."""
 
 HOUSES: list[House] = []
 
@@ -109,7 +109,7 @@ def tried(module: Module, reached: Reached, options: argparse.Namespace, folder:
 
 
 def drawn(possible: list[Mutant], module: Module, options: argparse.Namespace) -> tuple[list[Mutant], int]:
-    """Which mistakes are tried, and the seed that draws the same again; 0 where it is all."""
+    """Return the mutants to try, and the seed that selects the same ones again; 0 for all."""
     if module.lines:
         return [mutant for mutant in possible if mutant.line in module.lines], 0
     if options.all or len(possible) <= options.sample:

@@ -17,7 +17,7 @@ from tools.mutants.rooms import SOURCE, Module
 
 
 class House:
-    """Stands first on the path of whoever runs a trial."""
+    """The first entry of `sys.path` of a process that runs a trial."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -26,7 +26,7 @@ class House:
         compileall.compile_dir(self.path, quiet=2)
 
     def remove(self) -> None:
-        """Nobody lives here any more."""
+        """Delete the copy."""
         shutil.rmtree(self.folder)
 
     def file(self, module: Module) -> Path:
@@ -34,7 +34,7 @@ class House:
 
     @contextmanager
     def with_mistake(self, module: Module, mutant: Mutant) -> Iterator[None]:
-        """As long as it lasts, the module has this mistake."""
+        """Give the module this mutation within the block."""
         file = self.file(module)
         source = file.read_bytes()
         # By its time and size alone a compiled file could pass for that of another source.

@@ -37,7 +37,7 @@ COMBINED: dict[type[ast.operator], type[ast.operator]] = {
 }
 CALLED = {"min": "max", "max": "min", "any": "all", "all": "any"}
 RENEWERS = frozenset({"replace", "_replace", "changed", "moved"})
-"""Calls whose keywords are assignments: leaving one out is leaving out a statement."""
+"""Calls with keywords that act as assignments: removing one is like removing a statement."""
 LOGGERS = frozenset({"LOG", "log", "logging", "warnings"})
 PRINTERS = frozenset({"__repr__", "__str__", "__format__"})
 
@@ -54,7 +54,7 @@ class Mutant(NamedTuple):
 
     @property
     def change(self) -> str:
-        """What a person reads."""
+        """Return the mutation as text."""
         old, new = difference(" ".join(self.old.split()), " ".join(bare(self.new).split()))
         return f"{old} → {new}"
 
@@ -88,7 +88,7 @@ def mutants(source: str) -> list[Mutant]:
 
 
 def line_starts(source: bytes) -> list[int]:
-    """Where each line begins, line 1 at index 1."""
+    """Return the start position of each line, line 1 at index 1."""
     starts = [0, 0]
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
@@ -108,7 +108,7 @@ def place(node: ast.expr | ast.stmt, starts: list[int]) -> tuple[int, int, int, 
 
 
 def changes(tree: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
-    """Nodes with what may stand in their place."""
+    """Yield nodes with their replacements."""
     bounds = {id(bound) for node in ast.walk(tree) for bound in bounds_of(node)}
     for node in visible(tree):
         if isinstance(node, ast.stmt):
@@ -141,7 +141,7 @@ def visible(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def is_hidden(node: ast.AST) -> bool:
-    """Whether no test should look at it."""
+    """Return true if no test is expected to detect a change of it."""
     match node:
         case ast.Assert() | ast.JoinedStr() | ast.Import() | ast.ImportFrom():
             return True
@@ -201,7 +201,7 @@ def of_comparison(node: ast.Compare) -> Iterator[ast.expr]:
 
 
 def conditions(node: ast.AST) -> Iterable[ast.expr]:
-    """What decides where to go on."""
+    """Return the condition of a statement."""
     match node:
         case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
             return [test]

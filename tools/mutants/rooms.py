@@ -1,4 +1,4 @@
-"""Which modules are tried, and which tests would have to notice.
+"""The modules that are mutated, and the tests that must detect it.
 
 A room is what decides or encodes: no sockets, no threads, no waiting. Its tests are quick, and the same in every run.
 """
@@ -28,7 +28,7 @@ class Module(NamedTuple):
     name: str
     room: str
     lines: range | None = None
-    """Where only these are looked at."""
+    """Limits the mutated modules to these, if given."""
 
     @property
     def path(self) -> Path:
@@ -70,7 +70,7 @@ ROOMS: dict[str, Room] = {
             "coordination/test_elections.py",
             "coordination/test_features.py",
             "coordination/test_group_configs.py",
-            "coordination/test_hosted_copies.py",
+            "coordination/test_hosted_partitions.py",
             "coordination/test_passwords.py",
             "coordination/test_recorded_metadata.py",
             "coordination/test_records.py",
@@ -104,6 +104,12 @@ ROOMS: dict[str, Room] = {
     ),
     "coordination/groups/consumer": Room(
         ("coordination/groups/consumer/*.py",), ("coordination/groups/consumer", "coordination/groups")
+    ),
+    "coordination/groups/share": Room(
+        ("coordination/groups/share/*.py",), ("coordination/groups/share", "coordination/test_group_records.py")
+    ),
+    "coordination/share": Room(
+        ("coordination/share/*.py",), ("coordination/share", "coordination/test_group_records.py")
     ),
     "storage": Room(
         (
@@ -169,18 +175,18 @@ ROOMS: dict[str, Room] = {
             "storage/segments/segment_end.py",
         ),
         (
-            "storage/test_beginning.py",
+            "storage/test_log_start.py",
             "storage/test_cleaned_transactions.py",
             "storage/test_compaction_transactions.py",
             "storage/test_epoch_check.py",
             "storage/test_flipped_bits.py",
             "storage/test_gaps.py",
             "storage/test_high_watermark.py",
-            "storage/test_leaping_offsets.py",
+            "storage/test_damaged_offsets.py",
             "storage/test_lost_end.py",
             "storage/test_lost_markers.py",
             "storage/test_lost_offsets.py",
-            "storage/test_noted_damage.py",
+            "storage/test_damaged_markers.py",
             "storage/test_producer_snapshot.py",
             "storage/test_recovery.py",
             "storage/test_repair.py",
@@ -194,7 +200,7 @@ ROOMS: dict[str, Room] = {
     ),
     "storage/succession": Room(
         ("storage/segments/succession.py",),
-        ("storage/test_succession.py", "storage/test_shortened_segments.py"),
+        ("storage/test_missing_segments.py", "storage/test_shortened_segments.py"),
     ),
     "settings": Room(("settings_class.py",), ("config/test_settings_class.py", "config/test_read_settings.py")),
     "uncollected": Room(("uncollected.py",), ("test_uncollected.py",)),
@@ -209,7 +215,7 @@ ROOMS: dict[str, Room] = {
             "client/producer/sender.py",
             "client/producer/transactions/*.py",
             "client/producer/txn_partition_entry.py",
-            "client/producer/unheard.py",
+            "client/producer/unobserved_failures.py",
         ),
         (
             "client/producer/test_buffer_pool.py",
@@ -225,7 +231,7 @@ ROOMS: dict[str, Room] = {
             "client/producer/test_transaction_transcripts.py",
             "client/producer/test_transaction_state.py",
             "client/producer/test_txn_partition_entry.py",
-            "client/producer/test_unheard.py",
+            "client/producer/test_unobserved_failures.py",
         ),
     ),
     "client/consumer/assignors": Room(("client/consumer/assignors/*.py",), ("client/consumer/assignors",)),

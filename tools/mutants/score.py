@@ -1,7 +1,7 @@
-"""What came out, module by module: `score.toml`, written by `make mutants`.
+"""The result by module: `score.toml`, written by `make mutants`.
 
-Beside it `equivalent.toml`, written by hand: mistakes that are none, because nothing that the module promises changes.
-They are known by the text of their line, so that they are found again when lines move.
+`equivalent.toml` is written by hand: equivalent mutants, which do not change the module's promised behaviour. They are
+identified by the text of their line, so that they are found again when lines move.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class Survivor(NamedTuple):
 
     line: int
     text: str
-    """The line as it stands in the source."""
+    """The line of the source."""
     change: str
     reached: bool
-    """Whether any test comes by there."""
+    """True if any test executes the line."""
 
 
 class Entry(NamedTuple):
@@ -47,7 +47,7 @@ class Entry(NamedTuple):
 
 
 def read(path: Path = SCORE) -> dict[str, Entry]:
-    """What is kept."""
+    """The stored result."""
     if not path.exists():
         return {}
     modules = tomllib.loads(path.read_text(encoding="utf-8")).get("modules", {})
@@ -65,7 +65,7 @@ def write(entries: Mapping[str, Entry], path: Path = SCORE) -> None:
 
 
 def lines_of(name: str, entry: Entry) -> Iterator[str]:
-    """One module in TOML, whose basic strings are JSON's."""
+    """Return one module as TOML; its basic strings have JSON's syntax."""
     yield f'[modules."{name}"]'
     yield f"possible = {entry.possible}"
     yield f"tried = {entry.tried}"
@@ -79,7 +79,7 @@ def lines_of(name: str, entry: Entry) -> Iterator[str]:
 
 
 def known_as_equivalent(path: Path = EQUIVALENT) -> dict[tuple[str, str, str], str]:
-    """Why a mistake is none, by module, line and change."""
+    """Return the reasons of equivalent mutants by module, line and change."""
     kept = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return {(each["module"], each["text"], each["change"]): each["reason"] for each in kept.get("mutants", ())}
 
@@ -95,7 +95,7 @@ def told(entries: Mapping[str, Entry]) -> Iterator[str]:
 
 
 def survivor_of(mutant: Mutant, source: str, *, reached: bool) -> Survivor:
-    """How it is kept."""
+    """Return the stored form."""
     return Survivor(mutant.line, source.splitlines()[mutant.line - 1].strip(), mutant.change, reached)
 
 

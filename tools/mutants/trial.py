@@ -22,7 +22,7 @@ from tools.mutants.rooms import ROOT
 
 MEMORY_BYTES = 4 << 30
 HEAVY = ("hypothesis", "kio", "kafka", "pyarrow", "cramjam", "unittest.mock", "asyncio", "xml.dom.minidom")
-"""What tests import from elsewhere."""
+"""Modules outside of the room that its tests import."""
 
 
 class Limits(NamedTuple):
@@ -48,7 +48,7 @@ def run_tests(
 
 
 def in_child(work: Callable[[], int], house: Path, limits: Limits, log: Path) -> int | None:
-    """What `work` says in a child of this process."""
+    """Return the result of `work` in a child process."""
     sys.stdout.flush()
     child = os.fork()
     if not child:

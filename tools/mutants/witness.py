@@ -1,4 +1,4 @@
-"""Which test reaches which line, and how long it takes: a pytest plugin each for the first look and for a trial."""
+"""Pytest plugins: one records the lines and the duration of each test, one runs a trial."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ IMPORTING = ""
 
 
 class Reached(NamedTuple):
-    """What the tests of a room do."""
+    """The coverage and durations of a room's tests."""
 
     seconds: dict[str, float]
-    """Of every test that passes."""
+    """The durations of passed tests."""
     lines: dict[tuple[str, int], set[str]]
     """By file below the house, and line."""
     failing: list[str]
     """Tests that fail even without a mistake, uncompiled: nothing is to be learned from them."""
 
     def tests_of(self, file: str, first: int, last: int) -> set[str]:
-        """Who would see a mistake in these lines."""
+        """Return the tests that execute these lines."""
         found = set().union(*(self.lines.get((file, line), set()) for line in range(first, last + 1)))
         passing = self.seconds.keys()
         return set(passing) if IMPORTING in found else found & passing
@@ -46,7 +46,7 @@ class Witness:
         self.reached = Reached({}, defaultdict(set), [])
 
     def pytest_load_initial_conftests(self) -> None:
-        """Conftests load modules, whose tables would pass for lines that nobody comes by."""
+        """Conftests import modules; their top-level lines would look as if no test executed them."""
         threading.settrace(self.enter)
         sys.settrace(self.enter)
 
@@ -55,7 +55,7 @@ class Witness:
         if not file.startswith(self.prefix):
             return None
         name, lines = file[len(self.prefix) :], self.reached.lines
-        # Modules and the bodies of classes are run by whoever comes first: all who come later depend on them.
+        # The bodies of modules and classes are executed by the first test; all later tests depend on them.
         at_import = not frame.f_code.co_flags & CO_OPTIMIZED
 
         def line(frame: FrameType, event: str, argument: Any) -> Any:

@@ -1,4 +1,7 @@
-"""From the topic `lines` to the topic `words`, and to a table of the same name; Spark's pipeline says when."""
+"""Copy the words of the topic `lines` to the topic `words`, and to a table of the same name.
+
+Spark schedules the updates.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ dp.create_sink("table_words", "ottla_delta", {"path": f"{LAKE}/words"})
 
 @dp.temporary_view
 def words() -> DataFrame:
-    """Each word of each line, with the offset of its line."""
+    """Return each word of each line, with the offset of its line."""
     lines = (
         spark.readStream.format("ottla")
         .option("kafka.bootstrap.servers", SERVERS)

@@ -5,7 +5,8 @@
         async for record in consumer:
             ...
 
-Consumer and producer have no executor, and no thread but the one that sends a group's heartbeats; an admin's calls wait in one. The names load when they are first used.
+Consumer and producer use no executor, and no thread except the one that sends a group's heartbeats. The admin's calls
+wait in a thread. The names are imported on first use.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ HOME = {
     "Admin": "ottla.aio.admin",
     "Consumer": "ottla.aio.consumer",
     "Producer": "ottla.aio.producer",
+    "ShareConsumer": "ottla.aio.share_consumer",
     "Processor": "ottla.aio.processor",
     "process": "ottla.aio.processor",
 }
@@ -30,11 +32,11 @@ if TYPE_CHECKING:
     from ottla.aio.processor import Processor as Processor
     from ottla.aio.processor import process as process
     from ottla.aio.producer import Producer as Producer
+    from ottla.aio.share_consumer import ShareConsumer as ShareConsumer
 
 
 __getattr__ = loader_of(__name__, HOME)
 
 
 def __dir__() -> list[str]:
-    """What there is to use."""
     return list(__all__)

@@ -1,7 +1,7 @@
-"""The consumer whose calls are awaited: the same core as `ottla.Consumer`, driven by the event loop.
+"""The consumer for asyncio: the same core as `ottla.Consumer`, driven by the event loop.
 
-For the tasks of one event loop. One task polls; others may commit, seek and ask meanwhile. A call that is cancelled
-leaves nothing half done: records that were not returned are returned by the next.
+It belongs to the tasks of one event loop. One task polls; others may commit, seek and query meanwhile. A cancelled call
+loses nothing: records that it did not return are returned by the next call.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ottla.client.consumer.consumer_face import ConsumerFace, Offsets, PlainSett
 from ottla.client.consumer.group.rebalance_listener import Callback, RebalanceListener, listener_of
 from ottla.client.consumer.records import ConsumerRecords
 from ottla.client.consumer.typed_record import ConsumerRecord, K, V
-from ottla.client.interface.arguments import chosen_columns, maybe_timeout
+from ottla.client.interface.arguments import checked_columns, maybe_timeout
 from ottla.client.interface.method_names import CONSUMER, explain_names
 from ottla.client.runtime.steps import Steps
 from ottla.errors import IllegalStateError
@@ -35,9 +35,9 @@ T = TypeVar("T")
 
 
 class Consumer(ConsumerFace[K, V]):
-    """Reads records in asyncio; settings, names and meaning as of `ottla.Consumer`.
+    """Read records in asyncio. Settings, names and behaviour are those of `ottla.Consumer`.
 
-    What waits is awaited, everything else is called as it is there. Close it, or use it in an `async with` statement.
+    Methods that wait are coroutines, the others are plain methods. Close it, or use it in an `async with` statement.
     """
 
     @overload
@@ -77,10 +77,10 @@ class Consumer(ConsumerFace[K, V]):
         on_revoked: Callback | None = None,
         on_lost: Callback | None = None,
     ) -> None:
-        """Share these topics with the other members of the group; partitions come with the next calls of `poll`.
+        """Subscribe to topics as a member of the group. Partitions are assigned by the next calls of `poll`.
 
-        The listener's methods may be coroutines: the rebalance waits until they have ended, even when the `poll` they
-        began in was cancelled or is over, and meanwhile nothing is handed out.
+        The methods of the listener may be coroutines. The rebalance waits until they have ended, even if the `poll`
+        that started them is cancelled or has ended; meanwhile no records are returned.
         """
         with self._core.open():
             heard = listener_of(listener, (on_assigned, on_revoked, on_lost))
@@ -88,15 +88,15 @@ class Consumer(ConsumerFace[K, V]):
                 raise ValueError("topics is empty: name a topic, or await unsubscribe()")
 
     async def unsubscribe(self) -> None:
-        """Give all partitions up, and leave the group."""
+        """Give up all partitions and leave the group."""
         await self._run(self._core.unsubscribe())
 
     async def poll(self, timeout: float = 1.0) -> ConsumerRecords[K, V]:
-        """Up to `max.poll.records` records: what is buffered, else the first that arrives within `timeout` seconds."""
+        """Return up to `max.poll.records` records: those buffered, else the first that arrive within `timeout` seconds."""
         subscriptions = self._core.subscriptions
         with self._only_one():
             subscriptions.begin_poll()
-            records = self._shown(await self._poll(self._reading.records(timeout)))
+            records = self._intercept(await self._poll(self._reading.records(timeout)))
         subscriptions.is_returning = False  # the last statement
         return records
 
@@ -108,13 +108,13 @@ class Consumer(ConsumerFace[K, V]):
         include_headers: bool = False,
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
-        """Everything that is buffered, else the first that arrives, as an Arrow table with a chunk per partition.
+        """Return all buffered records, else the first that arrive, as an Arrow table with one chunk per partition.
 
-        Columns and bounds as of `ottla.Consumer.poll_arrow`.
+        Columns and limits are those of `ottla.Consumer.poll_arrow`.
         """
         from ottla.records import arrow
 
-        only = chosen_columns(columns, include_headers)
+        only = checked_columns(columns, include_headers)
         chunks = await self._poll_columns(timeout, max_bytes, include_headers, only)
         table = arrow.to_table(chunks, include_headers, only=only)
         self._core.subscriptions.is_returning = False  # the last statement
@@ -128,8 +128,8 @@ class Consumer(ConsumerFace[K, V]):
         include_headers: bool = False,
         columns: Sequence[str] | None = None,
     ) -> list[tuple[TopicPartition, Columns]]:
-        """As `poll_arrow`, in our own columns and without Arrow."""
-        only = chosen_columns(columns, include_headers)
+        """Return the same as `poll_arrow`, in Ottla's own columns and without Arrow."""
+        only = checked_columns(columns, include_headers)
         chunks = await self._poll_columns(timeout, max_bytes, include_headers, only)
         self._core.subscriptions.is_returning = False  # the last statement
         return chunks
@@ -144,53 +144,54 @@ class Consumer(ConsumerFace[K, V]):
             return await self._poll(steps)
 
     async def __aiter__(self) -> AsyncIterator[ConsumerRecord[K, V]]:
-        """All records from here on, without end; the loop ends when the consumer is closed.
+        """Yield all records from the current position on, without end. The loop ends when the consumer is closed.
 
-        In the loop, `commit` and `position` count the records that it has had, and no others.
+        Within the loop, `commit` and `position` cover exactly the records that the loop has yielded.
         """
         subscriptions = self._core.subscriptions
         while not self._core.closed:
             with self._only_one():
                 subscriptions.begin_poll()
-                subscriptions.begin_loop(self._shown(await self._poll(self._reading.records(1.0))).slices)
-            for portion in subscriptions.loop.portions():
+                subscriptions.begin_loop(self._intercept(await self._poll(self._reading.records(1.0))).slices)
+            for portion in subscriptions.loop.iter_portions():
                 for record in portion:
                     yield record
 
     async def position(self, partition: TopicPartition, timeout: float | None = None) -> int:
-        """The offset that is read next; looks it up when it is not known yet."""
+        """Return the offset that is read next. It is looked up if it is not known yet."""
         return await self._run(self._reading.position(partition, timeout))
 
     async def beginning_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, int]:
-        """The first offset of each partition."""
-        return await self._run(self._queries.at(EARLIEST, partitions, timeout))
+        """Return the first offset of each partition."""
+        return await self._run(self._queries.list_offsets(EARLIEST, partitions, timeout))
 
     async def end_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, int]:
-        """The offset after the last record of each partition."""
-        return await self._run(self._queries.at(LATEST, partitions, timeout))
+        """Return the offset after the last record of each partition."""
+        return await self._run(self._queries.list_offsets(LATEST, partitions, timeout))
 
     async def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int], timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """The first record at or after each time in milliseconds; None where there is none."""
-        return await self._run(self._queries.for_times(timestamps, timeout))
+        """Return the first offset at or after each timestamp in milliseconds; None if there is none."""
+        return await self._run(self._queries.offsets_for_times(timestamps, timeout))
 
     async def partitions_for(self, topic: str, timeout: float | None = None) -> list[PartitionInfo]:
-        """The topic's partitions with their leaders and replicas; empty when there is no such topic."""
+        """Return the partitions of a topic with their leaders and replicas; an empty list if the topic does not exist."""
         return await self._run(self._queries.partitions_for(topic, timeout))
 
     async def topics(self, timeout: float | None = None) -> set[str]:
-        """The names of all topics this client may see."""
+        """Return the names of all topics that this client may see."""
         return await self._run(self._queries.topics(timeout))
 
     async def commit(self, offsets: Offsets | None = None, timeout: float | None = None) -> None:
-        """Commit these offsets, the next ones to read, or else all positions; returns when the coordinator has them.
+        """Commit these offsets, which are the next to read, or all positions. Returns when the coordinator has stored
+        them.
 
-        A call that is cancelled may have been heard by the coordinator or not.
+        After a cancelled call, the commit may or may not have reached the coordinator.
         """
         with self._core.open():
             steps = self._commit(offsets, timeout)
@@ -199,17 +200,18 @@ class Consumer(ConsumerFace[K, V]):
     async def committed(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """What the group has committed for each partition; None where it has nothing."""
+        """Return the committed offset of each partition; None if there is none."""
         return await self._run(self._queries.committed(partitions, timeout))
 
     async def client_instance_id(self, timeout: float | None = None) -> UUID:
-        """The id under which brokers know this client where it pushes metrics to them, as `ottla.Consumer` has it."""
+        """Return the id that brokers assigned to this client for pushing metrics, as `ottla.Consumer` does."""
         return await self._run(self._core.client_instance_id(timeout))
 
     async def close(self, timeout: float | None = None) -> None:
-        """Commit if that is automatic, leave the group and close all connections, within `timeout` seconds, else 30.
+        """Commit if auto-commit is enabled, leave the group and close all connections, within `timeout` seconds, by
+        default 30.
 
-        Goes on when the call is cancelled; another call waits for the same end.
+        Closing continues if the call is cancelled; another call waits for the same end.
         """
         maybe_timeout(timeout)
         if self._closing is None:
@@ -232,9 +234,10 @@ class Consumer(ConsumerFace[K, V]):
             await self._pump.run(self._core.close(timeout), wakeable=False)
 
     async def _poll(self, steps: Steps[T]) -> T:
-        """Give the loop its turn first: a task that always finds something buffered must not keep it from the others.
+        """Yield to the event loop before the poll, so that a task that always finds buffered records does not block the
+        others.
 
-        First, and never after: what `steps` returns is not in anybody's hands yet when the task is cancelled there.
+        The pause comes before and never after the poll, because a task cancelled after it would lose the records.
         """
         await asyncio.sleep(0)
         return await self._run(steps)
@@ -245,10 +248,10 @@ class Consumer(ConsumerFace[K, V]):
 
     @contextmanager
     def _only_one(self) -> Iterator[None]:
-        """Two tasks that poll would take records out of each other's hands, in no order."""
+        """Reject a second task that polls: the tasks would split the records between them at random."""
         if self._polling:
             raise IllegalStateError(
-                "another task is polling this consumer: let one task poll, or make a second consumer"
+                "another task is polling this consumer; poll from one task, or create a second consumer"
             )
         self._polling = True
         try:

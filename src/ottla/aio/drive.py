@@ -1,4 +1,4 @@
-"""Runs `Steps` in a task: what a caller that blocks waits out, the task is suspended for."""
+"""Run `Steps` in a task: the task is suspended where a blocking caller would wait."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ottla.client.runtime.steps import Steps
 T = TypeVar("T")
 
 
-async def drive(steps: Steps[T], wait: Callable[[float], Awaitable[None]]) -> T:
-    """Do what waits by `wait`; what happens to the task happens where the steps wait."""
+async def run_steps(steps: Steps[T], wait: Callable[[float], Awaitable[None]]) -> T:
+    """Run the steps, waiting with `wait`. Exceptions of the wait, such as a cancellation, are thrown into the steps."""
     try:
         span = next(steps)
         while True:

@@ -1,6 +1,6 @@
-"""A rebalance listener whose methods may be coroutines.
+"""A rebalance listener with methods that may be coroutines.
 
-A coroutine runs in a task of its own, which outlives a cancelled `poll`: the rebalance goes on when it has ended.
+A coroutine runs in a task of its own, which outlives a cancelled `poll`. The rebalance continues when it has ended.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ottla.model import TopicPartition
 
 
 class CoroutineListener(RebalanceListener):
-    """Hands on to a listener; tells by a future when what it began has ended."""
+    """Calls a listener, and returns a future that is completed when its coroutine has ended."""
 
     def __init__(self, listener: RebalanceListener, resume: Callable[[], None]) -> None:
         self._listener = listener

@@ -1,7 +1,7 @@
-"""The producer's sender without a thread of its own: it works in turns of the event loop.
+"""The producer's sender without a thread: it works in turns of the event loop.
 
-A turn sends what is due, takes in what has come, and never waits. The loop gives it one when its descriptor is ready,
-when a record or a caller asks for it, and when a moment has come at which something is due.
+A turn sends what is due, handles received responses, and never waits. The event loop runs one when the descriptor of
+the selector is ready, when a record or a caller requests it, and when a deadline is reached.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TypeVar
 from weakref import WeakMethod
 
-from ottla.aio.drive import drive
+from ottla.aio.drive import run_steps
 from ottla.aio.waiters import Waiters
 from ottla.client.producer.sender import EXIT_TIMEOUT, Sender
 from ottla.client.runtime.exits import EXITS
@@ -26,64 +26,67 @@ LOG = logging.getLogger(__name__)
 
 
 class LoopSender(Sender):
-    """Sends batches in turns, until it is finished."""
+    """Sends batches in turns of the event loop, until it is closed."""
 
     loop: asyncio.AbstractEventLoop | None = None
-    """The event loop that it belongs to."""
+    """The event loop it is attached to."""
     _timer: asyncio.TimerHandle | None = None
-    _due = False
+    _is_turn_scheduled = False
     _fd = -1
 
     def start(self) -> None:
-        """The first call that has an event loop brings it along; what that leaves is sent at the end of the process."""
+        """The first call within an event loop attaches the sender to it. Records left at the end of the loop are sent
+        at exit.
+        """
         self.waiters = Waiters()
         EXITS.add(self._finish_at_exit)
 
     def attach(self) -> None:
-        """Belong to the running event loop."""
+        """Attach to the running event loop. Raises IllegalStateError if attached to another one."""
         loop = asyncio.get_running_loop()
         if self.loop is loop or self._ended:
             return
         if self.loop is not None:
-            raise IllegalStateError("this producer was begun in another event loop; make a new one in this one")
+            raise IllegalStateError("this producer belongs to another event loop; create a new one in this loop")
         self.loop = loop
-        THREAD.completes = (*THREAD.completes, WeakMethod(self.completes))
+        THREAD.completion_tests = (*THREAD.completion_tests, WeakMethod(self.is_completing))
         self._fd = self._client.fileno()
-        loop.add_reader(self._fd, self._turn)
+        loop.add_reader(self._fd, self._run_turn)
 
     def wakeup(self) -> None:
-        """There may be something to do: have a turn soon."""
-        if self.loop is not None and not self._due:
-            self.loop.call_soon(self._turn)
-            self._due = True  # last: an exception of a signal handler costs at most a turn too many
+        if self.loop is not None and not self._is_turn_scheduled:
+            self.loop.call_soon(self._run_turn)
+            self._is_turn_scheduled = (
+                True  # last: an exception of a signal handler before it causes at most one extra turn
+            )
 
     def wakeup_for_metadata(self) -> None:
         self.wakeup()
 
     async def await_steps(self, steps: Steps[T]) -> T:
-        """What `run` is to a caller that blocks."""
+        """Run the steps in the current task; the asyncio counterpart of `run`."""
         self.attach()
-        return await drive(steps, self._wait)
+        return await run_steps(steps, self._wait)
 
     async def _wait(self, span: float) -> None:
-        """Until a turn has ended."""
+        """Wait until a turn has ended."""
         await (self.waiters.wait(span) if span > 0 else asyncio.sleep(0))
 
-    async def _until(self, done: Callable[[], bool], deadline: float) -> None:
+    async def _wait_until(self, done: Callable[[], bool], deadline: float) -> None:
         while not done() and (left := deadline - self._client.clock.monotonic()) > 0:
             await self.waiters.wait(left)
 
     async def finish(self, timeout: float) -> None:
-        """Send what is queued and end; what has no outcome after `timeout` seconds fails."""
+        """Send what is queued and close. Records without a result after `timeout` seconds fail."""
         deadline = self._client.clock.monotonic() + timeout
         self.initiate_close()
         self.wakeup()
         try:
-            await self._until(lambda: not self._accumulator.incomplete(), deadline)
+            await self._wait_until(lambda: not self._accumulator.incomplete(), deadline)
             self.wakeup()
-            await self._until(self._is_out_of_transactions, deadline)
+            await self._wait_until(self._is_out_of_transactions, deadline)
             self.wakeup()
-            await drive(self._client.telemetry.terminate(self._client, deadline), self._wait)
+            await run_steps(self._client.telemetry.terminate(self._client, deadline), self._wait)
         finally:
             self._end()
 
@@ -92,44 +95,46 @@ class LoopSender(Sender):
         if manager is None or not manager.machine.status.has_open_transaction:
             return True
         with manager.lock:
-            manager.machine.abandon()
-        manager.report()
+            manager.machine.abandon_transaction()
+        manager.report_changes()
         return False
 
     def _end(self) -> None:
         self._ended = True
         EXITS.remove(self._finish_at_exit)
-        self.batches.abort()
-        self._run_decisions()
+        self.batches.fail_remaining()
+        self._run_submitted_calls()
         if self.loop is not None and not self._client.closed:
             self.loop.remove_reader(self._fd)
         self._stop_timer()
         self._client.close()
-        THREAD.completes = tuple(each for each in THREAD.completes if each() not in (None, self.completes))
+        THREAD.completion_tests = tuple(
+            each for each in THREAD.completion_tests if each() not in (None, self.is_completing)
+        )
         self.waiters.resume()
 
-    def _turn(self) -> None:
-        self._due = False
+    def _run_turn(self) -> None:
+        self._is_turn_scheduled = False
         self._stop_timer()
         if self._ended or self._client.closed:
             return
         EXITS.hold()
         try:
-            span = self._work()
+            span = self._run_work()
         except Exception:
-            LOG.exception("[%s] the sender stumbled; it goes on", self._name)
-            span = self._config.retry_backoff_ms / 1000  # what went wrong once may go wrong every time
+            LOG.exception("[%s] sender turn failed; it is retried", self._name)
+            span = self._config.retry_backoff_ms / 1000  # a repeated error must not keep the loop busy
         finally:
             EXITS.release()
         self.waiters.resume()
         if span < FOREVER and self.loop is not None:
-            self._timer = self.loop.call_later(span, self._turn)
+            self._timer = self.loop.call_later(span, self._run_turn)
         raise_exit()
 
-    def _work(self) -> float:
-        """Returns the seconds after which to do so again, unless the descriptor or somebody asks for it before."""
+    def _run_work(self) -> float:
+        """Do one turn's work. Return the seconds until the next, unless an event requests it earlier."""
         now = self._client.clock.monotonic()
-        span = min(self._mind_transactions(now), self._send_producer_data(now), self.tell_statistics(now))
+        span = min(self._run_transactions(now), self._send_producer_data(now), self.report_statistics(now))
         happened = self._client.poll(0.0)
         return 0.0 if happened else max(0.0, min(span, self._client.wait_span()))
 
@@ -139,7 +144,7 @@ class LoopSender(Sender):
             self._timer = None
 
     def _finish_at_exit(self) -> None:
-        """The event loop has ended: send what it left without it, as a thread would."""
+        """Send what the ended event loop has left, blocking like the sender thread."""
         self.loop = None
         if self._ended or self._client.closed:
             return
@@ -148,7 +153,7 @@ class LoopSender(Sender):
         deadline = clock.monotonic() + EXIT_TIMEOUT
         try:
             while self._accumulator.incomplete() and (now := clock.monotonic()) < deadline:
-                span = min(self._mind_transactions(now), self._send_producer_data(now))
+                span = min(self._run_transactions(now), self._send_producer_data(now))
                 self._client.poll(max(0.0, min(span, deadline - now)))
         finally:
             self._end()

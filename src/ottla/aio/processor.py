@@ -1,4 +1,4 @@
-"""The processor whose clients are awaited: the same loop as `ottla.Processor`, in a task of an event loop."""
+"""The processor for asyncio: the loop of `ottla.Processor` in a task."""
 
 from __future__ import annotations
 
@@ -11,88 +11,90 @@ from ottla.aio.consumer import Consumer
 from ottla.aio.producer import Producer
 from ottla.client.process.calls import Call, Calls
 from ottla.client.process.form import Function
-from ottla.client.process.processor_face import ProcessorFace
-from ottla.client.process.stop_signals import stopped_by_signals
+from ottla.client.process.processor_face import ProcessorBase
+from ottla.client.process.stop_signals import stop_on_signals
 from ottla.model import TopicPartition
 
 T = TypeVar("T")
 
 
 async def process(consumer: Consumer[Any, Any], producer: Producer, function: Function, **settings: Any) -> None:
-    """Run a `Processor` of these arguments until Ctrl-C or SIGTERM, which end it after what is under way."""
+    """Run a `Processor` with these arguments until SIGINT (Ctrl-C) or SIGTERM; the records in progress are committed
+    first.
+    """
     processor = Processor(consumer, producer, function, **settings)
-    with stopped_by_signals(processor.stop):
+    with stop_on_signals(processor.stop):
         await processor.run()
 
 
-class Processor(ProcessorFace):
-    """Reads, calls `function`, sends and commits, as `ottla.Processor` does; settings and meaning are the same.
+class Processor(ProcessorBase):
+    """Read, call `function`, send and commit, as `ottla.Processor` does, with the same settings.
 
-    The function may be a coroutine function or an asynchronous generator function. Records are processed in turn; while
-    the function, or a client, waits, other tasks run. A task that is cancelled aborts what is under way.
+    The function may be a coroutine function or an asynchronous generator function. Records are processed one after the
+    other; other tasks run while the function or a client waits. A cancelled task aborts the records in progress.
     """
 
     CLIENTS = (Consumer, Producer)
 
     def __init__(self, consumer: Consumer[Any, Any], producer: Producer, function: Function, **settings: Any) -> None:
         super().__init__(consumer, producer, function, **settings)
-        self._alone = asyncio.Lock()
-        self._listening: asyncio.Future[None] | None = None
-        """What was heard of a rebalance, and is under way or done; it outlives a poll whose time is up."""
+        self._lock = asyncio.Lock()
+        self._rebalance_callback: asyncio.Future[None] | None = None
+        """The callback of a rebalance, running or done. It outlives a poll that has timed out."""
 
     async def run(self) -> None:
-        """Until `stop`, or until the task is cancelled.
+        """Run until `stop`, or until the task is cancelled.
 
-        ProducerFencedError: another processor runs with the same transactional.id.
+        Raises ProducerFencedError if another processor uses the same transactional.id.
         """
         self._consumer.subscribe(self.settings.topics, self)
         try:
-            await perform(self._loop.run(), self._made)
+            await perform_calls(self._loop.run(), self._call)
         except BaseException:
-            async with self._alone:  # a listener's coroutine outlives the poll that it began in
-                await perform(self._loop.give_up())
+            async with self._lock:  # a callback may outlive the poll that started it
+                await perform_calls(self._loop.abort_after_error())
             raise
         finally:
-            self._over = True
+            self._is_over = True
 
     def on_partitions_revoked(self, partitions: list[TopicPartition]) -> Awaitable[None]:
-        """All that was read of them has been processed: it counts before another member goes on."""
-        return self._listen(self._loop.finish())
+        """Commit the processed records before another member reads these partitions."""
+        return self._run_rebalance_callback(self._loop.commit())
 
     def on_partitions_lost(self, partitions: list[TopicPartition]) -> Awaitable[None]:
-        """Another member may be at them already: what is under way is to come to nothing."""
-        return self._listen(self._loop.lose(partitions))
+        """Abort the records in progress: another member may already process these partitions."""
+        return self._run_rebalance_callback(self._loop.abort_lost_partitions(partitions))
 
-    def _listen(self, calls: Calls[None]) -> Awaitable[None]:
-        self._listening = asyncio.ensure_future(self._perform_alone(calls))
-        return self._listening
+    def _run_rebalance_callback(self, calls: Calls[None]) -> Awaitable[None]:
+        self._rebalance_callback = asyncio.ensure_future(self._perform_locked(calls))
+        return self._rebalance_callback
 
-    async def _perform_alone(self, calls: Calls[None]) -> None:
-        async with self._alone:
-            await perform(calls)
+    async def _perform_locked(self, calls: Calls[None]) -> None:
+        async with self._lock:
+            await perform_calls(calls)
 
-    async def _made(self, call: Call) -> Any:
-        """As `made`, and no sooner than what was heard meanwhile is done: two would end one transaction."""
+    async def _call(self, call: Call) -> Any:
+        """Make a call, and wait for a rebalance callback that started meanwhile: both could end the same transaction."""
         try:
-            return await made(call)
+            return await collect_results(call)
         finally:
-            if self._listening is not None and not self._listening.done():
-                await asyncio.wait([self._listening])
+            if self._rebalance_callback is not None and not self._rebalance_callback.done():
+                await asyncio.wait([self._rebalance_callback])
 
 
-async def made(call: Call) -> Any:
-    """What a call comes to."""
+async def collect_results(call: Call) -> Any:
+    """Make a call and await its result if needed."""
     outcome = call()
     return await outcome if isawaitable(outcome) else outcome
 
 
-async def perform(calls: Calls[T], how: Callable[[Call], Awaitable[Any]] = made) -> T:
-    """Make all calls, one after the other, and await what is to be awaited."""
+async def perform_calls(calls: Calls[T], make: Callable[[Call], Awaitable[Any]] = collect_results) -> T:
+    """Make all calls one after the other, awaiting their results."""
     try:
         call = next(calls)
         while True:
             try:
-                outcome = await how(call)
+                outcome = await make(call)
             except BaseException as error:
                 call = calls.throw(error)
             else:

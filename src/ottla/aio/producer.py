@@ -1,6 +1,6 @@
-"""The producer whose calls are awaited: the same core as `ottla.Producer`, driven by the event loop, without a thread.
+"""The producer for asyncio: the same core as `ottla.Producer`, driven by the event loop, without a thread.
 
-For the tasks of one event loop.
+It belongs to the tasks of one event loop.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 BATCHES_IN_A_ROW = 8
-"""A task that sends without ever waiting gives the sender a turn when it has begun so many batches."""
+"""A task that sends without waiting yields to the sender after this many new batches."""
 
 
 class Producer(ProducerFace):
-    """Sends records in asyncio; settings, names and meaning as of `ottla.Producer`.
+    """Send records in asyncio. Settings, names and behaviour are those of `ottla.Producer`.
 
-    Close it, or use it in an `async with` statement: what is queued is sent by the event loop, and by nobody when that
+    Close it, or use it in an `async with` statement: queued records are sent by the event loop, and no longer after it
     has ended.
     """
 
@@ -59,18 +59,19 @@ class Producer(ProducerFace):
         headers: Iterable[Header] | Mapping[str, bytes | None] | None = None,
         on_delivery: OnDelivery | None = None,
     ) -> RecordFuture:
-        """Queue a record and return its future, to be awaited in turn: `metadata = await (await producer.send(…))`.
+        """Queue a record and return its future, which is awaited separately: `metadata = await (await
+        producer.send(…))`.
 
-        Suspends the task while a topic's first metadata or buffer memory is missing, up to `max.block.ms`, and then
-        raises. `on_delivery(metadata, error)` runs in the event loop. A call that is cancelled has queued nothing, or
-        the record will be sent.
+        Suspends the task while the first metadata of a topic or buffer memory is missing, up to `max.block.ms`, and
+        raises afterwards. `on_delivery(metadata, error)` runs in the event loop. After a cancelled call the record is
+        either not queued, or it will be sent.
         """
         sender = self._sender
         if sender.loop is not get_running_loop():
             sender.attach()
         queued = self._intake.offer(topic, value, key, partition, timestamp, headers, on_delivery)
         if not isinstance(queued, RecordFuture):
-            queued = await sender.await_steps(self._core.queue(queued))
+            queued = await sender.await_steps(self._core.queue_record(queued))
         begun = self._accumulator.flush_mark()
         if begun - self._begun_at_turn >= BATCHES_IN_A_ROW:
             self._begun_at_turn = begun
@@ -90,40 +91,46 @@ class Producer(ProducerFace):
     ) -> TableReceipt:
         """Queue the rows of a pyarrow Table or RecordBatch; the arguments name its columns.
 
-        The rows are encoded in one go, in which nothing else runs in the event loop, and memory is waited for before
-        each batch. The receipt's `futures` can be awaited, and its `result(0)` be asked for after `flush`.
+        The rows are encoded without yielding to the event loop; before each batch the task may wait for memory. The
+        receipt's `futures` can be awaited, and its `result(0)` is available after `flush`.
         """
         from ottla.client.producer.table import TableColumns
 
         core, columns = self._core, TableColumns(key, value, headers, timestamp, partition)
-        rows = core.queue_rows(topic, lambda count: core.rows.of_table(topic, table, count, columns))
+        rows = core.queue_rows(topic, lambda count: core.rows.encode_table(topic, table, count, columns))
         return await self._sender.await_steps(rows)
 
     async def send_many(self, topic: str, values: Iterable[Any], *, keys: Iterable[Any] | None = None) -> TableReceipt:
-        """Queue a record of each value, with the key at the same place; as of `ottla.Producer`, awaited as `send_table`."""
+        """Queue a record for each value, with the key at the same index, as `ottla.Producer` does; awaited like
+        `send_table`.
+        """
         core = self._core
-        rows = core.queue_rows(topic, lambda count: core.rows.of_lists(topic, values, keys, count))
+        rows = core.queue_rows(topic, lambda count: core.rows.encode_lists(topic, values, keys, count))
         return await self._sender.await_steps(rows)
 
     async def partitions_for(self, topic: str) -> list[PartitionInfo]:
-        """The topic's partitions, their leaders and replicas; waits up to `max.block.ms` to learn them."""
+        """Return the partitions of a topic with their leaders and replicas, waiting up to `max.block.ms` for the
+        metadata.
+        """
         core = self._core
-        info = await self._sender.await_steps(core.learn(topic, -1, core.clock.monotonic() + core.max_block))
+        info = await self._sender.await_steps(core.await_topic(topic, -1, core.clock.monotonic() + core.max_block))
         return list(info.partitions)
 
     async def client_instance_id(self, timeout: float | None = None) -> UUID:
-        """The id under which brokers know this client where it pushes metrics to them, as `ottla.Producer` has it."""
+        """Return the id that brokers assigned to this client for pushing metrics, as `ottla.Producer` does."""
         return await self._sender.await_steps(self._core.client_instance_id(timeout))
 
     async def flush(self, timeout: float | None = None) -> None:
-        """Send everything now and wait until it has its outcome and its callbacks have run.
+        """Send all queued records, and wait until all have a result and their callbacks have run.
 
         Raises KafkaTimeoutError after `timeout` seconds, and UndeliveredError as `ottla.Producer.flush` does.
         """
         await self._sender.await_steps(self._core.flush(timeout))
 
     async def init_transactions(self, timeout: float | None = None) -> None:
-        """Once, before the first transaction: takes over the `transactional.id`, and fences whoever had it."""
+        """Prepare for transactions, once before the first: acquire the `transactional.id` and fence the producer that
+        used it before.
+        """
         await self._sender.await_steps(self._core.init_transactions(timeout))
 
     async def send_offsets_to_transaction(
@@ -132,29 +139,31 @@ class Producer(ProducerFace):
         group_metadata: ConsumerGroupMetadata,
         timeout: float | None = None,
     ) -> None:
-        """Commit the offsets of a consumer's group with the transaction: consume, process and produce exactly once.
+        """Add a consumer group's offsets to the transaction, to consume, process and produce exactly once.
 
         `group_metadata` is `consumer.group_metadata()`. An offset is the next one to read.
         """
         await self._sender.await_steps(self._core.send_offsets(offsets, group_metadata, timeout))
 
     async def commit_transaction(self, timeout: float | None = None) -> None:
-        """Send what is queued, wait for it, and make the transaction count.
+        """Send what is queued, wait for the results, and commit the transaction.
 
-        Raises TransactionAbortableError when a record of it is lost: then `abort_transaction` is next. A call that was
-        cancelled is made again to go on waiting.
+        Raises TransactionAbortableError if one of its records was lost: then call `abort_transaction`. After a
+        cancelled call, call it again to wait for the commit.
         """
         await self._sender.await_steps(self._core.commit_transaction(timeout))
 
     async def abort_transaction(self, timeout: float | None = None) -> None:
-        """Make the transaction count for nothing; what was not sent yet fails with TransactionAbortedError."""
+        """Abort the transaction. Records that were not sent yet fail with TransactionAbortedError."""
         await self._sender.await_steps(self._core.abort_transaction(timeout))
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Producer]:
-        """Run an `async with` block in a transaction: committed at its end, aborted if it raises or is cancelled.
+        """Run an `async with` block in a transaction, which is committed at its end, and aborted if the block raises or
+        is cancelled.
 
-        A commit or abort that is cancelled itself, as by `asyncio.timeout`, is finished before the next block begins.
+        A commit or abort that is cancelled itself, for example by `asyncio.timeout`, is finished before the next block
+        starts.
         """
         await self._sender.await_steps(self._core.end_interrupted_block())
         self._core.begin_block()
@@ -171,9 +180,10 @@ class Producer(ProducerFace):
             raise
 
     async def close(self, timeout: float | None = None) -> None:
-        """Send what is queued and end; what is undelivered after `timeout` seconds fails, and UndeliveredError tells.
+        """Send what is queued and close. Records undelivered after `timeout` seconds fail, and UndeliveredError is
+        raised.
 
-        Goes on when the call is cancelled; another call waits for the same end.
+        Closing continues if the call is cancelled; another call waits for the same end.
         """
         span = maybe_timeout(timeout)
         if self._closing is None:
@@ -191,18 +201,20 @@ class Producer(ProducerFace):
         except UndeliveredError as lost:
             if error is None:
                 raise
-            LOG.error("[%s] %s", self.client_id, lost)  # it is the other error that is to be raised
+            LOG.error("[%s] %s", self.client_id, lost)  # the block's exception is raised instead
 
     async def _finish(self, timeout: float | None) -> None:
         await self._sender.finish(FOREVER if timeout is None else timeout)
-        self._finished()
+        self._finish_close()
 
     async def _abort_if_possible(self) -> None:
-        """After an exception: it is that one that is to be raised, not another that comes of aborting."""
+        """Abort after an exception. An error of the abort is only logged, because the original exception is raised."""
         try:
             await self._sender.await_steps(self._core.abort_block())
         except Exception as error:
-            LOG.warning("[%s] the transaction is not aborted, the coordinator will do it: %s", self.client_id, error)
+            LOG.warning(
+                "[%s] transaction not aborted; it will time out at the coordinator error=%s", self.client_id, error
+            )
 
 
 explain_names(Producer, PRODUCER)

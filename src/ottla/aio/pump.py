@@ -1,7 +1,7 @@
-"""Lets a client's network work inside an event loop.
+"""Run a client's network work inside an event loop.
 
-The loop watches the one descriptor of the client's selector; what can be done there is done at once, also while no task
-waits for it. A task that waits is resumed when something has happened or its time is up, and looks for itself.
+The loop watches the one descriptor of the client's selector and handles its events at once, also while no task waits
+for them. Waiting tasks are resumed after an event or their timeout, and check their own condition.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import logging
 from typing import TypeVar
 
-from ottla.aio.drive import drive
+from ottla.aio.drive import run_steps
 from ottla.aio.waiters import Waiters
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.runtime.steps import Steps
@@ -18,12 +18,12 @@ from ottla.errors import ErrorCode, IllegalStateError, KafkaError, OttlaError
 from ottla.model import FOREVER
 
 T = TypeVar("T")
-BROKEN = "an exception in the event loop ended the connections of this consumer; the next call makes them again"
+BROKEN = "connections closed by an exception in the event loop; the next call reconnects"
 LOG = logging.getLogger(__name__)
 
 
 class Pump:
-    """The event loop's hold on one client."""
+    """Connects one client to the event loop."""
 
     def __init__(self, client: ConsumerNetworkClient) -> None:
         self._client = client
@@ -34,59 +34,59 @@ class Pump:
         client.on_close = self._detach
 
     async def run(self, steps: Steps[T], *, wakeable: bool = True) -> T:
-        """Do what waits for the network, suspended meanwhile; what happens to the task happens where the steps wait."""
+        """Run the steps. While they wait for the network, the task is suspended; a cancellation is thrown into them."""
         self._attach()
-        return await drive(steps, lambda span: self._wait(span, wakeable))
+        return await run_steps(steps, lambda span: self._wait(span, wakeable))
 
     def _attach(self) -> None:
         loop = asyncio.get_running_loop()
         if self._loop is loop or self._client.client.closed:
             return
         if self._loop is not None:
-            raise IllegalStateError("this client was begun in another event loop; make a new one in this one")
+            raise IllegalStateError("this client belongs to another event loop; create a new one in this loop")
         self._loop = loop
         self._fd = self._client.client.fileno()
-        loop.add_reader(self._fd, self._work)
+        loop.add_reader(self._fd, self._poll)
 
     def _detach(self) -> None:
-        """The client is about to close its descriptor."""
+        """Detach from the loop before the client closes its descriptor."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.remove_reader(self._fd)
         self._stop_timer()
         self.waiters.resume()
 
     async def _wait(self, span: float, wakeable: bool) -> None:
-        """What `ConsumerNetworkClient.poll` is to a caller that blocks."""
+        """Wait for the network; the asyncio counterpart of `ConsumerNetworkClient.poll`."""
         client = self._client
         if client.client.closed:
-            raise IllegalStateError("the client was closed while this waited for it")
-        self._check_whole()
+            raise IllegalStateError("the client was closed during the call")
+        self._raise_if_broken()
         happened = client.poll(0.0, wakeable=wakeable)
         if happened:
-            self.waiters.resume()  # what came may be another's
+            self.waiters.resume()  # the event may concern another task
         span = min(span, client.wait_span())
         if happened or span <= 0:
             await asyncio.sleep(0)
             return
         await self.waiters.wait(span)
-        self._check_whole()
+        self._raise_if_broken()
         if wakeable:
             client.maybe_trigger_wakeup()
 
-    def _check_whole(self) -> None:
-        """Raise if an exception has ended work on the network: what this task waits for will not come."""
+    def _raise_if_broken(self) -> None:
+        """Raise an error if an exception has stopped the network work, because the awaited event will not arrive."""
         if self._client.is_broken:
             raise KafkaError(ErrorCode.NETWORK_EXCEPTION, BROKEN)
 
-    def _work(self) -> None:
-        """The descriptor is ready, or a deadline of the client's own has come."""
+    def _poll(self) -> None:
+        """Handle a ready descriptor or an expired deadline."""
         if self._client.client.closed:
             return
         try:
             self._client.poll(0.0, wakeable=False)
-        except Exception as error:  # those who wait meet it again, for it stays
+        except Exception as error:  # the error persists, so the waiting tasks raise it themselves
             self._client.is_broken |= not isinstance(error, OttlaError)
-            LOG.debug("polling the network: %s", error)
+            LOG.debug("network poll failed error=%s", error)
         except BaseException:
             self._client.is_broken = True
             self.waiters.resume()
@@ -95,10 +95,10 @@ class Pump:
         self._set_timer(self._client.wait_span())
 
     def _set_timer(self, span: float) -> None:
-        """Work again after `span` seconds, if nothing happens before: requests time out also while no task waits."""
+        """Poll again after `span` seconds at the latest: requests time out also while no task waits."""
         self._stop_timer()
         if span < FOREVER and self._loop is not None:
-            self._timer = self._loop.call_later(span, self._work)
+            self._timer = self._loop.call_later(span, self._poll)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

@@ -1,4 +1,4 @@
-"""Tasks that wait until something has happened, and then look for themselves."""
+"""Tasks that wait for any event and then check their own condition."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ottla.model import FOREVER
 
 
 class Waiters:
-    """Resumed all together; one that is cancelled is simply gone."""
+    """Resumes all waiting tasks together. A cancelled task is removed."""
 
     def __init__(self) -> None:
         self._waiting: set[asyncio.Future[None]] = set()
@@ -16,14 +16,14 @@ class Waiters:
     def resume(self) -> None:
         waiting, self._waiting = self._waiting, set()
         for waiter in waiting:
-            finish(waiter)
+            finish_waiter(waiter)
 
     async def wait(self, span: float) -> None:
-        """Until something happens, for `span` seconds at most."""
+        """Wait for an event, for `span` seconds at most."""
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[None] = loop.create_future()
         self._waiting.add(waiter)
-        timer = loop.call_later(span, finish, waiter) if span < FOREVER else None
+        timer = loop.call_later(span, finish_waiter, waiter) if span < FOREVER else None
         try:
             await waiter
         finally:
@@ -32,6 +32,6 @@ class Waiters:
                 timer.cancel()
 
 
-def finish(waiter: asyncio.Future[None]) -> None:
+def finish_waiter(waiter: asyncio.Future[None]) -> None:
     if not waiter.done():
         waiter.set_result(None)

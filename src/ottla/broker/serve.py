@@ -1,4 +1,4 @@
-"""A broker, or a controller, in the main thread of a process of its own, until it is told to end."""
+"""Run a broker or a controller in the main thread of its process until it is stopped."""
 
 from __future__ import annotations
 
@@ -18,34 +18,36 @@ from ottla.settings_class import changed
 from ottla.uncollected import uncollected
 
 if TYPE_CHECKING:
-    from ottla.broker.inside.window import Window
-    from ottla.broker.metrics_page import MetricsPage
-    from ottla.broker.requests.latencies import Latencies
-    from ottla.broker.requests.request_counts import RequestCounts
+    from ottla.broker.introspection.introspection_socket import IntrospectionSocket
+    from ottla.broker.introspection.metrics_page import MetricsPage
+    from ottla.broker.network_server.request_counts import RequestCounts
+    from ottla.broker.network_server.request_latencies import Latencies
     from ottla.broker.server import Server
 
 INTERRUPTED = 130
-"""The exit status after Ctrl-C, by the custom of shells."""
+"""The exit status after Ctrl-C, as shells define it."""
 FIRST_INTERRUPT = b"ottla broker: stopping; Ctrl-C again ends it at once\n"
 SECOND_INTERRUPT = b"ottla broker: ended at once; the next start checks the logs\n"
 WHOLE_WALKS = 150
-"""How many walks of the collector through middle-aged objects come to one through all that live. Python's 10 were a quarter of the time that a
-hand-over of a thousand partitions took; to let young ones gather instead would stop the loop for a millisecond and more, many times a second.
+"""The threshold of the collector's oldest generation.
+
+With Python's default of 10, full collections took a quarter of the time of electing a thousand partitions. A higher
+threshold of the young generation would block the loop for more than a millisecond, many times a second.
 """
 
 
 class Serves(Protocol):
-    """What runs in the process."""
+    """A node that can be served."""
 
     @property
     def addresses(self) -> dict[str, str]:
-        """Where it listens, by the names of listeners."""
+        """The address of each listener, by its name."""
 
     def when_ready(self, tell: Callable[[], None]) -> None:
-        """Have `tell` called once others are answered."""
+        """Have `tell` called once requests are served."""
 
     def stop(self) -> None:
-        """Make `run` end; from any thread, or from a signal handler."""
+        """Stop `run`; from any thread, or from a signal handler."""
 
     def run(self) -> None:
         """Serve until `stop`."""
@@ -57,18 +59,18 @@ def serve(
     ends_by: Iterable[int] = (signal.SIGTERM, signal.SIGINT),
     begun: Callable[[Serves], None] = lambda server: None,
 ) -> None:
-    """Start, call `ready`, and serve until one of the signals `ends_by`; OttlaError says why it cannot start.
+    """Start a node, call `ready`, and serve until one of the signals `ends_by`. OttlaError if it cannot start.
 
-    `begun` is called before that, as soon as there is something to stop: a cluster lets a broker in when it can.
+    `begun` is called before `ready`, as soon as the node can be stopped: in a cluster, starting may take long.
 
-    What is under way is finished then, within seconds. A SIGINT after that does not wait: the process ends on the spot,
-    and loses nothing that it acknowledged.
+    After a signal, requests under way are finished within seconds. A second SIGINT ends the process at once, without
+    loss of acknowledged records.
     """
     allow_many_files()
     page, config = page_at(config)  # its port before anything in the directory is touched
     with uncollected():
         server = make_server(config)
-    # What is loaded by now stays: the collector need not walk through it again and again.
+    # Objects that are loaded by now are permanent, so the collector need not traverse them.
     gc.freeze()
     gc.set_threshold(*gc.get_threshold()[:2], WHOLE_WALKS)
     warn_if_uncompiled()
@@ -77,16 +79,16 @@ def serve(
 
     def stop(number: int, frame: FrameType | None) -> None:
         nonlocal stopping
-        before, stopping = stopping, True  # at first: the next signal may come amid this
+        before, stopping = stopping, True  # first, as the next signal may interrupt this handler
         server.stop()
         if number == signal.SIGINT:
-            say(SECOND_INTERRUPT if before else FIRST_INTERRUPT)
+            print_line(SECOND_INTERRUPT if before else FIRST_INTERRUPT)
             if before:
                 os._exit(INTERRUPTED)
 
     for number in ends_by:
         signal.signal(number, stop)
-    window = show_figures(page, server, config)
+    window = serve_metrics(page, server, config)
 
     def tell() -> None:
         if page is not None:
@@ -108,69 +110,78 @@ def make_server(config: BrokerConfig) -> Server:
     from ottla.broker.server import Server
 
     try:
-        return Server(config)
+        server = Server(config)
+        if config.is_alone:
+            server.start_serving()
+        return server
     except KafkaError as error:
         raise OttlaError(error.reason) from error  # the code is for clients
 
 
 def page_at(config: BrokerConfig) -> tuple[MetricsPage | None, BrokerConfig]:
-    """Where figures are to be read, if that is wanted; else nothing is counted and nothing loaded.
+    """Start the metrics page if `metrics.listen` is set; otherwise nothing is counted or loaded.
 
-    The settings come back with the port that was taken for 0, by which others find the page.
+    The returned settings have the port that was chosen for 0.
     """
     if not config.metrics_listen:
         return None, config
-    from ottla.broker.metrics_page import MetricsPage
+    from ottla.broker.introspection.metrics_page import MetricsPage
 
     page = MetricsPage(config.metrics_listen)
     host, _, _ = config.metrics_listen.rpartition(":")
     return page, changed(config, metrics_listen=f"{host}:{page.port}")
 
 
-def show_figures(page: MetricsPage | None, server: Any, config: BrokerConfig) -> Window | None:
-    """Have a server's figures read there from now on, and its inside where that is wanted; both need its requests measured."""
-    opens = bool(config.trace_folder) and not config.controls
+def serve_metrics(page: MetricsPage | None, server: Any, config: BrokerConfig) -> IntrospectionSocket | None:
+    """Publish a server's figures, and on request its state. Both need its requests measured."""
+    opens = bool(config.trace_folder) and not config.is_controller
     if page is None and not opens:
         return None
-    from ottla.broker.requests.latencies import Latencies
-    from ottla.broker.requests.request_counts import RequestCounts
+    from ottla.broker.network_server.request_counts import RequestCounts
+    from ottla.broker.network_server.request_latencies import Latencies
 
     counts, latencies = RequestCounts(), Latencies()
     server.measure(counts, latencies)
     if page is not None:
-        show_page(page, server, config, counts, latencies)
-    return window_of(server, config, counts, latencies) if opens else None
+        serve_metrics_page(page, server, config, counts, latencies)
+    return make_introspection(server, config, counts, latencies) if opens else None
 
 
-def window_of(server: Any, config: BrokerConfig, counts: RequestCounts, latencies: Latencies) -> Window:
-    from ottla.broker.inside.window import Window
+def make_introspection(
+    server: Any, config: BrokerConfig, counts: RequestCounts, latencies: Latencies
+) -> IntrospectionSocket:
+    from ottla.broker.introspection.introspection_socket import IntrospectionSocket
 
     connected = lambda: len(server.connections.by_channel)  # noqa: E731
-    return Window(config.trace_folder, server.node, counts, latencies, server.call_soon, connected)
+    return IntrospectionSocket(config.trace_folder, server.node, counts, latencies, server.call_soon, connected)
 
 
-def show_page(
+def serve_metrics_page(
     page: MetricsPage, server: Any, config: BrokerConfig, counts: RequestCounts, latencies: Latencies
 ) -> None:
-    """Begin to answer on a page of metrics."""
-    from ottla.broker.figures import Figure, Histogram, of_broker, of_controller
-    from ottla.broker.pushed_page import Taken, taken
+    """Start the metrics page of a server."""
+    from ottla.broker.introspection.metrics import Figure, Histogram, list_broker_figures, list_controller_figures
+    from ottla.broker.introspection.pushed_metrics_page import PushedPage, build_page
 
     def figures() -> list[Figure | Histogram]:
-        if config.controls:
-            return list(of_controller(server.controller.driver.raft))
+        if config.is_controller:
+            return list(list_controller_figures(server.controller.driver.raft))
         listeners = Counter(each.listener for each in server.connections.by_channel.values())
-        own = of_controller(server.controller.driver.raft) if config.combines else ()
-        return [*of_broker(server.node, counts, latencies, listeners), *own]
+        own = list_controller_figures(server.controller.driver.raft) if config.has_both_roles else ()
+        return [*list_broker_figures(server.node, counts, latencies, listeners), *own]
 
-    def pushed() -> Taken:
-        return [] if config.controls else taken(server.node.telemetry.pushed(server.node.clock.monotonic()))
+    def pushed() -> PushedPage:
+        return (
+            []
+            if config.is_controller
+            else build_page(server.node.telemetry.list_metrics(server.node.clock.monotonic()))
+        )
 
     page.show(server.call_soon, figures, pushed)
 
 
-def say(line: bytes) -> None:
-    """Write to standard error, from a signal handler: `print` might be amid a line."""
+def print_line(line: bytes) -> None:
+    """Write to standard error from a signal handler. `print` is not reentrant."""
     try:
         os.write(2, line)
     except OSError:
@@ -178,7 +189,7 @@ def say(line: bytes) -> None:
 
 
 def allow_many_files() -> None:
-    """Raise the limit of open files as far as the system lets us: each partition and each connection takes one."""
+    """Raise the limit of open files to the maximum: each partition and each connection needs one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         try:

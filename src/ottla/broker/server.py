@@ -3,7 +3,7 @@
 process.roles=broker             SocketServer ──► BrokerRole
 process.roles=controller         SocketServer ──► ControllerRole
 process.roles=broker,controller  SocketServer ──► BrokerRole, ControllerRole
-no process.roles                 SocketServer ──► BrokerRole, which decides changes of the metadata itself
+no process.roles                 SocketServer ──► BrokerRole, ControllerRole: the only voter, without a listener for controllers
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from ottla.broker.authentication.passwords import NewUser, read_users
-from ottla.broker.controllers.node_errors import RegistrationLostError
-from ottla.broker.partitions.partitions import METADATA_PARTITION
-from ottla.broker.requests import request_log
-from ottla.broker.requests.admission import affordable_connections
+from ottla.broker.metadata.metadata_log import METADATA_PARTITION
+from ottla.broker.metadata.node_errors import RegistrationLostError
+from ottla.broker.network_server import request_log
+from ottla.broker.network_server.admission import affordable_connections
+from ottla.broker.network_server.socket_server import SocketServer
+from ottla.broker.security.authorization import open_audit_log
+from ottla.broker.security.bound_listeners import BoundListeners
+from ottla.broker.security.scram_credentials import NewUser, read_users
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.roles import controller_half
-from ottla.broker.socket_server import BoundListeners, SocketServer
 from ottla.clock import Clock, SystemClock
 from ottla.errors import KafkaError, OttlaError
 from ottla.network.listener import ConnectionLimit
@@ -34,9 +36,9 @@ if TYPE_CHECKING:
 
     from ottla.broker.broker_role import BrokerRole
     from ottla.broker.controller_role import ControllerRole
+    from ottla.broker.network_server.request_counts import RequestCounts
+    from ottla.broker.network_server.request_latencies import Latencies
     from ottla.broker.node import BrokerNode
-    from ottla.broker.requests.latencies import Latencies
-    from ottla.broker.requests.request_counts import RequestCounts
     from ottla.storage.log import Log
 
 log = logging.getLogger(__name__)
@@ -51,39 +53,42 @@ class Server:
         self.broker: BrokerRole | None = None
         self.controller: ControllerRole | None = None
         self._failure: OttlaError | None = None
-        self._is_ending = self._is_registration_lost = self._has_broker_ended = False
+        self._has_started = self._is_ending = self._is_registration_lost = self._has_broker_ended = False
         self._temporary = ""
         self._lent_log: Log | None = None
-        # A broker of a cluster accepts connections when it has caught up.
-        most = 0 if config.joins else affordable_connections(config.max_connections)
+        # Connections of clients are accepted when the broker is unfenced.
+        most = affordable_connections(config.max_connections) if config.is_controller else 0
         self._sockets = sockets = SocketServer(config, clock or SystemClock(), most)
         self.call_soon, self.handler, self.connections = sockets.call_soon, sockets.handler, sockets.connections
         with ExitStack() as undo:
             undo.callback(sockets.selector.close_all)
-            self._end_request_log = request_log.begin(config.request_log)
+            self._end_request_log = request_log.open_log(config.request_log)
             undo.callback(self._end_request_log)
             # The ports first: without them nothing in the directory is touched.
             self._listeners = BoundListeners(sockets, config)
-            if config.combines:
+            if config.has_both_roles:
                 # Connections of clients do not count towards the limit of the controller's listeners.
                 half = controller_half(config)
                 limit = ConnectionLimit(affordable_connections(config.max_connections))
                 listeners = BoundListeners(sockets, half, limit)
+            self._audit = open_audit_log(config)
+            if self._audit is not None:
+                undo.callback(self._audit.close)
             users = read_users(config.add_scram.value) if config.add_scram is not None else ()
             self._directory = self._open_directory(undo)
-            if config.controls:
+            if config.is_controller:
                 self.controller = self._make_controller(config, self._listeners)
-            elif config.combines:
-                self.controller = self._make_controller(half, listeners)
+            elif config.has_both_roles or config.is_alone:
+                self.controller = self._make_controller(*(half, listeners) if config.has_both_roles else (config, None))
                 self._lent_log = self._directory.main.lend_log(METADATA_PARTITION)
-            if not config.controls:
+            if not config.is_controller:
                 self.broker = self._make_broker(users)
             undo.pop_all()
 
     def _open_directory(self, undo: ExitStack) -> DataDirectory | DataDirectories:
         config = self.config
         directory: DataDirectory | DataDirectories
-        if config.controls:
+        if config.is_controller:
             directory = DataDirectory.open(config.metadata_directory, node_id=config.node_id, formatted=True)
         else:
             if not config.log_dirs:
@@ -91,7 +96,7 @@ class Server:
                 undo.callback(self._remove_temporary)
             where = config.directories or (self._temporary,)
             main = config.metadata_directory if config.log_dirs else ""
-            directory = open_directories(where, node_id=config.node_id, formatted=config.joins, main=main)
+            directory = open_directories(where, node_id=config.node_id, formatted=config.joins_cluster, main=main)
         undo.callback(lambda: directory.close(clean=False))
         return directory
 
@@ -99,13 +104,13 @@ class Server:
         from ottla.broker.broker_role import BrokerRole  # a controller does not load it
 
         local = None if self.controller is None else self.controller.local_metadata()
-        around = self._end, self._fail, local
+        around = self._stop_roles, self._fail, local, self._audit
         return BrokerRole(self.config, self._sockets, self._listeners, self._directory, users, *around)
 
-    def _make_controller(self, config: BrokerConfig, listeners: BoundListeners) -> ControllerRole:
+    def _make_controller(self, config: BrokerConfig, listeners: BoundListeners | None) -> ControllerRole:
         from ottla.broker.controller_role import ControllerRole  # a broker does not load it
 
-        return ControllerRole(config, self._sockets, listeners, self._directory.main, self._fail)
+        return ControllerRole(config, self._sockets, listeners, self._directory.main, self._fail, self._audit)
 
     @property
     def node(self) -> BrokerNode:
@@ -124,7 +129,10 @@ class Server:
         return self._listeners.addresses
 
     def when_ready(self, tell: Callable[[], None]) -> None:
-        """Have `tell` called once requests are served. Connections to a controller wait in the kernel's queue before `run`."""
+        """Have `tell` called once requests are served.
+
+        Connections to a controller wait in the kernel's queue before `run`.
+        """
         if self.broker is None:
             tell()
         else:
@@ -136,14 +144,14 @@ class Server:
         if self.broker is not None:
             self.broker.plain_way.latencies = latencies
 
-    def keep_apart(self, places: Iterable[tuple[str, int]]) -> None:
-        """Exchange nothing with the nodes that listen there, as if the network dropped all packets; reach all others again."""
+    def isolate(self, places: Iterable[tuple[str, int]]) -> None:
+        """Drop all traffic with the nodes at these addresses, as in a network partition; restore it to all others."""
         apart = list(places)
         of_broker = None if self.broker is None else self.broker.node.split
-        of_controller = None if self.controller is None else self.controller.split
+        of_controller = None if self.controller is None else self.controller.network_partition
         for split in (of_broker, of_controller):
             if split is not None:
-                split.keep_apart(apart)
+                split.isolate(apart)
 
     def disown(self) -> None:
         """In a forked child: close the copies of the port, the connections and the directory. The parent keeps them."""
@@ -151,10 +159,10 @@ class Server:
         self._directory.close(clean=False)
 
     def stop(self) -> None:
-        """Make `run` end; from any thread, or from a signal handler. A broker of a cluster hands over first."""
+        """Stop `run`; from any thread, or from a signal handler. A broker of a cluster does a controlled shutdown."""
         broker = None if self._is_registration_lost else self.broker
         if broker is None or not broker.leave():
-            self._end()
+            self._stop_roles()
 
     def crash(self) -> None:
         """For tests, in the loop: end like a killed process. No response is sent any more, and the directory stays as it is."""
@@ -162,7 +170,45 @@ class Server:
             self._sockets.selector.close(channel_id)
         self.connections.clear()
         self._failure = OttlaError("it was crashed on purpose")
-        self._end()
+        self._stop_roles()
+
+    def start(self) -> None:
+        """Start the roles, in the thread that calls `turn` or `run`."""
+        if self._has_started:
+            return
+        self._has_started = True
+        if self.controller is not None:
+            self.controller.start()
+        if self.broker is not None:
+            self.broker.start()
+        self._sockets.start()
+
+    def start_serving(self) -> None:
+        """Start the only node of a cluster, and return when clients are served: it waits for no other node.
+
+        OttlaError states why it cannot serve; it is closed then.
+        """
+        assert self.config.is_alone
+        try:
+            self.start()
+            while not (self._is_ending or self.broker is None or self.broker.is_serving):
+                self.turn()
+        except BaseException:
+            self.close()
+            raise
+        if self._is_ending:
+            self.close()
+        if self._failure is not None:
+            raise self._failure
+
+    def turn(self) -> None:
+        """Wait until something happens, and handle it."""
+        if self._is_registration_lost and not self._has_broker_ended:
+            self._stop_broker()
+        try:
+            self._sockets.turn()
+        except MemoryError:
+            log.exception("the process is out of memory; the node continues")
 
     def run(self) -> None:
         """Serve until `stop`, then answer requests under way, close the logs and unlock the directory.
@@ -170,47 +216,39 @@ class Server:
         OttlaError if the node had to stop by itself.
         """
         try:
-            if self.controller is not None:
-                self.controller.start()
-            if self.broker is not None:
-                self.broker.start()
-            self._sockets.start()
+            self.start()
             while not self._is_ending:
-                if self._is_registration_lost and not self._has_broker_ended:
-                    self._end_broker()
-                try:
-                    self._sockets.turn()
-                except MemoryError:
-                    log.exception("the process has no memory left; the node goes on with the next turn")
+                self.turn()
         finally:
-            self._close()
+            self.close()
         if self._failure is not None:
             raise self._failure
 
-    def _end(self) -> None:
+    def _stop_roles(self) -> None:
         self._is_ending = True
         self._sockets.selector.wakeup()
 
     def _fail(self, error: OttlaError) -> None:
         """Stop, since nothing can be served any more. Later failures follow from the first one."""
         if isinstance(error, RegistrationLostError) and self.controller is not None:
-            log.critical("%s; its controller goes on voting", error)
+            log.critical("%s; the controller of the node continues", error)
             self._is_registration_lost = True
             self._sockets.selector.wakeup()
             return
         if self._failure is None:
             log.critical("%s", error)
             self._failure = error
-        self._end()
+        self._stop_roles()
 
-    def _end_broker(self) -> None:
+    def _stop_broker(self) -> None:
         """End the broker role; the controller role keeps running."""
         assert self.broker is not None
         self._has_broker_ended = True
         self.broker.close()
-        self.broker.hang_up()
+        self.broker.disconnect_clients()
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """Answer requests under way, close the logs and unlock the directory. `run` calls it at its end."""
         farewell = self._sockets.farewell
         try:
             if self.controller is not None:
@@ -224,14 +262,14 @@ class Server:
                 self.broker.close()
                 farewell.send_the_rest()
                 self.broker.finish_disk_work()
-                farewell.say_goodbye()
+                farewell.send_last_responses()
         finally:
             self._sockets.close()
             self._close_directory()
             self._remove_temporary()
             self._end_request_log()
-            if self.broker is not None:
-                self.broker.release()
+            if self._audit is not None:
+                self._audit.close()
 
     def _close_directory(self) -> None:
         # A temporary directory is not worth the wait for the disk.

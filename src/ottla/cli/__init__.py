@@ -1,7 +1,7 @@
-"""The command line: one verb per file, loaded when it is called for.
+"""The command line: one command per file, imported when it is used.
 
 ottla ─► broker | topics create, list, … | produce | consume | log dump, verify
-         groups list, watch, reset-offsets, … | transactions list, find-hanging, … | trace consume
+      groups list, watch, reset-offsets, … | transactions list, find-hanging, … | trace consume
 
-Starts or calls things and prints; what they do is the business of `broker` and `client`.
+A command parses its options, calls `ottla.broker` or `ottla.client`, and prints the result.
 """

@@ -1,14 +1,14 @@
-"""`ottla completion`: what a shell needs to complete commands and options. The scripts are click's."""
+"""`ottla completion`: print the completion script of a shell. The scripts are click's."""
 
 from __future__ import annotations
 
 import click
 
-from ottla.cli.options import senseless
+from ottla.cli.options import usage_error
 
 SHELLS = ("bash", "zsh", "fish")
 VARIABLE = "_OTTLA_COMPLETE"
-"""By which the shell asks the command for what could come next."""
+"""The environment variable by which the shell requests completions from the command."""
 
 
 @click.command()
@@ -19,5 +19,5 @@ def completion(shell: str) -> None:
 
     kind = get_completion_class(shell)
     if kind is None:
-        raise senseless(f"there is no completion for {shell}")
+        raise usage_error(f"there is no completion for {shell}")
     click.echo(kind(click.get_current_context().find_root().command, {}, "ottla", VARIABLE).source())

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ottla.cli.command_groups import CommandGroup
 from ottla.cli.config_changes import config_changes
 from ottla.cli.entities import entity_options, named_entities, resources_of
-from ottla.cli.near_names import nearly_named, nearly_set
+from ottla.cli.near_names import reject_unknown_configs, suggest_similar_names
 from ottla.cli.options import bootstrap_server, json_option, properties_of, settings_option
 from ottla.cli.output import echo
-from ottla.cli.tables import aligned, as_json
+from ottla.cli.tables import as_json, format_table
 from ottla.cli.topics import admin_at
-from ottla.cli.verbs import Verbs
 from ottla.escaping import escape_controls
 
 if TYPE_CHECKING:
@@ -29,12 +29,12 @@ OF_ITSELF: Mapping[str, tuple[str, ...]] = {
     "client-metrics": ("DYNAMIC_CLIENT_METRICS_CONFIG",),
     "group": ("DYNAMIC_GROUP_CONFIG",),
 }
-"""The sources of what somebody has set for an entity; all else it has from elsewhere."""
+"""The config sources that are set for the entity itself; all other values are inherited or defaults."""
 OF_ALL_BROKERS = ("DYNAMIC_DEFAULT_BROKER_CONFIG",)
-"""The same of what holds for every broker that has nothing of its own."""
+"""The config sources that are set for all brokers."""
 
 
-@click.group(cls=Verbs)
+@click.group(cls=CommandGroup)
 def configs() -> None:
     """Show and change the configs of topics, brokers and groups."""
 
@@ -42,26 +42,29 @@ def configs() -> None:
 @configs.command()
 @bootstrap_server
 @entity_options
-@click.option("--all", "everything", is_flag=True, help="Defaults too, and what comes from elsewhere.")
+@click.option("--all", "everything", is_flag=True, help="Show defaults and inherited values too.")
 @json_option
 @settings_option("client")
 def describe(
     bootstrap_server: str, everything: bool, in_json: bool, settings: tuple[str, ...], **entities: Any
 ) -> None:
-    """Print the configs that are set, with --all every one.
+    """Print the configs that are set; with --all also defaults and inherited values.
 
-    An --entity-type without a name means all of the kind.
+    An --entity-type without a name selects all entities of the type.
     """
     named = named_entities(entities)
-    with admin_at(bootstrap_server, settings) as admin, nearly_named(admin, [name for _, name in named if name]):
+    with (
+        admin_at(bootstrap_server, settings) as admin,
+        suggest_similar_names(admin, [name for _, name in named if name]),
+    ):
         found = admin.describe_configs(resources_of(admin, named))
-    shown = {each: chosen(each, entries.values(), everything=everything) for each, entries in found.items()}
+    shown = {each: choose_entries(each, entries.values(), everything=everything) for each, entries in found.items()}
     if in_json:
         columns = ("TYPE", "NAME", *COLUMNS)
         echo(as_json(columns, [(*each, *row) for each, entries in shown.items() for row in rows_of(entries)]))
         return
     for each, entries in shown.items():
-        echo(described(each, entries))
+        echo(describe_entity(each, entries))
 
 
 @configs.command()
@@ -69,8 +72,10 @@ def describe(
 @entity_options
 @click.option("--add-config", "added", metavar="KEY=VALUE,...", multiple=True, help="Configs to set; [a,b] is a list.")
 @click.option("--add-config-file", "file", metavar="FILE", type=click.Path(), help="Configs to set, as properties.")
-@click.option("--delete-config", "deleted", metavar="KEY,...", multiple=True, help="Configs to give back to defaults.")
-@click.option("--validate-only", is_flag=True, help="Have it checked, and change nothing.")
+@click.option(
+    "--delete-config", "deleted", metavar="KEY,...", multiple=True, help="Configs to reset to their defaults."
+)
+@click.option("--validate-only", is_flag=True, help="Only validate the changes.")
 @settings_option("client")
 def alter(
     bootstrap_server: str,
@@ -81,17 +86,17 @@ def alter(
     settings: tuple[str, ...],
     **entities: Any,
 ) -> None:
-    """Set configs, or give them back to their defaults; those that are not named stay as they are."""
+    """Set configs, or reset them to their defaults. Other configs do not change."""
     named = named_entities(entities)
     changes = config_changes(added, deleted, properties_of("--add-config-file", file))
     with admin_at(bootstrap_server, settings) as admin:
         wanted = dict.fromkeys(resources_of(admin, named), changes)
-        with nearly_set(admin, wanted):
+        with reject_unknown_configs(admin, wanted):
             admin.alter_configs(wanted, validate_only=validate_only)
 
 
-def chosen(resource: ConfigResource, entries: Iterable[ConfigEntry], *, everything: bool) -> list[ConfigEntry]:
-    """The entries to show, in the order of their names."""
+def choose_entries(resource: ConfigResource, entries: Iterable[ConfigEntry], *, everything: bool) -> list[ConfigEntry]:
+    """Return the entries to show, sorted by name."""
     own = OF_ITSELF[resource.kind] if resource.name else OF_ALL_BROKERS
     return sorted(entry for entry in entries if everything or entry.source in own)
 
@@ -100,9 +105,9 @@ def rows_of(entries: Iterable[ConfigEntry]) -> list[tuple[str, str | None, str]]
     return [(each.name, SENSITIVE if each.sensitive else each.value, each.source) for each in entries]
 
 
-def described(resource: ConfigResource, entries: list[ConfigEntry]) -> str:
-    """An entity as a headline and a table."""
+def describe_entity(resource: ConfigResource, entries: list[ConfigEntry]) -> str:
+    """Return the table of an entity's configs under a headline."""
     name = escape_controls(f"{resource.kind} {resource.name}") if resource.name else f"default of every {resource.kind}"
     if not entries:
         return f"{name}: nothing is set (--all shows defaults)\n"
-    return f"{name}:\n{aligned(COLUMNS, rows_of(entries))}\n"
+    return f"{name}:\n{format_table(COLUMNS, rows_of(entries))}\n"

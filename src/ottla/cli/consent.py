@@ -1,4 +1,4 @@
-"""Asking before something is destroyed or moved."""
+"""Confirmation before something is deleted or moved."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def yes_option(command: F) -> F:
-    """`--yes`: for scripts."""
-    return click.option("--yes", "agreed", is_flag=True, help="Do it without asking.")(command)
+    """Add `--yes`, for scripts."""
+    return click.option("--yes", "agreed", is_flag=True, help="Do not ask for confirmation.")(command)
 
 
-def ask_at_terminal(plan: Callable[[], str], question: str, *, agreed: bool) -> None:
-    """Show what will be done and ask; a script goes on without, as it does with Kafka's own tools."""
+def confirm_at_terminal(plan: Callable[[], str], question: str, *, agreed: bool) -> None:
+    """Show the plan and ask for confirmation at a terminal. Scripts proceed without, as with Kafka's tools."""
     if not agreed and sys.stdin.isatty():
         echo(plan(), err=True)
-        ask(question, agreed=False)
+        confirm(question, agreed=False)
 
 
-def ask(question: str, *, agreed: bool) -> None:
-    """End the command unless whoever runs it agrees; where nobody can be asked nothing is done."""
+def confirm(question: str, *, agreed: bool) -> None:
+    """Raise ClickException unless the user confirms; also if there is no terminal to confirm at and `agreed` is false."""
     if agreed:
         return
     if not sys.stdin.isatty():
-        raise click.ClickException("nothing was done: nobody can be asked here; add --yes to do it")
+        raise click.ClickException("nothing was done: there is no terminal for the confirmation; add --yes")
     if not click.confirm(question, err=True):
         raise click.ClickException("nothing was done")

@@ -1,4 +1,4 @@
-"""`ottla console`: a cluster on a page for the browser."""
+"""`ottla console`: the web console of a cluster."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import click
 
 from ottla.cli.options import (
     PAGE_ADDRESS,
+    admin_settings,
     bootstrap_server,
     client_settings,
-    of_an_admin,
     place_of,
     read_as_usage,
     settings_option,
@@ -30,9 +30,14 @@ if TYPE_CHECKING:
     metavar="HOST:PORT",
     default=PAGE_ADDRESS,
     show_default=True,
-    help="Where the page is; port 0 for a free one.",
+    help="Address of the web page; port 0 selects a free one.",
 )
-@click.option("--trace", metavar="FOLDER", envvar="OTTLA_TRACE", help="Where programs with OTTLA_TRACE=FOLDER listen.")
+@click.option(
+    "--trace",
+    metavar="FOLDER",
+    envvar="OTTLA_TRACE",
+    help="Folder with the sockets of programs that run with OTTLA_TRACE=FOLDER.",
+)
 @click.option(
     "--pipelines",
     metavar="FILE|FOLDER",
@@ -43,20 +48,20 @@ if TYPE_CHECKING:
 def console(
     bootstrap_server: str, listen: str, trace: str | None, pipelines: Path | None, settings: tuple[str, ...]
 ) -> None:
-    """Show topics, records, groups, transactions and brokers of a cluster, and consumers from inside, on a page, until Ctrl-C.
+    """Serve a web page for a cluster until Ctrl-C: topics, records, groups, transactions, brokers, traced consumers.
 
-    On an address that others reach it asks for a token, which is part of the address that is printed.
+    An address that other machines can reach requires a token, which is part of the printed address.
     """
     host, port = place_of("--listen", listen)
     with read_as_usage():
-        given = of_an_admin(client_settings(bootstrap_server, settings))
-        from ottla.console.garbage import spare_the_collector
+        given = admin_settings(client_settings(bootstrap_server, settings))
+        from ottla.console.garbage import configure_collector
         from ottla.console.server import Console
 
         served = Console(given, host, port, trace, None if pipelines is None else PipelineDesk(pipelines))
-    spare_the_collector()
-    served.run(say_ready)
+    configure_collector()
+    served.run(print_ready)
 
 
-def say_ready(served: Console) -> None:
+def print_ready(served: Console) -> None:
     echo(f"ready {served.url}")

@@ -1,4 +1,4 @@
-"""The log as lines of JSON, for who gathers logs: a line for each event, tracebacks in it."""
+"""Log events as JSON lines for log collectors. A traceback is a field of its event."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ottla.log_format import EscapingFormatter
 
 
 class JsonFormatter(logging.Formatter):
-    """An object with `at`, `level`, `logger`, `message`, and `exception` where there is one."""
+    """Format a log record as an object with `at`, `level`, `logger`, `message`, and `exception` if there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
-        import json  # for whose log is JSON
+        import json  # imported only if the log is JSON
 
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         fields = {"at": at, "level": record.levelname, "logger": record.name, "message": record.getMessage()}
@@ -22,14 +22,14 @@ class JsonFormatter(logging.Formatter):
         return escape_json(json.dumps(fields, ensure_ascii=False))
 
 
-def begin_log(level: int, form: str) -> None:
-    """Write what happens to standard error from now on, as text or as JSON."""
+def configure_logging(level: int, form: str) -> None:
+    """Configure logging to standard error, as text or as JSON."""
     handler = logging.StreamHandler()
     text = EscapingFormatter("%(asctime)s %(levelname)s %(message)s")
     handler.setFormatter(JsonFormatter() if form == "json" else text)
     logging.basicConfig(level=level, handlers=[handler])
 
 
-def say(logger: str, message: str) -> str:
-    """A sentence that is told whatever the level is, as a line of such a log."""
+def format_message(logger: str, message: str) -> str:
+    """Return a message of any log level as a JSON line."""
     return JsonFormatter().format(logging.LogRecord(logger, logging.INFO, "", 0, message, (), None))

@@ -1,7 +1,7 @@
-"""The command `ottla`: finds the verb, and turns mistakes into one sentence and an exit status.
+"""The command `ottla`: runs a subcommand, and reports errors as one line and an exit status.
 
-0 is success, 1 a failure, 2 a command that makes no sense, 130 Ctrl-C. A pipe that is closed at the other end is not a
-failure: its reader has what it wanted.
+Exit status 0 is success, 1 a failure, 2 a usage error, 130 Ctrl-C. A closed output pipe is not a failure, since its
+reader decided to stop.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import click
 
 from ottla._version import __version__
-from ottla.cli.verbs import LazyVerbs
+from ottla.cli.command_groups import LazyCommandGroup
 from ottla.config import unknown
 from ottla.errors import OttlaError
 from ottla.escaping import escape_controls
@@ -25,13 +25,13 @@ FAILED = 1
 SENSELESS = 2
 INTERRUPTED = 130
 KAFKAS = {"--log-dirs": "--data-dir", "--log-dir": "--data-dir", "-c": "--max-messages"}
-"""Options by the names of Kafka's settings and of other tools, where another of ours is written more like them."""
+"""Options of Kafka and other tools for which the option here has a less similar name."""
 NO_NUMBER = re.compile(r"is not a valid integer(?: range)?")
-"""What click says of a text where a number belongs."""
+"""The text of click for an argument that must be a number."""
 FROM_STDIN = "unexpected extra argument"
-"""What click says where somebody gives `ottla produce` the records themselves."""
+"""The text of click when records are given to `ottla produce` as arguments."""
 
-root = LazyVerbs(
+root = LazyCommandGroup(
     "ottla",
     {
         "broker": ("ottla.cli.broker", "Run a broker until Ctrl-C."),
@@ -39,31 +39,31 @@ root = LazyVerbs(
         "configs": ("ottla.cli.configs", "Show and change the configs of topics, brokers and groups."),
         "produce": ("ottla.cli.records.produce", "Send the lines of standard input to a topic."),
         "consume": ("ottla.cli.records.consume", "Print the records of a topic."),
-        "records": ("ottla.cli.records.records", "Count, show the first of, and delete the records of topics."),
-        "sql": ("ottla.cli.records.sql", "Answer a query about topics, by DuckDB."),
-        "groups": ("ottla.cli.groups.groups", "List, describe and watch consumer groups, and move their offsets."),
+        "records": ("ottla.cli.records.records", "Count, show and delete the records of topics."),
+        "sql": ("ottla.cli.records.sql", "Query topics with DuckDB."),
+        "groups": ("ottla.cli.groups.groups", "List, describe and watch consumer groups, and change their offsets."),
         "cluster": (
             "ottla.cli.clusters.cluster",
-            "Show who leads, who is behind, what is on disks; move leaders and copies.",
+            "Show leaders, lagging replicas and disk usage; move leaders and replicas.",
         ),
-        "doctor": ("ottla.cli.doctor.doctor", "Look at what commonly goes wrong, and say what helps."),
-        "bench": ("ottla.cli.benching.bench", "Measure how quickly a cluster takes records and hands them out."),
-        "transactions": ("ottla.cli.transactions", "List and describe transactions, and abort those that hang."),
-        "acls": ("ottla.cli.security.acls", "List, create and delete the rules of who may do what."),
-        "users": ("ottla.cli.security.users", "Give users of SCRAM passwords, show who has one, and take them away."),
-        "quotas": ("ottla.cli.security.quotas", "Show and change what users, client ids and addresses are limited to."),
+        "doctor": ("ottla.cli.doctor.doctor", "Check for common problems, and print remedies."),
+        "bench": ("ottla.cli.benching.bench", "Measure the throughput and the latency of a cluster."),
+        "transactions": ("ottla.cli.transactions", "List and describe transactions, and abort hanging ones."),
+        "acls": ("ottla.cli.security.acls", "List, create and delete access rules."),
+        "users": ("ottla.cli.security.users", "Set, list and delete the SCRAM passwords of users."),
+        "quotas": ("ottla.cli.security.quotas", "Show and change the quotas of users, client ids and addresses."),
         "mirror": (
             "ottla.cli.mirroring.mirror",
-            "Carry topics, configs and groups' offsets from one cluster to another.",
+            "Copy topics, configs and groups' offsets from one cluster to another.",
         ),
-        "trace": ("ottla.cli.tracing.trace", "Watch a consumer from inside."),
-        "console": ("ottla.cli.console", "Show a cluster on a page for the browser."),
-        "pipeline": ("ottla.cli.pipelines.pipeline", "Run and check pipelines that are written in files."),
-        "context": ("ottla.cli.contexts.context", "Name clusters, and choose the one that commands speak to."),
-        "certificates": ("ottla.cli.security.certificates", "Make certificates to try TLS with."),
+        "trace": ("ottla.cli.tracing.trace", "Watch the internal events of consumers, producers and brokers."),
+        "console": ("ottla.cli.console", "Serve the web console of a cluster."),
+        "pipeline": ("ottla.cli.pipelines.pipeline", "Run and check pipelines that are defined in files."),
+        "context": ("ottla.cli.contexts.context", "Name clusters, and select the one that commands use."),
+        "certificates": ("ottla.cli.security.certificates", "Create certificates for tests of TLS."),
         "storage": ("ottla.cli.storage.storage", "Format the data directory of a broker that joins a cluster."),
         "completion": ("ottla.cli.completion", "Print a script that completes commands in bash, zsh or fish."),
-        "log": ("ottla.cli.storage.log", "Look into the files of a data directory and check them."),
+        "log": ("ottla.cli.storage.log", "Print, check and repair the files of a data directory."),
     },
     help="Ottla: Kafka for people who work in Python.",
 )
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     replace_closed_streams()
-    if logging.lastResort is not None:  # where a command does not say how its log is written
+    if logging.lastResort is not None:  # log format of commands that do not configure logging
         logging.lastResort.setFormatter(EscapingFormatter())
     try:
         # In this mode click returns the status of `ctx.exit`, and raises what it would print.
@@ -82,40 +82,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return int(status or 0)
     except BrokenPipeError:
-        return silenced(0)
+        return discard_output(0)
     except click.UsageError as error:
-        return complain(sentence_of(error), SENSELESS)
+        return print_error(sentence_of(error), SENSELESS)
     except click.ClickException as error:
-        return complain(error.format_message(), error.exit_code)
+        return print_error(error.format_message(), error.exit_code)
     except click.Abort:
-        return silenced(INTERRUPTED)
+        return discard_output(INTERRUPTED)
     except OttlaError as error:
-        return complain(str(error), FAILED)
+        return print_error(str(error), FAILED)
     except OSError as error:
-        return complain(os_error_text(error), FAILED)
+        return print_error(os_error_text(error), FAILED)
 
 
 def wants_colour() -> bool | None:
-    """No where `NO_COLOR` is set (no-color.org), else as it is a terminal or not."""
+    """Return False if `NO_COLOR` is set (no-color.org), else None, which leaves the choice to click."""
     return False if os.environ.get("NO_COLOR") else None
 
 
 def replace_closed_streams() -> None:
-    """Have streams that the caller has closed (`>&-`) lead nowhere; Python's own would be None."""
+    """Replace standard streams that the caller closed (`>&-`) by /dev/null; Python sets them to None."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            nowhere = os.open(os.devnull, os.O_RDWR)  # which is not to be closed before the process ends
+            nowhere = os.open(os.devnull, os.O_RDWR)  # must stay open until the process ends
             setattr(sys, name, open(nowhere, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
-def complain(sentence: str, status: int) -> int:
-    """Say what is wrong, in one line."""
+def print_error(sentence: str, status: int) -> int:
+    """Print an error in one line and return the exit status."""
     print(f"ottla: {escape_controls(' '.join(sentence.split()))}", file=sys.stderr)
     return status
 
 
-def silenced(status: int) -> int:
-    """Nobody reads standard output any more: let Python's last flush go nowhere."""
+def discard_output(status: int) -> int:
+    """Discard pending output, so that Python's final flush does not fail on a closed pipe."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -124,7 +124,7 @@ def silenced(status: int) -> int:
 
 
 def sentence_of(error: click.UsageError) -> str:
-    """What click complains of in our words, with the command that explains more."""
+    """Return click's error in plain words, with the command that prints help."""
     path = error.ctx.command_path if error.ctx is not None else "ottla"
     if isinstance(error, click.NoSuchOption):
         known = [name for p in error.ctx.command.get_params(error.ctx) for name in p.opts] if error.ctx else []
@@ -133,14 +133,14 @@ def sentence_of(error: click.UsageError) -> str:
         if meant in known:
             return f"unknown option {error.option_name!r}; did you mean {meant!r}? (see {path} --help)"
         return f"{unknown('option', error.option_name, known)} (see {path} --help)"
-    message = NO_NUMBER.sub("is no whole number", error.format_message()).rstrip(".")
+    message = NO_NUMBER.sub("is not a whole number", error.format_message()).rstrip(".")
     if path == "ottla produce" and FROM_STDIN in message:
         message += ": records are lines of standard input, as in echo hello | ottla produce TOPIC"
     return f"{message[:1].lower()}{message[1:]} (see {path} --help)"
 
 
 def os_error_text(error: OSError) -> str:
-    """An error of the system with the file it is about."""
+    """Return the error of a system call with its file."""
     return f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
 
 

@@ -1,4 +1,4 @@
-"""Tables and JSON of what commands find, under the column names of Kafka's own tools."""
+"""Print tables and JSON of results, under the column names of Kafka's tools."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ottla.model import TopicPartition
 
 
 def cell_text(cell: Any) -> str:
-    """A cell on one line; what is not there is a dash, and what is several has commas between."""
+    """Return a cell's text on one line: a dash for None, commas between the values of a tuple."""
     if isinstance(cell, tuple) and not isinstance(cell, TopicPartition):
         return ",".join(map(escape_controls, cell)) or "-"
     return "-" if cell is None or cell == "" else escape_controls(cell)
 
 
-def aligned(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Columns flush left, each as wide as its widest cell."""
+def format_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return a table with left-aligned columns."""
     lines = [list(columns), *([cell_text(cell) for cell in row] for row in rows)]
     widths = [max(map(width_of, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
@@ -30,7 +30,7 @@ def aligned(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def width_of(text: str) -> int:
-    """How many columns of a terminal it takes: two for each Korean, Chinese or Japanese character, none for what is set upon another."""
+    """Return the width of a text in terminal columns: two for wide East Asian characters, none for combining ones."""
     if text.isascii():
         return len(text)
     return sum(columns_of(character) for character in unicodedata.normalize("NFC", text))
@@ -43,13 +43,13 @@ def columns_of(character: str) -> int:
 
 
 def key_of(column: str) -> str:
-    """A column's name in JSON: `CURRENT-OFFSET` is current_offset, `ProducerId` producer_id."""
+    """Return a column's key in JSON: `CURRENT-OFFSET` becomes current_offset, `ProducerId` producer_id."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column.replace("#", "number of ")).lower()
     return re.sub(r"[^a-z0-9]+", "_", words).strip("_")
 
 
-def objects(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
-    """A partition is its `topic` and its `partition`, wherever it stands, under one heading or two."""
+def to_objects(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
+    """Return a JSON object per row. A partition becomes the fields `topic` and `partition` under any heading."""
     keys = [key_of(column) for column in columns]
     return [
         {name: value for key, cell in zip(keys, row, strict=True) for name, value in fields_of(key, cell)}
@@ -62,9 +62,9 @@ def fields_of(key: str, cell: Any) -> Iterable[tuple[str, Any]]:
 
 
 def as_json(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A list of objects, one a row."""
-    return to_json(objects(columns, rows), indent=2)
+    """Return a JSON list with one object per row."""
+    return to_json(to_objects(columns, rows), indent=2)
 
 
 def show(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, in_json: bool) -> None:
-    echo(as_json(columns, rows) if in_json else aligned(columns, rows))
+    echo(as_json(columns, rows) if in_json else format_table(columns, rows))

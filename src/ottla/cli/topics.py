@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ottla.cli.consent import ask_at_terminal, yes_option
-from ottla.cli.near_names import nearly_named, nearly_set
+from ottla.cli.command_groups import CommandGroup
+from ottla.cli.consent import confirm_at_terminal, yes_option
+from ottla.cli.near_names import reject_unknown_configs, suggest_similar_names
 from ottla.cli.options import (
     PATIENCE_SECONDS,
     bootstrap_server,
@@ -16,12 +17,11 @@ from ottla.cli.options import (
     json_option,
     pairs_of,
     read_as_usage,
-    senseless,
     settings_option,
+    usage_error,
 )
 from ottla.cli.output import echo
-from ottla.cli.tables import aligned, cell_text, show
-from ottla.cli.verbs import Verbs
+from ottla.cli.tables import cell_text, format_table, show
 from ottla.escaping import escape_controls
 from ottla.kafka_id import text_of
 
@@ -34,7 +34,7 @@ LOST = ("TOPIC", "PARTITIONS", "RECORDS")
 Row = tuple[Any, ...]
 
 
-@click.group(cls=Verbs)
+@click.group(cls=CommandGroup)
 def topics() -> None:
     """Create, alter, list, describe and delete topics."""
 
@@ -42,8 +42,10 @@ def topics() -> None:
 @topics.command()
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @bootstrap_server
-@click.option("--partitions", type=click.IntRange(1), help="How many partitions.  [default: the broker's choice]")
-@click.option("--replication-factor", type=click.IntRange(1), help="How many copies.  [default: the broker's choice]")
+@click.option("--partitions", type=click.IntRange(1), help="Number of partitions.  [default: the broker's choice]")
+@click.option(
+    "--replication-factor", type=click.IntRange(1), help="Number of replicas.  [default: the broker's choice]"
+)
 @click.option(
     "--config",
     "configs",
@@ -71,13 +73,11 @@ def create(
 @topics.command()
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @bootstrap_server
-@click.option(
-    "--partitions", type=click.IntRange(1), help="How many partitions there shall be in all; they cannot become fewer."
-)
+@click.option("--partitions", type=click.IntRange(1), help="New number of partitions; it cannot decrease.")
 @click.option(
     "--config", "configs", metavar="KEY=VALUE", multiple=True, help="A config to set, such as retention.ms=3600000."
 )
-@click.option("--delete-config", "unset", metavar="KEY", multiple=True, help="A config to give back to its default.")
+@click.option("--delete-config", "unset", metavar="KEY", multiple=True, help="A config to reset to its default.")
 @settings_option("client")
 def alter(
     names: tuple[str, ...],
@@ -87,16 +87,16 @@ def alter(
     unset: tuple[str, ...],
     settings: tuple[str, ...],
 ) -> None:
-    """Give topics more partitions or other configs; those that are not named stay as they are."""
+    """Change the number of partitions or the configs of topics. Other configs do not change."""
     from ottla.client.admin import ConfigResource
 
     wanted: dict[str, str | None] = {**pairs_of("--config", configs), **dict.fromkeys(unset)}
     if partitions is None and not wanted:
-        raise senseless("nothing is to be altered: name --partitions, --config or --delete-config")
+        raise usage_error("nothing to alter: expected --partitions, --config or --delete-config")
     changes = {ConfigResource("topic", name): wanted for name in names if wanted}
-    with admin_at(bootstrap_server, settings) as admin, nearly_named(admin, names):
+    with admin_at(bootstrap_server, settings) as admin, suggest_similar_names(admin, names):
         if changes:
-            with nearly_set(admin, changes):
+            with reject_unknown_configs(admin, changes):
                 admin.alter_configs(changes)
         if partitions is not None:
             admin.create_partitions(dict.fromkeys(names, partitions))
@@ -104,11 +104,11 @@ def alter(
 
 @topics.command("list")
 @bootstrap_server
-@click.option("--internal", is_flag=True, help="Kafka's own topics as well.")
+@click.option("--internal", is_flag=True, help="List internal topics too.")
 @json_option
 @settings_option("client")
 def list_topics(bootstrap_server: str, internal: bool, in_json: bool, settings: tuple[str, ...]) -> None:
-    """Print the names of all topics, one a line."""
+    """Print the names of all topics, one per line."""
     with admin_at(bootstrap_server, settings) as admin:
         found = admin.list_topics(internal=internal)
     if in_json:
@@ -124,8 +124,8 @@ def list_topics(bootstrap_server: str, internal: bool, in_json: bool, settings: 
 @json_option
 @settings_option("client")
 def describe(names: tuple[str, ...], bootstrap_server: str, in_json: bool, settings: tuple[str, ...]) -> None:
-    """Print the partitions of topics with their leaders and offsets; of all topics without a name."""
-    with admin_at(bootstrap_server, settings) as admin, nearly_named(admin, names):
+    """Print the partitions of topics with their leaders and offsets; without a name, of all topics."""
+    with admin_at(bootstrap_server, settings) as admin, suggest_similar_names(admin, names):
         found = admin.describe_topics(names or None).values()
         rows = rows_of(admin, [topic for topic in found if names or not topic.internal])
     if in_json:
@@ -133,7 +133,7 @@ def describe(names: tuple[str, ...], bootstrap_server: str, in_json: bool, setti
         show(("TOPIC", "TOPIC-ID", *HEADINGS), whole, in_json=True)
         return
     for topic, some in rows.items():
-        echo(described(topic, some))
+        echo(describe_topic(topic, some))
 
 
 @topics.command()
@@ -142,15 +142,17 @@ def describe(names: tuple[str, ...], bootstrap_server: str, in_json: bool, setti
 @yes_option
 @settings_option("client")
 def delete(names: tuple[str, ...], bootstrap_server: str, agreed: bool, settings: tuple[str, ...]) -> None:
-    """Delete topics and all their records; none where one of them is not there. At a terminal it asks first."""
-    with admin_at(bootstrap_server, settings) as admin, nearly_named(admin, names):
+    """Delete topics with their records; none if one does not exist. At a terminal it asks for confirmation."""
+    with admin_at(bootstrap_server, settings) as admin, suggest_similar_names(admin, names):
         found = admin.describe_topics(names).values()
-        ask_at_terminal(lambda: aligned(LOST, contents(admin, found)), "Delete them for good?", agreed=agreed)
+        confirm_at_terminal(
+            lambda: format_table(LOST, count_records(admin, found)), "Delete them permanently?", agreed=agreed
+        )
         admin.delete_topics(names)
 
 
-def contents(admin: Admin, found: Collection[TopicDescription]) -> list[tuple[str, int, int]]:
-    """Each topic with how much is in it; what nobody leads cannot be counted."""
+def count_records(admin: Admin, found: Collection[TopicDescription]) -> list[tuple[str, int, int]]:
+    """Return each topic with its number of records; partitions without a leader are not counted."""
     return [
         (topic.name, len(rows), sum(row[-1] - row[-2] for row in rows if None not in row[-2:]))
         for topic, rows in rows_of(admin, found).items()
@@ -158,7 +160,7 @@ def contents(admin: Admin, found: Collection[TopicDescription]) -> list[tuple[st
 
 
 def admin_at(bootstrap: str, settings: tuple[str, ...]) -> Admin:
-    """An admin client that gives up soon."""
+    """Return an admin client with a short timeout."""
     from ottla.client.admin import Admin
 
     with read_as_usage():
@@ -166,7 +168,7 @@ def admin_at(bootstrap: str, settings: tuple[str, ...]) -> Admin:
 
 
 def rows_of(admin: Admin, topics: Collection[TopicDescription]) -> dict[TopicDescription, list[Row]]:
-    """A row for each partition of topics; offsets, asked for all at once, are None where nobody leads."""
+    """Return a row per partition; offsets, requested together, are None without a leader."""
     from ottla.model import EARLIEST, LATEST, TopicPartition
 
     with_leader = [
@@ -183,14 +185,14 @@ def rows_of(admin: Admin, topics: Collection[TopicDescription]) -> dict[TopicDes
     return rows
 
 
-def described(topic: TopicDescription, rows: Sequence[Row]) -> str:
-    """A topic as a headline and a table."""
+def describe_topic(topic: TopicDescription, rows: Sequence[Row]) -> str:
+    """Return the table of a topic under a headline."""
     count = len(topic.partitions)
     cells = [[cell_text(cell) if n != 1 or cell is not None else "none" for n, cell in enumerate(row)] for row in rows]
     return f"{escape_controls(topic.name)}: {count} partition{'s' * (count != 1)}, id {text_of(topic.topic_id)}\n{table([HEADINGS, *cells])}\n"
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Columns flush right, each as wide as its widest cell."""
+    """Return a table with right-aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ottla.cli.options import bootstrap_server, chosen_partitions, json_option, known_name, senseless, settings_option
+from ottla.cli.command_groups import CommandGroup
+from ottla.cli.options import bootstrap_server, chosen_partitions, json_option, known_name, settings_option, usage_error
 from ottla.cli.tables import show
 from ottla.cli.topics import admin_at
-from ottla.cli.verbs import Verbs
 
 if TYPE_CHECKING:
     from ottla.client.admin import AbortTransactionSpec, Admin, ProducerState
@@ -48,7 +48,7 @@ HANGING = (
     "Duration(min)",
 )
 LONGEST_MINUTES = 15
-"""The longest that a broker lets a transaction last unless `transaction.max.timeout.ms` says otherwise."""
+"""Kafka's default of transaction.max.timeout.ms, in minutes."""
 STATES = (
     "Empty",
     "Ongoing",
@@ -59,20 +59,24 @@ STATES = (
     "PrepareEpochFence",
     "Dead",
 )
-"""By Kafka's names, those too that a broker of Ottla has no use for."""
+"""Kafka's state names, including those that Ottla's brokers do not use."""
 UNDER_WAY = ("Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
 
 
-@click.group(cls=Verbs)
+@click.group(cls=CommandGroup)
 def transactions() -> None:
-    """List and describe transactions, find those that hang, and abort them."""
+    """List and describe transactions, find hanging ones and abort them."""
 
 
 @transactions.command("list")
 @bootstrap_server
-@click.option("--state", "states", metavar="STATE", multiple=True, help="Only those in this state, such as Ongoing.")
-@click.option("--duration-filter", metavar="MS", type=click.IntRange(0), help="Only those that last longer.")
-@click.option("--transactional-id-pattern", metavar="REGEX", help="Only ids that match as a whole.")
+@click.option(
+    "--state", "states", metavar="STATE", multiple=True, help="Only transactions in this state, such as Ongoing."
+)
+@click.option(
+    "--duration-filter", metavar="MS", type=click.IntRange(0), help="Only transactions that are open for longer."
+)
+@click.option("--transactional-id-pattern", metavar="REGEX", help="Only transactional ids that match entirely.")
 @json_option
 @settings_option("client")
 def list_transactions(
@@ -100,7 +104,7 @@ def list_transactions(
 @json_option
 @settings_option("client")
 def describe(names: tuple[str, ...], bootstrap_server: str, in_json: bool, settings: tuple[str, ...]) -> None:
-    """Print how transactional ids stand."""
+    """Print the states of transactional ids."""
     with admin_at(bootstrap_server, settings) as admin:
         found = admin.describe_transactions(names).values()
     now_ms = time.time_ns() // 1_000_000
@@ -109,16 +113,16 @@ def describe(names: tuple[str, ...], bootstrap_server: str, in_json: bool, setti
         started = each.transaction_start_time_ms if each.state in UNDER_WAY else None
         lasts = None if started is None else now_ms - started
         partitions = ",".join(map(str, each.topic_partitions))
-        who = (each.coordinator_id, each.transactional_id, each.producer_id, each.producer_epoch)
-        rows.append((*who, each.state, each.transaction_timeout_ms, started, lasts, partitions))
+        identity = (each.coordinator_id, each.transactional_id, each.producer_id, each.producer_epoch)
+        rows.append((*identity, each.state, each.transaction_timeout_ms, started, lasts, partitions))
     show(DESCRIBE, rows, in_json=in_json)
 
 
 @transactions.command("describe-producers")
 @click.argument("topic")
 @bootstrap_server
-@click.option("--partition", type=click.IntRange(0), required=True, help="Of this partition.")
-@click.option("--broker-id", type=int, help="As this broker remembers it, instead of the leader.")
+@click.option("--partition", type=click.IntRange(0), required=True, help="The partition.")
+@click.option("--broker-id", type=int, help="Query this broker instead of the leader.")
 @json_option
 @settings_option("client")
 def describe_producers(
@@ -129,7 +133,7 @@ def describe_producers(
     in_json: bool,
     settings: tuple[str, ...],
 ) -> None:
-    """Print who wrote to a partition of TOPIC with a producer id."""
+    """Print the producers with a producer id that wrote to a partition of TOPIC."""
     from ottla.model import TopicPartition
 
     tp = TopicPartition(topic, partition)
@@ -151,15 +155,21 @@ def describe_producers(
 
 @transactions.command("find-hanging")
 @bootstrap_server
-@click.option("--topic", "topics", metavar="TOPIC[:P,...]", multiple=True, help="Look here only.")
-@click.option("--broker-id", type=int, help="As this broker remembers it, instead of the leaders.")
+@click.option(
+    "--topic",
+    "topics",
+    metavar="TOPIC[:P,...]",
+    multiple=True,
+    help="Check only this topic, or some of its partitions.",
+)
+@click.option("--broker-id", type=int, help="Query this broker instead of the leaders.")
 @click.option(
     "--max-transaction-timeout",
     metavar="MINUTES",
     type=click.FloatRange(0),
     default=LONGEST_MINUTES,
     show_default=True,
-    help="A transaction that is silent for longer, and that no coordinator knows, hangs.",
+    help="A transaction is hanging if it is idle for longer and no coordinator knows it.",
 )
 @json_option
 @settings_option("client")
@@ -171,7 +181,7 @@ def find_hanging(
     in_json: bool,
     settings: tuple[str, ...],
 ) -> None:
-    """Find transactions that keep readers of committed records waiting, and that no coordinator will end."""
+    """Find open transactions that no coordinator will end; they delay consumers with read_committed."""
     with admin_at(bootstrap_server, settings) as admin:
         partitions = chosen_partitions(admin, topics or list(admin.list_topics(internal=True)))
         now_ms = time.time_ns() // 1_000_000
@@ -184,7 +194,7 @@ def find_hanging(
 def hanging_in(
     admin: Admin, partitions: Iterable[TopicPartition], before_ms: float, broker_id: int | None = None
 ) -> list[tuple[TopicPartition, ProducerState]]:
-    """Who has a transaction open in these, was last heard before a time, and is known to no coordinator."""
+    """Return producers with an open transaction, no write since `before_ms`, and no coordinator that knows it."""
     found = admin.describe_producers(partitions, broker_id=broker_id)
     late = [
         (tp, producer)
@@ -209,7 +219,7 @@ def hanging_row(tp: TopicPartition, producer: ProducerState, now_ms: int) -> tup
 
 
 def is_known(admin: Admin, tp: TopicPartition, producer: ProducerState) -> bool:
-    """Whether a coordinator has the partition in a transaction of that producer, and so will end it."""
+    """Return true if a coordinator has the partition in a transaction of the producer, and so will end it."""
     listed = admin.list_transactions(producer_ids=[producer.producer_id])
     found = admin.describe_transactions(each.transactional_id for each in listed).values()
     return any(
@@ -221,9 +231,11 @@ def is_known(admin: Admin, tp: TopicPartition, producer: ProducerState) -> bool:
 @transactions.command()
 @click.argument("topic")
 @bootstrap_server
-@click.option("--partition", type=click.IntRange(0), required=True, help="Where the transaction hangs.")
-@click.option("--start-offset", type=click.IntRange(0), help="Where it begins, as find-hanging says.")
-@click.option("--producer-id", type=int, help="Instead of --start-offset, with the next two.")
+@click.option("--partition", type=click.IntRange(0), required=True, help="The partition of the transaction.")
+@click.option(
+    "--start-offset", type=click.IntRange(0), help="First offset of the transaction, as printed by find-hanging."
+)
+@click.option("--producer-id", type=int, help="Instead of --start-offset, with both epochs.")
 @click.option("--producer-epoch", type=int)
 @click.option("--coordinator-epoch", type=int)
 @settings_option("client")
@@ -237,30 +249,30 @@ def abort(
     coordinator_epoch: int | None,
     settings: tuple[str, ...],
 ) -> None:
-    """End a transaction that hangs in a partition of TOPIC; what it wrote there is not committed."""
+    """Abort a hanging transaction in a partition of TOPIC; its records there are not committed."""
     from ottla.client.admin import AbortTransactionSpec
     from ottla.model import TopicPartition
 
     tp = TopicPartition(topic, partition)
     if (start_offset is None) == (producer_id is None):
-        raise senseless("give either --start-offset, or --producer-id with both epochs")
+        raise usage_error("expected either --start-offset, or --producer-id with both epochs")
     with admin_at(bootstrap_server, settings) as admin:
         if start_offset is not None:
             spec = spec_at(tp, start_offset, admin.describe_producers([tp])[tp])
         elif producer_id is None or producer_epoch is None or coordinator_epoch is None:
-            raise senseless("--producer-id needs --producer-epoch and --coordinator-epoch")
+            raise usage_error("--producer-id needs --producer-epoch and --coordinator-epoch")
         else:
             spec = AbortTransactionSpec(tp, producer_id, producer_epoch, coordinator_epoch)
         admin.abort_transaction(spec)
 
 
 def spec_at(tp: TopicPartition, start_offset: int, producers: tuple[ProducerState, ...]) -> AbortTransactionSpec:
-    """The transaction that begins at an offset."""
+    """Return the abort specification of the transaction that starts at an offset."""
     from ottla.client.admin import AbortTransactionSpec
 
     for producer in producers:
         if producer.current_transaction_start_offset == start_offset:
-            # A transaction that no marker ever ended has no coordinator's epoch: the first is 0.
+            # Without any marker the coordinator epoch is unknown (-1); the first one is 0.
             epoch = max(0, producer.coordinator_epoch)
             return AbortTransactionSpec(tp, producer.producer_id, producer.producer_epoch, epoch)
-    raise click.ClickException(f"no transaction that is open in {tp} begins at offset {start_offset}")
+    raise click.ClickException(f"no open transaction in {tp} starts at offset {start_offset}")

@@ -1,7 +1,8 @@
-"""A cluster on one page, of any Kafka, for a browser.
+"""A web console for one cluster of any Kafka.
 
-    browser ── guard ── app ── cluster ── Admin, Consumer, Producer
-                                  └─ views, record_view: values become what JSON has
+browser ── guard ── app ── cluster ── Admin, Consumer, Producer
+                     └─ views, record_view: build the JSON of the responses
 
-`guard` and the views are pure, `cluster` asks, `app` and `server` are all that knows of HTTP. Needs the extra `console`.
+`guard` and the views are pure, `cluster` sends the requests; only `app` and `server` use HTTP. Needs the extra
+`console`.
 """

@@ -1,6 +1,6 @@
-"""The console over HTTP: its files, and questions with answers in JSON.
+"""The HTTP interface of the console: static files, and a JSON API.
 
-No page is made here: the one that is there fills itself with text, never with markup, whatever a record holds.
+The server renders no HTML: the static page inserts all values as text, never as markup.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ottla.console.cluster import STARTS, Cluster, Start
-from ottla.console.guard import Door, refusal
+from ottla.console.cluster import STARTS, ConsoleCluster, Start
+from ottla.console.guard import ConsoleAccess, check_access
 from ottla.console.pipelines import Pipelines
-from ottla.console.record_view import Wanted
+from ottla.console.record_view import RecordCondition
 from ottla.console.touring import Tour
 from ottla.console.traced import NotTracedError, Traced
 from ottla.errors import OttlaError
@@ -32,7 +32,7 @@ with extra("console"):
 
 STATIC = Path(__file__).parent / "static"
 LIVE_SECONDS = 1.0
-"""How often a page that looks at a group is told how it stands."""
+"""The interval at which a live view is updated."""
 MOST_RECORDS = 500
 MOST_BODY_BYTES = 2 * 1024 * 1024
 HEADERS = {
@@ -43,43 +43,53 @@ HEADERS = {
 }
 MOMENTS = {"earliest": EARLIEST, "latest": LATEST}
 
-Ask = Callable[[Cluster, Mapping[str, Any]], Any]
+Query = Callable[[ConsoleCluster, Mapping[str, Any]], Any]
 
 
-class SenselessError(OttlaError):
-    """What was asked cannot be meant."""
+class InvalidRequestError(OttlaError):
+    """A request with invalid parameters."""
 
 
 def app(
-    cluster: Cluster, door: Door, traced: Traced, tour: Tour, pipelines: Pipelines | None = None, lifespan: Any = None
+    cluster: ConsoleCluster,
+    door: ConsoleAccess,
+    traced: Traced,
+    tour: Tour,
+    pipelines: Pipelines | None = None,
+    lifespan: Any = None,
 ) -> Any:
-    """The console of a cluster, of the clients that are traced beside it, of a tour, and of pipelines."""
-    asks: dict[str, tuple[str, Ask]] = {
+    """Return the ASGI application of the console for a cluster, traced clients, the tour, and pipelines."""
+    queries: dict[str, tuple[str, Query]] = {
         "overview": ("GET", lambda c, _: c.overview()),
-        "topics": ("GET", lambda c, q: c.topics(q.get("text", ""), whole(q, "from", 0))),
-        "topic": ("GET", lambda c, q: c.topic(text(q, "name"))),
+        "topics": ("GET", lambda c, q: c.topics(q.get("text", ""), whole_parameter(q, "from", 0))),
+        "topic": ("GET", lambda c, q: c.topic(text_parameter(q, "name"))),
         "records": ("GET", records),
         "brokers": ("GET", lambda c, _: c.brokers()),
         "transactions": ("GET", lambda c, q: c.transactions(q.get("text", ""))),
-        "transaction": ("GET", lambda c, q: c.transaction(text(q, "name"))),
+        "transaction": ("GET", lambda c, q: c.transaction(text_parameter(q, "name"))),
         "clients": ("GET", lambda c, q: c.clients(q.get("text", ""))),
-        "client": ("GET", lambda c, q: c.client(text(q, "instance"))),
-        "fence": ("POST", lambda c, q: c.fence(text(q, "name"))),
+        "client": ("GET", lambda c, q: c.client(text_parameter(q, "instance"))),
+        "fence": ("POST", lambda c, q: c.fence(text_parameter(q, "name"))),
         "traced": ("GET", lambda *_: traced.clients()),
         "groups": ("GET", lambda c, _: c.groups()),
-        "group": ("GET", lambda c, q: c.group(text(q, "name"))),
-        "preview-reset": ("GET", lambda c, q: c.preview_reset(text(q, "group"), text(q, "topic"), moment(q))),
+        "group": ("GET", lambda c, q: c.group(text_parameter(q, "name"))),
+        "preview-reset": (
+            "GET",
+            lambda c, q: c.preview_reset(text_parameter(q, "group"), text_parameter(q, "topic"), moment(q)),
+        ),
         "create-topic": ("POST", create_topic),
-        "delete-topic": ("POST", lambda c, q: c.delete_topic(text(q, "name"))),
+        "delete-topic": ("POST", lambda c, q: c.delete_topic(text_parameter(q, "name"))),
         "set-config": ("POST", set_config),
         "produce": ("POST", produce),
         "reset-offsets": ("POST", reset_offsets),
         "pipelines": ("GET", lambda *_: None if pipelines is None else pipelines.status()),
-        "resend": ("POST", lambda _, q: shown(pipelines).resend(text(q, "name"))),
-        "pause": ("POST", lambda _, q: shown(pipelines).pause(text(q, "name"))),
-        "resume": ("POST", lambda _, q: shown(pipelines).resume(text(q, "name"))),
+        "resend": ("POST", lambda _, q: required_pipelines(pipelines).resend(text_parameter(q, "name"))),
+        "pause": ("POST", lambda _, q: required_pipelines(pipelines).pause(text_parameter(q, "name"))),
+        "resume": ("POST", lambda _, q: required_pipelines(pipelines).resume(text_parameter(q, "name"))),
     }
-    routes = [Route(f"/api/{name}", answer(cluster, ask), methods=[verb]) for name, (verb, ask) in asks.items()]
+    routes = [
+        Route(f"/api/{name}", make_endpoint(cluster, query), methods=[verb]) for name, (verb, query) in queries.items()
+    ]
     live = Route("/api/live/group", partial(live_view, cluster, cluster.group), methods=["GET"])
     running = Route(
         "/api/live/pipelines", partial(live_view, cluster, lambda _: pipelines and pipelines.status()), methods=["GET"]
@@ -88,12 +98,12 @@ def app(
     page = Route("/", lambda _: FileResponse(STATIC / "index.html"))
     static = Mount("/static", StaticFiles(directory=STATIC))
     made = Starlette(routes=[*routes, *tour_routes(tour), live, running, looking, page, static], lifespan=lifespan)
-    made.add_middleware(Guarded, door=door)
+    made.add_middleware(GuardedApp, door=door)
     return made
 
 
 def tour_routes(tour: Tour) -> list[Any]:
-    """The chapters, one that plays, and who can be looked at in it."""
+    """Return the routes of the tour: its chapters, the playing one, and the clients of that chapter."""
 
     async def chapters(_: Any) -> Any:
         return JSONResponse({"chapters": await tour.chapters()})
@@ -102,15 +112,15 @@ def tour_routes(tour: Tour) -> list[Any]:
         return JSONResponse(await run_in_threadpool(tour.clients.clients))
 
     async def play(request: Any) -> Any:
-        return await obeyed(request, lambda given: tour.play(given.get("name")))
+        return await run_action(request, lambda given: tour.play(given.get("name")))
 
-    async def go_on(request: Any) -> Any:
+    async def continue_chapter(request: Any) -> Any:
         async def act(_: Mapping[str, Any]) -> None:
-            tour.go_on()
+            tour.continue_chapter()
 
-        return await obeyed(request, act)
+        return await run_action(request, act)
 
-    async def told(_: Any) -> Any:
+    async def lines_of_tour(_: Any) -> Any:
         events = (f"data: {line}\n\n" async for line in tour.lines())
         return StreamingResponse(events, media_type="text/event-stream")
 
@@ -118,14 +128,14 @@ def tour_routes(tour: Tour) -> list[Any]:
         Route("/api/tour", chapters, methods=["GET"]),
         Route("/api/tour-clients", clients, methods=["GET"]),
         Route("/api/tour-play", play, methods=["POST"]),
-        Route("/api/tour-next", go_on, methods=["POST"]),
-        Route("/api/live/tour", told, methods=["GET"]),
+        Route("/api/tour-next", continue_chapter, methods=["POST"]),
+        Route("/api/live/tour", lines_of_tour, methods=["GET"]),
         Route("/api/live/tour-client", partial(live_traced, lambda: tour.clients), methods=["GET"]),
     ]
 
 
-async def obeyed(request: Any, act: Callable[[Mapping[str, Any]], Awaitable[None]]) -> Any:
-    """An order to the tour; what cannot be meant is a sentence."""
+async def run_action(request: Any, act: Callable[[Mapping[str, Any]], Awaitable[None]]) -> Any:
+    """Execute a command for the tour; an OttlaError becomes a response with its message."""
     try:
         await act(await body(request))
     except OttlaError as error:
@@ -133,10 +143,10 @@ async def obeyed(request: Any, act: Callable[[Mapping[str, Any]], Awaitable[None
     return JSONResponse(None)
 
 
-class Guarded:
-    """Before every answer the door, on every answer the headers."""
+class GuardedApp:
+    """Middleware that checks each request against the door and adds the security headers to each response."""
 
-    def __init__(self, inner: Any, door: Door) -> None:
+    def __init__(self, inner: Any, door: ConsoleAccess) -> None:
         self.inner = inner
         self.door = door
 
@@ -151,57 +161,57 @@ class Guarded:
             await send(message)
 
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        refused = refusal(self.door, scope["method"], scope["path"], headers)
+        refused = check_access(self.door, scope["method"], scope["path"], headers)
         answering = self.inner if refused is None else sentence(refused.sentence, refused.status)
         await answering(scope, receive, with_headers)
 
 
-def sentence(told: str, status: int) -> Any:
-    return JSONResponse({"error": told}, status)
+def sentence(message: str, status: int) -> Any:
+    return JSONResponse({"error": message}, status)
 
 
-def answer(cluster: Cluster, ask: Ask) -> Callable[[Request], Awaitable[Response]]:
-    """A question put to the cluster in a thread; what goes wrong is a sentence."""
+def make_endpoint(cluster: ConsoleCluster, query: Query) -> Callable[[Request], Awaitable[Response]]:
+    """Return the endpoint for a query, which runs in a thread; an OttlaError becomes a response with its message."""
 
     async def answered(request: Any) -> Any:
         try:
             given = request.query_params if request.method == "GET" else await body(request)
-            return JSONResponse(await run_in_threadpool(ask, cluster, given))
-        except SenselessError as error:
+            return JSONResponse(await run_in_threadpool(query, cluster, given))
+        except InvalidRequestError as error:
             return sentence(str(error), 400)
         except OttlaError as error:
-            return sentence(cluster.said(error), 502)
+            return sentence(cluster.message_for(error), 502)
 
     return answered
 
 
 async def body(request: Any) -> Mapping[str, Any]:
-    """The JSON object of a request."""
+    """Read the JSON object of a request."""
     pieces = bytearray()
     async for piece in request.stream():
         pieces += piece
         if len(pieces) > MOST_BODY_BYTES:
-            raise SenselessError(
-                f"the request is longer than {MOST_BODY_BYTES} bytes; use ottla produce for what is large"
+            raise InvalidRequestError(
+                f"the request is longer than {MOST_BODY_BYTES} bytes; use ottla produce for large records"
             )
     try:
         given = json.loads(pieces)
     except ValueError:
         given = None
     if not isinstance(given, dict):
-        raise SenselessError("the request has to be a JSON object")
+        raise InvalidRequestError("the request must be a JSON object")
     return given
 
 
-def shown(pipelines: Pipelines | None) -> Pipelines:
-    """Those that can be given orders."""
+def required_pipelines(pipelines: Pipelines | None) -> Pipelines:
+    """Return the pipelines; raise SenselessError if the console was started without them."""
     if pipelines is None:
-        raise SenselessError("this console shows no pipelines; start it with --pipelines FILE|FOLDER")
+        raise InvalidRequestError("this console shows no pipelines; start it with --pipelines FILE|FOLDER")
     return pipelines
 
 
-async def live_view(cluster: Cluster, look: Callable[[str], Any], request: Any) -> Any:
-    """How what has a name stands, pushed as server-sent events for as long as somebody looks."""
+async def live_view(cluster: ConsoleCluster, look: Callable[[str], Any], request: Any) -> Any:
+    """Stream a view as server-sent events until the browser disconnects."""
     name = request.query_params.get("name", "")
 
     async def events() -> AsyncIterator[str]:
@@ -209,7 +219,7 @@ async def live_view(cluster: Cluster, look: Callable[[str], Any], request: Any) 
             try:
                 view: Any = await run_in_threadpool(look, name)
             except OttlaError as error:
-                view = {"error": cluster.said(error)}
+                view = {"error": cluster.message_for(error)}
             yield f"data: {json.dumps(view)}\n\n"
             await asyncio.sleep(LIVE_SECONDS)
 
@@ -217,7 +227,7 @@ async def live_view(cluster: Cluster, look: Callable[[str], Any], request: Any) 
 
 
 async def live_traced(traced: Callable[[], Traced], request: Any) -> Any:
-    """What a traced client tells, pushed on to the page until one of them ends."""
+    """Stream the frames of a traced client to the page until one of them closes."""
     name = request.query_params.get("name", "")
 
     async def events() -> AsyncIterator[str]:
@@ -231,80 +241,80 @@ async def live_traced(traced: Callable[[], Traced], request: Any) -> Any:
     return StreamingResponse(events(), media_type="text/event-stream")
 
 
-def text(given: Mapping[str, Any], name: str) -> str:
-    """A field that has to be there."""
+def text_parameter(given: Mapping[str, Any], name: str) -> str:
+    """Return a mandatory text field."""
     value = given.get(name)
     if not isinstance(value, str) or not value:
-        raise SenselessError(f"{name} {value!r} must be a text that is not empty")
+        raise InvalidRequestError(f"{name} {value!r} must be a non-empty text")
     return value
 
 
-def whole(given: Mapping[str, Any], name: str, otherwise: int) -> int:
-    """A field that is a whole number from 0 on, or its default."""
+def whole_parameter(given: Mapping[str, Any], name: str, otherwise: int) -> int:
+    """Return an integer field that is at least 0, or its default."""
     value = given.get(name)
     if value in (None, ""):
         return otherwise
     if not str(value).isascii() or not str(value).isdecimal() or len(str(value)) > 18:
-        raise SenselessError(f"{name} {value!r} must be a whole number from 0 on")
+        raise InvalidRequestError(f"{name} {value!r} must be a whole number, at least 0")
     return int(str(value))
 
 
-def number_or_none(given: Mapping[str, Any], name: str) -> int | None:
-    number = whole(given, name, -1)
+def number_parameter(given: Mapping[str, Any], name: str) -> int | None:
+    number = whole_parameter(given, name, -1)
     return None if number < 0 else number
 
 
-def records(cluster: Cluster, given: Mapping[str, Any]) -> Any:
+def records(cluster: ConsoleCluster, given: Mapping[str, Any]) -> Any:
     how = given.get("start", "latest")
     if how not in STARTS:
-        raise SenselessError(f"start {how!r} must be one of {', '.join(STARTS)}")
-    start: Start = (how, whole(given, "at", 0))
-    wanted = Wanted(given.get("key", ""), given.get("text", ""))
-    most = max(1, min(whole(given, "most", 50), MOST_RECORDS))
-    return cluster.records(text(given, "topic"), number_or_none(given, "partition"), start, wanted, most)
+        raise InvalidRequestError(f"start {how!r} must be one of {', '.join(STARTS)}")
+    start: Start = (how, whole_parameter(given, "at", 0))
+    wanted = RecordCondition(given.get("key", ""), given.get("text", ""))
+    most = max(1, min(whole_parameter(given, "most", 50), MOST_RECORDS))
+    return cluster.records(text_parameter(given, "topic"), number_parameter(given, "partition"), start, wanted, most)
 
 
-def create_topic(cluster: Cluster, given: Mapping[str, Any]) -> None:
+def create_topic(cluster: ConsoleCluster, given: Mapping[str, Any]) -> None:
     configs = given.get("configs", {})
     if not isinstance(configs, dict) or not all(isinstance(value, str) for value in configs.values()):
-        raise SenselessError(f"configs {configs!r} must be an object of texts")
-    partitions, replicas = (whole(given, name, -1) for name in ("partitions", "replicas"))
-    cluster.create_topic(text(given, "name"), partitions, replicas, configs)
+        raise InvalidRequestError(f"configs {configs!r} must be an object of texts")
+    partitions, replicas = (whole_parameter(given, name, -1) for name in ("partitions", "replicas"))
+    cluster.create_topic(text_parameter(given, "name"), partitions, replicas, configs)
 
 
-def set_config(cluster: Cluster, given: Mapping[str, Any]) -> None:
+def set_config(cluster: ConsoleCluster, given: Mapping[str, Any]) -> None:
     value = given.get("value")
     if value is not None and not isinstance(value, str):
-        raise SenselessError(f"value {value!r} must be a text, or null for the default")
-    cluster.set_config(text(given, "topic"), text(given, "name"), value)
+        raise InvalidRequestError(f"value {value!r} must be a text, or null for the default")
+    cluster.set_config(text_parameter(given, "topic"), text_parameter(given, "name"), value)
 
 
-def produce(cluster: Cluster, given: Mapping[str, Any]) -> Any:
+def produce(cluster: ConsoleCluster, given: Mapping[str, Any]) -> Any:
     key, value = given.get("key"), given.get("value")
     for name, part in (("key", key), ("value", value)):
         if part is not None and not isinstance(part, str):
-            raise SenselessError(f"{name} {part!r} must be a text, or null")
-    return cluster.produce(text(given, "topic"), key, value, number_or_none(given, "partition"))
+            raise InvalidRequestError(f"{name} {part!r} must be a text, or null")
+    return cluster.produce(text_parameter(given, "topic"), key, value, number_parameter(given, "partition"))
 
 
-def reset_offsets(cluster: Cluster, given: Mapping[str, Any]) -> None:
-    """Set the offsets that a preview has shown, by partition; the page does nothing else."""
-    topic, offsets = text(given, "topic"), given.get("offsets")
+def reset_offsets(cluster: ConsoleCluster, given: Mapping[str, Any]) -> None:
+    """Commit the offsets that a preview returned, by partition."""
+    topic, offsets = text_parameter(given, "topic"), given.get("offsets")
     if not isinstance(offsets, dict) or not offsets:
-        raise SenselessError(
-            f"offsets {offsets!r} must be an object of partitions and their offsets; ask preview-reset first"
+        raise InvalidRequestError(
+            f"offsets {offsets!r} must be an object of partitions and their offsets; request preview-reset first"
         )
     wanted = {}
     for partition in offsets:
-        number = whole({"partition": partition}, "partition", 0)
-        wanted[TopicPartition(topic, number)] = whole({"offset": offsets[partition]}, "offset", 0)
-    cluster.reset_offsets(text(given, "group"), wanted)
+        number = whole_parameter({"partition": partition}, "partition", 0)
+        wanted[TopicPartition(topic, number)] = whole_parameter({"offset": offsets[partition]}, "offset", 0)
+    cluster.reset_offsets(text_parameter(given, "group"), wanted)
 
 
 def moment(given: Mapping[str, Any]) -> int:
     """Return the time to which offsets are reset, in ms since 1970, or EARLIEST or LATEST."""
     to = given.get("to")
-    when = MOMENTS[to] if isinstance(to, str) and to in MOMENTS else whole(given, "to", -1)
+    when = MOMENTS[to] if isinstance(to, str) and to in MOMENTS else whole_parameter(given, "to", -1)
     if when == -1 and to != "latest":
-        raise SenselessError(f"to {to!r} must be earliest, latest or a time in milliseconds")
+        raise InvalidRequestError(f"to {to!r} must be earliest, latest or a time in milliseconds")
     return when

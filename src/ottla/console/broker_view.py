@@ -1,7 +1,4 @@
-"""Brokers as the page shows them: what each leads, what it lacks, and its disks.
-
-Pure.
-"""
+"""The view of brokers: their leaders, lagging replicas and disks. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ Directories = Mapping[int, Mapping[str, "LogDirDescription"]]
 def brokers_view(
     cluster: ClusterDescription, topics: Iterable[TopicDescription], directories: Directories, quorum: QuorumInfo | None
 ) -> View:
-    """All brokers; without `directories` nothing is said of disks."""
+    """Return the view of all brokers; without `directories` it has no disks."""
     partitions = [partition for topic in topics for partition in topic.partitions]
     return {
         "cluster": cluster.cluster_id,
@@ -37,7 +34,7 @@ def brokers_view(
 
 
 def broker_row(node: Node, partitions: Iterable[PartitionInfo], directories: Mapping[str, LogDirDescription]) -> View:
-    """One broker; it lags in those partitions that it copies and is not in sync in."""
+    """Return the row of a broker; `lagging` lists the partitions in which its replica is not in sync."""
     copied = [p for p in partitions if node.node_id in p.replicas]
     return {
         "id": node.node_id,
@@ -67,7 +64,7 @@ def directory_row(path: str, directory: LogDirDescription) -> View:
 
 
 def quorum_view(quorum: QuorumInfo) -> View:
-    """Who votes on the metadata, and how far behind the leader each is."""
+    """Return the voters and observers of the metadata log with their lag behind the leader."""
     end = max((voter.log_end_offset for voter in quorum.voters), default=0)
     return {
         "leader": quorum.leader_id,
@@ -79,6 +76,6 @@ def quorum_view(quorum: QuorumInfo) -> View:
 
 
 def replica_row(replica: QuorumReplicaState, end: int) -> View:
-    """A voter or an observer; nobody knows how far behind one is that has not asked yet."""
+    """Return the row of a voter or an observer; the lag is None if it has not fetched yet."""
     known = replica.log_end_offset >= 0
     return {"id": replica.replica_id, "behind": end - replica.log_end_offset if known else None}

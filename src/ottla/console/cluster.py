@@ -1,6 +1,6 @@
-"""A cluster as the console asks it: by the clients that everybody has, so any Kafka will do.
+"""Access to a cluster through the public clients, so that it works with any Kafka.
 
-Called from several threads: an Admin and a Producer are everybody's, a Consumer is made for each search.
+It is used by several threads: they share an Admin and a Producer; each search has its own Consumer.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from ottla.client.admin.health import health_of
 from ottla.console import views
 from ottla.console.broker_view import brokers_view
 from ottla.console.metrics_pages import pages_of, subscriptions_of
-from ottla.console.pushed_view import client_view, clients_view, instance_in, listed_in
+from ottla.console.pushed_view import client_view, clients_for_list, clients_view, find_client
 from ottla.console.record_search import find_newest, find_oldest
-from ottla.console.record_view import Wanted, record_view
+from ottla.console.record_view import RecordCondition, record_view
 from ottla.console.transaction_view import UNDER_WAY, chosen_transactions, transaction_row, transaction_view
 from ottla.errors import ErrorCode, KafkaError, OttlaError, UnsupportedVersionError
 from ottla.model import EARLIEST, LATEST, TopicPartition
@@ -29,32 +29,34 @@ if TYPE_CHECKING:
     from ottla.console.views import View
 
 PAGE = 100
-"""Topics of a page."""
+"""The number of topics on a page."""
 PATIENCE_MS = 5_000
 
 Start = tuple[str, int]
-"""earliest, latest, offset or time, and the number of the last two."""
+"""The mode earliest, latest, offset or time, and the number for the last two."""
 STARTS = ("earliest", "latest", "offset", "time")
 
 
-class Cluster:
-    """Questions about one cluster, answered as views. `settings` are those that all clients have."""
+class ConsoleCluster:
+    """Queries about one cluster that return views. `settings` are settings that all clients have."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self.settings = {name: value for name, value in settings.items() if name != "default.api.timeout.ms"}
-        self.admin, self.beside = (Admin({**self.settings, "default.api.timeout.ms": PATIENCE_MS}) for _ in range(2))
-        """The second is for what is asked at the same time as something else: an Admin asks one thing after the other."""
+        self.admin, self.second_admin = (
+            Admin({**self.settings, "default.api.timeout.ms": PATIENCE_MS}) for _ in range(2)
+        )
+        """The second one is for requests that run in parallel; an Admin handles one at a time."""
         self._producer: Producer | None = None
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         self.admin.close()
-        self.beside.close()
+        self.second_admin.close()
         if self._producer is not None:
             self._producer.close()
 
-    def said(self, error: OttlaError) -> str:
-        """What went wrong; where no broker is left, whom to look after."""
+    def message_for(self, error: OttlaError) -> str:
+        """Return the message of an error; if no broker is available, name the cluster."""
         if isinstance(error, KafkaError) and error.code == ErrorCode.BROKER_NOT_AVAILABLE:
             return f"no broker of the cluster at {self.settings['bootstrap.servers']} answers; is it running?"
         return str(error)
@@ -72,19 +74,19 @@ class Cluster:
         return views.overview(cluster.nodes, topics, groups, health)
 
     def topics(self, text: str, start: int) -> View:
-        """A page of the topics that have `text` in their names."""
+        """Return a page of the topics that contain `text` in their names."""
         count, names = views.chosen_names(self.admin.list_topics(internal=True), text, start, PAGE)
         found = self.admin.describe_topics(names) if names else {}
         return {"count": count, "from": start, "topics": [views.topic_row(found[name]) for name in names]}
 
     def topic(self, name: str) -> View:
-        """One topic with offsets and configs."""
+        """Return one topic with offsets and configs."""
         topic = self.admin.describe_topics([name])[name]
         led = [TopicPartition(name, p.partition) for p in topic.partitions if p.leader >= 0]
         return views.topic_view(topic, self.offsets(led, EARLIEST), self.offsets(led, LATEST), self.configs(name))
 
     def configs(self, topic: str) -> Mapping[str, Any]:
-        """The configs of a topic; none where we may not see them."""
+        """Return the configs of a topic; none if access is denied."""
         resource = ConfigResource("topic", topic)
         try:
             return self.admin.describe_configs([resource])[resource]
@@ -92,13 +94,13 @@ class Cluster:
             return {}
 
     def offsets(self, partitions: Iterable[TopicPartition], when: int) -> dict[TopicPartition, int]:
-        """Where partitions stand at a time."""
+        """Return the offsets of partitions at a time."""
         wanted = dict.fromkeys(partitions, when)
         found = self.admin.list_offsets(wanted) if wanted else {}
         return {tp: at.offset for tp, at in found.items()}
 
     def create_topic(self, name: str, partitions: int, replicas: int, configs: Mapping[str, str]) -> None:
-        """Make a topic; -1 leaves a number to the broker."""
+        """Create a topic; -1 leaves a number to the broker."""
         self.admin.create_topics([NewTopic(name, partitions, replicas, configs)])
 
     def delete_topic(self, name: str) -> None:
@@ -106,73 +108,73 @@ class Cluster:
         self.admin.delete_topics([name])
 
     def set_config(self, topic: str, name: str, value: str | None) -> None:
-        """Set one config of a topic and leave the others; None gives it back to its default."""
+        """Set one config of a topic; None resets it to its default."""
         self.admin.alter_configs({ConfigResource("topic", topic): {name: value}})
 
     def brokers(self) -> View:
-        """Who leads what, who lags, and what is on the disks; where one broker is silent those stay unseen."""
+        """Return the brokers with leaders, lagging replicas and disks; without the disks if one broker does not answer."""
         unseen, directories, quorum = None, {}, None
         with ThreadPoolExecutor(1, "ottla-console") as pool:
-            asked = pool.submit(self.beside.describe_log_dirs)
+            asked = pool.submit(self.second_admin.describe_log_dirs)
             topics = self.admin.describe_topics().values()
         try:
             directories = asked.result()
         except (KafkaError, UnsupportedVersionError) as error:
-            unseen = f"the directories cannot be seen: {error}"
+            unseen = f"the directories are not available: {error}"
         with suppress(KafkaError, UnsupportedVersionError):
             quorum = self.admin.describe_metadata_quorum()
         return {**brokers_view(self.admin.describe_cluster(), topics, directories, quorum), "unseen": unseen}
 
     def clients(self, text: str) -> View:
-        """Clients that push metrics and have `text` in their names, and what they are asked for."""
+        """Return clients that push metrics and contain `text` in their names, and the metrics subscriptions."""
         pages, wrong = pages_of(self.admin)
         subscriptions: Mapping[str, Mapping[str, str | None]] = {}
         with suppress(KafkaError, UnsupportedVersionError):
             subscriptions = subscriptions_of(self.admin)
-        seen = clients_view(listed_in(pages).values(), text, PAGE)
+        seen = clients_view(clients_for_list(pages).values(), text, PAGE)
         return {**seen, "subscriptions": subscriptions, "brokers": sorted(pages), "wrong": wrong}
 
     def client(self, instance_id: str) -> View | None:
-        """One client with all that it pushes; None where it is not heard of."""
-        found = instance_in(pages_of(self.admin)[0], instance_id)
+        """Return one client with all its metrics, or None if it is unknown."""
+        found = find_client(pages_of(self.admin)[0], instance_id)
         return None if found is None else client_view(found)
 
     def transactions(self, text: str) -> View:
-        """Transactional ids that have `text` in them; of those under way, since when."""
+        """Return transactional ids that contain `text`, and the start times of open transactions."""
         count, found = chosen_transactions(self.admin.list_transactions(), text, PAGE)
         open_ones = [each.transactional_id for each in found if each.state in UNDER_WAY]
         described: Mapping[str, TransactionDescription] = {}
-        with suppress(KafkaError):  # one that has ended meanwhile
+        with suppress(KafkaError):  # one may have ended meanwhile
             described = self.admin.describe_transactions(open_ones) if open_ones else {}
         now_ms = int(time.time() * 1000)
         rows = [transaction_row(each, now_ms, described.get(each.transactional_id)) for each in found]
         return {"count": count, "transactions": rows}
 
     def transaction(self, name: str) -> View:
-        """One transactional id, and since which offset its transaction is open."""
+        """Return one transactional id, and the first offset of its open transaction by partition."""
         described = self.admin.describe_transactions([name])[name]
         producers: Mapping[TopicPartition, tuple[ProducerState, ...]] = {}
-        with suppress(KafkaError):  # a partition that has gone, or that we may not read
+        with suppress(KafkaError):  # a partition may be deleted, or access denied
             producers = self.admin.describe_producers(described.topic_partitions) if described.topic_partitions else {}
         return transaction_view(described, producers)
 
     def fence(self, name: str) -> None:
-        """Shut out who writes under a transactional id, and abort what is under way."""
-        self.admin.describe_transactions([name])  # an id that is not there is not to be made by the way
+        """Fence the producers of a transactional id, and abort its open transaction."""
+        self.admin.describe_transactions([name])  # fencing would create an unknown id
         self.admin.fence_producers([name])
 
     def groups(self) -> View:
-        """All groups of consumers, and how many there are of other kinds."""
+        """Return all consumer groups, and the number of groups of other types."""
         return views.groups_view(self.admin.list_groups())
 
     def group(self, name: str) -> View:
-        """One group: who reads what, and how far behind."""
+        """Return one group: its members, their partitions, and the lag."""
         described = self.admin.describe_consumer_groups([name])[name]
         committed = self.admin.list_consumer_group_offsets(name)
-        return views.group_view(described, committed, self.offsets(self.there(committed), LATEST))
+        return views.group_view(described, committed, self.offsets(self.existing(committed), LATEST))
 
-    def there(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Those whose topic has not been deleted."""
+    def existing(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+        """Return the partitions with a topic that still exists."""
         partitions = list(partitions)
         known = self.admin.list_topics(internal=True) if partitions else {}
         return [tp for tp in partitions if tp.topic in known]
@@ -189,17 +191,17 @@ class Cluster:
         self.admin.alter_consumer_group_offsets(group, offsets)
 
     def produce(self, topic: str, key: str | None, value: str | None, partition: int | None) -> View:
-        """Write one record, and say where it is."""
+        """Send one record, and return its partition and offset."""
         if self._producer is None:
             from ottla.client.producer import Producer
 
             self._producer = Producer({**self.settings, "max.block.ms": PATIENCE_MS})
-        self.admin.describe_topics([topic])  # a topic that is not there is not to be made by the way
+        self.admin.describe_topics([topic])  # sending would create an unknown topic
         value_bytes, key_bytes = (None if part is None else part.encode() for part in (value, key))
         at = self._producer.send(topic, value_bytes, key=key_bytes, partition=partition).result()
         return {"partition": at.partition, "offset": at.offset}
 
-    def records(self, topic: str, partition: int | None, start: Start, wanted: Wanted, most: int) -> View:
+    def records(self, topic: str, partition: int | None, start: Start, wanted: RecordCondition, most: int) -> View:
         """Return up to `most` records that match: from `start` on the oldest first, or of `latest` the newest first."""
         from ottla.client.consumer import Consumer
 
@@ -212,14 +214,14 @@ class Cluster:
             if start[0] == "latest":
                 found = find_newest(consumer, first, end, wanted, most)
             else:
-                found = find_oldest(consumer, self.begin(start, first, end), end, wanted, most)
+                found = find_oldest(consumer, self.start_offsets(start, first, end), end, wanted, most)
         return {
             "records": [record_view(each) for each in found.records],
             "looked_at": found.looked_at,
             "whole": found.is_whole,
         }
 
-    def begin(
+    def start_offsets(
         self, start: Start, first: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, int]:
         """Return the offset of each partition from which to read, within what there is."""

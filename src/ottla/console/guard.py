@@ -1,9 +1,12 @@
-"""Who may ask the console for something.
+"""Access checks of the console. Pure.
 
-Whoever reaches the loopback address is at home there, but so is every page that his browser has open. So the Host has to be
-ours (a name that was bent to the loopback address is not), an Origin has to be the page's own, and what changes
-something comes as JSON, which a browser sends to strangers only if these agree. Elsewhere a token is asked for.
-Pure.
+On a loopback address every local user has access, but so has every page in a browser on this machine. Therefore:
+
+* The Host must be the console's own; a foreign name that resolves to the loopback address (DNS rebinding) is rejected.
+* An Origin must be that of the console's page.
+* A change must be sent as JSON, which a browser sends across origins only after a preflight.
+
+On other addresses a token is required.
 """
 
 from __future__ import annotations
@@ -17,8 +20,8 @@ from ottla.loopback import allowed_hosts
 READING = ("GET", "HEAD")
 
 
-class Door(NamedTuple):
-    """Where the console listens, and what opens it."""
+class ConsoleAccess(NamedTuple):
+    """The address of the console, and its token."""
 
     host: str
     port: int
@@ -31,29 +34,29 @@ class Door(NamedTuple):
         return allowed_hosts(self.host, self.port)
 
 
-class Refusal(NamedTuple):
-    """Why not."""
+class AccessRefusal(NamedTuple):
+    """The status and message of a rejected request."""
 
     status: int
     sentence: str
 
 
-def refusal(door: Door, method: str, path: str, headers: Mapping[str, str]) -> Refusal | None:
-    """Why a request is not answered; None if it is. The names of `headers` are in small letters."""
+def check_access(door: ConsoleAccess, method: str, path: str, headers: Mapping[str, str]) -> AccessRefusal | None:
+    """Return the reason to reject a request, or None. The names of `headers` are in lower case."""
     host = headers.get("host", "")
     if door.token is None and host.lower() not in door.hosts:
-        return Refusal(403, f"this console is not at {host!r}; open it as http://127.0.0.1:{door.port}")
+        return AccessRefusal(403, f"unexpected Host {host!r}: open the console as http://127.0.0.1:{door.port}")
     origin = headers.get("origin")
     if origin is not None and origin.lower() != f"http://{host.lower()}":
-        return Refusal(403, f"a page of {origin!r} may not ask this console; open the console's own")
-    if door.token is not None and path.startswith("/api/") and not knows(door.token, headers):
-        return Refusal(401, "the token is missing or wrong; open the address that ottla console printed")
+        return AccessRefusal(403, f"requests from {origin!r} are not allowed: open the console's own page")
+    if door.token is not None and path.startswith("/api/") and not has_token(door.token, headers):
+        return AccessRefusal(401, "the token is missing or wrong; open the address that ottla console printed")
     if method not in READING and headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-        return Refusal(415, "what changes something has to come as application/json")
+        return AccessRefusal(415, "a change must be sent as application/json")
     return None
 
 
-def knows(token: str, headers: Mapping[str, str]) -> bool:
-    """Whether a request carries the token."""
+def has_token(token: str, headers: Mapping[str, str]) -> bool:
+    """Return true if a request carries the token."""
     given = headers.get("authorization", "").removeprefix("Bearer ")
     return hmac.compare_digest(given.encode(), token.encode())

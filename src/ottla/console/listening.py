@@ -1,6 +1,6 @@
-"""The address of a console, taken before anything else is done.
+"""The listening socket of a console.
 
-Needs no extra, so `ottla broker --console` can take it before the broker is there.
+This module needs no extra, so that `ottla broker --console` can bind the address before the broker starts.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from ottla.cannot_listen import cannot_listen
 
 
 def listener_at(host: str, port: int, option: str = "--listen") -> socket.socket:
-    """A socket that listens; OSError, which says why and names the option, where that address cannot be had."""
+    """Return a listening socket; raise OSError with the option's name if the address is not usable."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)

@@ -1,4 +1,4 @@
-"""The pages of metrics that brokers have: where they are the brokers' configs say (`metrics.listen`), and they are read over HTTP."""
+"""Read the metrics pages of brokers over HTTP, at the addresses in their configs (`metrics.listen`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Place = tuple[str, int]
 
 
 def pages_of(admin: Admin) -> tuple[dict[int, str], list[str]]:
-    """What each broker's page says, by the broker's number; and what was wrong with those that could not be read."""
+    """Return the text of each broker's page by broker id, and the errors of pages that could not be read."""
     nodes = {ConfigResource("broker", str(node.node_id)): node for node in admin.describe_cluster().nodes}
     pages: dict[int, str] = {}
     wrong = []
@@ -30,7 +30,7 @@ def pages_of(admin: Admin) -> tuple[dict[int, str], list[str]]:
         if (entry := configs.get(SETTING)) is not None and entry.value
     }
     with ThreadPoolExecutor(AT_ONCE, "ottla-console-metrics") as pool:
-        reading = {number: pool.submit(read, place) for number, place in places.items()}
+        reading = {number: pool.submit(read_page, place) for number, place in places.items()}
     for number, page in reading.items():
         try:
             pages[number] = page.result()
@@ -41,13 +41,13 @@ def pages_of(admin: Admin) -> tuple[dict[int, str], list[str]]:
 
 
 def place_of(listen: str, node: Node) -> Place:
-    """Where a page is, of what its broker was told; one that listens everywhere is at the broker's own host."""
+    """Return the address of a page; a wildcard address is replaced by the broker's host."""
     host, port = parse_address(listen)
     return (node.host if host in ANYWHERE else host), port
 
 
-def read(place: Place) -> str:
-    """The whole of a page; nothing is asked but what stands in the broker's config, and no other place is gone to."""
+def read_page(place: Place) -> str:
+    """Return the text of a page. Only the address of the broker's config is requested, without redirects."""
     host, port = place
     connection = http.client.HTTPConnection(host, port, timeout=PATIENCE)
     try:
@@ -57,14 +57,14 @@ def read(place: Place) -> str:
     finally:
         connection.close()
     if answer.status != http.HTTPStatus.OK:
-        raise OSError(f"it answered {answer.status}")
+        raise OSError(f"HTTP status {answer.status}")
     if len(body) > MOST_BYTES:
-        raise OSError(f"it has more than {MOST_BYTES} bytes")
+        raise OSError(f"the page has more than {MOST_BYTES} bytes")
     return body.decode("utf-8", "replace")
 
 
 def subscriptions_of(admin: Admin) -> Mapping[str, Mapping[str, str | None]]:
-    """What clients are asked for, by the names of the subscriptions."""
+    """Return the metrics subscriptions by name."""
     resources = admin.list_config_resources(["client-metrics"])
     described = admin.describe_configs(resources) if resources else {}
     return {

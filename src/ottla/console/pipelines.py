@@ -1,4 +1,4 @@
-"""Pipelines as the console shows them. What they are it is told from outside: it knows neither their files nor Spark."""
+"""The interface through which the console accesses pipelines; it knows neither their files nor Spark."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import Any, Protocol
 
 
 class Pipelines(Protocol):
-    """Who knows the pipelines of a file or a folder."""
+    """The pipelines of a file or a folder."""
 
     def status(self) -> list[dict[str, Any]]:
-        """How each of them is: what `ottla pipeline status --json` prints."""
+        """Return the rows of `ottla pipeline status --json`."""
 
     def resend(self, name: str) -> str:
-        """Put the dead letters of one back where they came from; says how many."""
+        """Send the dead letters of a pipeline to their source topics again; return a sentence with their number."""
 
     def pause(self, name: str) -> str:
-        """Have one wait until it is resumed; says so."""
+        """Pause a pipeline until it is resumed; return a sentence with the result."""
 
     def resume(self, name: str) -> str:
-        """Have one go on; says what became of it."""
+        """Resume a pipeline; return a sentence with the result."""

@@ -16,7 +16,7 @@ from ottla.model import TopicPartition
 
 if TYPE_CHECKING:
     from ottla.client.consumer import Consumer, ConsumerRecord
-    from ottla.console.record_view import Wanted
+    from ottla.console.record_view import RecordCondition
 
 SEARCH_SECONDS = 5.0
 """The time after which a search returns what it has found, and that it is not complete."""
@@ -26,7 +26,7 @@ WINDOW_GROWTH = 4
 Offsets = Mapping[TopicPartition, int]
 
 
-class Found(NamedTuple):
+class FoundRecords(NamedTuple):
     """The result of a search."""
 
     records: list[ConsumerRecord]
@@ -51,7 +51,7 @@ class Matches:
         self._merged = None if records else self._merged
 
     def has_enough(self, tp: TopicPartition, timestamp: int | None) -> bool:
-        """True if nothing behind `timestamp` in a partition can belong to the result."""
+        """Return true if nothing behind `timestamp` in a partition can belong to the result."""
         if len(self._by_partition[tp]) >= self._most:
             return True
         merged = self.merged()
@@ -84,33 +84,43 @@ class Matches:
 
 
 def find_oldest(
-    consumer: Consumer, begin: Offsets, end: Offsets, wanted: Wanted, most: int, seconds: float = SEARCH_SECONDS
-) -> Found:
-    """Return the oldest records from `begin` on that match."""
-    matches, reader = Matches(begin, most, newest_first=False), RangeReader(consumer, wanted, seconds)
-    left = set(reader.ranges(begin, end))
+    consumer: Consumer,
+    start_offsets: Offsets,
+    end: Offsets,
+    wanted: RecordCondition,
+    most: int,
+    seconds: float = SEARCH_SECONDS,
+) -> FoundRecords:
+    """Return the oldest records from `start_offsets` on that match."""
+    matches, reader = Matches(start_offsets, most, newest_first=False), RecordRangeReader(consumer, wanted, seconds)
+    left = set(reader.ranges(start_offsets, end))
 
     def take(tp: TopicPartition, found: list[ConsumerRecord], looked_at: list[ConsumerRecord]) -> bool:
         matches.add(tp, found)
         return matches.has_enough(tp, looked_at[-1].timestamp)
 
-    left -= reader.read(begin, end, take)
+    left -= reader.read(start_offsets, end, take)
     merged = matches.merged()
-    return Found(merged, reader.looked_at, not left and matches.count == len(merged))
+    return FoundRecords(merged, reader.looked_at, not left and matches.count == len(merged))
 
 
 def find_newest(
-    consumer: Consumer, first: Offsets, end: Offsets, wanted: Wanted, most: int, seconds: float = SEARCH_SECONDS
-) -> Found:
+    consumer: Consumer,
+    first: Offsets,
+    end: Offsets,
+    wanted: RecordCondition,
+    most: int,
+    seconds: float = SEARCH_SECONDS,
+) -> FoundRecords:
     """Return the newest records that match, the newest first."""
-    matches, reader = Matches(first, most, newest_first=True), RangeReader(consumer, wanted, seconds)
+    matches, reader = Matches(first, most, newest_first=True), RecordRangeReader(consumer, wanted, seconds)
     low, oldest = dict(end), dict[TopicPartition, int]()
     window, is_late = max(most, FIRST_WINDOW), False
     while not is_late:
         open_ones = [tp for tp in first if low[tp] > first[tp] and not matches.has_enough(tp, oldest.get(tp))]
         if not open_ones:
             break
-        begin = {tp: max(first[tp], low[tp] - window) for tp in open_ones}
+        start_offsets = {tp: max(first[tp], low[tp] - window) for tp in open_ones}
         stop = {tp: low[tp] for tp in open_ones}
         found: dict[TopicPartition, list[ConsumerRecord]] = {tp: [] for tp in open_ones}
 
@@ -124,33 +134,33 @@ def find_newest(
             oldest[tp] = min(looked_at[0].timestamp, oldest.get(tp, looked_at[0].timestamp))
             return False
 
-        done = reader.read(begin, stop, take)
+        done = reader.read(start_offsets, stop, take)
         is_late = len(done) < len(open_ones)
         for tp in open_ones:
             matches.add(tp, found[tp][::-1])
-            low[tp] = begin[tp]
+            low[tp] = start_offsets[tp]
         window *= WINDOW_GROWTH
     merged = matches.merged()
     is_whole = not is_late and all(low[tp] <= first[tp] for tp in first) and matches.count == len(merged)
-    return Found(merged, reader.looked_at, is_whole)
+    return FoundRecords(merged, reader.looked_at, is_whole)
 
 
-class RangeReader:
+class RecordRangeReader:
     """Reads ranges of offsets of several partitions, within one span of time."""
 
-    def __init__(self, consumer: Consumer, wanted: Wanted, seconds: float) -> None:
+    def __init__(self, consumer: Consumer, wanted: RecordCondition, seconds: float) -> None:
         self._consumer = consumer
         self._wanted = wanted
         self._deadline = time.monotonic() + seconds
         self.looked_at = 0
 
-    def ranges(self, begin: Offsets, end: Offsets) -> list[TopicPartition]:
-        """Return the partitions that have anything between `begin` and `end`."""
-        return [tp for tp in begin if begin[tp] < end[tp]]
+    def ranges(self, start_offsets: Offsets, end: Offsets) -> list[TopicPartition]:
+        """Return the partitions that have anything between `start_offsets` and `end`."""
+        return [tp for tp in start_offsets if start_offsets[tp] < end[tp]]
 
     def read(
         self,
-        begin: Offsets,
+        start_offsets: Offsets,
         end: Offsets,
         take: Callable[[TopicPartition, list[ConsumerRecord], list[ConsumerRecord]], bool],
     ) -> set[TopicPartition]:
@@ -159,12 +169,12 @@ class RangeReader:
         `take` receives the matches of one poll in a partition, and all records of that poll. It returns True if the rest of the partition
         is not needed.
         """
-        left = dict.fromkeys(self.ranges(begin, end))
-        done = set(begin) - set(left)
+        left = dict.fromkeys(self.ranges(start_offsets, end))
+        done = set(start_offsets) - set(left)
         self._consumer.assign(left)
         self._consumer.resume(*left)  # an earlier range may have ended with a pause
         for tp in left:
-            self._consumer.seek(tp, begin[tp])
+            self._consumer.seek(tp, start_offsets[tp])
         while left and time.monotonic() < self._deadline:
             polled: dict[TopicPartition, list[ConsumerRecord]] = {}
             for record in self._consumer.poll(TURN_SECONDS):

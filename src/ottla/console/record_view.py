@@ -1,7 +1,4 @@
-"""A record as the page shows it: JSON where it is, else text, else hex.
-
-Pure.
-"""
+"""The view of a record: JSON if possible, else text, else hex. Pure."""
 
 from __future__ import annotations
 
@@ -12,19 +9,19 @@ if TYPE_CHECKING:
     from ottla.client.consumer import ConsumerRecord
 
 MOST_BYTES = 64 * 1024
-"""How much of a value is shown."""
+"""The number of bytes of a value that are shown."""
 
 
-class Wanted(NamedTuple):
-    """Which records a search is for; nothing in a field lets all through."""
+class RecordCondition(NamedTuple):
+    """The filter of a search; an empty field matches all records."""
 
     key: str = ""
-    """The whole key."""
+    """The complete key."""
     text: str = ""
-    """What stands somewhere in the key or in the value."""
+    """A text that the key or the value contains."""
 
     def has(self, key: bytes | None, value: bytes | None) -> bool:
-        """Whether a record is one of them."""
+        """Return true if a record matches."""
         if self.key and key != self.key.encode():
             return False
         sought = self.text.encode()
@@ -32,19 +29,19 @@ class Wanted(NamedTuple):
 
 
 def record_view(record: ConsumerRecord) -> dict[str, Any]:
-    """One record."""
+    """Return the view of a record."""
     return {
         "partition": record.partition,
         "offset": record.offset,
         "timestamp": record.timestamp,
-        "key": shown(record.key),
-        "value": shown(record.value),
-        "headers": [[name, shown(value)] for name, value in record.headers],
+        "key": show_bytes(record.key),
+        "value": show_bytes(record.value),
+        "headers": [[name, show_bytes(value)] for name, value in record.headers],
     }
 
 
-def shown(data: bytes | None) -> dict[str, Any]:
-    """Bytes with the form they are shown in, their true size, and whether the end was left out."""
+def show_bytes(data: bytes | None) -> dict[str, Any]:
+    """Return bytes with their form, their size, and whether the end was cut off."""
     if data is None:
         return {"form": "null", "text": "", "bytes": 0, "cut": False}
     cut = len(data) > MOST_BYTES
@@ -53,7 +50,7 @@ def shown(data: bytes | None) -> dict[str, Any]:
 
 
 def form_of(data: bytes, cut: bool) -> tuple[str, str]:
-    """json, text or hex, and the bytes in that form."""
+    """Return the form (json, text or hex) and the bytes in that form."""
     text = text_of(data, cut)
     if text is None:
         return "hex", data.hex(" ")
@@ -66,7 +63,7 @@ def form_of(data: bytes, cut: bool) -> tuple[str, str]:
 
 
 def text_of(data: bytes, cut: bool) -> str | None:
-    """The bytes as text that can be shown; a character that the cut has halved is left out."""
+    """Return the bytes as printable text, or None; a character that is cut at the end is omitted."""
     try:
         text = data.decode()
     except UnicodeDecodeError as error:

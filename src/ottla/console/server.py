@@ -1,4 +1,4 @@
-"""The console's process: a listener, and uvicorn on it until Ctrl-C."""
+"""The process of the console: a listening socket, served by uvicorn until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from ottla.console.app import app
-from ottla.console.cluster import Cluster
-from ottla.console.guard import Door
+from ottla.console.cluster import ConsoleCluster
+from ottla.console.guard import ConsoleAccess
 from ottla.console.listening import listener_at
 from ottla.console.pipelines import Pipelines
 from ottla.console.touring import Tour
@@ -22,12 +22,12 @@ from ottla.loopback import is_loopback
 with extra("console"):
     import uvicorn
 
-FAREWELL_SECONDS = 1
-"""How long a page that is being told something may hold up the end."""
+SHUTDOWN_SECONDS = 1
+"""The time for which an open stream may delay the shutdown."""
 
 
 class QuietServer(uvicorn.Server):  # type: ignore[misc]  # untyped where the extra is not there
-    """Says nothing of questions that are cut off at the end: whoever ended the console meant it."""
+    """A server that does not log requests that are cut off at shutdown."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
@@ -35,7 +35,7 @@ class QuietServer(uvicorn.Server):  # type: ignore[misc]  # untyped where the ex
 
 
 class Console:
-    """A console that listens; `run` serves it."""
+    """A console with a listening socket; `run` serves it."""
 
     def __init__(
         self,
@@ -46,11 +46,11 @@ class Console:
         pipelines: Pipelines | None = None,
         listener: socket.socket | None = None,
     ) -> None:
-        """`listener` is one that listens at `host` already; without it there is one of its own."""
+        """Use `listener`, which already listens at `host`, or create one."""
         self.listener = listener_at(host, port) if listener is None else listener
         token = None if is_loopback(host) else secrets.token_urlsafe(24)
-        self.door = Door(host, self.listener.getsockname()[1], token)
-        self.cluster = Cluster(settings)
+        self.door = ConsoleAccess(host, self.listener.getsockname()[1], token)
+        self.cluster = ConsoleCluster(settings)
         self.traced = Traced(trace)
         self.tour = Tour()
         self.pipelines = pipelines
@@ -58,12 +58,12 @@ class Console:
 
     @property
     def url(self) -> str:
-        """Where to open it; the token stands behind `#`, which browsers keep for themselves."""
+        """Return the URL; the token follows `#`, which browsers do not send to servers."""
         host = f"[{self.door.host}]" if ":" in self.door.host else self.door.host
         return f"http://{host}:{self.door.port}" + (f"/#token={self.door.token}" if self.door.token else "")
 
     def run(self, ready: Callable[[Console], None]) -> None:
-        """Serve until the process is told to end."""
+        """Serve until the process receives a signal to stop."""
 
         @asynccontextmanager
         async def lifespan(_: Any) -> AsyncIterator[None]:
@@ -76,7 +76,7 @@ class Console:
             log_level="warning",
             access_log=False,
             server_header=False,
-            timeout_graceful_shutdown=FAREWELL_SECONDS,
+            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         )
         self.server = QuietServer(config)
         try:
@@ -86,5 +86,5 @@ class Console:
             self.listener.close()
 
     def stop(self) -> None:
-        """Have `run` return; from any thread."""
+        """Make `run` return; may be called by any thread."""
         self.server.should_exit = True

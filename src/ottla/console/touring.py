@@ -1,6 +1,7 @@
-"""The guided tour, as the console plays it: a process that is told when to go on, and what it has told so far.
+"""The guided tour in the console: the process of one chapter, its steps so far, and its control.
 
-The chapters are in `ottla.tour`, which starts brokers; the console knows it by its command line only. One chapter plays at a time.
+ The chapters are in `ottla.tour`, which starts brokers; the console uses only its command line. One chapter plays at a
+time.
 """
 
 from __future__ import annotations
@@ -21,66 +22,66 @@ from ottla.errors import OttlaError
 
 COMMAND = (sys.executable, "-m", "ottla.tour")
 PATIENCE_SECONDS = 5.0
-"""How long a chapter may take to end by itself, and then to end when it is told to."""
+"""The time for a chapter to end by itself, and then to end after SIGTERM."""
 
 
 class NoChapterError(OttlaError):
-    """Nothing plays, or nothing that is called so."""
+    """Raised if no chapter plays, or if the name is unknown."""
 
 
 class Tour:
-    """Used in one event loop; `close` ends what plays."""
+    """The chapters and the playing one; used in one event loop, `close` stops the chapter."""
 
     def __init__(self) -> None:
         self._chapters: list[dict[str, str]] = []
         self._playing: Playing | None = None
 
     async def chapters(self) -> list[dict[str, str]]:
-        """Names and titles."""
+        """Return the names and titles of the chapters."""
         if not self._chapters:
             process = await asyncio.create_subprocess_exec(*COMMAND, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL)
-            said, _ = await process.communicate()
-            self._chapters = json.loads(said)["chapters"]
+            output, _ = await process.communicate()
+            self._chapters = json.loads(output)["chapters"]
         return self._chapters
 
     @property
     def clients(self) -> Traced:
-        """Those of the chapter that plays."""
+        """The traced clients of the chapter that plays."""
         return Traced(None if self._playing is None else self._playing.folder)
 
     async def play(self, name: Any) -> None:
-        """Begin a chapter, in place of what plays."""
+        """Start a chapter; stop the one that plays."""
         if name not in [each["name"] for each in await self.chapters()]:
             raise NoChapterError(f"there is no chapter {name!r}; choose one on the tour's page")
         await self.close()
         folder = tempfile.mkdtemp(prefix="ottla-tour-")
-        surroundings = {**os.environ, "OTTLA_TRACE": folder}
+        environment = {**os.environ, "OTTLA_TRACE": folder}
         process = await asyncio.create_subprocess_exec(
-            *COMMAND, name, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=surroundings
+            *COMMAND, name, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment
         )
         self._playing = Playing(process, folder)
 
-    def go_on(self) -> None:
-        """The next step."""
+    def continue_chapter(self) -> None:
+        """Continue with the next step."""
         if self._playing is None or self._playing.ended:
-            raise NoChapterError("no chapter plays; begin one")
-        self._playing.go_on()
+            raise NoChapterError("no chapter plays: start one")
+        self._playing.continue_chapter()
 
     async def lines(self) -> AsyncIterator[str]:
-        """What the chapter that plays has told and tells, until it ends."""
+        """Yield all lines of the playing chapter, past and future, until it ends."""
         if self._playing is not None:
             async for line in self._playing.lines():
                 yield line
 
     async def close(self) -> None:
-        """End what plays, with its broker; may be called again."""
+        """Stop the chapter that plays, with its broker; may be called again."""
         playing, self._playing = self._playing, None
         if playing is not None:
             await playing.close()
 
 
 class Playing:
-    """One chapter's process."""
+    """The process of one chapter."""
 
     def __init__(self, process: Process, folder: str) -> None:
         assert process.stdin is not None
@@ -89,36 +90,36 @@ class Playing:
         self.ended = False
         self._process = process
         self._stdin, self._stdout = process.stdin, process.stdout
-        self._told: list[str] = []
+        self._lines: list[str] = []
         self._more = asyncio.Condition()
-        self._hearing = asyncio.create_task(self._hear())
+        self._reading = asyncio.create_task(self._read_lines())
 
-    async def _hear(self) -> None:
+    async def _read_lines(self) -> None:
         async for line in self._stdout:
             async with self._more:
-                self._told.append(line.decode().rstrip("\n"))
+                self._lines.append(line.decode().rstrip("\n"))
                 self._more.notify_all()
         async with self._more:
             self.ended = True
             self._more.notify_all()
 
-    def go_on(self) -> None:
+    def continue_chapter(self) -> None:
         self._stdin.write(b"\n")
 
     async def lines(self) -> AsyncIterator[str]:
-        """From the first on, for each who asks."""
+        """Yield all lines from the first on; several readers are possible."""
         at = 0
         while True:
             async with self._more:
-                while at == len(self._told) and not self.ended:
+                while at == len(self._lines) and not self.ended:
                     await self._more.wait()
-            if at == len(self._told):
+            if at == len(self._lines):
                 return
-            yield self._told[at]
+            yield self._lines[at]
             at += 1
 
     async def close(self) -> None:
-        self._stdin.close()  # for which it ends
+        self._stdin.close()  # the process ends when its input ends
         for insist in (self._process.terminate, self._process.kill):
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._process.wait(), PATIENCE_SECONDS)
@@ -126,5 +127,5 @@ class Playing:
             with suppress(ProcessLookupError):
                 insist()
         await self._process.wait()
-        await self._hearing
+        await self._reading
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,7 +1,4 @@
-"""Transactional ids as the page shows them, those with an open transaction first.
-
-Pure.
-"""
+"""Views of transactional ids, those with an open transaction first. Pure."""
 
 from __future__ import annotations
 
@@ -20,14 +17,14 @@ UNDER_WAY = ("Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
 def chosen_transactions(
     listings: Iterable[TransactionListing], text: str, most: int
 ) -> tuple[int, list[TransactionListing]]:
-    """How many ids have `text` in them, and those to show of them."""
+    """Return the number of ids that contain `text`, and the ones to show."""
     found = [each for each in listings if text.lower() in each.transactional_id.lower()]
     found.sort(key=lambda each: (each.state not in UNDER_WAY, each.transactional_id))
     return len(found), found[:most]
 
 
 def transaction_row(listing: TransactionListing, now_ms: int, described: TransactionDescription | None) -> View:
-    """An id in the list; what is not under way has no age."""
+    """Return the row of an id; only an open transaction has an age."""
     began = None if described is None else described.transaction_start_time_ms
     return {
         "name": listing.transactional_id,
@@ -42,7 +39,7 @@ def transaction_row(listing: TransactionListing, now_ms: int, described: Transac
 def transaction_view(
     described: TransactionDescription, producers: Mapping[TopicPartition, tuple[ProducerState, ...]]
 ) -> View:
-    """One id, with its producer as each partition remembers it."""
+    """Return one id, with its producer as each partition knows it."""
     return {
         "name": described.transactional_id,
         "state": described.state,

@@ -1,7 +1,4 @@
-"""What the pages show, as values that JSON has.
-
-Pure.
-"""
+"""Views of topics and groups as JSON values. Pure."""
 
 from __future__ import annotations
 
@@ -20,8 +17,8 @@ View = dict[str, Any]
 Offsets = Mapping["TopicPartition", int]
 
 
-def lacks_copies(partition: PartitionInfo) -> bool:
-    """Whether it is under-replicated."""
+def is_missing_copies(partition: PartitionInfo) -> bool:
+    """Return true if the partition is under-replicated."""
     return len(partition.in_sync_replicas) < len(partition.replicas)
 
 
@@ -31,9 +28,9 @@ def overview(
     groups: Iterable[GroupListing],
     health: ClusterHealth | None = None,
 ) -> View:
-    """The cluster at a glance."""
+    """Return a summary of the cluster."""
     partitions = [partition for topic in topics for partition in topic.partitions]
-    lacking = sorted((p.topic, p.partition) for p in partitions if lacks_copies(p))
+    lacking = sorted((p.topic, p.partition) for p in partitions if is_missing_copies(p))
     led = Counter(partition.leader for partition in partitions)
     return {
         "brokers": [
@@ -49,7 +46,7 @@ def overview(
 
 
 def states_of(groups: Iterable[GroupListing]) -> dict[str, int]:
-    """How many groups are in which state."""
+    """Return the number of groups by state."""
     states: dict[str, int] = {}
     for group in groups:
         states[group.state or "unknown"] = states.get(group.state or "unknown", 0) + 1
@@ -57,24 +54,24 @@ def states_of(groups: Iterable[GroupListing]) -> dict[str, int]:
 
 
 def chosen_names(names: Iterable[str], text: str, start: int, most: int) -> tuple[int, list[str]]:
-    """How many names have `text` in them, and those to show of them."""
+    """Return the number of names that contain `text`, and the ones to show."""
     found = sorted(name for name in names if text.lower() in name.lower())
     return len(found), found[start : start + most]
 
 
 def topic_row(topic: TopicDescription) -> View:
-    """A topic in the list."""
+    """Return the row of a topic."""
     return {
         "name": topic.name,
         "internal": topic.internal,
         "partitions": len(topic.partitions),
         "replicas": max((len(p.replicas) for p in topic.partitions), default=0),
-        "under_replicated": sum(map(lacks_copies, topic.partitions)),
+        "under_replicated": sum(map(is_missing_copies, topic.partitions)),
     }
 
 
 def topic_view(topic: TopicDescription, first: Offsets, end: Offsets, configs: Mapping[str, ConfigEntry]) -> View:
-    """One topic; offsets are None where nobody leads."""
+    """Return one topic; offsets are None for partitions without a leader."""
     from ottla.model import TopicPartition
 
     partitions = []
@@ -100,19 +97,19 @@ def topic_view(topic: TopicDescription, first: Offsets, end: Offsets, configs: M
 
 
 def config_row(entry: ConfigEntry) -> View:
-    """A config of a topic; `default` unless the topic sets it itself. Defaults of brokers and of the cluster are not the topic's."""
+    """Return a config of a topic; `default` is true unless the topic itself sets it."""
     is_own = entry.source == "DYNAMIC_TOPIC_CONFIG"
     return {"name": entry.name, "value": entry.value, "source": entry.source, "default": not is_own}
 
 
 def groups_view(found: Iterable[GroupListing]) -> View:
-    """Those of consumers by name; of others, which the console does not describe, how many there are by kind."""
-    from ottla.client.admin.group_calls import OF_CONSUMERS
+    """Return the consumer groups by name, and the number of other groups by type."""
+    from ottla.client.admin.group_calls import CONSUMER_PROTOCOL_TYPES
 
     listed = sorted(found, key=lambda group: group.group_id)
-    others = Counter(each.protocol_type for each in listed if each.protocol_type not in OF_CONSUMERS)
+    others = Counter(each.protocol_type for each in listed if each.protocol_type not in CONSUMER_PROTOCOL_TYPES)
     return {
-        "groups": [group_row(each) for each in listed if each.protocol_type in OF_CONSUMERS],
+        "groups": [group_row(each) for each in listed if each.protocol_type in CONSUMER_PROTOCOL_TYPES],
         "others": dict(sorted(others.items())),
     }
 
@@ -124,7 +121,7 @@ def group_row(group: GroupListing) -> View:
 def group_view(
     group: ConsumerGroupDescription, committed: Mapping[TopicPartition, OffsetAndMetadata], end: Offsets
 ) -> View:
-    """Members × partitions, each with its lag."""
+    """Return the partitions and members of a group with the lag of each partition."""
     owners = {tp: member.member_id for member in group.members for tp in member.assignment}
     return {
         "name": group.group_id,
@@ -144,7 +141,7 @@ def group_view(
 
 
 def reset_view(committed: Mapping[TopicPartition, OffsetAndMetadata], wanted: Offsets, end: Offsets) -> View:
-    """The effect of a reset on each partition: records that would be read again, or skipped."""
+    """Return the effect of a reset on each partition: records that would be read again, or skipped."""
     rows = []
     for tp in sorted(wanted):
         at = committed.get(tp)
@@ -164,12 +161,12 @@ def reset_view(committed: Mapping[TopicPartition, OffsetAndMetadata], wanted: Of
 
 
 def partition_row(tp: TopicPartition, at: OffsetAndMetadata | None, end: int | None, owner: str | None) -> View:
-    """A partition that is read, or was."""
+    """Return the row of a partition that is assigned or has a committed offset."""
     offset = None if at is None else at.offset
     lag = None if offset is None or end is None else end - offset
     return {"topic": tp.topic, "partition": tp.partition, "offset": offset, "end": end, "lag": lag, "member": owner}
 
 
 def lag_of(committed: Mapping[TopicPartition, OffsetAndMetadata], end: Offsets) -> int:
-    """The records that a group has yet to read, in all partitions that it has committed something for."""
+    """Return the sum of the lags of all partitions with a committed offset."""
     return sum(max(0, end[tp] - at.offset) for tp, at in committed.items() if tp in end)

@@ -1,12 +1,11 @@
-"""What every machine is: `decide` reads and answers, `replay` writes and says nothing.
+"""The interface of every state machine: `decide` reads the state and returns effects, `replay` changes the state.
 
-Whoever runs a machine appends the records of a decision to the machine's log, replays them, and only then hands
-out the replies. Building a machine anew is replaying its log: the same code as running it.
+The caller appends the records of a decision to the machine's log, replays them, and only then sends the replies. A machine is rebuilt by
+replaying its log, with the same code.
 
-Why two methods and not one that changes the state and says what it did: what could not be written must not have happened, and
-undoing is code that nobody tests. `decide` works on values, or on a copy, and can be thrown away; `replay` cannot refuse,
-since what it is given is in the log already, perhaps written by Kafka. A record need not be what was decided but what is so
-afterwards: the same record replayed twice changes nothing.
+Two methods instead of one that changes the state and returns the effects: a decision whose append fails must have no effect, and code to undo one
+would rarely be tested. `decide` works on values or on a copy, and its result can be discarded. `replay` cannot reject a record, because it is
+in the log already, possibly written by Kafka. A record has the resulting state, not the change: replaying it twice has no further effect.
 """
 
 from __future__ import annotations
@@ -22,36 +21,36 @@ Record_co = TypeVar("Record_co", covariant=True)
 
 
 class Reply(Struct, frozen=True):
-    """Answers the request that waits under `ticket`."""
+    """The response to the request with this ticket."""
 
     ticket: int
     message: Any
 
 
 class Alarm(Struct, frozen=True):
-    """Wakes the machine at the moment `at`; a later alarm of the same name replaces it, None cancels it."""
+    """A named timer that expires at the monotonic time `at`. A later alarm of the same name replaces it, None cancels it."""
 
     name: Hashable
     at: float | None
     keep: bool = False
-    """Whether an alarm of the name that is set already stays as it is."""
+    """True if an alarm of that name that is set already stays unchanged."""
 
 
 class Decision(Struct, Generic[Record_co], frozen=True):
-    """What a machine wants done. Records are appended together; replies wait until they are.
+    """The effects of an event. Records are appended together; replies wait for that.
 
-    A record may stand for state that dies with the process, such as who waits: it is replayed, and never appended.
+    A record may have state that does not survive a restart, such as held requests: it is replayed and never appended.
     """
 
     records: tuple[Record_co, ...] = ()
     replies: tuple[Reply, ...] = ()
     alarms: tuple[Alarm, ...] = ()
     notes: tuple[Any, ...] = ()
-    """What happened, for people to watch; each has a text."""
+    """What happened, for log files and live views; each note has a text."""
 
 
-def together(decisions: Iterable[Decision[Any]]) -> Decision[Any]:
-    """Several decisions as one, in their order."""
+def merge_decisions(decisions: Iterable[Decision[Any]]) -> Decision[Any]:
+    """Return several decisions as one, in order."""
     each = list(decisions)
     return Decision(
         tuple(record for decision in each for record in decision.records),
@@ -62,16 +61,16 @@ def together(decisions: Iterable[Decision[Any]]) -> Decision[Any]:
 
 
 class Machine(Protocol[Event, Record]):
-    """A deterministic state machine kept alive by a log."""
+    """A deterministic state machine that is rebuilt from a log."""
 
     def decide(self, event: Event, now: float) -> Decision[Record]:
-        """What is to be done about `event`; changes nothing."""
+        """Return the effects of an event, without a change of the state."""
         ...
 
     def replay(self, record: Record) -> None:
-        """Let a record of the log become state."""
+        """Apply a record of the log to the state."""
         ...
 
     def check(self) -> None:
-        """Assert what must hold between any two steps."""
+        """Assert the invariants that hold between two steps."""
         ...

@@ -1,7 +1,7 @@
-"""Regular expressions in RE2's syntax, matched in time that grows with the length of a name and no faster.
+"""Regular expressions in RE2's syntax, matched in time linear in the length of the name.
 
-Members send expressions and the broker matches them against every topic, so none may keep it busy: there are no back
-references and nothing that looks around, as in RE2, and `re`, which goes back and tries again, does not do.
+Members send the expressions and the broker matches them against every topic, so none may occupy it for long. Like RE2, this matcher has no back
+references and no lookaround. Python's `re` is no alternative, because it backtracks.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from ottla.coordination.regular_syntax import (
 )
 
 MOST_STATES = 5_000
-"""An expression that needs more is refused; a choice among 200 names needs fewer."""
+"""The maximum number of states of an expression. A choice among 200 names has fewer."""
 MOST_VISITS = 1_000_000
-"""States that may be visited for all names of one request, about half a second; what most expressions need is remembered."""
+"""The maximum number of states visited for all names of one request, about half a second. Cached steps do not count."""
 MOST_STEPS = 20_000
-"""How many steps are remembered, each from some states by some character."""
+"""The maximum number of cached steps, each from a set of states by one character."""
 START, WORD, OTHER = "start", "word", "other"
-"""What is on the left of a position."""
+"""The kinds of the character to the left of a position."""
 END = ""
 MATCH = 0
 
@@ -36,11 +36,11 @@ State = Chars | Edge | tuple[int, ...]
 
 
 class TooMuchWork(SyntaxFault):
-    """An expression with so many states at a time that matching takes too long."""
+    """The error for an expression with so many states at a time that matching takes too long."""
 
 
 class RegularExpression:
-    """An expression as a machine of states; SyntaxFault where it cannot be read."""
+    """An expression as a nondeterministic automaton. Raise SyntaxFault if the expression is invalid."""
 
     def __init__(self, text: str) -> None:
         self._states: list[State] = [()]
@@ -50,11 +50,11 @@ class RegularExpression:
         self._left: float = math.inf
 
     def allow(self, visits: int) -> None:
-        """Bound the work from here on: `matches` raises TooMuchWork where it would visit more states."""
+        """Limit the work of the following matches: `matches` raises TooMuchWork if it would visit more states."""
         self._left = visits
 
     def matches(self, name: str) -> bool:
-        """Whether it matches the whole name."""
+        """True if the expression matches the whole name."""
         states, left = self._begin, START
         for char in name:
             states = self._step(states, left, char)
@@ -75,7 +75,7 @@ class RegularExpression:
         return found
 
     def _worked_out(self, states: States, left: str, char: str) -> States:
-        """Where a character leads; at the end of the name, whether all is matched."""
+        """Return the states after a character; at the end of the name, whether the expression matched."""
         reached: set[int] = set()
         seen: set[int] = set()
         todo = list(states)
@@ -104,7 +104,7 @@ class RegularExpression:
         return len(self._states) - 1
 
     def _emit(self, node: Node, follow: int) -> int:
-        """The state in which a part begins, after which `follow` does."""
+        """Return the state in which a node starts; `follow` is the state after it."""
         match node:
             case Sequence():
                 for part in reversed(node.parts):
@@ -131,12 +131,12 @@ class RegularExpression:
 
 
 def is_word(char: str) -> bool:
-    """Whether a character belongs to a word."""
+    """True if the character is a word character."""
     return char.isascii() and (char.isalnum() or char == "_")
 
 
 def holds(kind: str, left: str, char: str) -> bool:
-    """Whether a position is of a kind: `^`, `$`, `b` at the edge of a word, `B` anywhere else."""
+    """True if an assertion holds at a position: `^`, `$`, `b` at a word boundary, `B` anywhere else."""
     if kind == "^":
         return left == START
     if kind == "$":

@@ -1,4 +1,4 @@
-"""RE2's syntax, read into a tree. What it says is in the words of RE2/J, which Kafka's broker uses."""
+"""A parser of RE2's syntax. The error messages are those of RE2/J, which Kafka's broker uses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Holds = Callable[[str], bool]
 
 
 class SyntaxFault(Exception):
-    """The text is no expression; the message says why."""
+    """The text is no valid expression; the message has the reason."""
 
 
 class Chars(Struct, frozen=True):
@@ -36,7 +36,7 @@ class Choice(Struct, frozen=True):
 
 
 class Repeat(Struct, frozen=True):
-    """A part again and again."""
+    """A part with a minimum and a maximum count."""
 
     part: Node
     least: int
@@ -47,7 +47,7 @@ Node = Chars | Edge | Sequence | Choice | Repeat
 
 
 class Flags(Struct, frozen=True):
-    """What `(?…)` has set."""
+    """The flags set by `(?…)`."""
 
     ignore_case: bool = False
     dot_all: bool = False
@@ -63,7 +63,7 @@ def between(first: str, last: str) -> Holds:
 
 
 def any_of(kinds: list[Holds]) -> Holds:
-    """What one of them holds of."""
+    """Return the union of character classes."""
     return lambda char: any(holds(char) for holds in kinds)
 
 
@@ -97,7 +97,7 @@ EDGES = {"A": "^", "z": "$", "b": "b", "B": "B"}
 
 
 class Syntax:
-    """Reads one text from left to right."""
+    """The parser of one expression."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -106,7 +106,7 @@ class Syntax:
         self._depth = 0
 
     def parse(self) -> Node:
-        """The whole text; SyntaxFault where it is no expression."""
+        """Return the parsed expression. Raise SyntaxFault if it is invalid."""
         node = self._choice()
         if self._at < len(self._text):
             raise SyntaxFault("unexpected )")
@@ -150,7 +150,7 @@ class Syntax:
         bounds = self._bounds()
         if bounds is None:
             return node
-        self._take("?")  # whether it takes much or little first does not matter where all is to match
+        self._take("?")  # greedy or not makes no difference, because the whole text has to match
         end = self._at
         if self._bounds() is not None:
             raise SyntaxFault(f"invalid nested repetition operator: `{self._text[start : self._at]}`")
@@ -158,7 +158,7 @@ class Syntax:
         return Repeat(node, *bounds)
 
     def _bounds(self) -> tuple[int, int | None] | None:
-        """How often the part before is to be there; None where nothing says so."""
+        """Parse a repetition; return the minimum and maximum count, or None if there is none."""
         for sign, bounds in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
             if self._take(sign):
                 return bounds
@@ -167,7 +167,7 @@ class Syntax:
         text, closed, _ = self._text[self._at + 1 :].partition("}")
         least, comma, most = text.partition(",")
         if not closed or not digits(least) or (most and not digits(most)):
-            return None  # then it is a brace like any other character
+            return None  # the brace is an ordinary character
         self._at += len(text) + 2
         found = int(least), (int(most) if most else None) if comma else int(least)
         if max(found[0], found[1] or 0) > MOST_REPEATS or (found[1] is not None and found[1] < found[0]):
@@ -214,7 +214,7 @@ class Syntax:
         return node
 
     def _group_head(self) -> bool:
-        """What stands between `(?` and the group; whether it is flags and no group comes."""
+        """Parse what follows `(?`; return True if it only sets flags and no group follows."""
         start = self._at - 1
         for sign in ("?P<", "?<"):
             if self._peek(sign) and not self._peek("?<=") and not self._peek("?<!"):
@@ -247,7 +247,7 @@ class Syntax:
         return self._one(self._escape())
 
     def _escape(self) -> Holds:
-        """What comes after a backslash."""
+        """Parse an escape sequence after the backslash."""
         char = self._next("trailing backslash at end of expression")
         if char.lower() in CLASSES:
             holds = CLASSES[char.lower()]
@@ -288,7 +288,7 @@ class Syntax:
             raise SyntaxFault(f"invalid escape sequence: `\\x{text}`") from None
 
     def _class(self) -> Holds:
-        """A class in brackets, from after the first one on."""
+        """Parse a character class after its opening bracket."""
         negative = self._take("^")
         kinds: list[Holds] = []
         while not (self._peek("]") and kinds):
@@ -321,12 +321,12 @@ class Syntax:
         return one_of(first)
 
     def _one(self, holds: Holds) -> Chars:
-        """A character, of either case where that is not to matter."""
+        """Return a character, of either case if the flags ignore case."""
         if self._flags.ignore_case:
             return Chars(lambda char: holds(char.lower()) or holds(char.upper()))
         return Chars(holds)
 
 
 def digits(text: str) -> bool:
-    """Whether it is a number as it may stand in braces."""
+    """True if the text is a number that may be a repeat count."""
     return text.isascii() and text.isdigit()

@@ -1,12 +1,12 @@
-"""Topics, configs and offsets of groups, carried from one cluster to another.
+"""Copy topics, configs and offsets of groups from one cluster to another.
 
 ```
-mirror ─► survey ─► topic_plan, group_plan     what there is in both, and what the target lacks
-      └─► carrier ─► ledger                    records, and how far each partition was carried
-selection, progress                            which of them, under which names; how quickly
+mirror ─► survey ─► topic_plan, group_plan     the state of both clusters, and the differences
+   └─► carrier ─► ledger                       records, and the copied offsets of each partition
+selection, progress                            the copied topics and groups; rate and remaining records
 ```
 
-`ledger`, the plans, `selection` and `progress` decide and reach nothing.
+`ledger`, the plans, `selection` and `progress` are pure.
 """
 
 from ottla.mirror.mirror import Mirror

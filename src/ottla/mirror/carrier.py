@@ -1,4 +1,9 @@
-"""Carries records: each turn is one transaction of the target, with the ledger's entries of what it carries."""
+"""Copy records. Each turn is one transaction in the target, which also contains the ledger entries of its records.
+
+Exactly-once delivery follows from this: the records and the position in the source are committed together, and
+`init_transactions` fences an earlier mirror with the same name (KIP-98). After a failure the ledger, read with
+`read_committed`, gives the position of the last committed transaction.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ottla.errors import ConfigError, OttlaError, TransactionAbortableError
-from ottla.mirror.ledger import Carried, Ledger, encoded
+from ottla.mirror.ledger import Carried, Ledger, encode_entry
 from ottla.mirror.settings import MirrorSettings
 from ottla.model import TopicPartition
 
@@ -16,7 +21,7 @@ if TYPE_CHECKING:
     from ottla.client.producer.future import RecordFuture
 
 At = Callable[[str], None]
-"""Told each step when it is done; a test ends the process there."""
+"""Called after each step with its name; a test can kill the process there."""
 Tell = Callable[[str], None]
 OF_SOURCE = {
     "isolation.level": "read_committed",
@@ -25,12 +30,12 @@ OF_SOURCE = {
     "allow.auto.create.topics": False,
 }
 LARGEST = 2**30
-"""What the source has taken is not refused here: the target's own limit counts."""
+"""The source has accepted the records, so only the target's own limit applies."""
 GIVE_UP_SECONDS = 5.0
 
 
-class Carrier:
-    """A reader of the source and a writer of the target."""
+class RecordCopier:
+    """A consumer of the source and a transactional producer of the target."""
 
     def __init__(self, settings: MirrorSettings, ledger_topic: str, at: At, tell: Tell) -> None:
         from ottla.client.consumer import Consumer
@@ -46,7 +51,7 @@ class Carrier:
         self._producer = Producer({**writer, "transactional.id": ledger_topic, "enable.idempotence": True})
 
     def open(self) -> None:
-        """Shut out whoever was at it before, and learn how far it came."""
+        """Fence an earlier mirror of this name, and read the ledger."""
         self._producer.init_transactions()
         from ottla.client.consumer import Consumer
 
@@ -60,37 +65,37 @@ class Carrier:
                     self.ledger.replay(record.key, record.value)
 
     def close(self) -> None:
-        """Abort what is under way."""
+        """Abort the open transaction, and close both clients."""
         with suppress(OttlaError):
             self._producer.close(GIVE_UP_SECONDS)
         self.consumer.close(GIVE_UP_SECONDS)
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these; those that are new from where they were carried to, or from their beginning."""
+        """Assign partitions; new ones start at their ledger position, or at their beginning."""
         wanted, before = set(partitions), self.consumer.assignment()
         if wanted == before:
             return
         stood = {tp: self.consumer.position(tp) for tp in wanted & before}
         self.consumer.assign(sorted(wanted))
-        for partition, offset in {**stood, **self._starts(sorted(wanted - before))}.items():
+        for partition, offset in {**stood, **self._find_starts(sorted(wanted - before))}.items():
             self.consumer.seek(partition, offset)
 
-    def _starts(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+    def _find_starts(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         first, ends = self.consumer.beginning_offsets(partitions), self.consumer.end_offsets(partitions)
         for partition in partitions:
             position = self.ledger.position(partition)
             if position is not None and position > ends[partition]:
                 raise ConfigError(
-                    f"{partition} of the source ends at {ends[partition]} and was carried to {position}: was it made "
-                    "anew? Delete the topic in the target and give the mirror another --name"
+                    f"{partition} of the source ends at {ends[partition]} and was carried to {position}: was it created "
+                    "again? Delete the topic in the target and give the mirror another --name"
                 )
             if position is not None and position < first[partition]:
-                gone = first[partition] - position
-                self._tell(f"{gone} offsets of {partition} were deleted in the source before they were carried")
+                deleted = first[partition] - position
+                self._tell(f"{deleted} offsets of {partition} were deleted in the source before they were copied")
         return {tp: max(first[tp], self.ledger.position(tp) or 0) for tp in partitions}
 
-    def turn(self, timeout: float) -> int:
-        """Carry what there is, and return how many records that were; waits for the first of them."""
+    def copy_batch(self, timeout: float) -> int:
+        """Copy the available records, and return their number; wait up to `timeout` seconds for the first one."""
         polled = self.consumer.poll(timeout)
         if not polled:
             return 0
@@ -98,16 +103,16 @@ class Carrier:
         self._producer.begin_transaction()
         self._at("begun")
         try:
-            entries = self._carry(polled)
+            entries = self._copy_records(polled)
         except TransactionAbortableError:
-            self._producer.abort_transaction()  # which says so if another has taken over
+            self._producer.abort_transaction()  # raises a fencing error if another mirror has taken over
             raise
         self._at("committed")
         for partition, entry in entries.items():
-            self.ledger.note(partition, entry)
+            self.ledger.add(partition, entry)
         return len(polled)
 
-    def _carry(self, polled: ConsumerRecords[Any, Any]) -> dict[TopicPartition, Carried]:
+    def _copy_records(self, polled: ConsumerRecords[Any, Any]) -> dict[TopicPartition, Carried]:
         sent = self._send(polled)
         self._at("sent")
         self._producer.flush()
@@ -118,7 +123,7 @@ class Carrier:
             offsets = (record.offset for record in records)
             entry = self.ledger.next_entry(partition, offsets, ends[partition].offset, target, target_end)
             entries[partition] = entry
-            key, value = encoded(partition, entry)
+            key, value = encode_entry(partition, entry)
             self._producer.send(self._ledger_topic, value, key=key, partition=0)
         self._at("noted")
         self._producer.commit_transaction()
@@ -129,7 +134,7 @@ class Carrier:
     ) -> dict[TopicPartition, tuple[list[ConsumerRecord[Any, Any]], RecordFuture, RecordFuture]]:
         sent = {}
         for partition in polled.partitions():
-            topic, records = self._settings.selection.renamed(partition.topic), polled.records(partition)
+            topic, records = self._settings.selection.target_name(partition.topic), polled.records(partition)
             futures = [
                 self._producer.send(
                     topic,
@@ -145,5 +150,5 @@ class Carrier:
         return sent
 
     def read_to(self, partition: TopicPartition) -> int:
-        """How far a partition of the source was read."""
+        """Return the position of the consumer in a partition of the source."""
         return self.consumer.position(partition)

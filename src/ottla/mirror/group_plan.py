@@ -1,6 +1,7 @@
-"""Which offsets a group gets in the target.
+"""Plan the offsets of a group in the target.
 
-Only forward, and only where the group has no member: a reader that has moved over keeps what it committed there.
+ Offsets only move forward, and only while the group has no members in the target: a consumer that has moved over keeps
+its own commits.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from ottla.model import TopicPartition
 
 
 class GroupPlan(NamedTuple):
-    """Of one group, by the target's names."""
+    """The plan of one group, with the target's topic names."""
 
     offsets: dict[TopicPartition, int]
-    """What is to be committed."""
+    """The offsets to commit."""
     repeats: int
-    """So many offsets at most are read again by a reader that moves over now."""
+    """The maximum number of offsets that a consumer reads again if it moves over now."""
 
 
 def plan_group(
@@ -26,14 +27,14 @@ def plan_group(
     there: Mapping[TopicPartition, int],
     ledger: Ledger,
     read_to: Read,
-    renamed: Callable[[str], str],
+    target_name: Callable[[str], str],
 ) -> GroupPlan:
-    """From what the group committed in the source, and what it has in the target."""
+    """Return the plan from the committed offsets in the source and those in the target (`there`)."""
     plan: dict[TopicPartition, int] = {}
     repeats = 0
     for partition, offset in committed.items():
-        translated = ledger.of(partition).translated(offset, read_to(partition))
-        place = TopicPartition(renamed(partition.topic), partition.partition)
+        translated = ledger.for_partition(partition).translate(offset, read_to(partition))
+        place = TopicPartition(target_name(partition.topic), partition.partition)
         if translated is None or translated.offset < there.get(place, 0):
             continue
         repeats += translated.repeats

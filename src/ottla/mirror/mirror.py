@@ -1,4 +1,4 @@
-"""A mirror at work: looks at both clusters now and then, and carries records in between."""
+"""A running mirror: compares both clusters periodically, and copies records in between."""
 
 from __future__ import annotations
 
@@ -16,141 +16,141 @@ from ottla.errors import (
     ProducerFencedError,
     TransactionAbortableError,
 )
-from ottla.mirror.carrier import At, Carrier
+from ottla.mirror.carrier import At, RecordCopier
 from ottla.mirror.group_plan import GroupPlan
-from ottla.mirror.progress import Progress, Standing
+from ottla.mirror.progress import MirrorProgress, ProgressReport
 from ottla.mirror.settings import MirrorSettings
-from ottla.mirror.survey import Survey
+from ottla.mirror.survey import MirrorSurvey
 from ottla.mirror.topic_plan import TopicPlan
 from ottla.model import TopicPartition
 
 TURN_SECONDS = 0.5
-"""How long a turn waits for records."""
-ANEW = (KafkaTimeoutError, ApplicationRecoverableError, TransactionAbortableError, OffsetOutOfRangeError)
-"""What is mended by other clients that read the ledger anew."""
+"""The time that a turn waits for records."""
+RESTARTABLE = (KafkaTimeoutError, ApplicationRecoverableError, TransactionAbortableError, OffsetOutOfRangeError)
+"""Errors after which new clients can continue from the ledger."""
 BACKOFF_SECONDS = 2.0
-"""How long after a failure everything is begun anew."""
+"""The pause before the mirror restarts with new clients."""
 
 
 class Mirror:
-    """Carries topics, configs and offsets of groups; each record once, whatever ends it between.
+    """Copies topics, configs and offsets of groups; each record exactly once, also across interruptions.
 
-    `tell` is told in words what was done and what is wrong, `show` now and then how far it has come.
+    `tell` receives messages about changes and errors, `show` regularly the progress.
     """
 
     def __init__(
         self,
         settings: MirrorSettings,
         tell: Callable[[str], None] = lambda text: None,
-        show: Callable[[Standing], None] = lambda standing: None,
+        show: Callable[[ProgressReport], None] = lambda report: None,
         at: At = lambda step: None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.stopping = False
         self.groups: dict[str, GroupPlan] = {}
-        """What was done for which group, the last time."""
+        """The last plan of each group."""
         self._settings = settings
         self._tell, self._show, self._at, self._now = tell, show, at, now
-        self._progress = Progress(now())
+        self._progress = MirrorProgress(now())
 
     def stop(self) -> None:
-        """End after the transaction that is under way; from any thread."""
+        """Stop after the current transaction; may be called by any thread."""
         self.stopping = True
 
-    def run(self) -> Standing:
-        """Until all is carried, if it is for once, or until `stop`; returns how far it came."""
+    def run(self) -> ProgressReport:
+        """Run until `stop`, or until all present records are copied with `once`; return the progress."""
         while True:
             try:
-                return self._session()
+                return self._run_session()
             except (KafkaError, KafkaTimeoutError) as error:
-                self._end_if_vain(error)
+                self._raise_if_permanent(error)
                 self._tell(f"{error}; going on in {BACKOFF_SECONDS:g} s")
                 time.sleep(BACKOFF_SECONDS)
 
-    def _end_if_vain(self, error: KafkaError | KafkaTimeoutError) -> None:
+    def _raise_if_permanent(self, error: KafkaError | KafkaTimeoutError) -> None:
         if isinstance(error, ProducerFencedError):
             raise ConfigError(
                 "another mirror of this name has taken over; give each mirror into a cluster a --name of its own"
             ) from error
-        again = isinstance(error, ANEW) or (isinstance(error, KafkaError) and error.retriable)
+        again = isinstance(error, RESTARTABLE) or (isinstance(error, KafkaError) and error.retriable)
         if self._settings.once or self.stopping or not again:
             raise error
 
-    def _session(self) -> Standing:
+    def _run_session(self) -> ProgressReport:
         with ExitStack() as stack:
             settings = self._settings
             source, target = (stack.enter_context(admin_of(side)) for side in (settings.source, settings.target))
-            survey = Survey(source, target, settings)
-            carrier = Carrier(settings, survey.ensure_ledger(survey.name()), self._at, self._tell)
+            survey = MirrorSurvey(source, target, settings)
+            carrier = RecordCopier(settings, survey.ensure_ledger(survey.name()), self._at, self._tell)
             stack.callback(carrier.close)
             carrier.open()
-            return self._carry(survey, carrier)
+            return self._copy_until_stopped(survey, carrier)
 
-    def _carry(self, survey: Survey, carrier: Carrier) -> Standing:
+    def _copy_until_stopped(self, survey: MirrorSurvey, carrier: RecordCopier) -> ProgressReport:
         partitions = self._refresh(survey, carrier)
-        self._tell_unmatched(survey)
+        self._report_unmatched(survey)
         ends = carrier.consumer.end_offsets(sorted(partitions)) if self._settings.once else None
         carrier.consumer.bound(ends or {})
-        looked = self._now()
-        while not self.stopping and not (ends is not None and rest(carrier, ends) == 0):
+        compared_at = self._now()
+        while not self.stopping and not (ends is not None and count_remaining(carrier, ends) == 0):
             if partitions:
-                self._progress.note(carrier.turn(TURN_SECONDS), self._now())
+                self._progress.add(carrier.copy_batch(TURN_SECONDS), self._now())
             else:
                 time.sleep(TURN_SECONDS)
-            if ends is None and self._now() - looked >= self._settings.refresh_seconds:
+            if ends is None and self._now() - compared_at >= self._settings.refresh_seconds:
                 self._move_groups(survey, carrier, partitions)
-                partitions, looked = self._refresh(survey, carrier), self._now()
-            self._show(self._standing(carrier, partitions, ends))
+                partitions, compared_at = self._refresh(survey, carrier), self._now()
+            self._show(self._report(carrier, partitions, ends))
         self._move_groups(survey, carrier, partitions)
-        return self._standing(carrier, partitions, ends)
+        return self._report(carrier, partitions, ends)
 
-    def _tell_unmatched(self, survey: Survey) -> None:
-        unmatched = [each for each in survey.unmatched() if each != ".*"]
-        text = f"the source has no topic {' and none '.join(map(repr, unmatched))}"
+    def _report_unmatched(self, survey: MirrorSurvey) -> None:
+        unmatched = [each for each in survey.find_unmatched() if each != ".*"]
+        text = f"the source has no topic {' or '.join(map(repr, unmatched))}"
         if self._settings.once and len(unmatched) == len(self._settings.selection.topics):
-            raise ConfigError(f"{text}; ottla topics list names those that it has")
+            raise ConfigError(f"{text}; ottla topics list prints its topics")
         if unmatched:
-            self._tell(text + ("" if self._settings.once else "; it is carried once there is one"))
+            self._tell(text + ("" if self._settings.once else "; it is copied once it exists"))
 
-    def _refresh(self, survey: Survey, carrier: Carrier) -> set[TopicPartition]:
+    def _refresh(self, survey: MirrorSurvey, carrier: RecordCopier) -> set[TopicPartition]:
         found, plan = survey.make_topics()
-        for line in told(plan):
+        for line in change_lines(plan):
             self._tell(line)
         carrier.assign(found)
         return set(found)
 
-    def _move_groups(self, survey: Survey, carrier: Carrier, partitions: set[TopicPartition]) -> None:
+    def _move_groups(self, survey: MirrorSurvey, carrier: RecordCopier, partitions: set[TopicPartition]) -> None:
         self.groups = survey.move_groups(partitions, carrier.ledger, carrier.read_to)
 
-    def _standing(
-        self, carrier: Carrier, partitions: set[TopicPartition], ends: Mapping[TopicPartition, int] | None
-    ) -> Standing:
+    def _report(
+        self, carrier: RecordCopier, partitions: set[TopicPartition], ends: Mapping[TopicPartition, int] | None
+    ) -> ProgressReport:
         if ends is not None:
-            return self._progress.standing(rest(carrier, ends), self._now())
+            return self._progress.report(count_remaining(carrier, ends), self._now())
         lag = sum(carrier.consumer.current_lag(tp) or 0 for tp in partitions)
-        return self._progress.standing(lag, self._now())
+        return self._progress.report(lag, self._now())
 
 
-def rest(carrier: Carrier, ends: Mapping[TopicPartition, int]) -> int:
-    """Offsets before the ends that are not read yet."""
+def count_remaining(carrier: RecordCopier, ends: Mapping[TopicPartition, int]) -> int:
+    """Return the number of offsets before the ends that are not read yet."""
     return sum(max(0, end - carrier.read_to(tp)) for tp, end in ends.items())
 
 
-def told(plan: TopicPlan) -> list[str]:
-    """What was done in the target, a line each."""
+def change_lines(plan: TopicPlan) -> list[str]:
+    """Return a line per change in the target."""
     return [
-        *(f"topic {name} made with {shape.partitions} partitions" for name, shape in plan.create.items()),
+        *(f"topic {name} created with {shape.partitions} partitions" for name, shape in plan.create.items()),
         *(f"topic {name} has {count} partitions now" for name, count in plan.grow.items()),
         *(f"topic {name}: {', '.join(f'{k}={v}' for k, v in it.items())}" for name, it in plan.alter.items()),
     ]
 
 
 def admin_of(settings: Mapping[str, Any]) -> Any:
-    """An admin client that gets in as the other clients do."""
+    """Return an admin client with the connection settings of the other clients."""
     from ottla.client.admin import Admin
     from ottla.client.admin.config import AdminConfig
-    from ottla.client.config.synonyms import understood
+    from ottla.client.config.synonyms import translate_names
     from ottla.config import options_of
 
     known = {option.name for option in options_of(AdminConfig)}
-    return Admin({name: it for name, it in understood(settings).items() if name.replace("_", ".") in known})
+    return Admin({name: it for name, it in translate_names(settings).items() if name.replace("_", ".") in known})

@@ -1,4 +1,4 @@
-"""Which topics and groups are carried, and under which names."""
+"""The selection of topics and groups, and their names in the target."""
 
 from __future__ import annotations
 
@@ -9,47 +9,49 @@ from dataclasses import dataclass
 from ottla.errors import ConfigError
 
 LEDGERS = "ottla.mirror."
-"""What the names of topics begin with that keep how far a mirror has come."""
+"""Prefix of the ledger topics."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Patterns are regular expressions for whole names, as those of Kafka's MirrorMaker."""
+    """Regular expressions for whole names, as in Kafka's MirrorMaker."""
 
     topics: Sequence[str] = (".*",)
     without_topics: Sequence[str] = ()
     groups: Sequence[str] = (".*",)
     without_groups: Sequence[str] = ()
     prefix: str = ""
-    """What the names of topics begin with in the target."""
+    """Prefix of the topics' names in the target."""
 
     def __post_init__(self) -> None:
         for pattern in (*self.topics, *self.without_topics, *self.groups, *self.without_groups):
             try:
                 re.compile(pattern)
             except re.error as error:
-                raise ConfigError(f"{pattern!r} is no pattern of names: {error}; a name alone is one") from None
+                raise ConfigError(
+                    f"invalid pattern {pattern!r}: {error}; expected a name or a regular expression"
+                ) from None
 
-    def renamed(self, topic: str) -> str:
-        """The name in the target."""
+    def target_name(self, topic: str) -> str:
+        """Return the name in the target."""
         return self.prefix + topic
 
     def of_topics(self, names: Iterable[str]) -> list[str]:
-        """Those that are carried; what a mirror keeps for itself is not, nor what came by this prefix."""
-        return [name for name in chosen(names, self.topics, self.without_topics) if not self._is_ours(name)]
+        """Return the topics to copy, without ledgers and without topics that have the prefix already."""
+        return [name for name in choose_names(names, self.topics, self.without_topics) if not self._is_ours(name)]
 
     def of_groups(self, names: Iterable[str]) -> list[str]:
-        """Those whose offsets are carried."""
-        return chosen(names, self.groups, self.without_groups)
+        """Return the groups with offsets to copy."""
+        return choose_names(names, self.groups, self.without_groups)
 
     def _is_ours(self, topic: str) -> bool:
         return topic.startswith(LEDGERS) or (self.prefix != "" and topic.startswith(self.prefix))
 
 
-def chosen(names: Iterable[str], wanted: Sequence[str], unwanted: Sequence[str]) -> list[str]:
-    """Those that one of the patterns fits, and none of the others."""
-    return sorted(name for name in names if fits(name, wanted) and not fits(name, unwanted))
+def choose_names(names: Iterable[str], wanted: Sequence[str], unwanted: Sequence[str]) -> list[str]:
+    """Return the names that match a wanted pattern and no unwanted one."""
+    return sorted(name for name in names if matches_any(name, wanted) and not matches_any(name, unwanted))
 
 
-def fits(name: str, patterns: Sequence[str]) -> bool:
+def matches_any(name: str, patterns: Sequence[str]) -> bool:
     return any(re.fullmatch(pattern, name) for pattern in patterns)

@@ -1,4 +1,4 @@
-"""What a mirror is told."""
+"""The settings of a mirror."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from ottla.mirror.selection import Selection
 
 @dataclass(frozen=True, kw_only=True)
 class MirrorSettings:
-    """Two clusters, what is carried between them, and how."""
+    """Two clusters, the selection, and the options of the copy."""
 
     source: Mapping[str, Any]
-    """Settings of clients that read: `bootstrap.servers`, and how to log in."""
+    """Client settings for the source: `bootstrap.servers`, login."""
     target: Mapping[str, Any]
-    """Settings of clients that write."""
+    """Client settings for the target."""
     selection: Selection = field(default_factory=Selection)
     name: str | None = None
-    """Who this mirror is to the target: its ledger is the topic `ottla.mirror.NAME`, and a second mirror of the name
-    takes over from the first. Left out it is the id of the source's cluster."""
+    """The identity of this mirror in the target: its ledger is the topic `ottla.mirror.NAME`, and a second mirror of the same
+    name fences the first. Default: the id of the source's cluster.
+    """
     once: bool = False
-    """End where the partitions ended at the start."""
+    """Stop at the present ends of the partitions."""
     refresh_seconds: float = 10.0
-    """How often new topics, partitions and configs are looked for, and offsets of groups carried."""
+    """The interval at which topics, partitions and configs are compared, and offsets of groups copied."""
     replication_factor: int = -1
-    """Of topics that are made; -1: what the target's brokers say."""
+    """The replication factor of created topics; -1 is the default of the target's brokers."""
     with_configs: bool = True
     with_groups: bool = True
     max_records: int = 20_000
-    """How many records a transaction carries at most."""
+    """The maximum number of records in a transaction."""

@@ -1,4 +1,4 @@
-"""Both clusters as admins see them: what there is, and the plans carried out."""
+"""Query and change both clusters through admin clients."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ottla.errors import ConfigError, KafkaError, KafkaTimeoutError, TopicAlreadyExistsError
 from ottla.mirror.group_plan import GroupPlan, plan_group
 from ottla.mirror.ledger import Ledger, Read
-from ottla.mirror.selection import LEDGERS, fits
+from ottla.mirror.selection import LEDGERS, matches_any
 from ottla.mirror.settings import MirrorSettings
 from ottla.mirror.topic_plan import TopicPlan, TopicShape, plan_topics
 from ottla.model import TopicPartition
@@ -16,15 +16,15 @@ from ottla.model import TopicPartition
 if TYPE_CHECKING:
     from ottla.client.admin import Admin
 
-SET_BY_SOMEBODY = "DYNAMIC_TOPIC_CONFIG"
+SET_EXPLICITLY = "DYNAMIC_TOPIC_CONFIG"
 REACHED_SECONDS = 5.0
-"""How long a cluster may be silent at first."""
+"""The timeout of the first request to each cluster."""
 DEFAULT = "source"
-"""The name of a mirror whose source has no id."""
+"""The name of a mirror if its source has no cluster id."""
 
 
-class Survey:
-    """Looks at the source, changes the target."""
+class MirrorSurvey:
+    """Reads the state of the source, and changes the target."""
 
     def __init__(self, source: Admin, target: Admin, settings: MirrorSettings) -> None:
         self._source = source
@@ -32,17 +32,17 @@ class Survey:
         self._settings = settings
 
     def name(self) -> str:
-        """Who this mirror is; refuses to carry a cluster's topics onto themselves."""
+        """Return the name of this mirror; raise ConfigError if source and target are the same cluster without a prefix."""
         source, target = id_of("source", self._source), id_of("target", self._target)
         if source is not None and source == target and not self._settings.selection.prefix:
             raise ConfigError(
-                f"source and target are the same cluster {source!r}, and topics would be carried onto themselves; "
-                "give the target's topics a prefix"
+                f"source and target are the same cluster {source!r}, so that topics would be copied onto themselves: "
+                "set a prefix for the target's topics"
             )
         return self._settings.name or source or DEFAULT
 
     def ensure_ledger(self, name: str) -> str:
-        """The topic that keeps how far the mirror of this name has come."""
+        """Return the ledger topic for this name; create it if it is missing."""
         from ottla.client.admin import NewTopic
 
         topic = LEDGERS + name
@@ -55,21 +55,23 @@ class Survey:
         return topic
 
     def make_topics(self) -> tuple[list[TopicPartition], TopicPlan]:
-        """Make the target ready; returns the partitions of the source that are carried, and what was done."""
+        """Create and change topics in the target; return the partitions of the source to copy, and the changes."""
         selection = self._settings.selection
-        source = shapes(self._source, selection.of_topics(self._source.list_topics()))
-        wanted = {selection.renamed(name) for name in source}
-        target = shapes(self._target, sorted(wanted & self._target.list_topics(internal=True).keys()))
-        plan = plan_topics(source, target, selection.renamed, with_configs=self._settings.with_configs)
-        self._carry_out(plan)
+        source = describe_topics(self._source, selection.of_topics(self._source.list_topics()))
+        wanted = {selection.target_name(name) for name in source}
+        target = describe_topics(self._target, sorted(wanted & self._target.list_topics(internal=True).keys()))
+        plan = plan_topics(source, target, selection.target_name, with_configs=self._settings.with_configs)
+        self._apply_plan(plan)
         return [TopicPartition(name, p) for name, shape in source.items() for p in range(shape.partitions)], plan
 
-    def unmatched(self) -> list[str]:
-        """The patterns that fit no topic of the source; a name that is misspelt is one."""
+    def find_unmatched(self) -> list[str]:
+        """Return the patterns that match no topic of the source; a misspelt name is one."""
         names = self._source.list_topics()
-        return [each for each in self._settings.selection.topics if not any(fits(name, [each]) for name in names)]
+        return [
+            each for each in self._settings.selection.topics if not any(matches_any(name, [each]) for name in names)
+        ]
 
-    def _carry_out(self, plan: TopicPlan) -> None:
+    def _apply_plan(self, plan: TopicPlan) -> None:
         from ottla.client.admin import ConfigResource, NewTopic
 
         factor = self._settings.replication_factor
@@ -82,7 +84,7 @@ class Survey:
             self._target.alter_configs({ConfigResource("topic", name): it for name, it in plan.alter.items()})
 
     def move_groups(self, partitions: set[TopicPartition], ledger: Ledger, read_to: Read) -> dict[str, GroupPlan]:
-        """Commit in the target what groups committed in the source; returns what was done for which."""
+        """Commit the groups' source offsets in the target; return the plan of each group."""
         if not self._settings.with_groups:
             return {}
         names = self._settings.selection.of_groups(each.group_id for each in self._source.list_consumer_groups())
@@ -97,27 +99,27 @@ class Survey:
         if not committed:
             return None
         there = committed_by(self._target, name)
-        plan = plan_group(committed, there, ledger, read_to, self._settings.selection.renamed)
+        plan = plan_group(committed, there, ledger, read_to, self._settings.selection.target_name)
         if plan.offsets:
             try:
                 self._target.alter_consumer_group_offsets(name, plan.offsets)
             except KafkaError as error:
                 if error.name not in ("UNKNOWN_MEMBER_ID", "NON_EMPTY_GROUP", "GROUP_SUBSCRIBED_TO_TOPIC"):
                     raise
-                return None  # a member has come meanwhile
+                return None  # a member has joined meanwhile
         return plan
 
 
 def id_of(side: str, admin: Admin) -> str | None:
-    """The id of a cluster, which is asked first; one that is silent is named."""
+    """Return the id of a cluster; this first request names the cluster in its timeout error."""
     try:
         return admin.describe_cluster(REACHED_SECONDS).cluster_id
     except KafkaTimeoutError as error:
-        raise KafkaTimeoutError(f"the {side} was not reached: {error}") from error
+        raise KafkaTimeoutError(f"the {side} cluster is not reachable: {error}") from error
 
 
-def shapes(admin: Admin, names: list[str]) -> dict[str, TopicShape]:
-    """Topics with the configs that somebody has set."""
+def describe_topics(admin: Admin, names: list[str]) -> dict[str, TopicShape]:
+    """Return topics with the configs that are set explicitly."""
     from ottla.client.admin import ConfigResource
 
     if not names:
@@ -130,7 +132,7 @@ def shapes(admin: Admin, names: list[str]) -> dict[str, TopicShape]:
             {
                 entry.name: entry.value
                 for entry in configs[ConfigResource("topic", name)].values()
-                if entry.source == SET_BY_SOMEBODY and entry.value is not None
+                if entry.source == SET_EXPLICITLY and entry.value is not None
             },
         )
         for name in names
@@ -138,7 +140,7 @@ def shapes(admin: Admin, names: list[str]) -> dict[str, TopicShape]:
 
 
 def committed_by(admin: Admin, group: str) -> Mapping[TopicPartition, int]:
-    """What a group has committed; nothing where there is no such group."""
+    """Return the committed offsets of a group; none if the group does not exist."""
     try:
         return {tp: at.offset for tp, at in admin.list_consumer_group_offsets(group).items() if at.offset >= 0}
     except KafkaError as error:

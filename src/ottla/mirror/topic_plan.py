@@ -1,4 +1,4 @@
-"""What the topics of the target lack. Nothing is ever taken away from it: topics, partitions and configs of its own stay."""
+"""Plan the changes of topics in the target. Nothing is deleted there: its own topics, partitions and configs stay."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ NOT_CARRIED = frozenset(
         "message.timestamp.after.max.ms",
         "message.timestamp.before.max.ms",
         "message.timestamp.difference.max.ms",
-        "message.timestamp.type",  # records keep the time that they have
+        "message.timestamp.type",  # records keep their timestamps
         "min.insync.replicas",
         "unclean.leader.election.enable",
     }
 )
-"""Configs that belong to a cluster, by the example of MirrorMaker's `config.properties.exclude`."""
+"""Configs that are specific to a cluster, modelled on MirrorMaker's `config.properties.exclude`."""
 
 
 class TopicShape(NamedTuple):
-    """A topic without its records."""
+    """The partitions and configs of a topic."""
 
     partitions: int
     configs: Mapping[str, str]
-    """Those that somebody has set."""
+    """The configs that are set explicitly."""
 
 
 class TopicPlan(NamedTuple):
-    """What is to be done in the target, by its names of topics."""
+    """The changes in the target, by its topic names."""
 
     create: dict[str, TopicShape]
     grow: dict[str, int]
-    """To how many partitions."""
+    """The new number of partitions."""
     alter: dict[str, dict[str, str]]
     """Configs that differ."""
 
@@ -41,15 +41,15 @@ class TopicPlan(NamedTuple):
 def plan_topics(
     source: Mapping[str, TopicShape],
     target: Mapping[str, TopicShape],
-    renamed: Callable[[str], str],
+    target_name: Callable[[str], str],
     *,
     with_configs: bool = True,
 ) -> TopicPlan:
-    """What makes the target ready for these topics."""
+    """Return the changes that prepare the target for these topics."""
     plan = TopicPlan({}, {}, {})
     for name, shape in source.items():
         wanted = TopicShape(shape.partitions, carried_configs(shape.configs) if with_configs else {})
-        add_topic(plan, renamed(name), wanted, target.get(renamed(name)))
+        add_topic(plan, target_name(name), wanted, target.get(target_name(name)))
     return plan
 
 

@@ -1,8 +1,8 @@
-"""Frames over sockets, for broker and client alike.
+"""Length-prefixed frames over sockets, for broker and clients.
 
-Selector ──► Channel ──► FrameSplitter   bytes in, frames out
-   │            └──────► SendQueue       frames out: sendmsg, sendfile
-   └──► Listener, Poller, resolver
+Selector ──► Channel ──► FrameSplitter   received bytes become frames
+  │            └──────► SendQueue       frames are sent: sendmsg, sendfile
+  └──► Listener, Poller, resolver
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""One connection: frames in, frames out, and the state between.
+"""One connection: received frames, frames to send, and the state between.
 
-Does the socket calls of one file descriptor; when to do them is the selector's business.
+A channel does the socket calls of one file descriptor; the selector decides when.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from collections.abc import Callable, Hashable, Sequence
 
 from ottla.model import Part
 from ottla.network.frame_buffers import FrameBuffers
-from ottla.network.frames import FrameSplitter, NewcomerSplitter
+from ottla.network.frames import FrameSplitter, UnauthenticatedSplitter
 from ottla.network.listener import Listener
 from ottla.network.poller import ENDED, READ, WRITE
-from ottla.network.refusal import NobodyThere
-from ottla.network.resolver import Address
+from ottla.network.refusal import NotListening
+from ottla.network.resolver import ResolvedAddress
 from ottla.network.send_queue import Frames, SendQueue
 
 READ_BYTES_PER_TURN = 1024 * 1024
 WRITE_BYTES_PER_TURN = 4 * 1024 * 1024
-"""What one connection may move before the others get their turn."""
+"""The limits for one connection per iteration, so that other connections are served too."""
 
 REFUSED = "connection refused"
 BUFFER_OPTIONS = (socket.SO_SNDBUF, socket.SO_RCVBUF)
 
 
 class Channel:
-    """A socket with the frames it is receiving and sending."""
+    """A socket with the frames that it receives and sends."""
 
     __slots__ = (
         "addresses",
@@ -65,37 +65,38 @@ class Channel:
         self.peer = peer
         self.local = ("", 0)
         self.listener: Listener | None = None
-        """Where it came in; None for a connection of our own making."""
+        """The listener that accepted it; None for a connection that this side opened."""
         self.socket: socket.socket | None = None
         self.splitter = FrameSplitter(max_frame_bytes, buffers)
         self.outgoing = SendQueue()
-        self.addresses: list[Address] = []
+        self.addresses: list[ResolvedAddress] = []
         self.buffer_sizes = (-1, -1)
-        """Of the socket, for what is sent and received; negative: as the operating system likes."""
+        """The socket's send and receive buffer sizes; negative: the operating system's default."""
         self.deadline: float | None = None
         self.connecting = True
         self.corked = False
-        """Whether frames wait for others that are about to come, in `kept`."""
+        """True while frames are collected in `kept` to be sent together."""
         self.kept: list[Sequence[Part]] = []
         self.muted = False
         self.stalled = False
-        """Whether it waits amid a frame until there is memory for more."""
+        """True while it waits in the middle of a frame for memory."""
         self.ended = False
         """True if the peer of a stalled channel sends no more, and the rest of the frame is in the socket."""
         self.held_bytes = 0
-        """What it counts for in the account of the memory."""
+        """Its bytes in the memory budget."""
         self.half_closed = False
         self.newcomer = False
-        """Whether it came in and has a handshake or a login before it yet: it waits for those that are done with that."""
+        """True while an accepted connection has its handshake or login ahead; these are served after established ones.
+        """
         self.interest = 0
 
-    def admit(self, max_frame_bytes: int) -> None:
-        """It is known who is there: what comes is served as everybody's is."""
+    def lift_limits(self, max_frame_bytes: int) -> None:
+        """Lift the limits of an unauthenticated connection."""
         self.newcomer = False
-        self.splitter.allow(max_frame_bytes)
+        self.splitter.set_max_frame_bytes(max_frame_bytes)
 
     def attach(self, sock: socket.socket) -> None:
-        """Take over a connected socket."""
+        """Make a connected socket non-blocking, without Nagle's delay, and use it."""
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket = sock
@@ -104,7 +105,7 @@ class Channel:
         self.deadline = None
 
     def start_connecting(self) -> str:
-        """Begin with the next address that can be begun; return why none could, or nothing."""
+        """Start to connect to the next possible address; return an empty text, or the last error if none is left."""
         reason = "the host name has no address"
         while self.addresses:
             address = self.addresses.pop(0)
@@ -125,15 +126,15 @@ class Channel:
         return reason
 
     def finish_connecting(self) -> str | None:
-        """Settle what the readiness of a connecting socket means; return why it failed, or nothing; None: not yet."""
+        """Handle the readiness of a connecting socket: return an empty text, the error, or None if it is not finished."""
         sock = self.open_socket
         code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code:
             return reason_of(OSError(code, os.strerror(code)))
         try:
             if sock.getsockname() == sock.getpeername():
-                # A port nobody listens on, chosen by chance as our own: TCP then connects a socket to itself.
-                return NobodyThere(REFUSED)
+                # If the port has no listener and is also chosen as the local port, TCP connects a socket to itself.
+                return NotListening(REFUSED)
             self.attach(sock)
         except OSError as error:
             return reason_of(error)
@@ -141,11 +142,11 @@ class Channel:
 
     @property
     def open_socket(self) -> socket.socket:
-        """The socket, known to be there."""
+        """The socket; asserts that it exists."""
         assert self.socket is not None
         return self.socket
 
-    def wanted(self) -> int:
+    def wanted_events(self) -> int:
         if self.connecting:
             return WRITE
         read = 0 if self.muted or self.half_closed or self.stalled else READ
@@ -154,8 +155,8 @@ class Channel:
         return read | (WRITE if self.outgoing else 0)
 
     def unread_bytes(self) -> int:
-        """The number of bytes that have arrived in the socket and were not read."""
-        import fcntl  # not on every system, and only asked where there is epoll
+        """Return the number of bytes that arrived in the socket and were not read."""
+        import fcntl  # not available on every system, and only needed with epoll
         import termios
 
         count = bytearray(4)
@@ -163,11 +164,11 @@ class Channel:
         return int.from_bytes(count, sys.byteorder)
 
     def read(self, scratch: memoryview, frames: list[memoryview], budget: int = READ_BYTES_PER_TURN) -> bool:
-        """Receive this turn's share into `frames`; False at the end of the stream."""
+        """Receive up to `budget` bytes and append complete frames to `frames`; return false at the end of the stream."""
         sock = self.open_socket
         splitter = self.splitter
         while budget > 0:
-            own = splitter.space()
+            own = splitter.free_space()
             asked = len(scratch if own is None else own)
             try:
                 if own is None:
@@ -189,14 +190,14 @@ class Channel:
         return True
 
     def push(self, parts: Sequence[Part]) -> None:
-        """Have one frame wait: for the socket, or for others while it is corked."""
+        """Queue one frame, or keep it while the channel is corked."""
         if self.corked:
             self.kept.append(parts)
         else:
             self.outgoing.push(parts)
 
     def uncork(self) -> Frames:
-        """Keep no more; the frames that were kept, where they may leave at once, else they are queued."""
+        """Stop to keep frames. Return those that can be sent at once; otherwise queue them and return none."""
         self.corked = False
         kept, self.kept = self.kept, []
         if not self.outgoing and not self.connecting:
@@ -206,7 +207,7 @@ class Channel:
         return ()
 
     def send(self, frames: Frames) -> int:
-        """Send frames, where none waits, as far as the socket takes them; return how many were completed."""
+        """Send frames while the queue is empty; return the number of completed frames. The rest is queued."""
         completed = self.outgoing.send_alone(self.open_socket, frames)
         if completed >= 0:
             return completed
@@ -215,42 +216,42 @@ class Channel:
         return self.write()
 
     def write(self) -> int:
-        """Send this turn's share; return how many frames were completed."""
+        """Send up to the limit of an iteration; return the number of completed frames."""
         return self.outgoing.write_to(self.open_socket, WRITE_BYTES_PER_TURN)
 
     def end_sending(self) -> None:
-        """Tell the peer that nothing more comes."""
+        """Shut down the sending side."""
         try:
             self.open_socket.shutdown(socket.SHUT_WR)
-        except OSError:  # it has gone, as the next poll tells
+        except OSError:  # the connection is closed, as the next poll reports
             pass
 
     def close(self) -> None:
-        """Let go of the socket and of everything queued."""
+        """Close the socket, and drop everything that is queued."""
         self.outgoing.clear()
         self.kept = []
         self.addresses = []
         self.close_socket()
 
     def close_socket(self) -> None:
-        """Let go of the socket alone."""
+        """Close the socket without dropping queued frames."""
         if self.socket is not None:
             self.socket.close()
             self.socket = None
 
 
 def reason_of(error: Exception) -> str:
-    """Why a connection failed, in a few words."""
+    """Return the reason of a failed connection in a few words."""
     if isinstance(error, ConnectionRefusedError):
-        return NobodyThere(REFUSED)
+        return NotListening(REFUSED)
     if isinstance(error, ConnectionResetError | BrokenPipeError):
         return "the peer reset the connection"
     if isinstance(error, TimeoutError):
         return "connection timed out"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror[:1].lower() + error.strerror[1:]
-    told = error.args[0] if error.args else ""
-    return told if isinstance(told, str) and told else str(error)  # as it is: it may be of a kind of its own
+    reason = error.args[0] if error.args else ""
+    return reason if isinstance(reason, str) and reason else str(error)  # as it is: it may be of a kind of its own
 
 
 MakeChannel = Callable[[Hashable, int, tuple[str, int], FrameBuffers], Channel]
@@ -259,16 +260,16 @@ MakeChannel = Callable[[Hashable, int, tuple[str, int], FrameBuffers], Channel]
 def accepted_channel(
     listener: Listener, sock: socket.socket, parts: tuple[Hashable, int, tuple[str, int], FrameBuffers]
 ) -> Channel | None:
-    """The channel of a newcomer, of the kind that its listener makes; None where it has left again."""
+    """Return the channel of an accepted connection, made by its listener; None if the peer has closed it."""
     channel_id, most, peer, buffers = parts
     channel: Channel = (listener.make_channel or Channel)(channel_id, listener.max_frame_bytes or most, peer, buffers)
     channel.listener = listener
     if listener.max_frame_bytes is not None:
-        channel.splitter = NewcomerSplitter(listener.max_frame_bytes, buffers)
+        channel.splitter = UnauthenticatedSplitter(listener.max_frame_bytes, buffers)
     try:
         channel.attach(sock)
         channel.newcomer = channel.connecting or listener.max_frame_bytes is not None
-    except OSError:  # or there is no TLS to be had
+    except OSError:  # also if TLS could not be started
         sock.close()
         return None
     return channel

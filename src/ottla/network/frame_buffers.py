@@ -1,7 +1,7 @@
-"""Memory for big frames that is used again once nobody looks at it any more.
+"""Reuse of memory for large frames.
 
-Fresh memory is dear: the system clears it page by page, and Python once more. At 1 MB a frame that took a third of a
-broker's time. A buffer is free when no view of it is left, which Python itself knows.
+New memory is expensive: the system clears it page by page, and Python clears it again. At 1 MB per frame this took a
+third of a broker's time. A buffer can be reused when no memoryview of it exists, which Python itself detects.
 """
 
 from __future__ import annotations
@@ -10,42 +10,42 @@ import mmap
 import sys
 
 LEAST_BYTES = 64 * 1024
-"""Smaller frames cost little; they get memory of their own."""
+"""Smaller frames are cheap, and get memory of their own."""
 MOST_BYTES = 2 * 1024 * 1024
-"""Larger ones are rare where requests come in, and what they leave behind would be held for nothing."""
+"""Larger frames are rare among requests, and their memory would be kept without use."""
 COUNT = 6
-"""Buffers that are kept at most; more are only in use where many connections send at once."""
+"""The maximum number of kept buffers; more are in use only if many connections send at once."""
 LARGEST = 3
-"""How many of the largest are kept."""
+"""The number of buffers of maximum size that may be kept."""
 
 
-def untouched(size: int) -> bytearray | mmap.mmap:
-    """Memory that the system gives when it is written to: most connections never fill theirs. A forked child has its own."""
+def allocate_untouched(size: int) -> bytearray | mmap.mmap:
+    """Return memory that the system allocates only when it is written to. It is private in a forked child."""
     if sys.platform == "win32":
         return bytearray(size)
     return mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
 
 class FrameBuffers:
-    """Buffers that were handed out as frames, some of them still in use."""
+    """Buffers that were used for frames; some may still be in use."""
 
     __slots__ = ("_kept", "most_bytes")
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
-        """Frames above `most_bytes` are not kept."""
+        """Keep no frames above `most_bytes`."""
         self._kept: list[bytearray] = []
         self.most_bytes = most_bytes
 
     def try_allocate(self, size: int) -> bytearray | None:
-        """A buffer of at least `size` bytes, with anything in it; None where there is none to spare."""
+        """Return a free buffer of at least `size` bytes with arbitrary content, or None."""
         if LEAST_BYTES <= size <= self.most_bytes:
             for number, buffer in enumerate(self._kept):
                 if len(buffer) >= size and is_free(buffer):
                     return self._kept.pop(number)
         return None
 
-    def keep(self, buffer: bytearray) -> None:
-        """Have it used again when it is free; a small one makes room for a larger."""
+    def keep_buffer(self, buffer: bytearray) -> None:
+        """Keep a buffer for reuse; the smallest one is dropped if there are too many."""
         if not LEAST_BYTES <= len(buffer) <= self.most_bytes:
             return
         self._kept.append(buffer)
@@ -54,7 +54,7 @@ class FrameBuffers:
 
 
 def is_free(buffer: bytearray) -> bool:
-    """Whether no view of it is left: Python lets nobody change its size before."""
+    """Return true if no memoryview of the buffer exists: Python refuses to resize an exported buffer."""
     try:
         last = buffer.pop()
     except BufferError:

@@ -1,7 +1,7 @@
-"""Length-prefixed frames cut from a stream of bytes.
+"""Split a stream of bytes into length-prefixed frames.
 
-Pure: bytes in, whole frames out. Memory grows with what has arrived, never with what a peer announces, and the memory
-of a frame that was handed out is not used again while anybody has a view of it.
+Pure. The memory of a frame grows with the received bytes, not with the announced length. The memory of a returned
+frame is not reused while a view of it exists.
 """
 
 from __future__ import annotations
@@ -10,30 +10,31 @@ import mmap
 import struct
 
 from ottla.errors import ProtocolError
-from ottla.network.frame_buffers import LEAST_BYTES, FrameBuffers, untouched
+from ottla.network.frame_buffers import LEAST_BYTES, FrameBuffers, allocate_untouched
 
 PREFIX = struct.Struct(">i")
 DIRECT_BYTES = 64 * 1024
-"""A frame that misses at least this much is received straight into its own memory."""
+"""A frame that lacks at least this many bytes is received directly into its own memory."""
 GROWTH = 4
-"""A frame's memory is at most so many times what has arrived of it: a larger factor needs fewer copies, and lets a peer
-that announces much and sends little reserve more."""
+"""The maximum ratio of a frame's memory to its received bytes. A larger factor needs fewer copies, but lets a peer reserve
+more memory by announcing a large frame.
+"""
 NEWCOMERS_FRAMES = 16
-"""What a peer that nobody knows may have sent before the first of it is answered."""
+"""The maximum number of pending frames of an unauthenticated peer."""
 NEWCOMERS_PIECE_BYTES = 1024
-"""So much is cut before it is counted."""
+"""The number of bytes that are split before they are counted."""
 
 HTTP = (b"GET ", b"POST", b"PUT ", b"HEAD", b"OPTI", b"DELE", b"PATC", b"CONN", b"TRAC", b"PRI ", b"HTTP")
 TLS = (b"\x14\x03", b"\x15\x03", b"\x16\x03", b"\x17\x03")
 
 
 class FrameSplitter:
-    """The receiving side of one connection's framing."""
+    """The receiving side of a connection's framing."""
 
     __slots__ = ("_buffers", "_filled", "_frame", "_length", "_max_frame_bytes", "_prefix")
 
     def __init__(self, max_frame_bytes: int, buffers: FrameBuffers | None = None) -> None:
-        """`buffers` are shared by the connections of one thread."""
+        """Share `buffers` among the connections of one thread."""
         self._max_frame_bytes = max_frame_bytes
         self._buffers = buffers or FrameBuffers()
         self._prefix = b""
@@ -41,29 +42,29 @@ class FrameSplitter:
         self._length = 0
         self._filled = 0
 
-    def allow(self, max_frame_bytes: int) -> None:
-        """Take frames of another size from the next on."""
+    def set_max_frame_bytes(self, max_frame_bytes: int) -> None:
+        """Set the maximum size of the following frames."""
         self._max_frame_bytes = max_frame_bytes
 
     def feed(self, data: memoryview, frames: list[memoryview]) -> None:
-        """Append the frames that `data` completes to `frames`; ProtocolError at a length that cannot be one."""
-        position = 0 if self._frame is None and not self._prefix else self._finish(data, frames)
+        """Append the frames completed by `data` to `frames`; raise ProtocolError for an impossible length."""
+        position = 0 if self._frame is None and not self._prefix else self._finish_frame(data, frames)
         end = len(data)
         while end - position >= 4:
             start = position + 4
             length: int = PREFIX.unpack_from(data, position)[0]
             if length < 0 or length > self._max_frame_bytes:
-                raise ProtocolError(self._complaint(bytes(data[position:start]), length))
+                raise ProtocolError(self._frame_error(bytes(data[position:start]), length))
             position = start + length
             if position > end:
-                self._begin(length, data[start:])
+                self._begin_frame(length, data[start:])
                 return
-            frames.append(self._copied(data[start:position]))
+            frames.append(self._copy_piece(data[start:position]))
         if position < end:
             self._prefix = bytes(data[position:])
 
-    def space(self) -> memoryview | None:
-        """Where the bytes of a big unfinished frame belong (then `advance`), or None: anywhere (then `feed`).
+    def free_space(self) -> memoryview | None:
+        """Return the memory for the next bytes of a large unfinished frame (then call `advance`), or None (then call `feed`).
 
         The view must be released before the next call.
         """
@@ -71,11 +72,11 @@ class FrameSplitter:
         if frame is None or self._length - self._filled < DIRECT_BYTES:
             return None
         if self._filled == len(frame):
-            frame = self._grow(frame, self._filled)
+            frame = self._grow_frame(frame, self._filled)
         return memoryview(frame)[self._filled : self._length]
 
     def advance(self, count: int, frames: list[memoryview]) -> None:
-        """Say that `count` bytes were received into `space()`."""
+        """Account for `count` bytes received into `free_space()`."""
         assert self._frame is not None
         self._filled += count
         assert self._filled <= len(self._frame)
@@ -83,7 +84,10 @@ class FrameSplitter:
 
     @property
     def held_bytes(self) -> int:
-        """Memory of the unfinished frame: of a large one, what has arrived; the rest was not touched yet."""
+        """The memory of the unfinished frame.
+
+        A large frame counts only with its received bytes, since the rest is not allocated yet.
+        """
         frame = self._frame
         if frame is None:
             return 0
@@ -91,17 +95,17 @@ class FrameSplitter:
 
     @property
     def missing_bytes(self) -> int:
-        """What the unfinished frame still needs."""
+        """The number of bytes that the unfinished frame lacks."""
         return 0 if self._frame is None else self._length - self._filled
 
-    def unfinished(self) -> str:
-        """What an end of the stream would cut off; empty between two frames."""
+    def describe_unfinished(self) -> str:
+        """Describe the incomplete frame that an end of the stream would lose; empty between two frames."""
         if self._frame is not None:
             return f"{self._filled} of {self._length} bytes of a frame had arrived"
         return "a part of a frame's length had arrived" if self._prefix else ""
 
-    def _finish(self, data: memoryview, frames: list[memoryview]) -> int:
-        """Complete what earlier bytes began; return how much of `data` that took."""
+    def _finish_frame(self, data: memoryview, frames: list[memoryview]) -> int:
+        """Complete the frame or prefix of earlier bytes; return the number of bytes used from `data`."""
         position = 0
         if self._prefix:
             position = min(4 - len(self._prefix), len(data))
@@ -110,72 +114,73 @@ class FrameSplitter:
                 return position
             length = PREFIX.unpack(self._prefix)[0]
             if length < 0 or length > self._max_frame_bytes:
-                raise ProtocolError(self._complaint(self._prefix, length))
+                raise ProtocolError(self._frame_error(self._prefix, length))
             self._prefix = b""
-            self._begin(length, data[:0])
+            self._begin_frame(length, data[:0])
         frame = self._frame
         if frame is None:
             return position
         piece = data[position : position + self._length - self._filled]
-        self._write(frame, piece)
+        self._write_piece(frame, piece)
         self._hand_out_if_whole(frames)
         return position + len(piece)
 
-    def _begin(self, length: int, piece: memoryview) -> None:
+    def _begin_frame(self, length: int, piece: memoryview) -> None:
         self._length = length
         self._filled = 0
         self._frame = self._buffers.try_allocate(length) or bytearray()
-        self._write(self._frame, piece)
+        self._write_piece(self._frame, piece)
 
-    def _copied(self, piece: memoryview) -> memoryview:
+    def _copy_piece(self, piece: memoryview) -> memoryview:
         if len(piece) < LEAST_BYTES:
-            return memoryview(bytearray(piece))  # as most are, which nobody keeps
+            return memoryview(bytearray(piece))  # most frames are small and need no reuse
         buffer = self._buffers.try_allocate(len(piece))
         if buffer is None:
             buffer = bytearray(piece)
         else:
             buffer[: len(piece)] = piece
-        return self._handed_out(buffer, len(piece))
+        return self._hand_out(buffer, len(piece))
 
-    def _handed_out(self, buffer: bytearray | mmap.mmap, length: int) -> memoryview:
+    def _hand_out(self, buffer: bytearray | mmap.mmap, length: int) -> memoryview:
         frame = memoryview(buffer)[:length]
         if isinstance(buffer, bytearray):
-            self._buffers.keep(buffer)
+            self._buffers.keep_buffer(buffer)
         return frame
 
-    def _write(self, frame: bytearray | mmap.mmap, piece: memoryview) -> None:
+    def _write_piece(self, frame: bytearray | mmap.mmap, piece: memoryview) -> None:
         end = self._filled + len(piece)
         if end > len(frame):
-            frame = self._grow(frame, end)
+            frame = self._grow_frame(frame, end)
         frame[self._filled : end] = piece
         self._filled = end
 
-    def _grow(self, frame: bytearray | mmap.mmap, arrived: int) -> bytearray | mmap.mmap:
-        """Give the frame more memory, in proportion to what has arrived.
+    def _grow_frame(self, frame: bytearray | mmap.mmap, arrived: int) -> bytearray | mmap.mmap:
+        """Give the frame more memory, in proportion to the received bytes.
 
-        Frames that are too large to be reused are mapped: their pages are taken from the system as bytes arrive, moved
-        instead of copied when the frame grows, and given back at once. Python's allocator would keep them, in holes.
+         Frames that are too large for reuse are mapped: the system allocates their pages as bytes arrive, moves them
+        instead of copying when the frame grows, and frees them at once. Python's allocator would keep them as
+        fragments.
         """
-        size = min(rounded(self._length), max(GROWTH * arrived, DIRECT_BYTES))
+        size = min(round_up(self._length), max(GROWTH * arrived, DIRECT_BYTES))
         if isinstance(frame, mmap.mmap):
             try:
                 frame.resize(size)
-            except SystemError:  # a system that cannot move mapped pages
+            except SystemError:  # the system cannot move mapped pages
                 pass
             else:
                 return frame
-        # A new one: extending would take zeros from memory that the system has to hand out, and clear, first.
-        grown = bytearray(size) if self._length <= self._buffers.most_bytes else untouched(size)
+        # A new buffer, because extending one would fill it with zeros first.
+        grown = bytearray(size) if self._length <= self._buffers.most_bytes else allocate_untouched(size)
         grown[: self._filled] = memoryview(frame)[: self._filled]
         self._frame = grown
         return grown
 
     def _hand_out_if_whole(self, frames: list[memoryview]) -> None:
         if self._filled == self._length and self._frame is not None:
-            frames.append(self._handed_out(self._frame, self._length))
+            frames.append(self._hand_out(self._frame, self._length))
             self._frame = None
 
-    def _complaint(self, prefix: bytes, length: int) -> str:
+    def _frame_error(self, prefix: bytes, length: int) -> str:
         if prefix in HTTP:
             return "this looks like HTTP, not Kafka's protocol"
         if prefix[:2] in TLS:
@@ -185,10 +190,10 @@ class FrameSplitter:
         return f"a frame of {length} bytes was announced, more than the {self._max_frame_bytes} allowed"
 
 
-class NewcomerSplitter(FrameSplitter):
-    """That of a peer of whom nobody knows who it is: until it may send what others do, little is taken in at a time.
+class UnauthenticatedSplitter(FrameSplitter):
+    """The splitter for a peer that has not logged in: it limits pending frames and bytes.
 
-    Frames of no length cost a peer four bytes and us a hundred times that; they are counted before there are many.
+    An empty frame costs a peer four bytes and the broker a hundred times that, so frames are counted early.
     """
 
     __slots__ = ("_known",)
@@ -197,12 +202,12 @@ class NewcomerSplitter(FrameSplitter):
         super().__init__(max_frame_bytes, buffers)
         self._known = False
 
-    def allow(self, max_frame_bytes: int) -> None:
+    def set_max_frame_bytes(self, max_frame_bytes: int) -> None:
         self._known = True
-        super().allow(max_frame_bytes)
+        super().set_max_frame_bytes(max_frame_bytes)
 
     def feed(self, data: memoryview, frames: list[memoryview]) -> None:
-        """As for others; ProtocolError where it is more at a time than a login ever needs."""
+        """Split frames as the base class; raise ProtocolError if the peer sends more than a login needs."""
         if self._known:
             super().feed(data, frames)
             return
@@ -210,9 +215,9 @@ class NewcomerSplitter(FrameSplitter):
             super().feed(data[start : start + NEWCOMERS_PIECE_BYTES], frames)
             if len(frames) > NEWCOMERS_FRAMES or sum(map(len, frames)) > self._max_frame_bytes:
                 frames.clear()
-                raise ProtocolError("it sends more at a time than a login needs, and has not logged in")
+                raise ProtocolError("the peer sends more at a time than a login needs, and has not logged in")
 
 
-def rounded(length: int) -> int:
-    """Room that the next frame, which may be a little longer, fits into as well."""
+def round_up(length: int) -> int:
+    """Round a length up, so that a slightly longer frame fits too."""
     return length if length < DIRECT_BYTES else -(-length // DIRECT_BYTES) * DIRECT_BYTES

@@ -9,34 +9,34 @@ from typing import Any
 
 from ottla.cannot_listen import cannot_listen
 from ottla.network.memory_budget import UNLIMITED
-from ottla.network.resolver import plain
+from ottla.network.resolver import strip_scope
 
 log = logging.getLogger(__name__)
 
 BACKLOG = 1024
 ACCEPTS_PER_TURN = 64
 PAUSE = 0.1
-"""Seconds to leave newcomers in the kernel's queue after running out of descriptors or memory."""
+"""The time in seconds for which new connections stay in the kernel's queue after a lack of descriptors or memory."""
 EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 class ConnectionLimit:
-    """The number of accepted connections at a time, over all listeners that share this limit."""
+    """The limit of simultaneous accepted connections, shared by several listeners."""
 
     def __init__(self, most: int) -> None:
         self.most = most
         self.count = 0
         self.is_reached = False
-        """True while newcomers stay in the kernel's queue; the selector keeps it."""
+        """True while new connections stay in the kernel's queue; set by the selector."""
 
     @property
-    def room(self) -> int:
-        """How many more connections may be accepted."""
+    def available(self) -> int:
+        """The number of further connections that may be accepted."""
         return max(self.most - self.count, 0)
 
 
 class Listener:
-    """A bound port, on which connections are refused until `open`; the selector accepts them."""
+    """A bound port. Connections are refused until `open`; the selector accepts them."""
 
     def __init__(
         self,
@@ -46,10 +46,10 @@ class Listener:
         max_frame_bytes: int | None = None,
         limit: ConnectionLimit | None = None,
     ) -> None:
-        """Bind the port. OSError states why it cannot be bound.
+        """Bind the port; raise OSError with the reason if that fails.
 
-        `make_channel` and `max_frame_bytes` are for accepted connections, where they differ from others. Without
-        `limit` the listener accepts as many connections as descriptors allow.
+         `make_channel` and `max_frame_bytes` override the selector's for accepted connections. Without `limit` the
+        listener accepts as many connections as descriptors allow.
         """
         self.limit = limit or ConnectionLimit(UNLIMITED)
         self.make_channel = make_channel
@@ -70,7 +70,7 @@ class Listener:
         self._complained = False
 
     def open(self) -> None:
-        """Have the kernel accept connections; OSError if another socket that was bound to the same port listens already."""
+        """Start to listen; raise OSError if another socket that was bound to the same port listens already."""
         try:
             self.socket.listen(BACKLOG)
         except OSError as error:
@@ -78,7 +78,7 @@ class Listener:
         self.is_open = True
 
     def accept(self, now: float, room: int = ACCEPTS_PER_TURN) -> list[tuple[socket.socket, tuple[str, int]]]:
-        """Let this turn's newcomers in, `room` at most; pause when there are no resources for more."""
+        """Accept pending connections, at most `room`; pause if descriptors or memory are exhausted."""
         newcomers: list[tuple[socket.socket, tuple[str, int]]] = []
         for _ in range(min(room, ACCEPTS_PER_TURN)):
             try:
@@ -90,7 +90,7 @@ class Listener:
                 if error.errno in EXHAUSTED:
                     self.pause(now, error.strerror or str(error))
                     break
-                continue  # that one newcomer left before it was let in
+                continue  # the peer closed the connection before it was accepted
             newcomers.append((sock, peer[:2]))
         return newcomers
 
@@ -100,7 +100,7 @@ class Listener:
     close_socket = close
 
     def pause(self, now: float, reason: str) -> None:
-        """Leave newcomers in the kernel's queue for a moment; the reason is logged once."""
+        """Leave new connections in the kernel's queue for a moment; the reason is logged once."""
         self.paused_until = now + PAUSE
         if not self._complained:
             self._complained = True
@@ -111,9 +111,9 @@ class Listener:
 def passive_address(
     host: str, port: int
 ) -> tuple[int, tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]]:
-    """Where to bind; OSError with a clear text when `host` is no address of anything."""
+    """Return the address family and socket address to bind; raise OSError for an invalid `host`."""
     try:
-        found = socket.getaddrinfo(plain(host) or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        found = socket.getaddrinfo(strip_scope(host) or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError, OverflowError) as error:
         unresolved = OSError(None, error.strerror if isinstance(error, OSError) else str(error))
         raise OSError(errno.EADDRNOTAVAIL, cannot_listen(unresolved, host, port)) from None

@@ -1,9 +1,10 @@
-"""Waiting for sockets: `select.epoll` directly where there is one, else the `selectors` module.
+"""Wait for sockets: `select.epoll` if available, else the `selectors` module.
 
-Answers which file descriptors are ready; knows nothing about what they are.
+A poller reports ready file descriptors, and does not know their meaning.
 
-A process that was stopped for longer than it meant to wait comes back with nothing, whatever has come meanwhile: the signal that
-wakes it ends the wait, and its time is over. So who finds nothing looks once more before others are thought to be silent.
+A process that was stopped (SIGSTOP) for longer than its timeout gets an empty result when it continues, even if data
+arrived: the signal ends the wait, and the timeout is over. Therefore an empty result is polled once more before peers
+are considered silent.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from typing import Protocol
 READ = 1
 WRITE = 4
 BROKEN = 8
-"""The connection is over in both directions; reported whether or not it was asked for."""
+"""The connection is closed in both directions; always reported."""
 ENDED = 0x2000
-"""The peer sends no more; what it sent before may be unread. Reported by epoll alone."""
+"""The peer sends no more; earlier bytes may be unread. Reported only by epoll."""
 
 
 class Poller(Protocol):
-    """Level-triggered readiness of file descriptors; an interest of 0 keeps quiet about one."""
+    """Level-triggered readiness of file descriptors; an interest of 0 disables reports for one."""
 
     def register(self, fd: int, interest: int) -> None: ...
 
@@ -31,27 +32,27 @@ class Poller(Protocol):
     def unregister(self, fd: int) -> None: ...
 
     def poll(self, timeout: float | None) -> list[tuple[int, int]]:
-        """Pairs of descriptor and readiness; None waits for as long as it takes."""
+        """Return pairs of descriptor and readiness; a timeout of None waits without limit."""
         ...
 
     def fileno(self) -> int:
-        """A descriptor that is readable when `poll` would answer something."""
+        """Return a descriptor that is readable if `poll` would return a result."""
         ...
 
     def close(self) -> None: ...
 
 
 def default_poller() -> Poller:
-    """The quickest one there is. gevent and eventlet take `epoll` away, which knows nothing of their threads, and give a selector that does."""
+    """Return the fastest poller. gevent and eventlet remove `epoll`, which blocks their threads, and patch `selectors`."""
     return EpollPoller() if sys.platform == "linux" and hasattr(select, "epoll") else SelectorsPoller()
 
 
 if sys.platform == "linux":
 
     class EpollPoller:
-        """Linux: one dictionary lookup and two system calls cheaper than `selectors`."""
+        """Linux: cheaper than `selectors` by one dictionary lookup and two system calls."""
 
-        # The flags are epoll's own numbers, so nothing is translated on the way in.
+        # The constants equal epoll's numbers, so that interests need no translation.
         assert (select.EPOLLIN, select.EPOLLOUT, select.EPOLLERR) == (READ, WRITE, BROKEN)
         assert select.EPOLLRDHUP == ENDED
 
@@ -74,7 +75,7 @@ if sys.platform == "linux":
 
 
 class SelectorsPoller:
-    """Everywhere else (kqueue, poll), and in tests."""
+    """The poller for other systems (kqueue, poll), and for tests."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
@@ -84,7 +85,7 @@ class SelectorsPoller:
             self._selector.register(fd, self._events(interest))
 
     def modify(self, fd: int, interest: int) -> None:
-        # `selectors` refuses an empty interest: a quiet descriptor is not registered at all.
+        # `selectors` rejects an empty interest, so such a descriptor is not registered.
         if not interest & (READ | WRITE):
             self.unregister(fd)
         elif fd in self._selector.get_map():

@@ -1,21 +1,21 @@
-"""Why a connection ended, where trying again will not change it."""
+"""Reasons of closed connections that a retry will not change, as subclasses of str."""
 
 from __future__ import annotations
 
 
-class HungUp(str):
-    """The peer closed the connection amid the handshake of TLS, without a word: nobody knows why, yet."""
+class ClosedInHandshake(str):
+    """The peer closed the connection in the TLS handshake without an alert; the cause is unknown."""
 
     __slots__ = ()
 
 
-class NobodyThere(str):
-    """The machine is there, and says that nobody listens at that port: whoever did has ended."""
+class NotListening(str):
+    """The host refused the connection, because no process listens at the port: the server has stopped."""
 
     __slots__ = ()
 
 
-class Refusal(str):
-    """Such a reason: a login or a handshake was refused by one of both sides."""
+class PeerRefusal(str):
+    """A login or a handshake was rejected by one of the two sides."""
 
     __slots__ = ()

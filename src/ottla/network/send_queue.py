@@ -1,6 +1,6 @@
-"""Frames on their way out of one connection.
+"""The queue of frames to send on one connection.
 
-Gathers bytes into one system call, sends files by `sendfile`, and remembers where the socket stopped taking them.
+Bytes are gathered into one system call, files are sent by `sendfile`, and partial writes are continued.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from typing import NoReturn, TypeGuard
 from ottla.model import FileSlice, Part, size_of
 
 Frames = Sequence[Sequence[Part]]
-"""Each as its pieces."""
+"""Each frame as a sequence of parts."""
 PREFIX = struct.Struct(">i")
 MSG_MORE: int = getattr(socket, "MSG_MORE", 0)
 GATHER_PARTS = 64
 COPY_BYTES = 256 * 1024
 SMALL_BYTES = 16 * 1024
-"""A piece of a file up to this size is read and goes with the bytes around it: one packet and one wake-up of the client, where
-`sendfile` would make three of them."""
+"""A part of a file up to this size is read and sent with the adjacent bytes: one packet and one wake-up of the client,
+instead of three with `sendfile`.
+"""
 NOT_FOR_SENDFILE = {errno.EINVAL, errno.ENOSYS, errno.ENOTSOCK, errno.EOPNOTSUPP, errno.EOVERFLOW}
 
 
 class SendQueue:
-    """First in, first out; None marks the end of a frame."""
+    """A queue of parts; None marks the end of a frame."""
 
     __slots__ = ("_completed", "_parts", "_sendfile", "queued_bytes")
 
@@ -43,7 +44,7 @@ class SendQueue:
 
     def push(self, parts: Sequence[Part]) -> None:
         """Queue one frame; its length prefix is added here."""
-        pieces = [flat(part) for part in parts if len(part)]
+        pieces = [flatten_part(part) for part in parts if len(part)]
         size = size_of(pieces)
         self._parts.append(PREFIX.pack(size))
         self._parts.extend(pieces)
@@ -51,9 +52,10 @@ class SendQueue:
         self.queued_bytes += size + 4
 
     def send_alone(self, sock: socket.socket, frames: Frames) -> int:
-        """Send small frames that nothing waits before, in one piece; how many were completed, -1 where they are not small.
+        """Send small frames while the queue is empty; return the number of completed ones, or -1 if they are not small.
 
-        What most answers are: joining a few bytes costs less than a queue of them. What the socket does not take is queued.
+         Most responses are small: joining a few bytes costs less than queueing them. Bytes that the socket does not
+        accept are queued.
         """
         assert not self
         size = 0
@@ -62,7 +64,7 @@ class SendQueue:
                 size += len(part)
         if size > SMALL_BYTES:
             return -1
-        whole = [framed(parts) for parts in frames]
+        whole = [frame_parts(parts) for parts in frames]
         data = whole[0] if len(whole) == 1 else b"".join(whole)
         try:
             sent = sock.send(data)
@@ -71,7 +73,7 @@ class SendQueue:
         return len(whole) if sent == len(data) else self._queue_rest(whole, sent)
 
     def _queue_rest(self, frames: Sequence[bytes], sent: int) -> int:
-        """Queue what the socket did not take; how many frames it took."""
+        """Queue the bytes that the socket did not accept; return the number of completed frames."""
         completed = 0
         for frame in frames:
             if sent >= len(frame):
@@ -84,12 +86,12 @@ class SendQueue:
         return completed
 
     def clear(self) -> None:
-        """Let go of everything, files included."""
+        """Drop all frames and references to files."""
         self._parts.clear()
         self.queued_bytes = 0
 
     def write_to(self, sock: socket.socket, budget: int) -> int:
-        """Send until the socket is full or `budget` bytes are gone; return how many frames were completed."""
+        """Send until the socket is full or `budget` bytes were sent; return the number of completed frames."""
         self._completed = 0
         try:
             while self._parts and budget > 0:
@@ -111,7 +113,7 @@ class SendQueue:
             self._completed += 1
 
     def _send_bytes(self, sock: socket.socket) -> int:
-        """Send the bytes up to the next big piece of a file, of as many frames as there are, in one call."""
+        """Send the bytes up to the next large file part, of several frames, in one call."""
         buffers: list[bytes | bytearray | memoryview] = []
         more = 0
         for index, part in enumerate(self._parts):
@@ -119,7 +121,7 @@ class SendQueue:
                 more = MSG_MORE
                 break
             if isinstance(part, FileSlice):
-                part = self._parts[index] = whole_piece(part)
+                part = self._parts[index] = read_whole_piece(part)
             if part is not None:
                 buffers.append(part)
         sent = sock.sendmsg(buffers, (), more)
@@ -139,7 +141,7 @@ class SendQueue:
             count -= len(part)
 
     def _send_file(self, sock: socket.socket, part: FileSlice) -> int:
-        sent = self._by_sendfile(sock, part) if self._sendfile else by_copy(sock, part)
+        sent = self._by_sendfile(sock, part) if self._sendfile else send_by_copy(sock, part)
         if sent == part.size:
             self._parts.popleft()
         else:
@@ -153,43 +155,43 @@ class SendQueue:
             if error.errno not in NOT_FOR_SENDFILE:
                 raise
             self._sendfile = False
-            return by_copy(sock, part)
-        return sent or file_ended(part)
+            return send_by_copy(sock, part)
+        return sent or file_ended_error(part)
 
 
-def framed(parts: Sequence[Part]) -> bytes:
-    """A frame with its length, in one piece."""
-    body = b"".join([whole_piece(part) if isinstance(part, FileSlice) else part for part in parts if len(part)])
+def frame_parts(parts: Sequence[Part]) -> bytes:
+    """Return a frame with its length prefix as bytes."""
+    body = b"".join([read_whole_piece(part) if isinstance(part, FileSlice) else part for part in parts if len(part)])
     return PREFIX.pack(len(body)) + body
 
 
 def is_big(part: Part | None) -> TypeGuard[FileSlice]:
-    """Whether it is a piece of a file that goes by itself."""
+    """Return true for a file part that is sent by `sendfile`."""
     return isinstance(part, FileSlice) and part.size > SMALL_BYTES
 
 
-def by_copy(sock: socket.socket, part: FileSlice) -> int:
-    """What `sendfile` does, through our own memory."""
+def send_by_copy(sock: socket.socket, part: FileSlice) -> int:
+    """Send a file part without `sendfile`, by reading it."""
     return sock.send(piece_of_file(part, COPY_BYTES))
 
 
 def piece_of_file(part: FileSlice, size: int) -> bytes:
-    """The first bytes of it, at most `size`."""
+    """Return at most the first `size` bytes of a file part."""
     if part.written:
         return part.written[:size]
-    return os.pread(part.file.fileno(), min(part.size, size), part.position) or file_ended(part)
+    return os.pread(part.file.fileno(), min(part.size, size), part.position) or file_ended_error(part)
 
 
-def whole_piece(part: FileSlice) -> bytes:
-    """Its bytes; OSError where the file has fewer by now."""
+def read_whole_piece(part: FileSlice) -> bytes:
+    """Return the bytes of a file part; raise OSError if the file is shorter now."""
     data = piece_of_file(part, part.size)
-    return data if len(data) == part.size else file_ended(part)
+    return data if len(data) == part.size else file_ended_error(part)
 
 
-def file_ended(part: FileSlice) -> NoReturn:
-    raise OSError(errno.EIO, f"a file ended before the {part.size} bytes at {part.position} that were to be sent")
+def file_ended_error(part: FileSlice) -> NoReturn:
+    raise OSError(errno.EIO, f"a file ended before the {part.size} bytes at {part.position} could be sent")
 
 
-def flat(part: Part) -> Part:
-    """A part whose `len` is its bytes, whatever the items of a memoryview are."""
+def flatten_part(part: Part) -> Part:
+    """Return a part with a `len` in bytes, for any item size of a memoryview."""
     return part.cast("B") if isinstance(part, memoryview) and part.itemsize != 1 else part

@@ -1,10 +1,9 @@
-"""Pipelines in a file: from any source through topics and transforms to any sink, on Spark.
+"""Pipelines in a YAML file: from any source through topics and transforms to any sink, run by Spark.
 
     file ──► manager ──► sources ──► transforms ──► sinks
-                         each a checked model that knows how Spark does what it says
+            each a checked model that builds its part of the Spark query
 
-A pipeline file is YAML. `file` reads it and says what is wrong with it and where; the rule everywhere is that a mistake
-is one sentence with its place, before anything runs.
+`file` reads the pipeline file and reports every mistake with its place, in one sentence, before anything runs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Runs a small pipeline, so that Java loads what pipelines need, and keeps its classes in an archive.
+"""Runs a small pipeline, so that Java loads the classes that pipelines need, and keeps them in an archive.
 
-`python -m ottla.pipelines.archived_run ARCHIVE`, which `have_archive_made` starts beside `ottla pipeline run`. It has a broker,
-a session and a folder of its own, and whatever goes wrong leaves no archive.
+`python -m ottla.pipelines.archived_run ARCHIVE` is started by `start_archive_build` in the background of `ottla pipeline
+run`. It uses a broker, a session and a folder of its own. A failure at any point leaves no archive.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
-from ottla.spark.driver.class_archive import MAKING, OPTIONS, publish, reading, writing
+from ottla.spark.driver.class_archive import MAKING, OPTIONS, publish_archive, read_options, write_options
 from ottla.spark.driver.java import find_java
 
 DEADLINE = 600.0
@@ -28,24 +28,26 @@ WINDOWS = (
 
 
 def write_archive(archive: Path, options: str = "") -> None:
-    """An archive of the classes that pipelines need, made in some twenty seconds; `options` are more of Java's."""
+    """Write an archive of the classes that pipelines need, which takes some twenty seconds; `options` are further JVM
+    options.
+    """
     archive.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with TemporaryDirectory(dir=archive.parent, prefix=MAKING) as folder:
         made = Path(folder, "classes.jsa")
-        os.environ[OPTIONS] = f"{os.environ.get(OPTIONS, '')} {writing(made)} {options}".strip()
+        os.environ[OPTIONS] = f"{os.environ.get(OPTIONS, '')} {write_options(made)} {options}".strip()
         run_small_pipelines(Path(folder))
-        try_it(made)
-        publish(made, archive)
+        run_pipelines(made)
+        publish_archive(made, archive)
 
 
 def run_small_pipelines(folder: Path) -> None:
-    """Topics into topics and a table, with and without state; returns once the Java has ended."""
+    """Run pipelines from topic to topic and to a table, stateless and stateful; return after Java has ended."""
     from ottla import Broker
     from ottla.pipelines.pipeline import Pipeline
 
     with Broker() as broker:
         settings = {"bootstrap.servers": broker.bootstrap_servers, "checkpoints": "state/", "master": "local[2]"}
-        feed(broker.bootstrap_servers)
+        produce_records(broker.bootstrap_servers)
         given: dict[str, Any] = {"settings": settings, "folder": folder}
         source = {"type": "topic", "topic": "in"}
         rows = source | {"valueFormat": "json", "valueSchema": SCHEMA}
@@ -58,14 +60,16 @@ def run_small_pipelines(folder: Path) -> None:
         end_java()
 
 
-def try_it(made: Path) -> None:
-    """Have a Java take it and compare its sums; CalledProcessError where a full disk, say, has left a part of it."""
-    command = [find_java(os.environ), *reading(made).split(), "-XX:+VerifySharedSpaces", "-version"]
+def run_pipelines(made: Path) -> None:
+    """Start Java with the archive and compare its checksums; CalledProcessError if the archive is incomplete, for
+    instance on a full disk.
+    """
+    command = [find_java(os.environ), *read_options(made).split(), "-XX:+VerifySharedSpaces", "-version"]
     subprocess.run(command, check=True, capture_output=True, timeout=DEADLINE, cwd=made.parent)
 
 
-def feed(servers: str) -> None:
-    """Some records to read."""
+def produce_records(servers: str) -> None:
+    """Write some records to read."""
     from ottla import Producer
 
     with Producer(bootstrap_servers=servers) as producer:
@@ -74,7 +78,7 @@ def feed(servers: str) -> None:
 
 
 def end_java() -> None:
-    """Stop Spark and wait for its Java, which writes down what it has loaded."""
+    """Stop Spark and wait for its Java process, which writes the archive when it ends."""
     from pyspark.sql import SparkSession
 
     spark = SparkSession.builder.getOrCreate()
@@ -85,15 +89,15 @@ def end_java() -> None:
         raise RuntimeError(f"Java ended with {java.returncode}")
 
 
-def get_out_of_the_way() -> None:
-    """Take only the processor time that nobody wants; what is started from here does so too."""
+def lower_priority() -> None:
+    """Lower the priority of this process and its children, so that they only use idle processor time."""
     with suppress(OSError, AttributeError):
         os.nice(19)
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
 def main(arguments: Sequence[str]) -> None:
-    get_out_of_the_way()
+    lower_priority()
     write_archive(Path(arguments[0]))
 
 

@@ -1,7 +1,7 @@
-"""Rows that cannot be read or written, and the topic that they are put aside in.
+"""Rows that cannot be read or written, and the dead-letter topic that receives them.
 
-A row of a table, of a change or of an answer is no record of a topic, so its dead letter has the row as JSON, with headers of Kafka
-Connect's that say why (KIP-298).
+A row of a table, of a change or of a web answer is not a record of a topic. Its dead letter has the row as JSON, with
+the headers of Kafka Connect that describe the cause (KIP-298).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from ottla.errors import OttlaError, RecordTooLargeError
 from ottla.spark.sink.dead_letters import PREFIX, STAGE
 
 POLL = "TASK_POLL"
-"""The stage, as Kafka Connect calls it, of rows that a source cannot read."""
+"""The name of the stage, in Kafka Connect, of rows that a source cannot read."""
 REMEDY = "set errors: {tolerance: all, deadLetterTopic: …}, which puts such rows aside"
 LONGEST_CAUSE = 2000
-"""Characters that are kept of a cause, in which a database may repeat a value."""
+"""Characters kept of a cause, which in errors of databases may repeat a value."""
 CUT_BYTES = 100_000
-"""Bytes that are kept of a row that is too large for its topic."""
+"""Bytes kept of a row that is too large for its topic."""
 
 
 class BadRowError(OttlaError):
@@ -29,7 +29,9 @@ class BadRowError(OttlaError):
 
 
 class RefusedBatchError(BadRowError):
-    """A batch cannot be written for one of its rows. Spark writes the same batch again at each start, so trying again is of no use."""
+    """A batch cannot be written because of one of its rows. A retry fails too: Spark writes the same batch again at
+    each start.
+    """
 
 
 class BadRow(NamedTuple):
@@ -41,7 +43,7 @@ class BadRow(NamedTuple):
 
 @dataclass(frozen=True)
 class DeadLetterTopic:
-    """The topic in which the bad rows of a pipeline are put aside."""
+    """The topic that receives the bad rows of a pipeline."""
 
     topic: str
     pipeline: str
@@ -49,7 +51,9 @@ class DeadLetterTopic:
     """The settings of the producer."""
 
     def send(self, rows: Sequence[BadRow], stage: str = STAGE) -> None:
-        """Write all of them; return when the brokers have them."""
+        """Write all rows, and return when the brokers have acknowledged them. A row that is too large is cut to
+        `CUT_BYTES`.
+        """
         from ottla.client.producer import Producer
 
         with Producer({**self.settings, "acks": "all"}) as producer:
@@ -73,7 +77,7 @@ class DeadLetterTopic:
                 producer.send(self.topic, data[:CUT_BYTES], headers=self.headers(cut, stage)).result()
 
     def headers(self, row: BadRow, stage: str) -> list[tuple[str, bytes | None]]:
-        """The cause in the words of Kafka Connect; there is no topic, because the row is not a record."""
+        """Return Kafka Connect's headers for the cause. The topic is empty, because the row is not a record."""
         cause = row.cause if len(row.cause) <= LONGEST_CAUSE else f"{row.cause[:LONGEST_CAUSE]}…"
         known = {"topic": "", "connector.name": self.pipeline, "stage": stage, "exception.message": cause}
         return [(PREFIX + name, text.encode(errors="replace")) for name, text in known.items()]
@@ -82,42 +86,42 @@ class DeadLetterTopic:
 class BadRows:
     """The rows of one fetch of a source that cannot be read."""
 
-    def __init__(self, letters: DeadLetterTopic | None) -> None:
-        self.letters = letters
+    def __init__(self, dead_letters: DeadLetterTopic | None) -> None:
+        self.dead_letters = dead_letters
         self.count = 0
-        """Rows that were put aside so far."""
+        """Rows put aside so far."""
         self._held: list[BadRow] = []
 
-    def begin(self) -> None:
-        """Forget the rows of a fetch that failed."""
+    def clear(self) -> None:
+        """Drop the rows of a fetch that failed."""
         self._held.clear()
 
     def add(self, where: str, row: BadRow, remedy: str) -> None:
-        """Keep a row for `send`; BadRowError if there are no dead letters."""
-        if self.letters is None:
+        """Keep a row for `send`; BadRowError if there is no dead-letter topic."""
+        if self.dead_letters is None:
             raise BadRowError(f"{where}: {row.cause}; {remedy}, or {REMEDY}")
         self._held.append(BadRow(row.values, f"{where}: {row.cause}"))
 
     def send(self) -> None:
-        """Put aside the rows of this fetch."""
-        if self.letters is not None and self._held:
-            self.letters.send(self._held, POLL)
+        """Write the rows of this fetch to the dead-letter topic."""
+        if self.dead_letters is not None and self._held:
+            self.dead_letters.send(self._held, POLL)
             self.count += len(self._held)
             self._held.clear()
 
 
 def value_of(values: Mapping[str, Any]) -> bytes:
-    """Return a row as JSON; numbers that JSON does not have are text."""
-    return json.dumps(plain(values), default=text_of).encode()
+    """Return a row as JSON; numbers that JSON does not have become text."""
+    return json.dumps(replace_non_finite(values), default=text_of).encode()
 
 
-def plain(value: Any) -> Any:
+def replace_non_finite(value: Any) -> Any:
     """Return a value with NaN and infinity as text."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, Mapping):
-        return {str(name): plain(one) for name, one in value.items()}
-    return [plain(one) for one in value] if isinstance(value, list | tuple) else value
+        return {str(name): replace_non_finite(one) for name, one in value.items()}
+    return [replace_non_finite(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def text_of(value: Any) -> str:
@@ -125,7 +129,7 @@ def text_of(value: Any) -> str:
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
-def shown(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """Return a value for a message, of 60 characters at most."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:59]}…"

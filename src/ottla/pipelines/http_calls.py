@@ -1,4 +1,4 @@
-"""Questions to servers of the web, with patience for what passes, and sentences for what does not."""
+"""Requests to web servers: temporary errors are retried, others are raised with a description."""
 
 from __future__ import annotations
 
@@ -10,47 +10,47 @@ import urllib3
 from pydantic import AfterValidator
 
 from ottla.errors import OttlaError
-from ottla.pipelines.address import check_port, shown
+from ottla.pipelines.address import check_port, without_secrets
 
 TRIES = 3
 PASSING = (429, 502, 503, 504)
-"""Answers after which to ask again, when the server says so or after a moment."""
+"""Status codes after which a request is repeated, after the server's Retry-After or a short backoff."""
 
 
 REFUSED = (400, 413, 422)
-"""Answers about the content of a request, which stay the same when it is sent again."""
+"""Status codes about the content of a request: the same request fails again."""
 
 
 class HttpError(OttlaError):
-    """A server did not answer, or refused."""
+    """A server did not answer, or rejected a request."""
 
 
 class RefusedContentError(HttpError):
-    """A server refused what a request contains."""
+    """A server rejected the content of a request."""
 
 
 def web_address(text: str) -> str:
-    """ValueError for what is no address."""
+    """Return the address; ValueError if it is not an address of the web."""
     if not text.startswith(("http://", "https://", "${")):
-        raise ValueError(f"{text!r} is no address of the web; write such as `https://host/path`")
+        raise ValueError(f"{text!r} is not a web address; write for example `https://host/path`")
     check_port(text)
     return text
 
 
 WebUrl = Annotated[str, AfterValidator(web_address)]
-"""A field of a pipeline's source or sink."""
+"""The type of a field of a source or sink that is a web address."""
 
 
 @cache
-def pool() -> urllib3.PoolManager:
-    """The connections of this process."""
+def connection_pool() -> urllib3.PoolManager:
+    """Return the connections of this process."""
     return urllib3.PoolManager()
 
 
-def call(
+def send_request(
     method: str, url: str, headers: Mapping[str, str], timeout_ms: int, *, also: tuple[int, ...] = (), **more: Any
 ) -> Any:
-    """The answer, if it is one of success or of `also`; HttpError otherwise."""
+    """Return the response if its status is a success or in `also`; HttpError otherwise."""
     retry = urllib3.Retry(
         total=TRIES,
         status_forcelist=PASSING,
@@ -59,22 +59,22 @@ def call(
         raise_on_status=False,
         redirect=5,
     )
-    where = shown(url)
+    where = without_secrets(url)
     try:
-        answer: Any = pool().request(
+        answer: Any = connection_pool().request(
             method, url, headers=dict(headers), timeout=timeout_ms / 1000, retries=retry, **more
         )
     except urllib3.exceptions.HTTPError as error:
-        raise HttpError(f"{where} does not answer: {reason(error)}") from None
+        raise HttpError(f"{where} did not answer: {find_reason(error)}") from None
     if not (200 <= answer.status < 300 or answer.status in also):
-        said = " ".join(answer.data[:200].decode(errors="replace").split())
+        body = " ".join(answer.data[:200].decode(errors="replace").split())
         kind = RefusedContentError if answer.status in REFUSED else HttpError
-        raise kind(f"{where} answers {answer.status} {answer.reason or ''}: {said or 'nothing more'}")
+        raise kind(f"{where} answered {answer.status} {answer.reason or ''}: {body or 'with an empty body'}")
     return answer
 
 
-def reason(error: Exception) -> str:
-    """The innermost that says something, without the address and its parameters."""
+def find_reason(error: Exception) -> str:
+    """Return the innermost reason that has a text, without the address and its parameters."""
     inner = getattr(error, "reason", None)
     text = str(inner if inner is not None else error)
     return text.rpartition(": ")[2] or type(error).__name__

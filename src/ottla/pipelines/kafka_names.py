@@ -1,6 +1,6 @@
-"""Addresses of brokers and names of topics, looked at when the file is read: nobody need be asked to refuse what can be none.
+"""Checks of broker addresses and topic names when the pipeline file is read, without a request to a broker.
 
-What has a placeholder in it is not known yet, and passes.
+A text with a placeholder is not known yet and passes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PLACEHOLDER = "${"
 
 
 def checked_servers(text: str | None) -> str | None:
-    """The addresses; ValueError for one that is none."""
+    """Return the broker addresses; ValueError for an invalid one."""
     if text is not None and PLACEHOLDER not in text:
         try:
             bootstrap_nodes(one.rpartition("://")[2] for one in text.split(",") if one.strip())
@@ -24,10 +24,16 @@ def checked_servers(text: str | None) -> str | None:
     return text
 
 
+def checked_topic(name: str | None) -> str | None:
+    """Return the topic name; ValueError for an invalid one."""
+    check_topics([] if name is None else [name])
+    return name
+
+
 def check_topics(names: Iterable[str]) -> None:
-    """ValueError where one is no name."""
+    """Raise ValueError for an invalid topic name."""
     for name in names:
         if PLACEHOLDER not in name and not LEGAL_TOPIC.fullmatch(name):
             raise ValueError(
-                f"{name!r} is no name of a topic, which has letters, digits, dots, dashes and underscores, 249 at most"
+                f"{name!r} is not a valid topic name: use letters, digits, dots, dashes and underscores, at most 249"
             )

@@ -1,7 +1,7 @@
-"""What all models of a pipeline file have in common: keys in Kafka's spelling, no others, values of the type that is said.
+"""The base of all models of a pipeline file: keys in Kafka's spelling, no unknown keys, values of the declared type.
 
-A field `value_format` is the key `valueFormat`; where Kafka has dots, the field names its key. A text under a field is its
-description in the JSON Schema.
+A field `value_format` is the key `valueFormat`; where Kafka has dots, the field gives its key as alias. The docstring
+under a field is its description in the JSON Schema.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from ottla.errors import ConfigError
 from ottla.spark.options import spelling
 
 Scalar = str | bool | int | float
-"""What an option of Spark's or a setting of a client may be in the file; both get text."""
+"""The type of an option of Spark or a setting of a client in the file; both receive text."""
 
 
 def split(value: Any) -> Any:
-    """Return names that are text with commas between, as Connect has them, as a list; what is a list stays one."""
+    """Return names as a list; a text is split at commas, as in Kafka Connect."""
     return [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
 
 
 NameList = Annotated[list[str], BeforeValidator(split, json_schema_input_type=list[str] | str)]
-"""Names as a list, or as text."""
+"""Names as a list, or as a text with commas."""
 
 
 class Model(BaseModel):
@@ -46,24 +46,26 @@ class Model(BaseModel):
 
 
 def with_options(base: type[Model], table: type[Any], without: set[str], name: str) -> type[Any]:
-    """A model that takes the options of a table besides its own keys; those it gives itself are left out."""
+    """Return a model with the options of a table in addition to its own keys; options in `without` are left out."""
     fields: dict[str, Any] = {}
     for option in options_of(table):
         if option.field in without or option.field in base.model_fields:
             continue
         described: Any = Field(default=None, alias=spelling(option.field))
-        fields[option.field] = (checked(option.type, spelling(option.field)) | None, described)
+        fields[option.field] = (checked_type(option.type, spelling(option.field)) | None, described)
     made = create_model(name, __base__=base, __module__=base.__module__, __doc__=base.__doc__, **fields)
     TABLES[made] = table
     return made
 
 
 TABLES: dict[type[BaseModel], type[Any]] = {}
-"""Of models that take the options of a table, that table."""
+"""The table of options of each model made by `with_options`."""
 
 
 class WithTexts(GenerateJsonSchema):
-    """JSON Schema that has the text under each field as its description; texts are read from the source when they are asked for."""
+    """JSON Schema with the docstring of each field as its description. Docstrings are read from the source code only
+    when needed.
+    """
 
     def model_schema(self, schema: ModelSchema) -> JsonSchemaValue:
         found = super().model_schema(schema)
@@ -76,28 +78,28 @@ class WithTexts(GenerateJsonSchema):
 
 
 def texts_of(model: type[BaseModel]) -> dict[str, str]:
-    """By its fields."""
+    """Return the description of each field."""
     tables = [TABLES[part] for part in model.__mro__ if part in TABLES]
     of_options = {option.field: option.doc for table in tables for option in options_of(table) if option.doc}
     return {**of_options, **prose(model)}
 
 
-def checked(hint: Any, name: str) -> Any:
-    """A type whose bounds pydantic checks by the table's own rule."""
+def checked_type(hint: Any, name: str) -> Any:
+    """Return a type with the bounds checked by the table's own rule."""
     bounds = list(bounds_in(hint))
-    rule = AfterValidator(lambda value: value if value is None else within(bounds, name, value))
+    rule = AfterValidator(lambda value: value if value is None else checked_bounds(bounds, name, value))
     return Annotated[hint, rule] if bounds else hint
 
 
 def bounds_in(hint: Any) -> Iterator[Between]:
-    """The bounds of a type, or of one of those that it may be."""
+    """Return the bounds of a type, or of the members of a union."""
     yield from (rule for rule in getattr(hint, "__metadata__", ()) if isinstance(rule, Between))
     for part in typing.get_args(hint):
         yield from bounds_in(part)
 
 
-def within(bounds: list[Between], name: str, value: Any) -> Any:
-    """The value, if no bound says otherwise."""
+def checked_bounds(bounds: list[Between], name: str, value: Any) -> Any:
+    """Return the value; ValueError if it is out of bounds."""
     try:
         for bound in bounds:
             bound.check(name, value)

@@ -1,4 +1,4 @@
-"""A connector of one's own, begun: a folder with a source that works, its entry point, and a test that passes."""
+"""The template of a connector: a folder with a source that works, its entry point, and a test that passes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ py-modules = ["{module}"]
 """
 
 SOURCE = '''\
-"""`type: {name}` in pipeline files: the lines of a file that grows. Put what you want to read in its place."""
+"""`type: {name}` in pipeline files: the lines of a file that grows. Replace it with the data that you want to read."""
 
 from __future__ import annotations
 
@@ -46,25 +46,25 @@ class {title}Source(PollingSource):
     """The file. Each field of the class is a key in the pipeline file, checked before anything runs."""
 
     def describe(self) -> str:
-        """What it is called in plans; a checkpoint goes on only with the same."""
+        """Return the source's name in plans. A checkpoint can only be continued by a source of the same name."""
         return f"lines of {{self.path}}"
 
     def columns(self) -> str:
         return "line string"
 
     def poll(self, position: Any) -> tuple[Sequence[Any], Any]:
-        """Rows after the position, and the position after them: here how many bytes were read, at first None.
+        """Return the rows after the position, and the position after them: here the bytes read so far, None at first.
 
-        What is returned is kept until it is in the sink, so this is asked for each row once, whoever is killed in between.
+        Returned rows are kept until they are in the sink, so each row is polled once, even if a process is killed.
         """
         start = position or 0
         data = Path(self.path).read_bytes()[start:]
-        whole = data[: data.rfind(b"\\n") + 1]  # a line that is being written waits for its end
+        whole = data[: data.rfind(b"\\n") + 1]  # an incomplete last line is read later
         return [{{"line": line}} for line in whole.decode().splitlines()], start + len(whole)
 '''
 
 TEST = '''\
-"""What the source reads, without Spark: `poll` is asked as a pipeline asks it."""
+"""Tests of the source without Spark: `poll` is called as a pipeline calls it."""
 
 from __future__ import annotations
 
@@ -87,10 +87,10 @@ def test_lines_come_once_and_new_ones_later(tmp_path: Path) -> None:
 
 
 def new_connector(name: str, folder: Path) -> Path:
-    """Write the template into a folder of that name, which must not be there; the folder."""
+    """Write the template into a new folder of that name, and return the folder; ConfigError if it exists."""
     if not NAME.fullmatch(name):
         raise ConfigError(
-            f"{name!r} is no name of a connector, which has small letters, digits and dashes, such as `my-source`"
+            f"{name!r} is not a valid connector name: use small letters, digits and dashes, for example `my-source`"
         )
     module = f"ottla_{name.replace('-', '_')}"
     title = "".join(part.capitalize() for part in name.split("-"))
@@ -98,7 +98,7 @@ def new_connector(name: str, folder: Path) -> Path:
     try:
         target.mkdir()
     except OSError as error:
-        raise ConfigError(f"{target} cannot be made: {error.strerror}; choose another name or folder") from None
+        raise ConfigError(f"{target} cannot be created: {error.strerror}; choose another name or folder") from None
     for file, text in (("pyproject.toml", PROJECT), (f"{module}.py", SOURCE), (f"test_{module}.py", TEST)):
         (target / file).write_text(text.format(name=name, module=module, title=title), encoding="utf-8")
     return target

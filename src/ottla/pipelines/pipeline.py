@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from ottla.pipelines.file.reading import read_value
-from ottla.pipelines.manager.control import ANY_PORT, controlled
+from ottla.pipelines.manager.control import ANY_PORT, serve_control
 from ottla.pipelines.manager.manager import Manager
-from ottla.pipelines.manager.preparation import prepared
-from ottla.pipelines.manager.runner import Told
+from ottla.pipelines.manager.preparation import prepare_in_block
+from ottla.pipelines.manager.runner import PipelineEvent
 from ottla.pipelines.manager.session import session_for
 
 
@@ -44,17 +44,18 @@ class Pipeline:
         (self._read,) = read_value(value, name, Path(folder).absolute(), os.environ)
 
     def run(
-        self, *, once: bool = False, tell: Callable[[Told], None] = lambda told: None, listen: str = ANY_PORT
+        self, *, once: bool = False, tell: Callable[[PipelineEvent], None] = lambda told: None, listen: str = ANY_PORT
     ) -> bool:
-        """Run until Ctrl-C, or `once` for what is there now; whether it did not fail. What happens is told to `tell`.
+        """Run until Ctrl-C, or with `once` until the rows available now are written. Return False if the pipeline
+        failed.
 
-        At `listen` it can be controlled from outside, as one that `ottla pipeline run` runs.
+        Each event is passed to `tell`. The pipeline is controlled at `listen`, like one run by `ottla pipeline run`.
         """
         reads = [self._read]
-        with prepared(reads) as homes:
+        with prepare_in_block(reads) as homes:
             manager = Manager(reads, session_for(reads), homes, once=once, tell=tell)
             try:
-                with controlled(manager, listen):
+                with serve_control(manager, listen):
                     return manager.run()
             except KeyboardInterrupt:
                 return True

@@ -1,4 +1,4 @@
-"""Where something stands in a pipeline file, and what is wrong there."""
+"""Places in a pipeline file, and the mistakes there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ottla.errors import ConfigError, OttlaError
 
 
 class Place(NamedTuple):
-    """A place in a text; lines and columns count from 1, as editors count. What no file says has line 0."""
+    """A place in a text; lines and columns count from 1, as in editors. A value that is in no file has line 0."""
 
     file: str
     line: int = 1
@@ -21,7 +21,7 @@ class Place(NamedTuple):
 
 
 class Mistake(NamedTuple):
-    """What is wrong, in one sentence, and where."""
+    """The description of a mistake in one sentence, and its place."""
 
     place: Place
     sentence: str
@@ -31,7 +31,7 @@ class Mistake(NamedTuple):
 
 
 class PipelineFileError(ConfigError):
-    """A pipeline file has mistakes: all that were found, in the order of the file."""
+    """A pipeline file has mistakes. All of them are reported, in the order of the file."""
 
     def __init__(self, mistakes: Sequence[Mistake]) -> None:
         self.mistakes = sorted(mistakes)
@@ -39,7 +39,7 @@ class PipelineFileError(ConfigError):
 
 
 class KeyMistake(ConfigError):
-    """What is wrong with the value of one key of a source, a step or a sink."""
+    """The mistake in the value of one key of a source, a transform or a sink."""
 
     def __init__(self, key: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -48,7 +48,7 @@ class KeyMistake(ConfigError):
 
 @contextmanager
 def of_key(key: str) -> Iterator[None]:
-    """Errors of ours in here are about the value of this key, where they do not say themselves which."""
+    """Raise an OttlaError of the block as a KeyMistake of this key, unless it is one already."""
     try:
         yield
     except KeyMistake:

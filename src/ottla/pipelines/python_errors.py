@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 TRACEBACK = "Traceback (most recent call last):"
 GROUP = re.compile(r"^ *\| ?")
-"""The sign before each line of an exception within a group."""
+"""The sign in front of each line of an exception within an exception group."""
 FRAME = re.compile(r'^  File "([^"]+)", line (\d+), in (.+)$')
 LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib/python3[^/]*/|/(?:pyspark|py4j[^/]*)\.zip/|^<frozen ")
 """Files of an installed package or of Python itself."""
@@ -36,7 +36,7 @@ def last_error(text: str) -> str:
     return with_place(" ".join(message), frames)
 
 
-def described(error: BaseException, inner: int = 0) -> str:
+def describe_error(error: BaseException, inner: int = 0) -> str:
     """Return an exception of this process; its outermost `inner` frames are not the place."""
     frames = [(one.filename, one.lineno or 0, one.name) for one in traceback.extract_tb(error.__traceback__)[inner:]]
     return with_place("".join(traceback.format_exception_only(error)), frames)

@@ -1,7 +1,7 @@
 """Secrets in a pipeline file: `${env:NAME}` and `${file:PATH}`.
 
-Models keep the text with the placeholder in it, so that nothing that prints a model, a plan or a mistake can print a
-secret. What needs the value asks here at the last moment, and what others say of it afterwards comes back through `hidden`.
+Models keep the placeholder, so a printed model, plan or mistake cannot contain a secret. The value is resolved where it
+is needed, at the last moment; texts that come back, such as errors of a library, pass through `hide`.
 """
 
 from __future__ import annotations
@@ -24,25 +24,26 @@ class Secrets:
     def __init__(self, environment: Mapping[str, str], folder: Path) -> None:
         self._environment = environment
         self._folder = folder
-        self._told: dict[str, str] = {}
+        self._resolved: dict[str, str] = {}
 
     def __repr__(self) -> str:
-        return f"Secrets({len(self._told)} told)"
+        return f"Secrets({len(self._resolved)} resolved)"
 
     def resolve(self, text: str) -> str:
-        """The text with its values; ConfigError, which has none of them, where one is not there."""
+        """Return the text with the values in it. ConfigError, without any value in its text, if one does not exist."""
         return PLACEHOLDER.sub(lambda found: self._value(found.group(), found.group(1), found.group(2)), text)
 
     def resolve_address(self, url: str) -> str:
-        """The address with its values; those of a user, a password or a parameter are percent-encoded, so that any character may be in them.
+        """Return the address with the values in it, percent-encoded in the user, the password and parameters, so that
+        any character is allowed.
 
-        An address that is one placeholder is taken as it is.
+        An address that is a single placeholder is not encoded.
         """
         found = list(PLACEHOLDER.finditer(url))
         begin = url.find("://") + 3
         if begin < 3:
             return self.resolve(url)
-        plain = PLACEHOLDER.sub(lambda one: "x" * len(one.group()), url)  # a name of a file has slashes of its own
+        plain = PLACEHOLDER.sub(lambda one: "x" * len(one.group()), url)  # the path of a secret's file has slashes too
         end = begin + len(re.split(r"[/?#]", plain[begin:], maxsplit=1)[0])
         at = plain.rfind("@", begin, end)
         colon = plain.find(":", begin, at) if at >= 0 else -1
@@ -51,7 +52,7 @@ class Secrets:
         for one in found:
             value = self._value(one.group(), one.group(1), one.group(2))
             if begin <= one.start() < at:
-                # Alone before the @, it may be a user and a password.
+                # A single placeholder before the @ may be a user and a password.
                 value = self._encoded(value, one.group(), ":" if colon < 0 else "")
             elif "?" in plain[end : one.start()] and plain[one.start() - 1] == "=":
                 value = self._encoded(value, one.group(), "")
@@ -62,12 +63,12 @@ class Secrets:
     def _encoded(self, value: str, placeholder: str, safe: str) -> str:
         encoded = quote(value, safe=safe)
         if encoded:
-            self._told[encoded] = placeholder
+            self._resolved[encoded] = placeholder
         return encoded
 
-    def hidden(self, text: str) -> str:
-        """The text with placeholders again where it has values that were told."""
-        for value, placeholder in sorted(self._told.items(), key=lambda told: -len(told[0])):
+    def hide(self, text: str) -> str:
+        """Return the text with the placeholders in place of every value resolved so far."""
+        for value, placeholder in sorted(self._resolved.items(), key=lambda pair: -len(pair[0])):
             text = text.replace(value, placeholder)
         return text
 
@@ -76,13 +77,13 @@ class Secrets:
             raise ConfigError(f"{placeholder}: {unknown_among('kind of secret', kind, KINDS, 'env and file')}")
         value = self._from_environment(name) if kind == "env" else self._from_file(placeholder, name)
         if value:
-            self._told[value] = placeholder
+            self._resolved[value] = placeholder
         return value
 
     def _from_environment(self, name: str) -> str:
         value = self._environment.get(name)
         if value is None:
-            raise ConfigError(f"${{env:{name}}}: there is no variable {name!r} in the environment; set it")
+            raise ConfigError(f"${{env:{name}}}: environment variable {name!r} is not set; set it")
         return value
 
     def _from_file(self, placeholder: str, name: str) -> str:

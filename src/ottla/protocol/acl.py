@@ -1,13 +1,13 @@
-"""The numbers by which rules of who may do what are sent and kept, and the names in them that stand for more than themselves."""
+"""The numbers of resources, patterns, operations and permissions in ACLs on the wire, and special names."""
 
 from __future__ import annotations
 
 from enum import IntEnum
 
 WILDCARD = "*"
-"""Every host, or every name of a kind of resource where it is a literal name."""
+"""Every host, or as a literal name every resource of a type."""
 CLUSTER_NAME = "kafka-cluster"
-"""What the one resource of the kind CLUSTER is called."""
+"""The name of the only resource of type CLUSTER."""
 
 
 class ResourceType(IntEnum):
@@ -22,7 +22,7 @@ class ResourceType(IntEnum):
 
 
 class PatternType(IntEnum):
-    """How the name in a rule stands for names of resources; ANY and MATCH are for filters alone."""
+    """The interpretation of a rule's resource name; ANY and MATCH are only for filters."""
 
     UNKNOWN = 0
     ANY = 1
@@ -32,7 +32,7 @@ class PatternType(IntEnum):
 
 
 class Operation(IntEnum):
-    """What somebody wants to do."""
+    """The operation that a rule allows or denies."""
 
     UNKNOWN = 0
     ANY = 1

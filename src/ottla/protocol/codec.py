@@ -1,9 +1,8 @@
-"""`Reader` and `Writer` walk a `Plan`.
+"""`Reader` and `Writer` decode and encode messages by executing a `Plan`.
 
-Plain Python, and compiled where codec.pxd gives the C types. `take` is the only way forward, so a
-truncated message cannot pass unnoticed; every length is held against what is left before anything is
-made of it; how deep a message nests, its plan says. Unknown tagged fields are skipped, not kept: nobody
-here passes on a message it did not make.
+ Plain Python, compiled with the C types of codec.pxd. Every read advances by `take`, so that a truncated message is
+always detected. Every length is compared with the remaining bytes before it is used; the nesting is limited by the
+plan. Unknown tagged fields are skipped and not kept, since no message is forwarded (KIP-482).
 """
 
 from __future__ import annotations
@@ -41,13 +40,16 @@ KINDS = {
 NAMES = {kind: name for name, kind in KINDS.items()}
 
 BIG_BYTES = 4096
-"""Byte fields from this size on travel as parts of their own, uncopied."""
+"""Byte fields of at least this size become parts of their own, without a copy."""
 LONGEST_STRING = 0x7FFF
-"""Kafka's limit on text, in bytes, for both ways to write a length."""
+"""Kafka's limit of strings in bytes, for both encodings of lengths."""
 SURE_STRING = LONGEST_STRING // 3
-"""Clients in C send whatever octets they were given. Kafka puts U+FFFD for what is no UTF-8, and answers; that has three octets."""
+"""Clients in C may send strings that are not UTF-8.
+
+As in Kafka, U+FFFD replaces invalid bytes; it takes three bytes.
+"""
 LONGEST = 0x7FFFFFFF
-"""Kafka's limit on bytes and arrays."""
+"""Kafka's limit of bytes and arrays."""
 DOUBLE = struct.Struct(">d")
 BOUNDS = {
     INT8: (-(2**7), 2**7 - 1),
@@ -58,7 +60,7 @@ BOUNDS = {
     UINT32: (0, 2**32 - 1),
 }
 BAD_VALUE = (EncodeError, TypeError, AttributeError, ValueError, OverflowError, struct.error)
-"""What writing a value of the wrong type or size raises."""
+"""The errors of encoding a value of the wrong type or size."""
 
 
 class Step:
@@ -82,11 +84,11 @@ class Step:
         self.default = default
         self.least_bytes = least_bytes
         self.ignorable = ignorable
-        """Of an absent field: whether a value that is not the default is dropped rather than refused."""
+        """For an absent field: true if a value that is not the default is dropped, false if it is rejected."""
 
 
 class Plan:
-    """The steps of one message class in one version, in wire order; absent fields keep their place."""
+    """The steps of one message class in one version, in wire order; absent fields keep their position."""
 
     def __init__(
         self,
@@ -100,15 +102,15 @@ class Plan:
         self.steps = steps
         self.written = [step for step in steps if step.kind != ABSENT]
         self.refused = [step for step in steps if step.kind == ABSENT and not step.ignorable]
-        """Fields this version lacks, and whose loss must not pass unnoticed."""
+        """Fields that this version lacks, and that must have their default values."""
         self.version = version
         self.tags = tags
-        """Tag → the field's place among `steps`, and how it travels."""
+        """Tag → the field's index in `steps`, and its step."""
         self.flexible = flexible
 
 
 class Reader:
-    """Reads values off the front of a buffer; whatever it does not like is a MalformedError."""
+    """Decodes values from a buffer; malformed data raises MalformedError."""
 
     def __init__(self, source: Buffer, position: int = 0) -> None:
         self.source = memoryview(source)
@@ -117,16 +119,16 @@ class Reader:
         self.end = len(self.source)
 
     def read(self, plan: Plan) -> Any:
-        """The message at the front."""
+        """Return the message at the current position."""
         return self.structure(plan)
 
     def finish(self) -> None:
-        """Refuse bytes that nothing has read."""
+        """Raise MalformedError if bytes remain."""
         if self.position != self.end:
             raise MalformedError(f"{self.end - self.position} bytes are left over at its end")
 
     def take(self, size: int) -> int:
-        """Move over `size` bytes; returns where they start."""
+        """Advance by `size` bytes; return their start."""
         start = self.position
         if size < 0 or size > self.end - start:
             raise MalformedError(f"{size} bytes are announced but {self.end - start} are left")
@@ -143,7 +145,7 @@ class Reader:
         return value
 
     def uvarint(self) -> int:
-        """An unsigned number of up to 32 bits, seven to a byte."""
+        """Return an unsigned number of up to 32 bits, seven per byte."""
         value = 0
         shift = 0
         while shift < 35:
@@ -180,12 +182,12 @@ class Reader:
         return self.sized(step, flexible)
 
     def sized(self, step: Step, flexible: bool) -> Any:
-        """A value with its length in front: text, bytes, records or an array."""
+        """Return a value with a preceding length: string, bytes, records or an array."""
         kind = step.kind
         size = self.uvarint() - 1 if flexible else self.integer(2 if kind == STRING else 4)
         if size < 0:
             if step.nullable:
-                return None  # whichever it is, as for Kafka
+                return None  # any negative length, as in Kafka
             raise MalformedError("must not be null" if size == -1 else f"its length is {size}")
         if kind == ARRAY:
             return self.array(step.item, size, flexible)
@@ -237,7 +239,7 @@ class Reader:
                 values[known[0]] = self.tagged_value(known[1], start)
 
     def tagged_value(self, step: Step, start: int) -> Any:
-        """The value that starts at `start` and has to end where we are."""
+        """Return the value that starts at `start` and must end at the current position."""
         stop, end = self.position, self.end
         self.position, self.end = start, stop
         try:
@@ -250,26 +252,28 @@ class Reader:
         return value
 
     def marked(self, step: Step) -> Any:
-        """A tagged struct that may be null: a 0 says that it is, and a 1 that it follows."""
+        """Return a tagged struct that may be null: 0 means null, 1 is followed by the struct."""
         start, mark = self.position, self.uvarint()
         if mark > 1:
             raise MalformedError(f"it is neither null (0) nor there (1): {mark}")
         if mark == 0:
             if self.position == self.end:
                 return None
-            self.position = start  # our brokers wrote no mark at first, and a struct whose first number, of four bytes, is below 2 ** 24
+            self.position = (
+                start  # Ottla's brokers first wrote no mark; such a struct starts with a four-byte number below 2 ** 24
+            )
         return self.structure(step.item)
 
 
 class Writer:
-    """Collects the bytes of a message; big byte fields stay where they are."""
+    """Collects the bytes of a message; large byte fields are not copied."""
 
     def __init__(self, front: bytes = b"") -> None:
         self.parts: list[Any] = []
         self.out = bytearray(front)
 
     def write(self, plan: Plan, message: Any) -> list[Part]:
-        """The parts of `front` and the encoded message, in order; a writer writes once."""
+        """Return the parts of `front` and the encoded message; a writer writes once."""
         self.structure(plan, message)
         if self.out or not self.parts:
             self.parts.append(self.out)
@@ -282,7 +286,7 @@ class Writer:
             out.append((value >> (8 * width)) & 0xFF)
 
     def number(self, step: Step, value: Any) -> None:
-        """A whole number, if it is one and fits."""
+        """Write an integer; raise an error if it is none or does not fit."""
         if not isinstance(value, int):
             raise TypeError
         number = value
@@ -321,7 +325,7 @@ class Writer:
             self.sized(step, value, flexible)
 
     def optional(self, step: Step, value: Any) -> None:
-        """A struct, with a mark in front where it may be null."""
+        """Write a struct, with a preceding mark if it is nullable."""
         if value is None and not step.nullable:
             raise EncodeError("must not be None")
         if step.nullable:
@@ -330,13 +334,13 @@ class Writer:
             self.structure(step.item, value)
 
     def marked(self, step: Step, value: Any) -> None:
-        """A tagged struct that may be null."""
+        """Write a tagged struct that may be null."""
         self.out.append(0 if value is None else 1)
         if value is not None:
             self.structure(step.item, value)
 
     def sized(self, step: Step, value: Any, flexible: bool) -> None:
-        """A value with its length in front: text, bytes, records or an array."""
+        """Write a value with a preceding length: string, bytes, records or an array."""
         kind = step.kind
         if value is None:
             if not step.nullable:
@@ -356,7 +360,7 @@ class Writer:
                 self.part(part)
 
     def part(self, part: Any) -> None:
-        """Bytes: copied where they are few, handed on as they are where they are many or in a file."""
+        """Write bytes: copied if they are few, otherwise (or in a file) as a part of their own."""
         if len(part) < BIG_BYTES and not isinstance(part, FileSlice):
             self.out += part
         else:
@@ -367,7 +371,7 @@ class Writer:
 
     def array(self, item: Step, values: Any, flexible: bool) -> None:
         if isinstance(values, (str, bytes)):
-            raise TypeError  # a sequence too, but nobody means it
+            raise TypeError  # also a sequence, but not an array
         for index, value in enumerate(values):
             try:
                 self.value(item, value, flexible)
@@ -390,7 +394,7 @@ class Writer:
                 self.out.append(0)
 
     def tagged(self, plan: Plan, message: Any) -> None:
-        """The tag section: what differs from its default, in the order of the tags."""
+        """Write the tagged fields: values that differ from their defaults, in the order of the tags."""
         present: list[Any] = []
         for tag, known in plan.tags.items():
             step: Step = known[1]
@@ -405,7 +409,7 @@ class Writer:
 
 
 def encode_tagged(step: Step, value: Any) -> bytes:
-    """A tagged value on its own: its size has to be known before it is written."""
+    """Return an encoded tagged value, since its size precedes it."""
     writer = Writer()
     try:
         if step.kind == STRUCT and step.nullable:
@@ -418,7 +422,7 @@ def encode_tagged(step: Step, value: Any) -> bytes:
 
 
 def differs(value: Any, default: Any) -> bool:
-    """Whether a field was set: an empty list is the same as the empty tuple of a default."""
+    """True if a field was set; an empty list equals the empty tuple of a default."""
     if value is None or default is None:
         return value is not default
     if isinstance(default, tuple):
@@ -427,7 +431,7 @@ def differs(value: Any, default: Any) -> bool:
 
 
 def refuse_losses(plan: Plan, message: Any) -> None:
-    """Raise where the message says something that this version cannot."""
+    """Raise UnsupportedVersionError if the message has a value that this version cannot represent."""
     for step in plan.refused:
         value = getattr(message, step.name)
         if differs(value, step.default):
@@ -439,7 +443,7 @@ def refuse_losses(plan: Plan, message: Any) -> None:
 
 
 def located(error: Exception, step: Step, value: Any, name: str) -> EncodeError:
-    """The error for a value that its field cannot carry, with the field's name."""
+    """Return the error for a value that its field cannot represent, with the field's name."""
     if not isinstance(error, EncodeError):
         error = EncodeError(f"{repr(value)[:100]} is not {NAMES[step.kind]}")
     error.under(name)
@@ -447,7 +451,7 @@ def located(error: Exception, step: Step, value: Any, name: str) -> EncodeError:
 
 
 def ensure_fits(text: str) -> None:
-    """MalformedError for a text that was read and could not be written again."""
+    """Raise MalformedError for a decoded string that is too long to be encoded again."""
     size = len(text.encode())
     if size > LONGEST_STRING:
         raise MalformedError(f"no UTF-8, and {size} bytes with U+FFFD in its place; the limit is {LONGEST_STRING}")
@@ -455,11 +459,11 @@ def ensure_fits(text: str) -> None:
 
 @lru_cache(maxsize=4096)
 def uuid_of(octets: bytes) -> uuid.UUID:
-    """Topic ids come again and again, and making one is slow."""
+    """Return the UUID of bytes; cached, because topic ids are repeated and creating a UUID is slow."""
     return uuid.UUID(bytes=octets)
 
 
 def parts_of(value: Any) -> list[Any] | tuple[Any, ...]:
-    """One part or many, as many; views of anything but bytes become views of bytes."""
+    """Return one or several parts; views of other item types become views of bytes."""
     parts = value if isinstance(value, (list, tuple)) else (value,)
     return [part.cast("B") if isinstance(part, memoryview) and part.itemsize != 1 else part for part in parts]

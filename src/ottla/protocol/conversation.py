@@ -1,6 +1,6 @@
-"""Whole frames, without their length: header and message, both ways, for both sides.
+"""Encode and decode whole frames, without their length prefix: header and message, for clients and brokers.
 
-Pure: what is sent where, and which answer belongs to which question, others know.
+Pure: sockets and the matching of responses to requests belong to other modules.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from ottla.protocol.headers import (
 from ottla.protocol.messages.api_versions import ApiVersionsResponse
 from ottla.protocol.plan import plan_of
 from ottla.protocol.schema import Message
-from ottla.protocol.sentences import shorten
+from ottla.protocol.sentences import shorten_error_messages
 
 M = TypeVar("M", bound=Message)
 UNSUPPORTED = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
 
 
 def encode_request(request: Message, version: int, correlation_id: int, client_id: str | None) -> list[Part]:
-    """The parts of a request's frame; EncodeError or UnsupportedVersionError where it cannot be said so."""
+    """Return the parts of a request's frame; raise EncodeError or UnsupportedVersionError if it cannot be encoded."""
     plan = plan_of(type(request), version)
     header = RequestHeader(request.KEY, version, correlation_id, client_id)
     return Writer(encode_request_header(header, plan.flexible)).write(plan, request)
 
 
 def decode_header(frame: memoryview, served: Container[int] = SERVED) -> tuple[RequestHeader, int]:
-    """A request's header and the position of its body.
+    """Return a request's header and the position of its body.
 
-    ProtocolError where it is not a header or names no API that is served. A version that we do not have still
-    gives its header; what follows it then cannot be read.
+    Raises ProtocolError for a malformed header or an API that is not served. An unsupported version still returns its
+    header; its body cannot be decoded.
     """
     key = int.from_bytes(frame[:2], "big", signed=True)
     if len(frame) >= 2 and key not in served:
         if key in ELSEWHERE:
-            raise ProtocolError(f"it asks for {ELSEWHERE[key]} (API key {key}), which this broker does not serve")
+            raise ProtocolError(f"this broker does not serve {ELSEWHERE[key]} (API key {key})")
         raise ProtocolError(f"no API has key {key}; this is not a request")
     header, position = decode_request_header(frame)
     api = APIS[header.api_key]
@@ -56,41 +56,44 @@ def decode_header(frame: memoryview, served: Container[int] = SERVED) -> tuple[R
 
 
 def decode_request(frame: memoryview, served: Container[int] = SERVED) -> tuple[RequestHeader, Any]:
-    """A request; ProtocolError for garbage, UnsupportedVersionError for a version we do not have."""
+    """Return a request with its header.
+
+    Raise ProtocolError if malformed, UnsupportedVersionError for an unsupported version.
+    """
     header, position = decode_header(frame, served)
     api = APIS[header.api_key]
     if header.api_version not in api.versions:
-        raise UnsupportedVersionError(f"{api.name} v{header.api_version}: only versions {api.versions} are spoken here")
+        raise UnsupportedVersionError(f"{api.name} v{header.api_version}: only versions {api.versions} are supported")
     return header, decode_body(api.request, header.api_version, frame, position)
 
 
 def encode_response(response: Message, version: int, correlation_id: int) -> list[Part]:
-    """The parts of a response's frame; error messages that are too long for it are cut."""
+    """Return the parts of a response's frame; error messages that are too long are cut."""
     plan = plan_of(type(response), version)
     header = encode_response_header(correlation_id, has_tags(type(response), version))
     try:
         return Writer(header).write(plan, response)
     except EncodeError:
-        if not shorten(response):
+        if not shorten_error_messages(response):
             raise
     return Writer(header).write(plan, response)
 
 
 def decode_response(response_class: type[M], version: int, frame: memoryview) -> tuple[int, M]:
-    """The correlation id of a response, and the response to a request of that version."""
+    """Return the correlation id and the response to a request of that version."""
     correlation_id, position = decode_response_header(frame, has_tags(response_class, version))
     if response_class is ApiVersionsResponse and frame[position : position + 2] == UNSUPPORTED:
-        version = 0  # a broker that does not know our version answers so that any client can read it
+        version = 0  # a broker that does not support the version responds with version 0, which any client can read
     return correlation_id, decode_body(response_class, version, frame, position)
 
 
 def has_tags(response_class: type[Message], version: int) -> bool:
-    """Whether the response header has a tag section; that of ApiVersions never does (KIP-511)."""
+    """Return true if the response header has tagged fields; that of ApiVersions never does (KIP-511)."""
     return version in response_class.FLEXIBLE and response_class is not ApiVersionsResponse
 
 
 def decode_body(cls: type[M], version: int, frame: memoryview, position: int) -> M:
-    """The message from `position` to the end of the frame."""
+    """Return the message from `position` to the end of the frame."""
     reader = Reader(frame, position)
     try:
         message: M = reader.read(plan_of(cls, version))

@@ -1,6 +1,6 @@
-"""What can be wrong with a message: the peer's bytes (`MalformedError`) or our own values (`EncodeError`).
+"""Errors of messages: malformed bytes of the peer (`MalformedError`), or own values that cannot be encoded (`EncodeError`).
 
-Both know where: as they pass up through the message each level adds its name.
+Both contain the path of the field: each level of the message adds its name while the error propagates.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from ottla.errors import OttlaError, ProtocolError
 
 
 class Located(Exception):
-    """A problem, and the path of the field that has it, such as `topics[2].name`."""
+    """A problem, and the path of its field, such as `topics[2].name`."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -17,7 +17,7 @@ class Located(Exception):
         self.path: list[str] = []
 
     def under(self, name: str) -> None:
-        """Say that the path so far lies within `name`."""
+        """Prepend `name` to the path."""
         self.path.append(name)
 
     def __str__(self) -> str:
@@ -26,8 +26,8 @@ class Located(Exception):
 
 
 class MalformedError(Located, ProtocolError):
-    """Bytes that are not the message they claim to be."""
+    """Bytes that do not encode the expected message."""
 
 
 class EncodeError(Located, OttlaError, ValueError):
-    """A value of ours that its field cannot carry; nothing was sent."""
+    """An own value that its field cannot represent; nothing was sent."""

@@ -1,7 +1,7 @@
-"""What goes in front of a request: who asks what, in which version.
+"""Request and response headers.
 
-The client id keeps its old two-byte length even where all else is flexible, so that any broker can read
-the header of any request (KIP-511).
+The client id keeps its two-byte length even in flexible versions, so that any broker can read the header of any request
+(KIP-511).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FIXED = struct.Struct(">hhih")
 CORRELATION = struct.Struct(">i")
 NO_TAGS = b"\0"
 TAGS = Plan(lambda: None, [], {}, True, 0)
-"""The tag section of a flexible header; nothing in it is known yet."""
+"""The tagged fields of a flexible header; none are defined yet."""
 
 
 class RequestHeader(NamedTuple):
@@ -30,7 +30,7 @@ class RequestHeader(NamedTuple):
 
 
 def encode_request_header(header: RequestHeader, flexible: bool) -> bytes:
-    """The header as bytes; a flexible one has an empty tag section."""
+    """Return the header as bytes; a flexible one has no tagged fields."""
     client_id = None if header.client_id is None else header.client_id.encode()
     try:
         fixed = FIXED.pack(*header[:3], -1 if client_id is None else len(client_id))
@@ -40,7 +40,7 @@ def encode_request_header(header: RequestHeader, flexible: bool) -> bytes:
 
 
 def decode_request_header(frame: memoryview) -> tuple[RequestHeader, int]:
-    """The header at the front, without its tags, and where it ends; as lenient as Kafka's, which clients in C have to do with."""
+    """Return the header without its tagged fields, and its end. As lenient as Kafka, since C clients rely on this."""
     if len(frame) < FIXED.size:
         raise MalformedError(f"a frame of {len(frame)} bytes is too short for a request header")
     api_key, api_version, correlation_id, length = FIXED.unpack_from(frame)
@@ -58,12 +58,12 @@ def decode_request_header(frame: memoryview) -> tuple[RequestHeader, int]:
 
 
 def encode_response_header(correlation_id: int, flexible: bool) -> bytes:
-    """The header of a response, v0 or v1."""
+    """Return the header of a response, v0 or v1."""
     return CORRELATION.pack(correlation_id) + (NO_TAGS if flexible else b"")
 
 
 def decode_response_header(frame: memoryview, flexible: bool) -> tuple[int, int]:
-    """The correlation id at the front, and where the body begins."""
+    """Return the correlation id, and the position of the body."""
     if len(frame) < CORRELATION.size:
         raise MalformedError(f"a frame of {len(frame)} bytes is too short for a response")
     (correlation_id,) = CORRELATION.unpack_from(frame)
@@ -71,9 +71,9 @@ def decode_response_header(frame: memoryview, flexible: bool) -> tuple[int, int]
 
 
 def after_tags(frame: memoryview, position: int) -> int:
-    """Where the tag section that starts at `position` ends."""
+    """Return the position after the tagged fields that start at `position`."""
     if position < len(frame) and not frame[position]:
-        return position + 1  # as nearly every one
+        return position + 1  # nearly always empty
     reader = Reader(frame, position)
     reader.read(TAGS)
     return reader.position

@@ -1,10 +1,10 @@
-"""Metrics as OpenTelemetry writes them, the part of its `MetricsData` that clients of Kafka use: gauges and sums.
+"""The part of OpenTelemetry's `MetricsData` that Kafka's clients push (KIP-714): gauges and sums.
 
-    MetricsData ─1─► ResourceMetrics ─2─► ScopeMetrics ─2─► Metric ─5 gauge, 7 sum─► points ─7─► attributes
-                           └─1─► attributes of whoever tells
+MetricsData ─1─► ResourceMetrics ─2─► ScopeMetrics ─2─► Metric ─5 gauge, 7 sum─► points ─7─► attributes
+                        └─1─► attributes of the client
 
-Protobuf's wire format, by hand (decision 0099): a field is a varint of number and kind, then its value. What is not known is skipped, as
-protobuf wants it; what cannot be read is a MalformedError.
+Protobuf's wire format is implemented here (decision 0099): a field is a varint of number and wire type, then its value.
+Unknown fields are skipped, as protobuf demands; malformed data raises MalformedError.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from typing import NamedTuple
 from ottla.protocol.errors import MalformedError
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
-"""Kinds of fields, by protobuf's numbers."""
+"""Protobuf's wire types."""
 LONGEST_VARINT = 10
 DOUBLE, LONG = struct.Struct("<d"), struct.Struct("<q")
 SCOPE = "ottla"
 Attributes = tuple[tuple[str, str], ...]
-"""Names and values, by name."""
+"""Names and values, sorted by name."""
 
 
-class Kind(Enum):
-    """What a number is, and so what becomes of it when the next one comes."""
+class MetricKind(Enum):
+    """The kind of a number, which decides how it is combined with later ones."""
 
     GAUGE = "gauge"
     DELTA = "delta"
-    """What a sum has grown by since it was last told."""
+    """The growth of a sum since its last push."""
     CUMULATIVE = "cumulative"
 
 
@@ -39,15 +39,15 @@ class Point(NamedTuple):
     """One number of one metric."""
 
     name: str
-    kind: Kind
+    kind: MetricKind
     value: float
     attributes: Attributes = ()
-    begun_ns: int = 0
-    """From when on a sum was counted."""
+    start_ns: int = 0
+    """The start of the interval of a sum."""
     at_ns: int = 0
 
 
-TEMPORALITIES = {1: Kind.DELTA, 2: Kind.CUMULATIVE}
+TEMPORALITIES = {1: MetricKind.DELTA, 2: MetricKind.CUMULATIVE}
 NUMBERS = {kind: number for number, kind in TEMPORALITIES.items()}
 
 
@@ -55,7 +55,7 @@ NUMBERS = {kind: number for number, kind in TEMPORALITIES.items()}
 
 
 def read_metrics(data: memoryview) -> Iterator[Point]:
-    """Every number in it, with the attributes of its point and of its resource; histograms and the like are left out."""
+    """Yield all numbers with the attributes of their point and resource; histograms and similar metrics are skipped."""
     for resource_metrics in messages(data, 1):
         common = [pair for resource in messages(resource_metrics, 1) for pair in attributes_in(resource, 1)]
         for scope in messages(resource_metrics, 2):
@@ -64,7 +64,7 @@ def read_metrics(data: memoryview) -> Iterator[Point]:
 
 
 def points_of(metric: memoryview, common: list[tuple[str, str]]) -> Iterator[Point]:
-    """The numbers of one metric."""
+    """Yield the numbers of one metric."""
     name = ""
     for number, value in fields(metric):
         if number == 1:
@@ -72,21 +72,21 @@ def points_of(metric: memoryview, common: list[tuple[str, str]]) -> Iterator[Poi
     for number, value in fields(metric):
         if number not in (5, 7) or not isinstance(value, memoryview):
             continue
-        kind = Kind.GAUGE if number == 5 else kind_of(value)
+        kind = MetricKind.GAUGE if number == 5 else metric_kind(value)
         for point in messages(value, 1):
             yield read_point(name, kind, point, common)
 
 
-def kind_of(summed: memoryview) -> Kind:
-    """How a sum is told; one that may fall is a gauge to whoever looks at it."""
+def metric_kind(summed: memoryview) -> MetricKind:
+    """Return the kind of a sum; a cumulative sum that may decrease is treated as a gauge."""
     numbers = {number: value for number, value in fields(summed) if isinstance(value, int)}
-    temporality = TEMPORALITIES.get(numbers.get(2, 0), Kind.GAUGE)
-    return temporality if numbers.get(3) or temporality is Kind.DELTA else Kind.GAUGE
+    temporality = TEMPORALITIES.get(numbers.get(2, 0), MetricKind.GAUGE)
+    return temporality if numbers.get(3) or temporality is MetricKind.DELTA else MetricKind.GAUGE
 
 
-def read_point(name: str, kind: Kind, point: memoryview, common: list[tuple[str, str]]) -> Point:
-    """A number, and what it is the number of."""
-    value, begun, at = 0.0, 0, 0
+def read_point(name: str, kind: MetricKind, point: memoryview, common: list[tuple[str, str]]) -> Point:
+    """Return one number with its attributes."""
+    value, started, at = 0.0, 0, 0
     for number, raw in fields(point):
         if not isinstance(raw, bytes):
             continue
@@ -95,25 +95,25 @@ def read_point(name: str, kind: Kind, point: memoryview, common: list[tuple[str,
         elif number == 6:
             value = float(LONG.unpack(raw)[0])
         elif number == 2:
-            begun = int.from_bytes(raw, "little")
+            started = int.from_bytes(raw, "little")
         elif number == 3:
             at = int.from_bytes(raw, "little")
     attributes = dict([*common, *attributes_in(point, 7)])
-    return Point(name, kind, value, tuple(sorted(attributes.items())), begun, at)
+    return Point(name, kind, value, tuple(sorted(attributes.items())), started, at)
 
 
 def attributes_in(message: memoryview, number: int) -> Iterator[tuple[str, str]]:
-    """Its attributes as text; those that are lists or the like are left out."""
+    """Yield the attributes as text; lists and similar values are skipped."""
     for pair in messages(message, number):
         values = {key: value for key, value in fields(pair) if isinstance(value, memoryview)}
         for kind, value in fields(values.get(2, memoryview(b""))):
-            told = attribute_text(kind, value)
-            if told is not None:
-                yield text(values.get(1, b"")), told
+            value_text = attribute_text(kind, value)
+            if value_text is not None:
+                yield text(values.get(1, b"")), value_text
 
 
 def attribute_text(kind: int, value: int | bytes | memoryview) -> str | None:
-    """An attribute's value, of whatever kind it is there."""
+    """Return an attribute's value as text, or None for an unsupported type."""
     if kind == 1 and isinstance(value, memoryview):
         return text(value)
     if kind == 2 and isinstance(value, int):
@@ -126,14 +126,17 @@ def attribute_text(kind: int, value: int | bytes | memoryview) -> str | None:
 
 
 def messages(message: memoryview, number: int) -> Iterator[memoryview]:
-    """The messages that a message has in one of its fields."""
+    """Yield the messages in one field of a message."""
     for key, value in fields(message):
         if key == number and isinstance(value, memoryview):
             yield value
 
 
 def fields(message: memoryview) -> Iterator[tuple[int, int | bytes | memoryview]]:
-    """Number and value: of a varint the number, of eight or four bytes these, of a length what is there."""
+    """Yield number and value of each field.
+
+    The value is an int for a varint, bytes for fixed sizes, and a view for a length-delimited field.
+    """
     position, end = 0, len(message)
     while position < end:
         tag, position = read_varint(message, position)
@@ -146,7 +149,7 @@ def fields(message: memoryview) -> Iterator[tuple[int, int | bytes | memoryview]
         if kind == BYTES:
             size, position = read_varint(message, position)
         elif kind not in (FIXED64, FIXED32):
-            raise MalformedError(f"metrics: a field of kind {kind} at byte {position}, and there are none")
+            raise MalformedError(f"metrics: invalid wire type {kind} at byte {position}")
         if size > end - position:
             raise MalformedError(f"metrics: {size} bytes are announced at byte {position}, {end - position} are left")
         found = message[position : position + size]
@@ -155,7 +158,7 @@ def fields(message: memoryview) -> Iterator[tuple[int, int | bytes | memoryview]
 
 
 def read_varint(message: memoryview, position: int) -> tuple[int, int]:
-    """A number and where it ends."""
+    """Return a varint, and its end."""
     value = 0
     for place in range(LONGEST_VARINT):
         if position + place >= len(message):
@@ -169,39 +172,39 @@ def read_varint(message: memoryview, position: int) -> tuple[int, int]:
 
 def text(value: int | bytes | memoryview) -> str:
     if isinstance(value, int):
-        raise MalformedError(f"metrics: {value} stands where there is to be a name")
+        raise MalformedError(f"metrics: expected a name, found {value}")
     try:
         return str(value, "utf-8")
     except UnicodeDecodeError:
-        raise MalformedError(f"metrics: {bytes(value[:40])!r} is no text") from None
+        raise MalformedError(f"metrics: {bytes(value[:40])!r} is not UTF-8") from None
 
 
 # writing
 
 
 def write_metrics(points: Iterable[Point], resource: Mapping[str, str]) -> bytes:
-    """The metrics of one client, whose attributes `resource` are; numbers of one name stand together."""
-    told = sorted(points, key=lambda point: (point.name, point.kind.value))
+    """Return the metrics of one client with the attributes `resource`; numbers of one metric are grouped."""
+    in_order = sorted(points, key=lambda point: (point.name, point.kind.value))
     metrics = b"".join(
         field(2, metric(name, kind, of_metric))
-        for (name, kind), of_metric in groupby(told, key=lambda point: (point.name, point.kind))
+        for (name, kind), of_metric in groupby(in_order, key=lambda point: (point.name, point.kind))
     )
     scope = field(2, field(1, field(1, SCOPE.encode())) + metrics)
     return field(1, field(1, attributes(1, resource.items())) + scope)
 
 
-def metric(name: str, kind: Kind, points: Iterable[Point]) -> bytes:
-    """One metric with all its numbers."""
+def metric(name: str, kind: MetricKind, points: Iterable[Point]) -> bytes:
+    """Return one metric with all its numbers."""
     data = b"".join(field(1, point(each)) for each in points)
-    if kind is Kind.GAUGE:
+    if kind is MetricKind.GAUGE:
         return field(1, name.encode()) + field(5, data)
     return field(1, name.encode()) + field(7, data + varint(2 << 3) + varint(NUMBERS[kind]) + varint(3 << 3) + b"\1")
 
 
 def point(point: Point) -> bytes:
-    begun = fixed(2, point.begun_ns.to_bytes(8, "little")) if point.begun_ns else b""
+    start = fixed(2, point.start_ns.to_bytes(8, "little")) if point.start_ns else b""
     at = fixed(3, point.at_ns.to_bytes(8, "little"))
-    return begun + at + fixed(4, DOUBLE.pack(point.value)) + attributes(7, point.attributes)
+    return start + at + fixed(4, DOUBLE.pack(point.value)) + attributes(7, point.attributes)
 
 
 def attributes(number: int, pairs: Iterable[tuple[str, str]]) -> bytes:
@@ -209,12 +212,12 @@ def attributes(number: int, pairs: Iterable[tuple[str, str]]) -> bytes:
 
 
 def field(number: int, data: bytes) -> bytes:
-    """A field of any length."""
+    """Return a field with wire type 2: tag, length, data."""
     return varint(number << 3 | BYTES) + varint(len(data)) + data
 
 
 def fixed(number: int, data: bytes) -> bytes:
-    """A field of eight bytes."""
+    """Return a field of eight bytes."""
     return varint(number << 3 | FIXED64) + data
 
 

@@ -1,4 +1,4 @@
-"""A message class and a version become a `Plan`: the steps the codec walks."""
+"""Build the `Plan` of a message class in a version: the steps that the codec executes."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from ottla.protocol.codec import KINDS, Plan, Step
 from ottla.protocol.schema import Field, Message, fields
 
 LEAST_BYTES = {"int16": 2, "uint16": 2, "int32": 4, "uint32": 4, "int64": 8, "float64": 8, "uuid": 16}
-"""What a value takes at least; of those not here, one byte."""
+"""The minimum size of a value; one byte for other types."""
 LEGACY_LENGTH_BYTES = {"string": 2, "bytes": 4, "records": 4, "array": 4}
-"""The width of a length where the message is not flexible."""
+"""The size of a length in versions that are not flexible."""
 
 
 PLANS: dict[tuple[type[Message], int], Plan] = {}
-"""The plans made so far."""
+"""The plans built so far."""
 
 
 def plan_of(cls: type[Message], version: int) -> Plan:
-    """How `cls` travels in `version`; UnsupportedVersionError where it has no such version."""
+    """Return the plan of `cls` in `version`; raise UnsupportedVersionError if the version does not exist."""
     plan = PLANS.get((cls, version))
     if plan is None:
         if version not in cls.VERSIONS:
@@ -31,29 +31,32 @@ def plan_of(cls: type[Message], version: int) -> Plan:
 
 
 def struct_plan(cls: type, version: int, flexible: bool) -> Plan:
-    """The plan of a message or of a part of one; parts are as flexible as their message."""
+    """Return the plan of a message or of a struct in it; structs are as flexible as their message."""
     steps: list[Step] = []
     tags: dict[int, tuple[int, Step]] = {}
     for field in fields(cls):
         if version not in field.versions or (field.tag is not None and not flexible):
-            steps.append(absent(field, field.ignorable))
+            steps.append(absent_step(field, field.ignorable))
         elif field.tag is None:
             nullable = version in field.nullable
             steps.append(step_of(field.name, field.type, version, flexible, nullable, field.default))
         else:
             tags[field.tag] = (len(steps), tagged_step(cls, field, version))
-            # It reads as its default unless the tag section says otherwise, and is written there.
-            steps.append(absent(field, True))
+            # The field reads as its default unless the tagged fields contain it, and is written there.
+            steps.append(absent_step(field, True))
     return Plan(cls, steps, tags, flexible, version)
 
 
-def absent(field: Field, ignorable: bool) -> Step:
-    """The step of a field that has no place of its own in this version."""
+def absent_step(field: Field, ignorable: bool) -> Step:
+    """Return the step of a field that is not encoded in its place in this version."""
     return Step(KINDS["absent"], field.name, default=field.default, ignorable=ignorable)
 
 
 def tagged_step(cls: type, field: Field, version: int) -> Step:
-    """The step of a value in the tag section; there a struct is null only where it says so itself, else it is just not sent."""
+    """Return the step of a tagged field.
+
+    A tagged struct can be null only if it is `marked`; otherwise it is just omitted.
+    """
     nullable = version in field.nullable and (field.marked or not isinstance(field.type, type))
     step = step_of(field.name, field.type, version, True, nullable, field.default)
     if step.kind == KINDS["records"]:
@@ -62,7 +65,7 @@ def tagged_step(cls: type, field: Field, version: int) -> Step:
 
 
 def step_of(name: str, hint: Any, version: int, flexible: bool, nullable: bool, default: Any = None) -> Step:
-    """How a value of the declared type travels."""
+    """Return the step of a value of the declared type."""
     if typing.get_origin(hint) is Sequence:
         item = step_of(name, typing.get_args(hint)[0], version, flexible, False)
         least = 1 if flexible else LEGACY_LENGTH_BYTES["array"]
@@ -76,5 +79,5 @@ def step_of(name: str, hint: Any, version: int, flexible: bool, nullable: bool, 
 
 
 def least_bytes(plan: Plan) -> int:
-    """The fewest bytes a struct can take: a count that promises more than is left is refused at once."""
+    """Return the minimum size of a struct: an array length that exceeds the rest of the frame is rejected at once."""
     return max(1, sum(step.least_bytes for step in plan.steps) + plan.flexible)

@@ -1,8 +1,8 @@
-"""The words messages are declared in.
+"""The declarations of messages.
 
-A message is one class for all its versions, made as a `msgspec.Struct`. A field is there in every version unless `since` or
-`tagged` say otherwise; `X | None` may be null; field order is wire order. Every field has a default, and
-a version that lacks a field reads as that default.
+ A message is one class for all its versions, created as a `msgspec.Struct`. A field exists in every version unless
+`since` or `tagged` restrict it; `X | None` is nullable; the field order is the wire order. Every field has a default; a
+version without the field reads as that default.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar, dataclass_tran
 from msgspec import Struct, StructMeta, field, structs
 
 OPEN_ENDED = 32767
-"""The last version there can be."""
+"""The last possible version."""
 ZERO_UUID = uuid.UUID(int=0)
-"""Kafka's "no id"."""
+"""Kafka's value for "no id"."""
 
 
 class Wire(NamedTuple):
-    """The wire type an annotation stands for; the name is a key of `codec.KINDS`."""
+    """The wire type of an annotation; the name is a key of `codec.KINDS`."""
 
     name: str
 
@@ -38,19 +38,19 @@ Float64 = Annotated[float, Wire("float64")]
 String = Annotated[str, Wire("string")]
 Bytes = Annotated[bytes, Wire("bytes")]
 Records = Annotated[Any, Wire("records")]
-"""Reads as a memoryview into the frame; is written from a `Part` or several, so no one type is both."""
+"""Decoded as a memoryview of the frame, encoded from one or several `Part`, so that no single type fits both."""
 Uuid = Annotated[uuid.UUID, Wire("uuid")]
 
 
 class Range(NamedTuple):
-    """A span of versions, both ends included."""
+    """A range of versions, both ends included."""
 
     first: int
     last: int
 
     @classmethod
     def parse(cls, text: str) -> Range:
-        """Kafka's notation: `0-13`, `9+`, `4`, `none`."""
+        """Parse Kafka's notation: `0-13`, `9+`, `4`, `none`."""
         if text == "none":
             return NEVER
         if text.endswith("+"):
@@ -70,7 +70,7 @@ ALWAYS = Range(0, OPEN_ENDED)
 
 
 class Message:
-    """What every request, response and record schema knows of itself; set by `@message`."""
+    """The properties of every request, response and record schema; set by `@message`."""
 
     __slots__ = ()
 
@@ -86,21 +86,21 @@ M = TypeVar("M", bound=Message)
 class Field(NamedTuple):
     name: str
     type: Any
-    """What it holds, without `| None`."""
+    """Its type, without `| None`."""
     versions: Range
     nullable: Range
-    """In which versions None may be written and read."""
+    """The versions in which None may be encoded and decoded."""
     tag: int | None
     default: Any
-    """None for a `part`, which is there in every version."""
+    """None for a `part`, which exists in every version."""
     ignorable: bool
-    """Whether a value may be dropped silently in a version without the field."""
+    """True if a value may be dropped silently in a version without the field."""
     marked: bool
-    """Whether a tagged struct says itself that it is null."""
+    """True if a tagged struct encodes whether it is null."""
 
 
 class Special(NamedTuple):
-    """What `since` or `tagged` says of a field."""
+    """The declaration by `since` or `tagged`."""
 
     default: Any
     versions: Range
@@ -112,36 +112,36 @@ class Special(NamedTuple):
 
 USUAL = Special(None, ALWAYS, None, None, False)
 SPECIAL: dict[type, dict[str, Special]] = {}
-"""What is said of the fields of each class, but for those that are as usual."""
+"""The special declarations of the fields of each class."""
 
 
 def since(
     first: int, *, default: Any, until: int = OPEN_ENDED, nullable_since: int | None = None, ignorable: bool = False
 ) -> Any:
-    """A field that appears in version `first` and stays until `until`.
+    """Declare a field that exists from version `first` until `until`.
 
-    `nullable_since` is for an `X | None` that was not nullable from the first.
+    `nullable_since` is for an `X | None` that became nullable later.
     """
     return Special(default, Range(first, until), nullable_since, None, ignorable)
 
 
 def tagged(tag: int, *, since: int, default: Any, ignorable: bool = False, marked: bool = False) -> Any:
-    """A field that travels in the tag section, and only when it differs from its default.
+    """Declare a tagged field (KIP-482), which is encoded only if it differs from its default.
 
-    A tagged struct is declared `X | None` with default None: None is "not sent", never a null on the wire. One that is `marked` is always
-    sent, and says by a number in front whether it is null: to be left out means something else there.
+     A tagged struct is declared `X | None` with default None: None is omitted, never encoded as null. A `marked` one is
+    always encoded, with a preceding number that says whether it is null, since its absence has another meaning.
     """
     return Special(default, Range(since, OPEN_ENDED), None, tag, ignorable, marked)
 
 
 def part(cls: type[C]) -> Any:
-    """A struct that is always there, and says nothing until something is put into it."""
+    """Declare a struct that always exists, with default values."""
     return field(default_factory=cls)
 
 
 @dataclass_transform(field_specifiers=(since, tagged))
 def struct(cls: type[C]) -> type[C]:
-    """Declare a part of messages; in which versions it is flexible, its message says."""
+    """Declare a struct of messages; its message defines the flexible versions."""
     body = {name: value for name, value in vars(cls).items() if name not in ("__dict__", "__weakref__")}
     special = {name: value for name, value in body.items() if isinstance(value, Special)}
     defaults = {name: said.default for name, said in special.items()}
@@ -163,24 +163,24 @@ def message(*, key: int, versions: str, flexible: str = "none") -> Callable[[typ
 
 
 def replace(made: C, **changes: Any) -> C:
-    """A copy of a message, or of a part of one, with other values in these fields."""
+    """Return a copy of a message or struct with changed fields."""
     return typing.cast(C, structs.replace(typing.cast(Struct, made), **changes))
 
 
 def fields(cls: Any) -> Iterator[Field]:
-    """The fields of a declared class, in wire order."""
+    """Yield the fields of a declared class in wire order."""
     hints = typing.get_type_hints(cls, include_extras=True)
     for name, given in zip(cls.__struct_fields__, cls.__struct_defaults__, strict=True):
         said = SPECIAL[cls].get(name, USUAL)
         inner, optional = unwrap(hints[name])
         null_from = said.versions.first if said.nullable_since is None else said.nullable_since
         nullable = Range(null_from, OPEN_ENDED) if optional else NEVER
-        default = None if isinstance(inner, type) else given  # a part is made when it is wanted
+        default = None if isinstance(inner, type) else given  # a part is created on demand
         yield Field(name, inner, said.versions, nullable, said.tag, default, said.ignorable, said.marked)
 
 
 def unwrap(hint: Any) -> tuple[Any, bool]:
-    """Split `X | None` into X and whether None is allowed."""
+    """Split `X | None` into X and true if None is allowed."""
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         (inner,) = (arg for arg in typing.get_args(hint) if arg is not type(None))
         return inner, True

@@ -1,6 +1,6 @@
-"""Error messages that are too long for a text on the wire.
+"""Shorten error messages that are too long for a string on the wire.
 
-They quote what a client sent, which may be as long as a text can be; with a sentence around it, it no longer is one.
+They quote what a client sent, which may already have the maximum length of a string.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from typing import Any
 from msgspec import Struct
 
 LONGEST = 1000
-"""Characters of a sentence that nobody reads to its end."""
+"""The maximum number of characters of an error message."""
 LONGEST_NAME = 249
-"""Characters of a topic's name at most."""
-MOST_TOLD = 200
-"""Characters of what a peer says that are passed on."""
+"""The maximum length of a topic name."""
+MOST_QUOTED = 200
+"""The maximum number of characters that are quoted from a peer."""
 
 
-def shorten(message: Any) -> bool:
-    """Cut the `error_message` of a message and of all within it; whether there was any to be cut."""
+def shorten_error_messages(message: Any) -> bool:
+    """Cut every `error_message` in a message; return true if one was cut."""
     cut = False
     for name in message.__struct_fields__:
         value = getattr(message, name)
@@ -27,18 +27,18 @@ def shorten(message: Any) -> bool:
             cut = True
         elif isinstance(value, list):
             for each in value:
-                cut = (isinstance(each, Struct) and shorten(each)) or cut
+                cut = (isinstance(each, Struct) and shorten_error_messages(each)) or cut
     return cut
 
 
 def shown(value: object) -> str:
-    """A text of the peer's, without what a terminal would obey, and not all of a long one."""
-    return "".join(c if c.isprintable() else "?" for c in str(value))[:MOST_TOLD]
+    """Return a peer's text without control characters, cut to MOST_QUOTED characters."""
+    return "".join(c if c.isprintable() else "?" for c in str(value))[:MOST_QUOTED]
 
 
 def short(name: str) -> str:
-    """A name for a message that is repeated for each partition: as long as a topic's can be, or cut.
+    """Cut a name for a message that is repeated for each partition.
 
-    Names in requests may be as long as a request, and an answer must not be that many times longer.
+    Names in requests may be as long as a request, and a response must not multiply them.
     """
     return name if len(name) <= LONGEST_NAME else name[:LONGEST_NAME] + "…"

@@ -1,7 +1,7 @@
-"""Which batches a `read_committed` reader leaves out.
+"""Filter of the batches of aborted transactions, for `read_committed` (KIP-98).
 
-Fed with the batches of one fetch answer in their order; the answer's list names each aborted transaction in it by its
-producer and first offset.
+ It receives the batches of one fetch response in order. The response lists each aborted transaction by producer id and
+first offset; its batches end with the producer's abort marker.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from ottla.records.control import ControlType, control_type
 
 
 class AbortedTransactions:
-    """The producers whose transaction, as far as the batches have got, is one that will be aborted."""
+    """The producers with a transaction, at the current position, that will be aborted."""
 
     def __init__(self, transactions: Iterable[tuple[int, int]]) -> None:
-        """`transactions`: (producer id, first offset) of each."""
+        """`transactions` has (producer id, first offset) of each."""
         self._coming = sorted(((first, producer) for producer, first in transactions), reverse=True)
         self._open: set[int] = set()
 
     def covers(self, header: BatchHeader, data: Buffer, position: int) -> bool:
-        """Whether the next batch, at `position` of `data`, is part of an aborted transaction."""
+        """True if the next batch, at `position` of `data`, belongs to an aborted transaction."""
         while self._coming and self._coming[-1][0] <= header.last_offset:
             self._open.add(self._coming.pop()[1])
         if header.is_control:

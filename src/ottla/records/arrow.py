@@ -1,6 +1,6 @@
-"""Columns ⇄ Arrow, buffer by buffer; the only module here that needs pyarrow.
+"""Convert columns to Arrow and back without copies of buffers; the only module here that needs pyarrow.
 
-A record batch shares the memory of the columns it was made of, and rows that of the table they were taken from.
+A record batch shares the memory of its columns, and rows share the memory of their table.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ with extra("arrow"):
 Unit = Literal["s", "ms", "us", "ns"]
 HEADERS = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
 SHARED_BYTES = 512 * 1024
-"""A column that has one value only is kept for the next chunk if it takes no more than this."""
+"""The maximum size of a constant column that is kept for the next chunk."""
 BYTES = (
     pa.types.is_binary,
     pa.types.is_string,
@@ -36,12 +36,12 @@ BYTES = (
     pa.types.is_fixed_size_binary,
     pa.types.is_null,
 )
-"""Types whose values are bytes, whatever their layout."""
+"""Types with bytes as values, in any layout."""
 
 
 @lru_cache(maxsize=64)
 def schema(with_headers: bool = False, unit: Unit = "ms", only: tuple[str, ...] | None = None) -> pa.Schema:
-    """The columns of records, as Spark's Kafka source names them, or some of them."""
+    """The columns of records, or some of them, named as in Spark's Kafka source."""
     fields: list[pa.Field[Any]] = [
         pa.field("key", pa.binary()),
         pa.field("value", pa.binary()),
@@ -69,13 +69,13 @@ def to_record_batch(
     unit: Unit = "ms",
     only: tuple[str, ...] | None = None,
 ) -> pa.RecordBatch:
-    """The rows of one partition, or the columns of them that are named; `headers` is null where a record has none."""
+    """Return the rows of one partition, or some of their columns; `headers` is null for a record without any."""
     count = columns.count
     make: dict[str, Callable[[], pa.Array[Any]]] = {
         "key": lambda: binary_array(columns.keys),
         "value": lambda: binary_array(columns.values),
-        "topic": lambda: repeated(topic, pa.string(), count),
-        "partition": lambda: repeated(partition, pa.int32(), count),
+        "topic": lambda: repeat_value(topic, pa.string(), count),
+        "partition": lambda: repeat_value(partition, pa.int32(), count),
         "offset": lambda: pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(columns.offsets)]),
         "timestamp": lambda: timestamp_array(columns, unit),
         "timestamp_type": lambda: timestamp_types(columns),
@@ -91,29 +91,29 @@ def to_table(
     unit: Unit = "ms",
     only: tuple[str, ...] | None = None,
 ) -> pa.Table:
-    """The rows of several partitions, a chunk for each."""
+    """Return the rows of several partitions, one chunk for each."""
     batches = [to_record_batch(columns, *tp, with_headers=with_headers, unit=unit, only=only) for tp, columns in chunks]
     return pa.Table.from_batches(batches, schema=schema(with_headers, unit, only))
 
 
-def repeated(value: str | int, kind: pa.DataType, count: int) -> pa.Array[Any]:
-    """`count` times the same, in memory that is shared by all who want it where that is not much."""
+def repeat_value(value: str | int, kind: pa.DataType, count: int) -> pa.Array[Any]:
+    """Return `count` copies of a value, in shared memory if that is not large."""
     room = 1 << (count - 1).bit_length()
     if room * (len(value) + 4 if isinstance(value, str) else 4) > SHARED_BYTES:
-        return shared.__wrapped__(value, kind, count)
-    return shared(value, kind, room).slice(0, count)
+        return share_value.__wrapped__(value, kind, count)
+    return share_value(value, kind, room).slice(0, count)
 
 
 @lru_cache(maxsize=32)
-def shared(value: str | int, kind: pa.DataType, count: int) -> pa.Array[Any]:
-    """The same array for the same values: chunk after chunk of a partition has its topic and its number."""
+def share_value(value: str | int, kind: pa.DataType, count: int) -> pa.Array[Any]:
+    """Return a cached array for equal values: the chunks of a partition share topic and partition number."""
     one: Any = pa.scalar(value, kind)
     array: pa.Array[Any] = pa.repeat(one, count)
     return array
 
 
 def binary_array(column: BinaryColumn, kind: pa.DataType | None = None) -> pa.Array[Any]:
-    """The column as an Arrow array of the same memory."""
+    """Return the column as an Arrow array in the same memory."""
     validity = None if column.validity is None else pa.py_buffer(column.validity)
     buffers = [validity, pa.py_buffer(column.offsets), pa.py_buffer(column.data)]
     return pa.Array.from_buffers(kind or pa.binary(), column.count, buffers, column.null_count)
@@ -135,9 +135,9 @@ def timestamp_array(columns: Columns, unit: Unit) -> pa.Array[Any]:
 
 
 def timestamp_types(columns: Columns) -> pa.Array[Any]:
-    """The number of each row's timestamp type."""
+    """Return the number of each row's timestamp type."""
     if len({run.timestamp_type for run in columns.runs}) == 1:
-        return repeated(int(columns.runs[0].timestamp_type), pa.int32(), columns.count)
+        return repeat_value(int(columns.runs[0].timestamp_type), pa.int32(), columns.count)
     kinds = array("i")
     ends = [run.start for run in columns.runs[1:]] + [columns.count]
     for run, end in zip(columns.runs, ends, strict=bool(columns.runs)):
@@ -146,7 +146,7 @@ def timestamp_types(columns: Columns) -> pa.Array[Any]:
 
 
 def header_array(columns: Columns) -> pa.Array[Any]:
-    """Each row's headers as a list of structs, null where it has none."""
+    """Return each row's headers as a list of structs, null without any."""
     raw = columns.raw_headers
     if raw is None:
         raise ValueError("these columns were decoded without headers; decode them with_headers=True")
@@ -164,7 +164,7 @@ def header_array(columns: Columns) -> pa.Array[Any]:
 
 
 def text_array(column: BinaryColumn) -> pa.Array[Any]:
-    """The column as strings; what is not UTF-8 gets replacement characters, as in Java."""
+    """Return the column as strings; invalid UTF-8 becomes replacement characters, as in Java."""
     if bytes(column.data).isascii():
         return binary_array(column, pa.string())
     return pa.array([(column.get(row) or b"").decode("utf-8", "replace") for row in range(column.count)], pa.string())
@@ -179,10 +179,10 @@ def rows_of(
     timestamp: str | None = None,
     default_timestamp: int = -1,
 ) -> Iterator[Rows]:
-    """The rows of a table, chunk by chunk, as `encode_rows` takes them; the arguments name its columns.
+    """Yield the rows of a table per chunk, for `encode_rows`; the arguments name its columns.
 
-    Keys and values may be any kind of string or binary, also dictionary-encoded; timestamps any kind of timestamp, or
-    integers in ms; headers a list of (key, value). `default_timestamp` is for rows without one.
+     Keys and values may be any string or binary type, also dictionary-encoded; timestamps any timestamp type, or
+    integers in ms; headers a list of (key, value). `default_timestamp` is for rows without a timestamp.
     """
     for batch in table.to_batches() if isinstance(table, pa.Table) else [table]:
         chosen = {
@@ -194,7 +194,7 @@ def rows_of(
 
 
 def column_named(batch: pa.RecordBatch, name: str) -> pa.Array[Any]:
-    """The column, which must be there once."""
+    """Return the column, which must exist exactly once."""
     found = batch.schema.get_all_field_indices(name)
     if len(found) != 1:
         raise SerializationError(
@@ -204,7 +204,7 @@ def column_named(batch: pa.RecordBatch, name: str) -> pa.Array[Any]:
 
 
 def rows_within(chosen: dict[str, pa.Array[Any]], start: int, stop: int, default_timestamp: int) -> Iterator[Rows]:
-    """The rows from `start` to `stop`; in halves if a column of them would be beyond 2 GiB."""
+    """Yield the rows from `start` to `stop`; in halves if one of their columns would exceed 2 GiB."""
     count = stop - start
     if not count:
         return
@@ -226,7 +226,7 @@ def rows_within(chosen: dict[str, pa.Array[Any]], start: int, stop: int, default
 
 
 def binary_column(values: pa.Array[Any], role: str) -> BinaryColumn:
-    """An Arrow column as one of ours, of the same memory where its layout is the same."""
+    """Return an Arrow column as a BinaryColumn, in the same memory if the layout is equal."""
     if isinstance(values, pa.ExtensionArray):
         values = values.storage
     if role == "headers":
@@ -244,12 +244,12 @@ def binary_column(values: pa.Array[Any], role: str) -> BinaryColumn:
 
 
 def view_of(buffer: pa.Buffer | None) -> memoryview:
-    """The bytes of an Arrow buffer, none if there is no buffer."""
+    """Return the bytes of an Arrow buffer; none without a buffer."""
     return memoryview(b"" if buffer is None else buffer).cast("B")
 
 
 def encoded_headers(lists: Any) -> pa.Array[Any]:
-    """Each row's list of headers, encoded."""
+    """Return each row's headers, encoded."""
     try:
         pairs = [
             row and [(header["key"], header["value"]) for header in row] for row in lists.cast(HEADERS).to_pylist()
@@ -262,7 +262,7 @@ def encoded_headers(lists: Any) -> pa.Array[Any]:
 
 
 def timestamps_of(values: pa.Array[Any] | None, count: int, default: int) -> memoryview:
-    """Milliseconds, from any kind of timestamp; `default` where there is none."""
+    """Return milliseconds of any timestamp type; `default` for null."""
     if values is None:
         return memoryview(array("q", [default]) * count)
     if pa.types.is_timestamp(values.type):

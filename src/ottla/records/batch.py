@@ -1,7 +1,7 @@
-"""The header of a record batch (format 2), and what can be done to a batch without looking at its records.
+"""The header of a record batch (format 2), and operations on a batch that do not need its records.
 
-The CRC covers everything from the attributes on. Base offset and leader epoch lie before it, so that a broker can
-stamp a batch and write it as it came.
+ The CRC covers everything from the attributes on. Base offset and leader epoch precede it, so that a broker can set
+them and write the batch otherwise unchanged.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from ottla.records.crc32c import crc32c
 HEADER = Struct(">qiibIhiqqqhii")
 HEADER_BYTES = HEADER.size
 PREFIX = Struct(">qi")
-"""Base offset and length: what must be there to know where the next batch begins."""
+"""Base offset and length: the bytes needed to find the next batch."""
 PREFIX_BYTES = PREFIX.size
 LENGTH_FIELD = slice(8, PREFIX_BYTES)
-"""Counts the bytes behind it."""
+"""The number of bytes after this field."""
 MAGIC = 2
 CRC_POSITION = 17
 MAGIC_POSITION = 16
-"""Where every message format since the first says which it is."""
+"""The position of the format version, the same in all formats."""
 ATTRIBUTES_POSITION = 21
 """The first byte that the CRC covers."""
 FLAGS_POSITION = 22
-"""The low byte of the attributes, which has all that is in use."""
+"""The low byte of the attributes, which contains all used bits."""
 MAX_TIMESTAMP_POSITION = 35
 PRODUCER_POSITION = 43
 """Producer id, epoch and base sequence."""
@@ -53,7 +53,7 @@ class BatchHeader(NamedTuple):
 
     base_offset: int
     length: int
-    """Bytes after this field."""
+    """The number of bytes after this field."""
     leader_epoch: int
     magic: int
     crc: int
@@ -64,11 +64,11 @@ class BatchHeader(NamedTuple):
     producer_id: int
     producer_epoch: int
     base_sequence: int
-    count: int  # type: ignore[assignment]  # a tuple has a method of that name
+    count: int  # type: ignore[assignment]  # tuple has a method of this name
 
     @property
     def codec(self) -> Codec:
-        """How the records are compressed; a CorruptRecordError for a number that is no codec."""
+        """The compression codec; raises CorruptRecordError for an unknown number."""
         return codec_of(self.attributes)
 
     @property
@@ -81,12 +81,12 @@ class BatchHeader(NamedTuple):
 
     @property
     def is_control(self) -> bool:
-        """Whether this is a transaction's end, not data."""
+        """True if this is a control batch, such as the end of a transaction."""
         return bool(self.attributes & CONTROL)
 
     @property
     def has_delete_horizon(self) -> bool:
-        """Whether the base timestamp is the time from which tombstones may go (KIP-534)."""
+        """True if the base timestamp is the delete horizon of tombstones (KIP-534)."""
         return bool(self.attributes & DELETE_HORIZON)
 
     @property
@@ -99,12 +99,12 @@ class BatchHeader(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """The whole batch, header included."""
+        """The size of the batch with its header."""
         return self.length + PREFIX.size
 
 
 def codec_of(attributes: int) -> Codec:
-    """The codec that a batch's attributes name."""
+    """Return the codec of a batch's attributes."""
     number = attributes & CODEC_MASK
     if number > Codec.ZSTD:
         raise CorruptRecordError(f"a record batch names compression codec {number}; the last one there is, is 4 (zstd)")
@@ -112,14 +112,14 @@ def codec_of(attributes: int) -> Codec:
 
 
 def parse_header(data: Buffer, position: int = 0) -> BatchHeader:
-    """The header at `position`, as it stands there: `verify` says whether it is true."""
+    """Return the header at `position`, unchecked; `verify` checks it."""
     if position + HEADER_BYTES > len(data):
         raise CorruptRecordError(f"a batch header takes {HEADER_BYTES} bytes, {len(data) - position} are left")
     return BatchHeader._make(HEADER.unpack_from(data, position))
 
 
 def iter_headers(data: Buffer, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
-    """Each whole batch from `position` on, with where it begins; a batch cut off at the end is left out."""
+    """Yield each complete batch from `position` on with its position; an incomplete one at the end is ignored."""
     while (size := size_at(data, position)) and position + size <= len(data):
         header = parse_header(data, position)
         check_magic(header, position)
@@ -128,7 +128,7 @@ def iter_headers(data: Buffer, position: int = 0) -> Iterator[tuple[int, BatchHe
 
 
 def size_at(data: Buffer, position: int) -> int:
-    """Bytes of the batch that begins at `position`, which may not all be there; 0 if not even that can be told."""
+    """Return the size of the batch at `position`, which may be incomplete; 0 if even its length is."""
     if position + PREFIX.size > len(data):
         return 0
     length: int = PREFIX.unpack_from(data, position)[1]
@@ -138,15 +138,15 @@ def size_at(data: Buffer, position: int) -> int:
 
 
 def check_magic(header: BatchHeader, position: int) -> None:
-    """Refuse what is not format 2, of which the other fields would be garbage."""
+    """Reject other formats than 2, which have other fields."""
     if header.magic != MAGIC:
         raise CorruptRecordError(
-            f"the batch at byte {position} has format {header.magic}; only 2 is read, that of Kafka 0.11 and later"
+            f"the batch at byte {position} has format {header.magic}: only format 2 is supported, that of Kafka 0.11 and later"
         )
 
 
 def verify(data: Buffer, position: int, header: BatchHeader) -> None:
-    """See that the batch is whole, its CRC true, and its counts possible."""
+    """Check that the batch is complete, its CRC correct, and its counts possible."""
     verify_bytes(data, position, header)
     if header.last_offset_delta < 0 or not 0 <= header.count <= header.last_offset_delta + 1:
         raise CorruptRecordError(
@@ -155,7 +155,7 @@ def verify(data: Buffer, position: int, header: BatchHeader) -> None:
 
 
 def verify_bytes(data: Buffer, position: int, header: BatchHeader) -> None:
-    """See that the batch is as it was made: whole, and its CRC true."""
+    """Check that the batch is complete, and its CRC correct."""
     check_magic(header, position)
     end = position + header.size_bytes
     if header.size_bytes < HEADER_BYTES or end > len(data):
@@ -169,13 +169,13 @@ def verify_bytes(data: Buffer, position: int, header: BatchHeader) -> None:
 
 
 def stamp(data: Writable, position: int, base_offset: int, leader_epoch: int) -> None:
-    """Give a batch its place in the log; the CRC stays true."""
+    """Set base offset and leader epoch of a batch; the CRC does not cover them."""
     length = PREFIX.unpack_from(data, position)[1]
     _LEADER_EPOCH.pack_into(data, position, base_offset, length, leader_epoch)
 
 
 def stamp_append_time(data: Writable, position: int, header: BatchHeader, now_ms: int) -> BatchHeader:
-    """Make `now_ms` the time of every record of a verified batch (LogAppendTime), and its CRC true again."""
+    """Set the timestamp of all records of a verified batch to `now_ms` (LogAppendTime), and update the CRC."""
     attributes = header.attributes | LOG_APPEND_TIME
     _INT16.pack_into(data, position + ATTRIBUTES_POSITION, attributes)
     _INT64.pack_into(data, position + MAX_TIMESTAMP_POSITION, now_ms)
@@ -185,7 +185,7 @@ def stamp_append_time(data: Writable, position: int, header: BatchHeader, now_ms
 
 
 def verify_all(data: Buffer, *, from_client: bool = True) -> list[BatchHeader]:
-    """The headers of the batches that `data` is made of, all of them whole, true and fit to be appended."""
+    """Return the headers of the batches in `data`, which must all be complete, correct and valid for an append."""
     found = list(iter_headers(data))
     end = sum(header.size_bytes for _, header in found)
     if end != len(data):
@@ -204,7 +204,7 @@ def stamp_all(
     *,
     append_time_ms: int | None = None,
 ) -> list[BatchHeader]:
-    """Give verified batches the offsets from `base_offset` on, and return their headers as stamped.
+    """Assign offsets from `base_offset` on to verified batches; return their new headers.
 
     `append_time_ms` is for topics with LogAppendTime.
     """
@@ -221,32 +221,30 @@ def stamp_all(
 
 
 def check_produced(header: BatchHeader, from_client: bool) -> None:
-    """What holds for a batch that is to be appended, though not for one that was compacted later.
+    """Check rules for appended batches, which do not apply to batches compacted later.
 
-    Its bytes are those that somebody sent, so that it is no use to send it again, as CORRUPT_MESSAGE would have clients do.
+    The error is not CORRUPT_MESSAGE, which clients retry: the client sent exactly these bytes.
     """
     if header.last_offset_delta < 0 or header.count != header.last_offset_delta + 1:
-        raise invalid(f"{header.count} records cannot fill {header.last_offset_delta + 1} offsets")
+        raise invalid_record_error(f"{header.count} records cannot fill {header.last_offset_delta + 1} offsets")
     if not from_client:
         return
     if header.base_offset:
-        raise invalid(
-            f"the batch begins at offset {header.base_offset}; a producer's begins at 0, the broker places it"
-        )
+        raise invalid_record_error(f"the batch begins at offset {header.base_offset}: expected 0 from a producer")
     if header.is_control:
-        raise invalid("control records are written by brokers, not by producers")
+        raise invalid_record_error("control records are written by brokers, not by producers")
     if header.producer_id < 0:
         if header.is_transactional:
-            raise invalid("the batch is part of a transaction and has no producer id")
+            raise invalid_record_error("the batch is part of a transaction and has no producer id")
     elif header.base_sequence < 0 or header.producer_epoch < 0:
-        raise invalid(
+        raise invalid_record_error(
             f"producer {header.producer_id} sent epoch {header.producer_epoch}, base sequence {header.base_sequence};"
             " both begin at 0"
         )
 
 
-def invalid(message: str) -> KafkaError:
-    """The refusal of a batch that is not damaged, but that no producer may send."""
+def invalid_record_error(message: str) -> KafkaError:
+    """Return the error for an undamaged batch that a producer must not send."""
     return error_for(ErrorCode.INVALID_RECORD, message)
 
 
@@ -260,7 +258,7 @@ def new_header(
     producer_epoch: int = -1,
     base_sequence: int = -1,
 ) -> BatchHeader:
-    """The header of a batch that has no place yet: base offset 0, no leader epoch, CRC and length to come."""
+    """Return the header of a batch without offsets: base offset 0, no leader epoch, CRC and length not set."""
     return BatchHeader(
         0, 0, -1, MAGIC, 0, attributes, count - 1, base_timestamp, max_timestamp,
         producer_id, producer_epoch, base_sequence, count,
@@ -268,18 +266,20 @@ def new_header(
 
 
 def behind_header(records: Buffer) -> memoryview:
-    """`records` in memory of their own, with a place before them for `write_header`."""
+    """Return `records` in new memory, with space before them for `write_header`."""
     return memoryview(bytearray().join((bytes(HEADER_BYTES), records)))
 
 
 def write_header(data: Writable, header: BatchHeader) -> None:
-    """Put a header before the records, which lie behind its place, with their true length; the CRC is not true yet."""
+    """Write a header before the records, with the correct length; the CRC is not set yet."""
     HEADER.pack_into(data, 0, *header)
     _INT32.pack_into(data, PREFIX.size - 4, len(data) - PREFIX.size)
 
 
-def identify(data: Writable, producer_id: int, producer_epoch: int, base_sequence: int, *, transactional: bool) -> None:
-    """Say in a batch who sends it and which number it begins with; its CRC is true after that."""
+def set_producer(
+    data: Writable, producer_id: int, producer_epoch: int, base_sequence: int, *, transactional: bool
+) -> None:
+    """Set producer id, epoch and base sequence of a batch, and update the CRC."""
     header = parse_header(data)
     attributes = header.attributes | TRANSACTIONAL if transactional else header.attributes & ~TRANSACTIONAL
     _INT16.pack_into(data, ATTRIBUTES_POSITION, attributes)
@@ -288,13 +288,13 @@ def identify(data: Writable, producer_id: int, producer_epoch: int, base_sequenc
 
 
 def make_true(data: Writable) -> None:
-    """Give a whole batch its CRC."""
+    """Set the CRC of a complete batch."""
     with memoryview(data) as view, view[ATTRIBUTES_POSITION:] as covered:
         _UINT32.pack_into(data, CRC_POSITION, crc32c(covered))
 
 
 def seal(header: BatchHeader, records: Buffer) -> bytes:
-    """The whole batch: `records`, compressed as the header says, behind the header with true length and CRC."""
+    """Return the complete batch: header with length and CRC, and `records`, compressed as the header says."""
     head = bytearray(HEADER.pack(*header))
     _INT32.pack_into(head, PREFIX.size - 4, HEADER_BYTES - PREFIX.size + len(records))
     _UINT32.pack_into(head, CRC_POSITION, crc32c(records, crc32c(memoryview(head)[ATTRIBUTES_POSITION:])))

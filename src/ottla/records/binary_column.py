@@ -1,4 +1,4 @@
-"""Many values, one after the other: a column of bytes or None, laid out as Arrow lays it out."""
+"""A column of bytes or None in Arrow's layout."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ MAX_BYTES = 0x7FFF_FFFF
 
 
 class BinaryColumn:
-    """`count` values: value i is `data[offsets[i]:offsets[i + 1]]`, or None where bit i of `validity` is not set.
+    """`count` values: value i is `data[offsets[i]:offsets[i + 1]]`, or None if bit i of `validity` is not set.
 
-    `offsets` are int32 (format "i"), so that a column holds less than 2 GiB. Bit i of a bitmap is bit i % 8, from the
-    lowest, of its byte i // 8; `validity` is None when nothing is.
+    `offsets` are int32 (format "i"), so that a column holds less than 2 GiB. Bit i of the bitmap is bit i % 8, from the
+    lowest, of byte i // 8; `validity` is None without any None.
     """
 
     __slots__ = ("bits", "bounds", "count", "data", "null_count", "octets", "offsets", "validity")
@@ -33,7 +33,7 @@ class BinaryColumn:
             raise ValueError(f"these offsets, {len(data)} bytes and bitmap are not a column of {count} values")
 
     def holds(self) -> bool:
-        """Whether every value lies within the data; whoever takes values out relies on it."""
+        """True if every value lies within the data; access to values relies on it."""
         if self.count < 0 or len(self.bounds) <= self.count or (self.null_count and 8 * len(self.bits) < self.count):
             return False
         good = self.bounds[0] >= 0 and self.bounds[self.count] <= len(self.octets)
@@ -43,11 +43,11 @@ class BinaryColumn:
 
     @classmethod
     def of_nulls(cls, count: int) -> BinaryColumn:
-        """A column of nothing but None."""
+        """Return a column of None."""
         return cls(count, memoryview(bytes(4 * (count + 1))).cast("i"), b"", bytes((count + 7) // 8), count)
 
     def get(self, row: int) -> bytes | None:
-        """The value in `row`, copied."""
+        """Return a copy of the value in `row`."""
         if not 0 <= row < self.count:
             raise IndexError(f"row {row} of {self.count}")
         if self.null_count and not self.bits[row >> 3] >> (row & 7) & 1:
@@ -55,7 +55,7 @@ class BinaryColumn:
         return raw.slice_of(self.octets, self.bounds[row], self.bounds[row + 1])
 
     def size(self, row: int) -> int:
-        """Bytes of the value in `row`, -1 if it is None; the same as the length of `get`, without a copy."""
+        """Return the size of the value in `row`, -1 for None; the same as the length of `get`, without a copy."""
         if not 0 <= row < self.count:
             raise IndexError(f"row {row} of {self.count}")
         if self.null_count and not self.bits[row >> 3] >> (row & 7) & 1:
@@ -64,7 +64,7 @@ class BinaryColumn:
 
 
 def column_of(items: list[bytes | None]) -> BinaryColumn:
-    """These, one after the other; copied."""
+    """Return a column of these values, copied."""
     offsets = memoryview(raw.allocate(4 * (len(items) + 1))).cast("i")
     nulls = measure(items, offsets)
     if not nulls:
@@ -77,7 +77,7 @@ def column_of(items: list[bytes | None]) -> BinaryColumn:
 
 
 def measure(items: list[bytes | None], bounds: memoryview) -> int:
-    """Write where each of them begins and ends; returns how many are None."""
+    """Write the bounds of each value; return the number of None."""
     end = 0
     nulls = 0
     bounds[0] = 0

@@ -1,4 +1,4 @@
-"""A record batch made one record at a time, for the producer."""
+"""A record batch built record by record, for the producer."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ottla.records.compression import Codec, compress
 from ottla.records.headers import as_bytes, encode_headers
 
 FIRST_BYTES = 1024
-"""What an empty builder holds that was given no memory; it doubles."""
+"""The initial memory of a builder without a given buffer; it doubles."""
 MAX_BATCH_BYTES = 0x7FFF_FFFF
 MAX_TIMESTAMP = 0x7FFF_FFFF_FFFF_FFFF
 NO_HEADERS = b"\x00"
 
 
 class BatchBuilder:
-    """Takes records until `max_bytes` (uncompressed) are full, then becomes a batch.
+    """Collects records up to `max_bytes` (uncompressed), and builds a batch.
 
-    The records are written as they come, behind a place for the header, into `buffer` as far as it goes. Compression
-    and CRC are done by `build`, which may be called again.
+     Records are written immediately, after space for the header, into `buffer` as long as it suffices. Compression and
+    CRC are done by `build`, which may be called again.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class BatchBuilder:
         self.buffer = raw.allocate(FIRST_BYTES) if buffer is None else buffer
 
     def append(self, timestamp: int, key: Buffer | None, value: Buffer | None, headers: Sequence[Header] = ()) -> bool:
-        """Add a record, or return False if it does not fit any more; an empty builder takes one of any size."""
+        """Add a record, or return false if it does not fit; an empty builder accepts a record of any size."""
         key_bytes = as_bytes(key, "the key") if key is not None and type(key) is not bytes else key
         value_bytes = as_bytes(value, "the value") if value is not None and type(value) is not bytes else value
         tail = encode_headers(headers) if headers else NO_HEADERS
@@ -98,7 +98,7 @@ class BatchBuilder:
         return True
 
     def grow(self, end: int) -> None:
-        """Make room for what ends at `end`."""
+        """Make space up to `end`."""
         if end > MAX_BATCH_BYTES:
             raise error_for(ErrorCode.MESSAGE_TOO_LARGE, f"a record makes its batch {end} bytes long, beyond 2 GiB")
         self.buffer += bytes(max(end, min(2 * len(self.buffer), self.max_bytes)) - len(self.buffer))
@@ -110,7 +110,7 @@ class BatchBuilder:
         base_sequence: int = -1,
         transactional: bool = False,
     ) -> bytes:
-        """The whole batch, from base offset 0; the broker gives it its place."""
+        """Return the complete batch, with base offset 0; the broker assigns its offsets."""
         header = self.header(producer_id, producer_epoch, base_sequence, transactional)
         with memoryview(self.buffer) as view, view[HEADER_BYTES : self.size_bytes] as records:
             return seal(header, records if self.codec is Codec.NONE else compress(self.codec, records, self.level))
@@ -118,7 +118,9 @@ class BatchBuilder:
     def build_in_place(
         self, producer_id: int, producer_epoch: int, base_sequence: int, transactional: bool
     ) -> memoryview | bytes:
-        """The same without a copy where nothing is compressed: the builder's memory, which is the batch from here on."""
+        """Return the batch without a copy if it is not compressed: the builder's memory, which is the batch from then
+        on.
+        """
         if self.codec is not Codec.NONE:
             return self.build(producer_id, producer_epoch, base_sequence, transactional)
         batch = memoryview(self.buffer)[: self.size_bytes]
@@ -127,7 +129,7 @@ class BatchBuilder:
         return batch
 
     def header(self, producer_id: int, producer_epoch: int, base_sequence: int, transactional: bool) -> BatchHeader:
-        """What is said before the records."""
+        """Return the header of the batch."""
         assert self.count, "a batch has at least one record"
         return new_header(
             attributes=self.codec | (TRANSACTIONAL if transactional else 0),

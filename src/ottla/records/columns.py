@@ -1,6 +1,7 @@
-"""Fetched bytes as columns: the form in which Ottla's clients hold records.
+"""Fetched record batches as columns, the form in which Ottla's clients hold records.
 
-A record is a row here, looked at where it lies; `arrow` hands the same buffers to Arrow. The way back is `encode_rows`.
+ A record is a row here, without an object of its own; `arrow` passes the same buffers to Arrow. `encode_rows` is the
+reverse.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ from ottla.records.survey import Batch, survey
 
 MAX_OFFSET = 0x7FFF_FFFF_FFFF_FFFF
 INTERPRETED = decoder.__file__.endswith(".py")
-"""Whether records are better taken apart by `plain_rows`, which does the same."""
+"""True if records are better decoded by `plain_rows`, which has the same result."""
 COLUMNS = ("key", "value", "offset", "timestamp")
 
 
 class BatchRows(NamedTuple):
-    """What is the same for consecutive rows."""
+    """The batch properties that consecutive rows share: leader epoch and timestamp type."""
 
     start: int
-    """The first of the rows."""
+    """The first row."""
     timestamp_type: TimestampType
     leader_epoch: int
 
@@ -40,9 +41,8 @@ class BatchRows(NamedTuple):
 class Columns:
     """`count` records of one partition, in the order of their offsets.
 
-    `offsets` and `timestamps` are memoryviews of int64. `raw_headers` holds each record's headers as they were
-    encoded, empty bytes where it has none; it is None if they were not asked for. Other columns that were not asked for
-    have no rows.
+     `offsets` and `timestamps` are memoryviews of int64. `raw_headers` has each record's encoded headers, empty bytes
+    without any; it is None if headers were not requested. Other columns that were not requested have no rows.
     """
 
     __slots__ = ("count", "keys", "next_offset", "offsets", "raw_headers", "runs", "timestamps", "values")
@@ -66,7 +66,7 @@ class Columns:
         self.raw_headers = raw_headers
         self.runs = runs
         self.next_offset = next_offset
-        """Where to read on: after the last whole batch, though all of it was left out."""
+        """The offset to continue at: after the last complete batch, even if it was filtered."""
 
     def __len__(self) -> int:
         return self.count
@@ -78,7 +78,7 @@ class Columns:
         return self.values.get(row)
 
     def headers(self, row: int) -> list[Header]:
-        """The headers in `row`, decoded now; none if they were not asked for."""
+        """The headers in `row`, decoded on access; none if they were not requested."""
         raw = self.raw_headers.get(row) if self.raw_headers is not None else None
         return decode_headers(raw) if raw else []
 
@@ -86,11 +86,11 @@ class Columns:
         return self.run(row).timestamp_type
 
     def leader_epoch(self, row: int) -> int:
-        """The epoch of the leader that appended the record, -1 if that is not known."""
+        """The leader epoch of the batch, -1 if unknown."""
         return self.run(row).leader_epoch
 
     def run(self, row: int) -> BatchRows:
-        """The run that `row` is in."""
+        """Return the run of `row`."""
         if not 0 <= row < self.count:
             raise IndexError(f"row {row} of {self.count}")
         if len(self.runs) == 1:
@@ -111,14 +111,15 @@ def decode(
     asked: int = 0,
     below: int | None = None,
 ) -> Columns:
-    """The records of all whole batches in `data` with offsets from `from_offset` on and below `up_to`.
+    """Decode the records of all complete batches in `data` with offsets from `from_offset` on and below `up_to`.
 
-    A batch cut off at the end is left for the next fetch. Control batches are left out, and so are the batches of
-    `aborted` transactions: (producer id, first offset) of each, as the fetch answered. `only` names the columns to make,
-    of `key`, `value`, `offset` and `timestamp`; None: all of them. Records are looked at all the same. `limit_bytes` is the most that
-    one compressed batch may become. What would make more than 2 GiB in all is left for a call with `next_offset`.
-    `asked` is the offset that the first batch must reach, as it was fetched from there; `below` is one that none may
-    reach, as the log ended there, but for batches that were written meanwhile, from there on and without a gap. Damage is a CorruptRecordError.
+     An incomplete batch at the end is left for the next fetch. Control batches are skipped, and so are the batches of
+    `aborted` transactions: (producer id, first offset) of each, as in the fetch response. `only` names the columns to
+    create, of `key`, `value`, `offset` and `timestamp`; None: all of them. Records are checked in any case.
+    `limit_bytes` is the maximum size of a decompressed batch. Data beyond 2 GiB in total is left for a call with
+    `next_offset`. `asked` is the requested offset, which the first batch must reach. `below` is the log end of the
+    response, which no batch may exceed, except batches that were written meanwhile, from there on without a gap. Raises
+    CorruptRecordError for damaged data.
     """
     end = MAX_OFFSET if up_to is None else up_to
     transactions = list(aborted)
@@ -135,7 +136,7 @@ def decode(
     last: Batch | None = None
     for batch in found.batches:
         if last is None or last.leader_epoch != batch.leader_epoch or last.append_time != batch.append_time:
-            note_run(runs, writer.count, batch)
+            add_run(runs, writer.count, batch)
         last = batch
         writer.add(batch, from_offset, end)
     count = writer.count
@@ -151,8 +152,8 @@ def decode(
     )
 
 
-def note_run(runs: list[BatchRows], start: int, batch: Batch) -> None:
-    """Begin a run where the batch from row `start` on differs from the one before."""
+def add_run(runs: list[BatchRows], start: int, batch: Batch) -> None:
+    """Start a run if the batch from row `start` on differs from the previous one."""
     kind = TimestampType.LOG_APPEND_TIME if batch.append_time else TimestampType.CREATE_TIME
     if not runs or runs[-1].timestamp_type != kind or runs[-1].leader_epoch != batch.leader_epoch:
         runs.append(BatchRows(start, kind, batch.leader_epoch))

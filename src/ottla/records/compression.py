@@ -1,7 +1,7 @@
 """The five codecs of a record batch.
 
-What is written, Java reads: snappy in xerial framing, lz4 frames of independent blocks. What is read may come from an
-enemy: nothing takes more memory than `limit_bytes`, and whatever is wrong with it is a `CorruptRecordError`.
+ Compressed data is readable by Java: snappy in xerial framing, lz4 frames of independent blocks. Data to decompress may
+be malicious: nothing uses more memory than `limit_bytes`, and any error is a `CorruptRecordError`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ottla.errors import CorruptRecordError
 from ottla.model import Buffer
 
 DEFAULT_LIMIT_BYTES = 256 * 1024 * 1024
-"""Decompressed size of one batch above which it is taken for a bomb; producers make batches of 1 MiB and less."""
+"""The default limit of a decompressed batch; producers create batches of 1 MiB and less."""
 XERIAL_HEADER = b"\x82SNAPPY\x00" + (1).to_bytes(4, "big") * 2
 XERIAL_BLOCK_BYTES = 32 * 1024
 LEVELS = {"gzip": 6, "lz4": 1, "zstd": 3}
@@ -23,7 +23,7 @@ ZSTD_BLOCK_BYTES = 128 * 1024
 
 
 class Codec(IntEnum):
-    """How the records of a batch are compressed: the lowest three bits of its attributes."""
+    """The compression codec of a batch: the lowest three bits of its attributes."""
 
     NONE = 0
     GZIP = 1
@@ -32,62 +32,62 @@ class Codec(IntEnum):
     ZSTD = 4
 
 
-def cramjam() -> Any:
-    """The library, loaded with the first batch that is compressed: it takes 1.6 MB."""
+def import_cramjam() -> Any:
+    """Return the library, imported with the first compressed batch, since it needs 1.6 MB."""
     import cramjam as library
 
     return library
 
 
 def compress(codec: Codec, data: Buffer, level: int | None = None) -> bytes:
-    """`data` compressed; snappy has no levels and ignores `level`."""
+    """Return `data` compressed; snappy has no levels and ignores `level`."""
     match codec:
         case Codec.NONE:
             return bytes(data)
         case Codec.GZIP:
-            return bytes(cramjam().gzip.compress(data, level=LEVELS["gzip"] if level is None else level))
+            return bytes(import_cramjam().gzip.compress(data, level=LEVELS["gzip"] if level is None else level))
         case Codec.SNAPPY:
             return compress_xerial(data)
         case Codec.LZ4:
             return compress_lz4(data, LEVELS["lz4"] if level is None else level)
         case Codec.ZSTD:
-            return bytes(cramjam().zstd.compress(data, level=LEVELS["zstd"] if level is None else level))
+            return bytes(import_cramjam().zstd.compress(data, level=LEVELS["zstd"] if level is None else level))
 
 
 def decompress(codec: Codec, data: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Buffer:
-    """`data` decompressed, at most `limit_bytes`; a view of `data` itself when it is not compressed."""
+    """Return `data` decompressed, at most `limit_bytes`; a view of `data` itself if it is not compressed."""
     if codec is Codec.NONE:
         return memoryview(data)
     try:
         if codec is Codec.SNAPPY:
             return decompress_snappy(memoryview(data), limit_bytes)
-        library = getattr(cramjam(), codec.name.lower())
+        library = getattr(import_cramjam(), codec.name.lower())
         if BOUNDS[codec](memoryview(data)) <= limit_bytes:
             return memoryview(library.decompress(data))
         return decompress_within(library, data, limit_bytes)
-    except cramjam().DecompressionError as error:
+    except import_cramjam().DecompressionError as error:
         raise CorruptRecordError(f"a batch of {len(data)} bytes is not {codec.name.lower()}: {error}") from None
 
 
 def compress_lz4(data: Buffer, level: int) -> bytes:
-    """A frame of independent blocks: Java's reader refuses linked ones."""
-    compressor = cramjam().lz4.Compressor(level=level, content_checksum=False, block_linked=False)
+    """Return a frame of independent blocks, since Java's reader rejects linked ones."""
+    compressor = import_cramjam().lz4.Compressor(level=level, content_checksum=False, block_linked=False)
     compressor.compress(bytes(data))
     return bytes(compressor.finish())
 
 
 def compress_xerial(data: Buffer) -> bytes:
-    """Snappy blocks, each with its length before it, behind the header of Java's snappy streams."""
+    """Return snappy blocks with their lengths, after the header of Java's snappy streams."""
     view = memoryview(data)
     parts = [XERIAL_HEADER]
     for start in range(0, len(view), XERIAL_BLOCK_BYTES):
-        block = bytes(cramjam().snappy.compress_raw(view[start : start + XERIAL_BLOCK_BYTES]))
+        block = bytes(import_cramjam().snappy.compress_raw(view[start : start + XERIAL_BLOCK_BYTES]))
         parts += (len(block).to_bytes(4, "big"), block)
     return b"".join(parts)
 
 
 def decompress_snappy(data: memoryview, limit_bytes: int) -> Buffer:
-    """Either framing: Java's and librdkafka's streams, or one bare block."""
+    """Decompress Java's or librdkafka's stream framing, or one raw block."""
     if data[:8] != XERIAL_HEADER[:8]:
         return decompress_block(data, limit_bytes)
     blocks = bytearray()
@@ -102,27 +102,27 @@ def decompress_snappy(data: memoryview, limit_bytes: int) -> Buffer:
 
 
 def decompress_block(data: memoryview, limit_bytes: int, already: int = 0) -> memoryview:
-    """One raw snappy block, which says how long it will be."""
-    size = cramjam().snappy.decompress_raw_len(data) if len(data) else 0
+    """Decompress one raw snappy block, which contains its decompressed length."""
+    size = import_cramjam().snappy.decompress_raw_len(data) if len(data) else 0
     if already + size > limit_bytes:
         raise too_large(limit_bytes)
-    return memoryview(cramjam().snappy.decompress_raw(data))
+    return memoryview(import_cramjam().snappy.decompress_raw(data))
 
 
 def gzip_bound(data: memoryview) -> int:
-    """Deflate makes two bits of 258 bytes at best."""
+    """Return the maximum size: deflate makes at most 258 bytes of two bits."""
     return len(data) * 1032
 
 
 def lz4_bound(data: memoryview) -> int:
-    """A byte of length makes 255 bytes at best."""
+    """Return the maximum size: one length byte makes at most 255 bytes."""
     return len(data) * 255
 
 
 def zstd_bound(data: memoryview) -> int:
-    """The most that `data` can become, by the block headers of its frames (RFC 8878, 3.1.1).
+    """Return the maximum size of decompressed `data`, from the block headers of its frames (RFC 8878, 3.1.1).
 
-    Zstandard can make 128 KiB of four bytes, so that a bound by size alone would say nothing.
+    Zstandard can make 128 KiB of four bytes, so that the compressed size alone gives no useful limit.
     """
     bound = position = 0
     while position < len(data):
@@ -147,20 +147,20 @@ def zstd_bound(data: memoryview) -> int:
 
 
 def zstd_header_bytes(descriptor: int) -> int:
-    """Bytes between a frame's descriptor and its first block: window, dictionary id, content size."""
+    """Return the number of bytes between a frame's descriptor and its first block: window, dictionary id, content size."""
     single = descriptor >> 5 & 1
     size = descriptor >> 6
     return (1 - single) + (0, 1, 2, 4)[descriptor & 3] + (single if size == 0 else 1 << size)
 
 
 def decompress_within(library: Any, data: Buffer, limit_bytes: int) -> memoryview:
-    """Decompress what might be a bomb: into a buffer that grows, up to the limit."""
+    """Decompress untrusted data into a buffer that grows up to the limit."""
     size = min(limit_bytes, max(1024 * 1024, len(data) * 4))
     while True:
         room = bytearray(size)
         try:
             return memoryview(room)[: library.decompress_into(data, room)]
-        except cramjam().DecompressionError as error:
+        except import_cramjam().DecompressionError as error:
             if "whole buffer" not in str(error):
                 raise
         if size == limit_bytes:
@@ -169,7 +169,7 @@ def decompress_within(library: Any, data: Buffer, limit_bytes: int) -> memoryvie
 
 
 class DecompressedTooLargeError(CorruptRecordError):
-    """A batch that holds more than its reader is ready to take."""
+    """A batch that exceeds the reader's limit."""
 
 
 def too_large(limit_bytes: int) -> DecompressedTooLargeError:
@@ -183,4 +183,4 @@ BOUNDS: dict[Codec, Callable[[memoryview], int]] = {
     Codec.LZ4: lz4_bound,
     Codec.ZSTD: zstd_bound,
 }
-"""The most that some data can become."""
+"""The maximum decompressed size, by codec."""

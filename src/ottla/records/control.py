@@ -1,4 +1,4 @@
-"""Control records: the ends of transactions, which are not data."""
+"""Control records, which mark the ends of transactions."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ class ControlType(IntEnum):
 
 
 def control_type(records: Buffer) -> ControlType | None:
-    """What the first of a control batch's records says; None for kinds that do not end transactions.
+    """Return the type of the first control record of a batch; None for types that do not end transactions.
 
-    `records` is what follows the batch's header; control batches are not compressed.
+    `records` has the bytes after the batch's header; control batches are not compressed.
     """
     return control_record(records)[0]
 
 
 def control_record(records: Buffer) -> tuple[ControlType | None, bytes | None]:
-    """The same, with the value of that record."""
+    """Return the type as `end_of` does, and the value of that record."""
     kind, value = control_pair(records)
     return ControlType(kind) if kind in (ControlType.ABORT, ControlType.COMMIT) else None, value
 
 
 def control_pair(records: Buffer) -> tuple[int, bytes | None]:
-    """The kind, of any number, and the value of the first of a control batch's records."""
+    """Return the type as a number, and the value of a control batch's first record."""
     return control_pairs(records, 1)[0]
 
 
 def control_pairs(records: Buffer, count: int) -> list[tuple[int, bytes | None]]:
-    """The same of the first `count`, which have no headers."""
+    """Return type and value of the first `count` records, which have no headers."""
     pairs = []
     end, position = len(records), 0
     for _ in range(count):

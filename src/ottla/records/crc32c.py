@@ -1,4 +1,4 @@
-"""CRC-32C (Castagnoli), the checksum of record batches; the processor does it."""
+"""CRC-32C (Castagnoli), the checksum of record batches, computed by a processor instruction."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from importlib.util import find_spec, module_from_spec
 
 
 def load() -> Callable[..., int]:
-    """The function of the package `crc32c`, without the package around it.
+    """Return the function of the package `crc32c` without importing the package.
 
-    That asks `importlib.metadata` for its own version, and so loads `email` and `zipfile`: a tenth of a broker's start.
+     The package reads its own version with `importlib.metadata`, which imports `email` and `zipfile`: a tenth of a
+    broker's start.
     """
     package = find_spec("crc32c")
     folders = package.submodule_search_locations if package else None

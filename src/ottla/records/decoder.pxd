@@ -35,7 +35,7 @@ cdef class RowWriter:
     cpdef add(self, Batch batch, long long from_offset, long long up_to)
     cdef inline int locate(self, Py_ssize_t row, long long offset, unsigned long long moment) noexcept
 
-cdef BinaryWriter writer(bint wanted, Py_ssize_t rows, Py_ssize_t size_bytes)
+cdef BinaryWriter make_writer(bint wanted, Py_ssize_t rows, Py_ssize_t size_bytes)
 
 @cython.locals(count=cython.longlong, size=cython.longlong)
 cdef Py_ssize_t headers_end(Source data, Py_ssize_t position, Py_ssize_t stop) noexcept

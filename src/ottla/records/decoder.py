@@ -1,6 +1,6 @@
-"""The second pass: the records of batches into columns.
+"""Decode the records of batches into columns, after `survey` has checked the batches.
 
-The batches come from anyone: each length is held against the bytes that are there before one is read.
+The data is untrusted: each length is compared with the available bytes before it is used.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ MASK64 = 0xFFFF_FFFF_FFFF_FFFF
 
 
 class BinaryWriter:
-    """A column of bytes under way, with room for `rows` values; `size_bytes` in all are expected.
+    """A column of bytes during decoding, for `rows` values with about `size_bytes` in total.
 
-    One with room for none takes everything in and keeps nothing.
+    With `rows` of 0 it discards all values.
     """
 
     __slots__ = ("bitmap", "bits", "bounds", "data", "null_count", "offsets", "room", "rows", "size", "target")
@@ -38,7 +38,7 @@ class BinaryWriter:
         self.bits = raw.octets(self.bitmap)
 
     def add(self, row: int, source: Any, start: int, size: int) -> None:
-        """Make `size` bytes of `source` the value in `row`, or None if `size` is negative."""
+        """Set the value in `row` to `size` bytes of `source`, or to None if `size` is negative."""
         if self.rows > 0:
             if size < 0:
                 self.null_count += 1
@@ -51,13 +51,15 @@ class BinaryWriter:
             self.bounds[row + 1] = self.size
 
     def grow(self, size: int) -> None:
-        """Make room for `size` bytes more."""
+        """Make space for `size` more bytes."""
         self.room = max(2 * self.room, self.size + size)
         self.data += bytes(self.room - len(self.data))
         self.target = raw.octets(self.data)
 
     def column(self, rows: int) -> BinaryColumn:
-        """The column of the `rows` added, none if there was room for none; nothing can be added any more."""
+        """Return the column of the `rows` added, an empty one if values were discarded; nothing can be added
+        afterwards.
+        """
         rows = min(rows, self.rows)
         del self.data[self.size :]
         validity = self.bitmap if self.null_count else None
@@ -84,9 +86,9 @@ class RowWriter:
         self.with_offsets = "offset" in wanted
         self.with_timestamps = "timestamp" in wanted
         # Memory that is not needed after all is not free: taking it and giving it back costs more than decoding.
-        self.keys = writer("key" in wanted, rows, size_bytes // 16)
-        self.values = writer("value" in wanted, rows, size_bytes - MIN_RECORD_BYTES * rows)
-        self.headers = writer(with_headers, rows, 0)
+        self.keys = make_writer("key" in wanted, rows, size_bytes // 16)
+        self.values = make_writer("value" in wanted, rows, size_bytes - MIN_RECORD_BYTES * rows)
+        self.headers = make_writer(with_headers, rows, 0)
         self.with_headers = with_headers
         self.offsets = memoryview(raw.allocate(8 * rows if self.with_offsets else 0)).cast("q")
         self.timestamps = memoryview(raw.allocate(8 * rows if self.with_timestamps else 0)).cast("q")
@@ -94,7 +96,7 @@ class RowWriter:
         self.moments = self.timestamps.cast("B").cast("Q")
 
     def add(self, batch: Batch, from_offset: int, up_to: int) -> None:
-        """The records of `batch` that have offsets from `from_offset` on and below `up_to`."""
+        """Add the records of `batch` with offsets from `from_offset` on and below `up_to`."""
         data = raw.pointer(batch.records)
         position = batch.start
         end = batch.stop
@@ -102,16 +104,16 @@ class RowWriter:
         for _ in range(batch.count):
             size, position = raw.read_varint(data, position, end)
             if not 0 <= size <= end - position:
-                raise broken(batch, row - self.count)
+                raise broken_record_error(batch, row - self.count)
             stop = position + size
             delta, position = raw.read_varint(data, position + 1, stop)
             offset_delta, position = raw.read_varint(data, position, stop)
             key_size, key = raw.read_varint(data, position, stop)
             if not -1 <= key_size <= stop - key:
-                raise broken(batch, row - self.count)
+                raise broken_record_error(batch, row - self.count)
             value_size, value = raw.read_varint(data, key + (key_size if key_size > 0 else 0), stop)
             if not -1 <= value_size < stop - value or not 0 <= offset_delta <= batch.last_offset_delta:
-                raise broken(batch, row - self.count)
+                raise broken_record_error(batch, row - self.count)
             position = value + (value_size if value_size > 0 else 0)
             offset = batch.base_offset + offset_delta
             if from_offset <= offset < up_to:
@@ -121,7 +123,7 @@ class RowWriter:
                     elif headers_end(data, position, stop) == stop:
                         self.headers.add(row, data, position, stop - position)
                     else:
-                        raise broken(batch, row - self.count)
+                        raise broken_record_error(batch, row - self.count)
                 self.locate(
                     row, offset, batch.max_timestamp if batch.append_time else (batch.base_timestamp + delta) & MASK64
                 )
@@ -130,24 +132,24 @@ class RowWriter:
                 row += 1
             position = stop
         if position != end:
-            raise trailing(batch, end - position)
+            raise trailing_bytes_error(batch, end - position)
         self.count = row
 
     def locate(self, row: int, offset: int, moment: int) -> None:
-        """Note where and when the record in `row` is, as far as that is wanted."""
+        """Store offset and timestamp of the record in `row`, if requested."""
         if self.with_offsets:
             self.numbers[row] = offset
         if self.with_timestamps:
             self.moments[row] = moment
 
 
-def writer(wanted: bool, rows: int, size_bytes: int) -> BinaryWriter:
-    """For a column of so many rows, or for one that nobody wants."""
+def make_writer(wanted: bool, rows: int, size_bytes: int) -> BinaryWriter:
+    """Return the writer of a column, or one that discards values."""
     return BinaryWriter(rows, size_bytes) if wanted else BinaryWriter(0, 0)
 
 
 def headers_end(data: Any, position: int, stop: int) -> int:
-    """Where the headers at `position` end; beyond `stop` if they are not right."""
+    """Return the position after the headers at `position`, or a position beyond `stop` if they are malformed."""
     count, position = raw.read_varint(data, position, stop)
     if count < 0:
         return stop + 1
@@ -163,13 +165,15 @@ def headers_end(data: Any, position: int, stop: int) -> int:
     return position
 
 
-def broken(batch: Batch, index: int) -> CorruptRecordError:
-    return CorruptRecordError(f"a record of {place(batch)} does not fit its bytes, after {index} that were taken")
+def broken_record_error(batch: Batch, index: int) -> CorruptRecordError:
+    return CorruptRecordError(
+        f"a record of {describe_place(batch)} does not fit its bytes, after {index} that were taken"
+    )
 
 
-def trailing(batch: Batch, size: int) -> CorruptRecordError:
-    return CorruptRecordError(f"{size} bytes follow the last record of {place(batch)}")
+def trailing_bytes_error(batch: Batch, size: int) -> CorruptRecordError:
+    return CorruptRecordError(f"{size} bytes follow the last record of {describe_place(batch)}")
 
 
-def place(batch: Batch) -> str:
+def describe_place(batch: Batch) -> str:
     return f"the batch at offset {batch.base_offset}, which says it has {batch.count} records"

@@ -29,4 +29,4 @@ cdef class RecordWriter:
 cdef Py_ssize_t put(Target target, Py_ssize_t at, Source source, Py_ssize_t start, Py_ssize_t size) noexcept
 cdef Py_ssize_t size_in(BinaryColumn column, Py_ssize_t row) noexcept
 cdef Py_ssize_t field_size(Py_ssize_t size) noexcept
-cdef Py_ssize_t span(BinaryColumn column, Py_ssize_t first, Py_ssize_t stop) noexcept
+cdef Py_ssize_t count_bytes(BinaryColumn column, Py_ssize_t first, Py_ssize_t stop) noexcept

@@ -1,4 +1,4 @@
-"""Columns as record batches: what a producer sends of a table, without making a record of each row."""
+"""Encode columns as record batches: a producer sends a table without a record object per row."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from ottla.records.compression import Codec, compress
 MAX_BATCH_BYTES = 0x7FFF_FFFF
 MAX_SEQUENCE = 0x7FFF_FFFF
 OVERHEAD_BYTES = 32
-"""The most that a record takes beside its key, value and headers: its lengths, its attributes, and what it adds to time and offset."""
+"""The maximum size of a record in addition to its key, value and headers: lengths, attributes, and deltas of time and
+offset.
+"""
 
 
 class HasRows(Protocol):
-    """What can be encoded: `Rows`, and `Columns` that were decoded."""
+    """The rows to encode: `Rows`, or decoded `Columns`."""
 
     @property
     def timestamps(self) -> memoryview: ...
@@ -34,14 +36,14 @@ class HasRows(Protocol):
 
 
 class Rows(Struct, frozen=True):
-    """Records to be, as columns of one length."""
+    """Rows to encode, as columns of equal length."""
 
     timestamps: memoryview
     """Milliseconds since the epoch, int64 (format "q")."""
     keys: BinaryColumn
     values: BinaryColumn
     raw_headers: BinaryColumn | None = None
-    """The headers of each record as `headers.encode_headers` makes them; nothing in a row without."""
+    """The headers of each record as made by `headers.encode_headers`; empty for a row without any."""
 
     @property
     def count(self) -> int:
@@ -49,7 +51,7 @@ class Rows(Struct, frozen=True):
 
 
 class EncodedBatch(NamedTuple):
-    """A batch, and the rows that are in it."""
+    """A batch, and the range of its rows."""
 
     data: Buffer
     first_row: int
@@ -57,7 +59,7 @@ class EncodedBatch(NamedTuple):
 
 
 class RecordWriter:
-    """Writes rows as records, with a place before them for the batch's header."""
+    """Writes rows as records, after space for the batch's header."""
 
     __slots__ = ("buffer", "headers", "keys", "limit", "max_timestamp", "moments", "size", "target", "values")
 
@@ -71,22 +73,24 @@ class RecordWriter:
         self.write_to(bytearray(), 0)
 
     def write_to(self, buffer: bytearray, limit: int) -> None:
-        """What comes next is written into `buffer`, of which a batch may take `limit` bytes, header included."""
+        """Write the following rows into `buffer`; a batch may use `limit` bytes, including its header."""
         self.buffer = buffer
         self.limit = limit
         self.target = raw.octets(buffer)
 
     def bound(self, first: int, stop: int) -> int:
-        """The most bytes that the batch of rows from `first` to `stop` takes."""
+        """Return the maximum size of the batch of rows from `first` to `stop`."""
         columns = (self.keys, self.values, self.headers)
-        return HEADER_BYTES + (stop - first) * OVERHEAD_BYTES + sum(span(column, first, stop) for column in columns)
+        return (
+            HEADER_BYTES + (stop - first) * OVERHEAD_BYTES + sum(count_bytes(column, first, stop) for column in columns)
+        )
 
     def batch(self) -> memoryview:
-        """What was written, with whatever is in the header's place."""
+        """Return the written bytes, with an undefined header."""
         return memoryview(self.buffer)[: self.size]
 
     def move_to(self, target: bytearray) -> memoryview:
-        """The same in memory that is another thread's from here on."""
+        """Copy the written bytes into memory that belongs to another thread afterwards."""
         raw.move(raw.octets(target), self.target, self.size)
         return memoryview(target)[: self.size]
 
@@ -131,7 +135,7 @@ class RecordWriter:
         return stop
 
     def grow(self, size: int) -> None:
-        """Make room for a single record of `size` bytes; what was written is lost."""
+        """Make space for a single record of `size` bytes; written bytes are lost."""
         if size + HEADER_BYTES > MAX_BATCH_BYTES:
             raise error_for(ErrorCode.MESSAGE_TOO_LARGE, f"a row makes a record of {size} bytes, beyond 2 GiB")
         if size + HEADER_BYTES > self.limit:
@@ -139,28 +143,28 @@ class RecordWriter:
 
 
 def put(target: Any, at: int, source: Any, start: int, size: int) -> int:
-    """Write the `size` bytes, none if it is negative, from `start` on; return the position after them."""
+    """Write `size` bytes from `start` on (none if negative); return the position after them."""
     if size <= 0:
         return at
     raw.copy(target, at, source, start, size)
     return at + size
 
 
-def span(column: BinaryColumn, first: int, stop: int) -> int:
-    """Bytes of the values in the rows from `first` to `stop`."""
+def count_bytes(column: BinaryColumn, first: int, stop: int) -> int:
+    """Return the size of the values in the rows from `first` to `stop`."""
     stop = min(stop, column.count)
     return column.bounds[stop] - column.bounds[first] if first < stop else 0
 
 
 def size_in(column: BinaryColumn, row: int) -> int:
-    """Bytes of the value in `row`, -1 if it is None; `BinaryColumn.size` without a look at `row`."""
+    """Return the size of the value in `row`, -1 for None; `BinaryColumn.size` without a check of `row`."""
     if column.null_count and not column.bits[row >> 3] >> (row & 7) & 1:
         return -1
     return column.bounds[row + 1] - column.bounds[row]
 
 
 def field_size(size: int) -> int:
-    """Bytes that a value of `size` bytes takes with its length before it."""
+    """Return the size of a value of `size` bytes with its length."""
     return raw.varint_size(size) + (size if size > 0 else 0)
 
 
@@ -180,13 +184,13 @@ def encode_rows(
     desk: bytearray | None = None,
     room: Callable[[int], bytearray] | None = None,
 ) -> Iterator[EncodedBatch]:
-    """The rows from `start` up to `stop` as batches of at most `max_bytes` (uncompressed), or of one row.
+    """Yield the rows from `start` to `stop` as batches of at most `max_bytes` (uncompressed), or of one row.
 
-    With a `base_sequence` the batches are numbered on from it. Batches that are not `sealed` get who sends them, and
-    their CRC, when they are sent (`batch.identify`). Each is made when it is asked for, in memory of its own.
+    With a `base_sequence` the batches are numbered from it. Batches that are not `sealed` get their producer id and CRC
+    when they are sent (`batch.set_producer`). Each batch is created on demand, in memory of its own.
 
-    Where another thread sends them, they are written on a `desk` that no other thread looks at, and moved to what `room` gives
-    for so many bytes: a core that writes, line by line, what lies in another's cache spends most of its time waiting.
+    If another thread sends them, they are written into `desk`, which no other thread uses, and moved into the memory that
+    `room` returns for a number of bytes: writing line by line into memory in another core's cache is much slower.
     """
     count = len(rows.timestamps)
     end = count if stop is None else stop

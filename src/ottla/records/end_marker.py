@@ -1,4 +1,4 @@
-"""The control record that ends a transaction in a partition, and the batch that it travels in."""
+"""The control record that ends a transaction in a partition, and its batch."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from ottla.records.builder import BatchBuilder
 from ottla.records.control import ControlType, control_record
 
 KEY = Struct(">hh")
-"""Version, how the transaction ended."""
+"""Version, and the type: commit or abort."""
 VALUE = Struct(">hi")
-"""Version, epoch of the coordinator that ended it."""
+"""Version, and epoch of the coordinator."""
 VERSION = 0
 
 
 class EndMarker(NamedTuple):
-    """How a transaction ended, and who says so."""
+    """The result of a transaction, and the coordinator's epoch."""
 
     type: ControlType
     coordinator_epoch: int
 
 
 def encode_end_marker(producer_id: int, producer_epoch: int, marker: EndMarker, timestamp: int) -> bytes:
-    """The whole batch, from base offset 0."""
+    """Return the complete batch, with base offset 0."""
     builder = BatchBuilder()
     builder.append(timestamp, KEY.pack(VERSION, marker.type), VALUE.pack(VERSION, marker.coordinator_epoch))
     batch = builder.build(producer_id, producer_epoch, transactional=True)
@@ -36,7 +36,7 @@ def encode_end_marker(producer_id: int, producer_epoch: int, marker: EndMarker, 
 
 
 def decode_end_marker(data: Buffer, position: int, header: BatchHeader) -> EndMarker | None:
-    """The marker in the control batch at `position`; None where it was compacted away, or ends no transaction."""
+    """Return the marker in the control batch at `position`; None if it was compacted, or ends no transaction."""
     if not header.count:
         return None
     records = memoryview(data)[position + HEADER_BYTES : position + header.size_bytes]
@@ -44,14 +44,12 @@ def decode_end_marker(data: Buffer, position: int, header: BatchHeader) -> EndMa
     if kind is None:
         return None
     if value is None or len(value) < VALUE.size:
-        raise CorruptRecordError(
-            f"the value of a transaction's end must have {VALUE.size} bytes, this one is {value!r}"
-        )
+        raise CorruptRecordError(f"invalid value {value!r} of an end marker: expected {VALUE.size} bytes")
     return EndMarker(kind, VALUE.unpack_from(value)[1])
 
 
 def end_markers(data: Buffer, headers: Iterable[BatchHeader]) -> list[EndMarker | None]:
-    """One for each of the batches that `data` is made of, None where it is data."""
+    """Return a marker for each batch in `data`, None for data batches."""
     markers = []
     position = 0
     for header in headers:

@@ -1,4 +1,4 @@
-"""The headers of many records as columns: keys, values, and for each record where its own begin."""
+"""The headers of many records as columns: keys, values, and the bounds of each record."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ class HeaderColumns(NamedTuple):
     """Record i has the headers from `bounds[i]` up to `bounds[i + 1]` of `keys` and `values`."""
 
     bounds: memoryview
-    """int32 (format "i"), one more than there are records."""
+    """int32 (format "i"), one more than the number of records."""
     keys: BinaryColumn
     values: BinaryColumn
 
 
 def split_headers(raw_headers: BinaryColumn) -> HeaderColumns:
-    """The headers of records, as `decode` left them, as columns."""
+    """Return the headers of records, as made by `decode`, as columns."""
     bounds = memoryview(raw.allocate(4 * (raw_headers.count + 1))).cast("i")
     total = count_headers(raw_headers, bounds)
     size = len(raw_headers.data)
@@ -29,7 +29,7 @@ def split_headers(raw_headers: BinaryColumn) -> HeaderColumns:
 
 
 def count_headers(raw_headers: BinaryColumn, bounds: memoryview) -> int:
-    """Write where each record's headers begin, and return how many there are in all."""
+    """Write the bounds of each record's headers; return the total number of headers."""
     data = raw.pointer(raw_headers.octets)
     total = 0
     for row in range(raw_headers.count):
@@ -41,7 +41,7 @@ def count_headers(raw_headers: BinaryColumn, bounds: memoryview) -> int:
 
 
 def fill_headers(raw_headers: BinaryColumn, bounds: memoryview, keys: BinaryWriter, values: BinaryWriter) -> None:
-    """Write all keys and values; `decode` has seen that they are right."""
+    """Write all keys and values; `decode` has checked them."""
     data = raw.pointer(raw_headers.octets)
     for row in range(raw_headers.count):
         stop = raw_headers.bounds[row + 1]

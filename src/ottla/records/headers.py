@@ -1,4 +1,4 @@
-"""The headers of one record ⇄ bytes: a varint count, then keys and values with varint lengths."""
+"""Encode and decode the headers of one record: a varint count, then keys and values with varint lengths."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ottla.records import raw
 
 
 def encode_headers(headers: Iterable[Header]) -> bytes:
-    """As they stand at the end of a record."""
+    """Return the headers as encoded at the end of a record."""
     pairs = list(headers)
     out = bytearray()
     append_varint(out, len(pairs))
@@ -23,7 +23,10 @@ def encode_headers(headers: Iterable[Header]) -> bytes:
 
 
 def decode_headers(data: Buffer) -> list[Header]:
-    """The inverse; nothing at all means no headers. A key that is not UTF-8 gets replacement characters, as in Java."""
+    """Return the headers of encoded bytes; empty bytes mean none.
+
+    Invalid UTF-8 in a key becomes replacement characters.
+    """
     end = len(data)
     if not end:
         return []
@@ -41,7 +44,7 @@ def decode_headers(data: Buffer) -> list[Header]:
 
 
 def as_bytes(value: object, what: str) -> bytes | None:
-    """`value` as the bytes that are written; an error that names `what` if it is not bytes."""
+    """Return `value` as bytes; raise an error that names `what` for another type."""
     if value is None or type(value) is bytes:
         return value
     if isinstance(value, bytes | bytearray | memoryview):
@@ -61,7 +64,7 @@ def append_sized(out: bytearray, data: bytes | None) -> None:
 
 
 def read_sized(data: Buffer, position: int, end: int) -> tuple[bytes | None, int]:
-    """The bytes at `position`, None where their length is -1, and the position after them: beyond `end` if not there."""
+    """Return the bytes at `position` (None for length -1) and the next position; beyond `end` if they are incomplete."""
     size, position = raw.read_varint(data, position, end)
     if size == -1:
         return None, position

@@ -1,4 +1,4 @@
-"""The hash by which Kafka's clients choose a key's partition: murmur2, as in Java's client, bit for bit."""
+"""The partitioner hash of Kafka's clients: murmur2, bit for bit as in Java's client."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ POSITIVE = 0x7FFF_FFFF
 
 
 def murmur2(data: Buffer) -> int:
-    """The hash of `data`, signed as Java's int is."""
+    """Return the hash of `data`, as a signed 32-bit number like Java's int."""
     value = hash_of(raw.pointer(memoryview(data)), 0, len(data))
     return value - 0x1_0000_0000 if value > POSITIVE else value
 
 
 def partition_for(key: bytes, partitions: int) -> int:
-    """The partition of `key` among `partitions`."""
+    """Return the partition of `key` among `partitions`."""
     if partitions < 1:
         raise ValueError(f"a topic with {partitions} partitions has none for a key")
     return (hash_of(raw.pointer(key), 0, len(key)) & POSITIVE) % partitions
 
 
 def partitions_for(keys: BinaryColumn, partitions: int) -> memoryview:
-    """The partition of each key, as int32; -1 where there is no key."""
+    """Return the partition of each key as int32; -1 for None."""
     if partitions < 1:
         raise ValueError(f"a topic with {partitions} partitions has none for a key")
     chosen = memoryview(raw.allocate(4 * keys.count)).cast("i")
@@ -48,7 +48,7 @@ def fill(keys: BinaryColumn, partitions: int, chosen: memoryview) -> None:
 
 
 def hash_of(data: Any, start: int, size: int) -> int:
-    """The hash of `size` bytes, unsigned."""
+    """Return the unsigned hash of `size` bytes."""
     value = SEED ^ size
     position = start
     stop = start + size - 3

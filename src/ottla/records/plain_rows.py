@@ -1,7 +1,7 @@
-"""The second pass where nothing is compiled: the same as `decoder`, written for the interpreter.
+"""The decoder for uncompiled Python, with the same results as `decoder`.
 
-There a call costs more than all that is done in it, and what nobody asks for is dear. So records are taken apart in one
-loop without calls, values stay the bytes they were cut out as, and columns are made of them when somebody looks.
+ In the interpreter a call costs more than its work, and unused columns are expensive. Therefore records are decoded in
+one loop without calls, values stay bytes, and columns are created on access.
 """
 
 from __future__ import annotations
@@ -13,39 +13,39 @@ from typing import Any
 from ottla.errors import CorruptRecordError
 from ottla.records import raw
 from ottla.records.binary_column import BinaryColumn
-from ottla.records.columns import BatchRows, Columns, note_run
-from ottla.records.decoder import broken, trailing
+from ottla.records.columns import BatchRows, Columns, add_run
+from ottla.records.decoder import broken_record_error, trailing_bytes_error
 from ottla.records.headers import decode_headers
 from ottla.records.survey import Batch, Survey
 
 MASK64 = 0xFFFF_FFFF_FFFF_FFFF
 SIGN = 1 << 63
 BROKEN = b"\x02"
-"""Headers that say there is one, and have none."""
+"""Encoded headers with a count of zero."""
 PARTS = ("bits", "bounds", "data", "null_count", "octets", "offsets", "validity")
-"""What a BinaryColumn has that a ListColumn does not have at once."""
+"""Attributes of BinaryColumn that a ListColumn creates on access."""
 NO_HEADERS = b"\x00"
 LONG = 1 << 14
-"""What a number of two octets is below."""
+"""The limit of numbers with two bytes."""
 PADDING = bytes(128)
-"""So that the loop may look a little beyond the end before it sees that it is there."""
+"""Padding that lets the loop read a little beyond the end before it checks the end."""
 
 
 class ListColumn:
-    """A column of bytes and None as a list of them; what else a BinaryColumn has is made when it is asked for."""
+    """A column as a list of bytes and None; other attributes of a BinaryColumn are created on access."""
 
     def __init__(self, values: list[bytes | None]) -> None:
         self.values = values
         self.count = len(values)
 
     def get(self, row: int) -> bytes | None:
-        """As `BinaryColumn.get`."""
+        """Return the value in `row`, as `BinaryColumn.get`."""
         if row < 0:
             raise IndexError(f"row {row} of {self.count}")
         return self.values[row]
 
     def size(self, row: int) -> int:
-        """As `BinaryColumn.size`."""
+        """Return the size of the value in `row`, as `BinaryColumn.size`."""
         value = self.get(row)
         return -1 if value is None else len(value)
 
@@ -57,7 +57,7 @@ class ListColumn:
         return getattr(column, name)
 
     def column(self) -> BinaryColumn:
-        """The same with positions and one buffer."""
+        """Return the column with positions and one buffer."""
         values = self.values
         data = b"".join([value for value in values if value is not None])
         bounds = array("i", accumulate([len(value) if value else 0 for value in values], initial=0))
@@ -70,8 +70,8 @@ class ListColumn:
         return BinaryColumn(self.count, memoryview(bounds), data, validity, missing)
 
 
-class Rows:
-    """The records of one batch: times and offsets as deltas in zigzag code, as they stand there."""
+class PlainRowValues:
+    """The records of one batch, with offsets and times as undecoded zigzag deltas."""
 
     def __init__(self, count: int) -> None:
         self.times = [0] * count
@@ -80,16 +80,16 @@ class Rows:
         self.values: list[bytes | None] = [None] * count
         self.headers: list[bytes | None] = [b""] * count
         self.broken_at: int | None = None
-        """The first that does not fit its bytes."""
+        """The first record that is malformed."""
         self.stop = 0
-        """Where the last record ended that went the long way."""
+        """The end of the last record that was decoded by the slow path."""
 
-    def take_apart(self, batch: Batch, data: bytes, end: int, to_check: range) -> int:
-        """Fill the rows from `data` up to `end`; returns where the last ended. Headers are looked at for the offsets
-        `to_check`.
+    def decode_rows(self, batch: Batch, data: bytes, end: int, to_check: range) -> int:
+        """Decode the rows from `data` up to `end`; return the end of the last one. Headers of the offsets in `to_check` are
+        checked.
 
-        Sizes are varints in zigzag code: the lowest bit is the sign, and the highest bit of an octet says whether another
-        follows. Most have one octet or two; a third would make the number LONG, and such a record goes the long way.
+        Sizes are zigzag varints: the lowest bit is the sign, the highest bit of a byte says that another one follows.
+        Most have one or two bytes; a third would make the number LONG, and such a record takes the slow path.
         """
         times, offsets, keys, values = self.times, self.offsets, self.keys, self.values
         most = 2 * batch.last_offset_delta
@@ -131,7 +131,7 @@ class Rows:
             after = position + (value_size >> 1)
             odd = (size | offset | value_size) & 1 or offset > most
             if odd or (size | time | offset | value_size) >= LONG or not after + 1 == stop <= end or data[after]:
-                if not self.take_long(row, batch, data, start, end, to_check):
+                if not self.decode_record(row, batch, data, start, end, to_check):
                     self.broken_at = row
                     return start
                 position = self.stop
@@ -142,8 +142,8 @@ class Rows:
             position = stop
         return position
 
-    def take_long(self, row: int, batch: Batch, data: bytes, position: int, end: int, to_check: range) -> bool:
-        """Any record, varint by varint; False if it does not fit its bytes."""
+    def decode_record(self, row: int, batch: Batch, data: bytes, position: int, end: int, to_check: range) -> bool:
+        """Decode any record, varint by varint; return false if it is malformed."""
         read = raw.read_varint
         size, position = read(data, position, end)
         stop = self.stop = position + size
@@ -166,15 +166,15 @@ class Rows:
         self.headers[row] = b"" if headers == NO_HEADERS else headers
         return zigzag(offset) not in to_check or are_headers(headers)
 
-    def keep(self, wanted: list[bool]) -> None:
-        """Keep these rows and drop the others."""
+    def keep_rows(self, wanted: list[bool]) -> None:
+        """Keep only the given rows."""
         self.times, self.offsets = list(compress(self.times, wanted)), list(compress(self.offsets, wanted))
         self.keys, self.values = list(compress(self.keys, wanted)), list(compress(self.values, wanted))
         self.headers = list(compress(self.headers, wanted))
 
 
 class PlainRows:
-    """All columns under way, as of `decoder.RowWriter`."""
+    """The columns during decoding, with the interface of `decoder.RowWriter`."""
 
     def __init__(self, with_headers: bool) -> None:
         self.count = 0
@@ -183,21 +183,21 @@ class PlainRows:
         self.values: list[bytes | None] = []
         self.headers: list[bytes | None] = []
         self.deltas: list[tuple[Batch, list[int], list[int]]] = []
-        """Of each batch: zigzag deltas of the times and of the offsets of its rows."""
+        """The zigzag deltas of times and offsets of each batch."""
 
     def add(self, batch: Batch, from_offset: int, up_to: int) -> None:
-        """The records of `batch` that have offsets from `from_offset` on and below `up_to`."""
+        """Add the records of `batch` with offsets from `from_offset` on and below `up_to`."""
         end = batch.stop - batch.start
         data = bytes(memoryview(batch.records)[batch.start : batch.stop]) + PADDING
         first, last = 2 * (from_offset - batch.base_offset), 2 * (up_to - batch.base_offset)
-        rows = Rows(batch.count)
-        position = rows.take_apart(batch, data, end, range(first, last) if self.with_headers else range(0))
+        rows = PlainRowValues(batch.count)
+        position = rows.decode_rows(batch, data, end, range(first, last) if self.with_headers else range(0))
         if rows.broken_at is not None:
-            raise broken(batch, sum(first <= delta < last for delta in rows.offsets[: rows.broken_at]))
+            raise broken_record_error(batch, sum(first <= delta < last for delta in rows.offsets[: rows.broken_at]))
         if position != end:
-            raise trailing(batch, end - position)
+            raise trailing_bytes_error(batch, end - position)
         if first > 0 or last <= 2 * batch.last_offset_delta:
-            rows.keep([first <= delta < last for delta in rows.offsets])
+            rows.keep_rows([first <= delta < last for delta in rows.offsets])
         self.deltas.append((batch, rows.times, rows.offsets))
         self.keys += rows.keys
         self.values += rows.values
@@ -205,7 +205,7 @@ class PlainRows:
         self.count += len(rows.values)
 
     def offsets(self) -> memoryview:
-        """The offset of each row."""
+        """Return the offset of each row."""
         made = array("q")
         for batch, _, offsets in self.deltas:
             base = batch.base_offset
@@ -213,7 +213,7 @@ class PlainRows:
         return memoryview(made)
 
     def timestamps(self) -> memoryview:
-        """The time of each row."""
+        """Return the timestamp of each row."""
         made = array("q")
         for batch, times, _ in self.deltas:
             base = batch.base_timestamp
@@ -225,7 +225,7 @@ class PlainRows:
 
 
 class PlainColumns(Columns):
-    """Columns that are made when they are asked for; `get` of keys, values and headers needs none of them."""
+    """Columns that are created on access; `get` of keys, values and headers needs none of them."""
 
     __slots__ = ("_rows",)
 
@@ -239,7 +239,7 @@ class PlainColumns(Columns):
         self.next_offset = next_offset
 
     def __getattr__(self, name: str) -> memoryview:
-        """Make `offsets` or `timestamps`, whose places are empty until then."""
+        """Create `offsets` or `timestamps` on first access."""
         if name == "offsets":
             self.offsets = self._rows.offsets()
             return self.offsets
@@ -250,23 +250,23 @@ class PlainColumns(Columns):
 
 
 def column_of(values: list[bytes | None]) -> BinaryColumn:
-    """What can be used as one."""
+    """Decode the rows of batches; columns that are not used cost nothing."""
     column: Any = ListColumn(values)
     return column  # type: ignore[no-any-return]
 
 
 def plain_columns(found: Survey, from_offset: int, up_to: int, with_headers: bool) -> Columns:
-    """The rows of the batches that were found; columns that nobody asks for cost nothing."""
+    """Decode the rows of batches; columns that are not used cost nothing."""
     rows = PlainRows(with_headers)
     runs: list[BatchRows] = []
     for batch in found.batches:
-        note_run(runs, rows.count, batch)
+        add_run(runs, rows.count, batch)
         rows.add(batch, from_offset, up_to)
     return PlainColumns(rows, runs, found.next_offset)
 
 
 def are_headers(data: bytes | None) -> bool:
-    """Whether headers fill these bytes."""
+    """True if headers fill these bytes."""
     try:
         decode_headers(data or BROKEN)
     except CorruptRecordError:
@@ -275,10 +275,10 @@ def are_headers(data: bytes | None) -> bool:
 
 
 def signed(number: int) -> int:
-    """The lowest 64 bits as a number with a sign."""
+    """Return the lowest 64 bits as a signed number."""
     return ((number + SIGN) & MASK64) - SIGN
 
 
 def zigzag(number: int) -> int:
-    """The number as it is coded."""
+    """Return the zigzag code of a number."""
     return (number << 1) ^ (number >> 63)

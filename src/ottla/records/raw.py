@@ -1,8 +1,8 @@
-"""Bytes and varints by position, for the loops that are compiled.
+"""Access to bytes and varints by position, for compiled loops.
 
-This is the form that runs uncompiled. The C form of the same functions is `native.pxd`: a hot module says `from
-ottla.records import raw`, its `.pxd` says `cimport ottla.records.native as raw`, and the compiler prefers the latter.
-Neither checks a position; the callers do, but for `read_varint`, which never reads at `end` or after it.
+ This is the uncompiled form; `native.pxd` has the C form of the same functions. A hot module has `from ottla.records
+import raw`, its `.pxd` has `cimport ottla.records.native as raw`, and the compiler prefers the latter. Neither checks
+positions, which is the caller's task, except `read_varint`, which never reads at `end` or after it.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ MASK = 0xFFFF_FFFF_FFFF_FFFF
 
 
 def pointer(view: Any) -> Any:
-    """Where the bytes of `view` begin: in C an address, here the view."""
+    """Return the start of `view`: in C an address, here the view."""
     return view
 
 
 room = pointer
-"""The same, for bytes that are going to be written."""
+"""Return the start of writable bytes."""
 numbers = pointer
-"""The same, of at least one int32."""
+"""Return the start of at least one int32."""
 moments = pointer
-"""The same, of at least one int64."""
+"""Return the start of at least one int64."""
 octets = pointer
-"""The same, of a bytearray that must not change its size meanwhile."""
+"""Return the start of a bytearray that must not be resized meanwhile."""
 
 
 def allocate(size: int) -> bytearray:
-    """`size` bytes of whatever the memory held; the caller fills or drops every one of them."""
+    """Return `size` bytes of uninitialized memory; the caller overwrites or drops all of them."""
     return bytearray(size)
 
 
@@ -40,17 +40,17 @@ def copy(target: Any, at: int, source: Any, start: int, size: int) -> None:
 
 
 def move(target: Any, source: Any, size: int) -> None:
-    """Copy the first `size` bytes of `source` to where another thread will read them; the caller is done with them."""
+    """Copy the first `size` bytes of `source` for another thread; the caller does not use `source` afterwards."""
     target[:size] = source[:size]
 
 
 def put(target: Any, at: int, source: bytes, size: int) -> None:
-    """Copy `size` bytes, all there are in `source`, to `target[at]` on."""
+    """Copy `size` bytes, all of `source`, to `target[at]` on."""
     target[at : at + size] = source
 
 
 def slice_of(data: Any, start: int, stop: int) -> bytes:
-    """The bytes from `start` to `stop`, copied."""
+    """Return a copy of the bytes from `start` to `stop`."""
     return bytes(data[start:stop])
 
 
@@ -79,10 +79,10 @@ def put_int64(target: Any, position: int, value: int) -> None:
 
 
 def read_varint(data: Any, position: int, end: int) -> tuple[int, int]:
-    """The zigzag varint at `position`, and the position after it.
+    """Return the zigzag varint at `position`, and the position after it.
 
-    If there is none that ends before `end`, or in ten bytes, or if `position` is beyond `end` already: 0 and `end + 1`.
-    So a reader may take several and look once whether all were there.
+     If none ends before `end` or within ten bytes, or `position` is beyond `end`: 0 and `end + 1`. A caller may
+    therefore read several and check the position once.
     """
     if position < end and (octet := data[position]) < 0x80:
         return (octet >> 1) ^ -(octet & 1), position + 1
@@ -99,7 +99,7 @@ def read_varint(data: Any, position: int, end: int) -> tuple[int, int]:
 
 
 def write_varint(target: Any, position: int, value: int) -> int:
-    """Write `value` as a zigzag varint and return the position after it."""
+    """Write `value` as a zigzag varint; return the position after it."""
     rest = (value << 1) ^ (value >> 63)
     while rest >= 0x80:
         target[position] = rest & 0x7F | 0x80
@@ -110,25 +110,25 @@ def write_varint(target: Any, position: int, value: int) -> int:
 
 
 def varint_size(value: int) -> int:
-    """Bytes that `value` takes as a zigzag varint."""
+    """Return the size of `value` as a zigzag varint."""
     return (((value << 1) ^ (value >> 63)).bit_length() + 6) // 7 or 1
 
 
 def five(kind: type[Five], *fields: Any) -> Five:
-    """As `six`, of five fields."""
+    """Return a named tuple of five fields, as `six`."""
     return tuple.__new__(kind, fields)
 
 
 def six(kind: type[Six], *fields: Any) -> Six:
-    """A named tuple of six fields, without the Python function that `kind(…)` comes to."""
+    """Return a named tuple of six fields, without a call of the Python function `kind(…)`."""
     return tuple.__new__(kind, fields)
 
 
 def hash_of(data: Any, start: int, size: int, first: int, second: int) -> tuple[int, int]:
-    """128 bits of the `size` bytes from `start` on, keyed by two numbers of 64 bits, so that nobody can make two keys
-    collide.
+    """Return a 128-bit hash of `size` bytes from `start` on, keyed by two 64-bit numbers to prevent deliberate collisions.
 
-    The C form is SipHash-2-4. This one is what is quick here; no hash outlives its process, so they need not agree.
+    The C form is SipHash-2-4. This form is fast in the interpreter; a hash is not used outside its process, so they may
+    differ.
     """
     key = (first << 64 | second).to_bytes(16, "big")
     from hashlib import blake2b  # takes long to load, and only the uncompiled form needs it

@@ -1,6 +1,6 @@
-"""The first pass over fetched bytes: which batches are whole, true and wanted, and how much they will take.
+"""Check fetched bytes before decoding: which batches are complete, correct and requested, and how much space they need.
 
-Records are not looked at; compressed batches are decompressed, so that what they say of their size can be checked.
+Records are not decoded here; compressed batches are decompressed to check their sizes.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from ottla.records.compression import Codec, decompress
 from ottla.records.crc32c import crc32c
 
 MAX_BYTES = 0x7FFF_FFFF
-"""What one Columns may hold: its offsets have 32 bits."""
+"""The maximum size of one Columns, which has 32-bit offsets."""
 MIN_RECORD_BYTES = 7
 MAX_BASE_OFFSET = 0x7FFF_FFFF_0000_0000
-"""So that no offset of a batch passes 64 bits."""
+"""A limit that keeps all offsets of a batch within 64 bits."""
 LAST_CODEC = int(Codec.ZSTD)
 MASK32 = 0xFFFF_FFFF
 
@@ -59,14 +59,14 @@ class Batch:
     last_offset_delta: int
     leader_epoch: int
     base_timestamp: int
-    """Like the next, an int64 as if it were unsigned: additions wrap around as they do in Java, in C and in Python."""
+    """An int64 like the next field, in unsigned form, so that additions wrap around as in Java and C."""
     max_timestamp: int
     append_time: bool
-    """Whether `max_timestamp` is the time of all its records."""
+    """True if `max_timestamp` is the timestamp of all records."""
 
 
 class Survey:
-    """What was found in a piece of a log: its batches, and why there are not more."""
+    """The batches of a part of a log, and the reason why there are no more."""
 
     __slots__ = ("batches", "next_offset", "rows", "size_bytes")
 
@@ -75,7 +75,7 @@ class Survey:
         self.rows = 0
         self.size_bytes = 0
         self.next_offset = from_offset
-        """Where to read on after all that was looked at, wanted or not."""
+        """The offset to continue at, after all checked batches, requested or not."""
 
 
 def survey(
@@ -88,11 +88,11 @@ def survey(
     asked: int,
     below: int,
 ) -> Survey:
-    """Walk over the whole batches of `data`; stop at `up_to`, or when more than MAX_BYTES would be decoded.
+    """Check the complete batches of `data` up to `up_to`, or until more than MAX_BYTES would be decoded.
 
-    The CRC does not cover base offsets: the first batch must reach `asked`, each begin behind the one before it, and
-    none reach `below`. But a broker may look where its log ends before it reads, as Apache Kafka does: batches that were written
-    meanwhile begin there or later, and have no gaps before them yet.
+     The CRC does not cover base offsets: the first batch must reach `asked`, each must start after the previous one,
+    and none may reach `below`. However a broker may determine its log end before it reads, as Apache Kafka does:
+    batches written meanwhile start at `below` or later, without gaps before them.
     """
     found = Survey(from_offset)
     expected = 0
@@ -103,7 +103,7 @@ def survey(
     while position + PREFIX_BYTES <= end:
         size = raw.int32(octets, position + 8) + PREFIX_BYTES
         if size < HEADER_BYTES:
-            size_at(view, position)  # says what is wrong
+            size_at(view, position)  # raises the error
         if size > end - position:
             break
         base_offset = raw.int64(octets, position)
@@ -115,7 +115,7 @@ def survey(
         last_offset = base_offset + raw.int32(octets, position + 23)
         beyond = last_offset >= below and (base_offset < below or base_offset > max(expected, asked))
         if base_offset < expected or beyond or last_offset < asked:
-            raise misplaced(position, base_offset, last_offset, max(expected, asked), below)
+            raise misplaced_error(position, base_offset, last_offset, max(expected, asked), below)
         expected = last_offset + 1
         asked = 0
         wanted = aborted is None or not aborted.covers(parse_header(view, position), view, position)
@@ -133,8 +133,9 @@ def survey(
 
 
 def extent(data: Buffer) -> tuple[int, int, int]:
-    """Of the whole batches in `data`, by their headers alone: the offset after them, -1 without any; the leader's epoch
-    of the last, -1 when unknown; and how many records they say they have.
+    """Return for the complete batches in `data`, from their headers: the next offset, the last leader epoch, the record count.
+
+    Offset and epoch are -1 if there is no batch or the epoch is unknown.
     """
     view = memoryview(data)
     octets = raw.pointer(view)
@@ -145,11 +146,11 @@ def extent(data: Buffer) -> tuple[int, int, int]:
     while position + PREFIX_BYTES <= end:
         size = raw.int32(octets, position + 8) + PREFIX_BYTES
         if size < HEADER_BYTES:
-            size_at(view, position)  # says what is wrong
+            size_at(view, position)  # raises the error
         if size > end - position:
             break
         if octets[position + 16] != MAGIC:
-            check_magic(parse_header(view, position), position)  # the same
+            check_magic(parse_header(view, position), position)  # likewise
         after = raw.int64(octets, position) + raw.int32(octets, position + 23) + 1
         if after > next_offset:
             next_offset = after
@@ -160,41 +161,41 @@ def extent(data: Buffer) -> tuple[int, int, int]:
 
 
 def check(view: memoryview, position: int, size: int, check_crcs: bool) -> None:
-    """See that the batch of `size` bytes at `position` is what its header says, also if it is not wanted."""
+    """Check that the batch of `size` bytes at `position` matches its header, even if it is not requested."""
     octets = raw.pointer(view)
     base_offset = raw.int64(octets, position)
     last_offset_delta = raw.int32(octets, position + 23)
     count = raw.int32(octets, position + 57)
-    # As `batch.verify`, which would take as long as decoding the records does.
+    # Same checks as `batch.verify`, which would take as long as decoding the records.
     if octets[position + 16] != MAGIC or octets[position + 22] & CODEC_MASK > LAST_CODEC or base_offset < 0:
-        refuse(view, position)
+        raise_damage(view, position)
     if base_offset > MAX_BASE_OFFSET or last_offset_delta < 0 or count < 0 or count - 1 > last_offset_delta:
-        refuse(view, position)
+        raise_damage(view, position)
     if check_crcs and crc32c(view[position + 21 : position + size]) != raw.int32(octets, position + 17) & MASK32:
-        refuse(view, position)
+        raise_damage(view, position)
 
 
 def check_place(view: memoryview, position: int, size: int, expected: int, below: int) -> None:
-    """See that a batch which lies behind all that is wanted may lie there, and hides nothing of what was to come."""
+    """Check that a batch after the requested ones has a possible offset, and skips no requested offset."""
     octets = raw.pointer(view)
     base_offset = raw.int64(octets, position)
     if base_offset > MAX_BASE_OFFSET:
-        refuse(view, position)
+        raise_damage(view, position)
     last_offset = base_offset + raw.int32(octets, position + 23)
     following = position + size
     after = raw.int64(octets, following) if following + PREFIX_BYTES <= len(view) else below
     leapt = last_offset >= below or expected <= after <= last_offset
     if base_offset < expected or (base_offset > expected and leapt):
-        raise misplaced(position, base_offset, last_offset, expected, below)
+        raise misplaced_error(position, base_offset, last_offset, expected, below)
 
 
 def has_data(octets: Any, position: int) -> bool:
-    """Whether the batch at `position` has records, and not such as only control."""
+    """True if the batch at `position` has records that are not control records."""
     return not octets[position + 22] & CONTROL and raw.int32(octets, position + 57) > 0
 
 
 def batch_at(view: memoryview, position: int, size: int, limit_bytes: int) -> Batch:
-    """The batch of `size` bytes at `position`, decompressed."""
+    """Return the batch of `size` bytes at `position`, decompressed."""
     octets = raw.pointer(view)
     attributes = octets[position + 22]
     batch = Batch()
@@ -202,7 +203,7 @@ def batch_at(view: memoryview, position: int, size: int, limit_bytes: int) -> Ba
     batch.base_offset = raw.int64(octets, position)
     batch.last_offset_delta = raw.int32(octets, position + 23)
     batch.leader_epoch = raw.int32(octets, position + 12)
-    # With a delete horizon this is the horizon, and Kafka counts the deltas from it just the same (KIP-534).
+    # With a delete horizon the base timestamp is the horizon, and Kafka computes the deltas from it too (KIP-534).
     batch.base_timestamp = raw.uint64(octets, position + 27)
     batch.max_timestamp = raw.uint64(octets, position + 35)
     batch.append_time = attributes & LOG_APPEND_TIME != 0
@@ -224,8 +225,8 @@ def batch_at(view: memoryview, position: int, size: int, limit_bytes: int) -> Ba
     return batch
 
 
-def misplaced(position: int, base_offset: int, last_offset: int, expected: int, below: int) -> CorruptRecordError:
-    """The sentence about a batch that cannot have the offsets that it says."""
+def misplaced_error(position: int, base_offset: int, last_offset: int, expected: int, below: int) -> CorruptRecordError:
+    """Return the error for a batch with impossible offsets."""
     bound = f" and below {below}" if below < MAX_BASE_OFFSET else ""
     return CorruptRecordError(
         f"the batch at byte {position} says it has the offsets {base_offset} to {last_offset}, where {expected} or more"
@@ -233,8 +234,8 @@ def misplaced(position: int, base_offset: int, last_offset: int, expected: int, 
     )
 
 
-def refuse(view: memoryview, position: int) -> None:
-    """Say what is wrong with the batch at `position`."""
+def raise_damage(view: memoryview, position: int) -> None:
+    """Raise the error for the batch at `position`."""
     header = parse_header(view, position)
     verify(view, position, header)
     raise CorruptRecordError(f"the batch at byte {position} has base offset {header.base_offset}")

@@ -1,4 +1,4 @@
-"""How a connection of our own making is secured: its settings, whom it trusts, what it shows, how it logs in.
+"""Security of outgoing connections: settings, trust, certificates, login.
 
-For clients, and for brokers where they are clients of controllers and of each other. Nothing here waits or knows a clock.
+Used by clients, and by brokers as clients of controllers and other brokers. Nothing here waits or uses a clock.
 """

@@ -1,4 +1,4 @@
-"""Channels for connections of our own making, encrypted where the settings say so. For plaintext nothing more is loaded."""
+"""Channels for outgoing connections, encrypted if the settings demand it; TLS modules are imported only then."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ottla.security.security_config import SecurityConfig
 
 
 def channel_maker(config: SecurityConfig) -> MakeChannel:
-    """Makes channels; ConfigError where a file of certificates will not do."""
+    """Return the factory of channels; raise ConfigError if a certificate file is invalid."""
     contexts = tls_contexts(config)
     if contexts is None:
         return Channel

@@ -1,6 +1,6 @@
-"""Tickets and contexts by the system's Kerberos, through the library `gssapi`; what it has to say in sentences.
+"""Kerberos tickets and security contexts by the library `gssapi`, with explanations of its errors.
 
-Asking for a ticket waits for a KDC: only threads that are made for it call `begin` and `renew`.
+Requesting a ticket waits for the KDC, so `begin_login` and `renew` are called only by dedicated threads.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from ottla.protocol.sentences import shown
 from ottla.security.kerberos_login import KerberosError, KerberosLogin, NoKdcError
 
 KRB5 = 2529638912
-"""Where the codes of Kerberos begin (RFC 4120, 7.5.9) among those that the library tells."""
+"""The first Kerberos error code (RFC 4120, 7.5.9) among the library's codes."""
 ENDED = ("ExpiredContextError", "ExpiredCredentialsError")
-EXPIRED = "the ticket has expired; run kinit, or name a file of keys with sasl.kerberos.keytab"
+EXPIRED = "the ticket has expired: run kinit, or set a keytab with sasl.kerberos.keytab"
 PASSING = (33, 37, 156, 164)
-"""Codes of what may be otherwise in a minute, though nobody changes a setting here."""
+"""Codes of errors that may be temporary."""
 KINIT_SECONDS = 30.0
 CACHES = count(1)
 
 
 def load() -> Any:
-    """The library; MissingExtraError without it, ConfigError where it finds no Kerberos on the machine."""
+    """Return the library; raise MissingExtraError without it, ConfigError if it finds no Kerberos on the machine."""
     with extra("kerberos"):
         try:
             import gssapi
@@ -38,13 +38,13 @@ def load() -> Any:
             raise
         except (ImportError, OSError) as error:
             raise ConfigError(
-                f"the package gssapi cannot be loaded ({shown(error)}); install the system's Kerberos, libgssapi-krb5-2 on Debian"
+                f"the package gssapi cannot be loaded ({shown(error)}): install the system's Kerberos, libgssapi-krb5-2 on Debian"
             ) from None
     return gssapi
 
 
 class ClientContext:
-    """One conversation's with one broker."""
+    """The security context of one login at one broker."""
 
     def __init__(self, gssapi: Any, login: KerberosLogin, host: str, credentials: Any) -> None:
         flags = gssapi.RequirementFlag
@@ -62,60 +62,60 @@ class ClientContext:
                 flags.integrity,
             ],
         )
-        self._context.__DEFER_STEP_ERRORS__ = False  # what is wrong is told at once, and to us
+        self._context.__DEFER_STEP_ERRORS__ = False  # raise step errors at once
         self._mutual = flags.mutual_authentication
 
     @property
     def complete(self) -> bool:
         return bool(self._context.complete)
 
-    def begin(self) -> bytes:
-        """The first token; asks a KDC. KerberosError."""
-        with self._told(KerberosError):
+    def first_token(self) -> bytes:
+        """Return the first token; requests a ticket of the KDC. Raises KerberosError."""
+        with self._converted_errors(KerberosError):
             return bytes(self._context.step(None))
 
     def step(self, token: bytes) -> bytes | None:
-        with self._told(SaslError):
+        with self._converted_errors(SaslError):
             answer: bytes | None = self._context.step(token)
             if self._context.complete and not self._context.actual_flags & self._mutual:
-                raise SaslError("the broker did not prove who it is")
+                raise SaslError("the broker did not prove its identity")
         return answer
 
     def wrap(self, message: bytes) -> bytes:
-        with self._told(SaslError):
+        with self._converted_errors(SaslError):
             return bytes(self._context.wrap(message, False).message)
 
     def unwrap(self, message: bytes) -> bytes:
-        with self._told(SaslError):
+        with self._converted_errors(SaslError):
             return bytes(self._context.unwrap(message).message)
 
     @contextmanager
-    def _told(self, kind: type[OttlaError]) -> Iterator[None]:
+    def _converted_errors(self, kind: type[OttlaError]) -> Iterator[None]:
         try:
             yield
         except self._errors as error:
             if kind is KerberosError:
                 raise no_ticket(error, self._login, self._host) from None
-            raise kind(sentence(error, self._login, self._host)) from None
+            raise kind(describe_error(error, self._login, self._host)) from None
 
 
 class Tickets:
-    """Those of one client."""
+    """The tickets of one client."""
 
     def __init__(self, login: KerberosLogin) -> None:
-        """MissingExtraError or ConfigError where there is no Kerberos here."""
+        """Raise MissingExtraError or ConfigError if Kerberos is not available."""
         self._gssapi = load()
         self.login = login
         self._memory = f"MEMORY:ottla-{next(CACHES)}"
-        """Of a file of keys: the library fetches a new ticket when the one in there has lived half its life."""
+        """The cache for a keytab: the library requests a new ticket when half of the cached one's lifetime is over."""
 
-    def begin(self, host: str) -> GssapiConversation:
-        """A login at a broker; asks a KDC. KerberosError says why there is none."""
+    def begin_login(self, host: str) -> GssapiConversation:
+        """Start a login at a broker; requests a ticket of the KDC. Raises KerberosError."""
         context = ClientContext(self._gssapi, self.login, host, self._credentials(host))
-        return GssapiConversation(context, context.begin())
+        return GssapiConversation(context, context.first_token())
 
     def lifetime(self) -> float | None:
-        """Seconds that tickets somebody else fetched are good for; None for our own, which are fetched as they are needed."""
+        """Return the remaining lifetime of kinit's tickets in seconds; None with a keytab, which renews on demand."""
         if self.login.keytab is not None:
             return None
         try:
@@ -124,7 +124,7 @@ class Tickets:
             return None
 
     def renew(self) -> bool:
-        """Have the tickets somebody fetched last longer, as far as they may; by the system's own program."""
+        """Renew kinit's tickets by the system's `kinit -R`; return false if that fails."""
         program = shutil.which("kinit")
         if program is None:
             return False
@@ -158,53 +158,55 @@ class Tickets:
 
 
 def no_ticket(error: Any, login: KerberosLogin, host: str) -> KerberosError:
-    """Why there is none, and whether that may pass."""
+    """Return the error for a missing ticket, as NoKdcError if it may be temporary."""
     kind = NoKdcError if error.min_code - KRB5 in PASSING else KerberosError
-    return kind(sentence(error, login, host))
+    return kind(describe_error(error, login, host))
 
 
 def check_file(place: str, setting: str = "sasl.kerberos.keytab") -> None:
-    """KerberosError for a file of keys that is not there; the library would look for tickets instead."""
+    """Raise KerberosError for a missing or malformed keytab; the library would silently use other tickets."""
     try:
         with open(place.removeprefix("FILE:"), "rb") as file:
             version = file.read(1)
     except OSError as error:
-        raise KerberosError(f"the file of keys {place} cannot be read: {error.strerror}; look at {setting}") from None
+        raise KerberosError(f"cannot read the keytab {place}: {error.strerror}; check {setting}") from None
     if version != b"\x05":
-        raise KerberosError(f"{place} is no file of keys; look at {setting}, or make one with ktutil")
+        raise KerberosError(f"{place} is not a keytab: check {setting}, or create one with ktutil")
 
 
-def sentence(error: Any, login: KerberosLogin, host: str) -> str:
-    """What the library says, and what helps."""
-    told = shown(reason(error))
-    who = login.principal or "this principal"
+def describe_error(error: Any, login: KerberosLogin, host: str) -> str:
+    """Return the library's error with a remedy."""
+    message = shown(error_reason(error))
+    principal = login.principal or "this principal"
     service = f"{login.service}/{host}"
     if type(error).__name__ in ENDED:
         return EXPIRED
     match error.min_code - KRB5:
         case 141 | 195 if login.keytab is not None:
-            return f"{login.keytab} has no key of {who}; look with `klist -k {login.keytab}`, and at sasl.kerberos.principal"
+            return (
+                f"{login.keytab} has no key of {principal}: check `klist -k {login.keytab}` and sasl.kerberos.principal"
+            )
         case 141 | 195 | 212:
-            return f"there is no ticket ({told}); run kinit, or name a file of keys with sasl.kerberos.keytab"
+            return f"there is no ticket ({message}): run kinit, or set a keytab with sasl.kerberos.keytab"
         case 32 | 11:
             return EXPIRED
         case 7:
             return (
-                f"the KDC knows no {service} ({told}); look at sasl.kerberos.service.name, and at the name by which the "
+                f"the KDC does not know {service} ({message}): check sasl.kerberos.service.name, and the name by which the "
                 "broker is known (bootstrap.servers, advertised.listeners)"
             )
         case 6:
-            return f"the KDC does not know who logs in ({told}); look at sasl.kerberos.principal"
+            return f"the KDC does not know the principal ({message}): check sasl.kerberos.principal"
         case 24 | 31 | 14:
-            return f"the KDC does not take the key of {who} ({told}); fetch its keys anew, they may have been changed"
+            return f"the KDC rejects the key of {principal} ({message}): create a new keytab, the key may have changed"
         case 33 | 37:
-            return f"{told}: the clocks of this machine, the KDC and the broker differ by more than minutes; set them by NTP"
+            return f"{message}: the clocks of this machine, the KDC and the broker differ by minutes: synchronize them with NTP"
         case 154 | 156 | 164 | 224:
-            return f"{told}; look at /etc/krb5.conf, or the file that KRB5_CONFIG names, and whether the KDC is up"
-    return f"{told}; look at {service} and who logs in with `kvno {service}`"
+            return f"{message}: check /etc/krb5.conf or the file of KRB5_CONFIG, and that the KDC runs"
+    return f"{message}: check {service} and the principal with `kvno {service}`"
 
 
-def reason(error: Any) -> str:
-    """What is wrong in the library's words: those of Kerberos where it has some."""
+def error_reason(error: Any) -> str:
+    """Return the library's error message, that of Kerberos if there is one."""
     codes = ((error.min_code, False),) if error.min_code else ((error.maj_code, True),)
     return "; ".join(error.get_all_statuses(*each)[0] for each in codes)

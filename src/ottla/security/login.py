@@ -1,4 +1,10 @@
-"""One login as requests and answers: the handshake, then what the mechanism says. Pure: who sends is the caller's business."""
+"""One SASL login as a sequence of requests and responses. Pure: the caller sends them.
+
+client                                   broker
+SaslHandshake(mechanism)           ──►   the mechanisms that it supports      (KIP-43)
+SaslAuthenticate(token)            ──►   a challenge, or an error             (KIP-152)
+… until the conversation of the mechanism is complete; the last response has the session's lifetime (KIP-368).
+"""
 
 from __future__ import annotations
 
@@ -17,16 +23,16 @@ from ottla.security.security import PasswordLogin
 
 
 class LoginError(OttlaError):
-    """There is no login, and trying again will not change that."""
+    """The login failed, and a retry will not help."""
 
 
 class Login:
-    """What to send next, and in the end for how long it holds."""
+    """Creates the requests of a login; at the end it has the session's lifetime."""
 
     def __init__(self, mechanism: str, talk: Conversation, *, name: str | None, remedy: str, no_login: str) -> None:
-        """`name` is who logs in by a password; `remedy` is said of a refusal, `no_login` where none is asked for."""
+        """Use `name` (the user), `remedy` and `no_login` (for a broker without login) in error messages."""
         self.session_ms = 0
-        """After how long the other side wants it repeated; 0: never."""
+        """The time after which the login must be repeated (KIP-368); 0: never."""
         self._mechanism = mechanism
         self._talk = talk
         self._name = name
@@ -35,18 +41,18 @@ class Login:
         self._shaken = False
 
     def first(self) -> SaslHandshakeRequest:
-        """What to begin with."""
+        """Return the first request."""
         return SaslHandshakeRequest(mechanism=self._mechanism)
 
     def next(self, answer: Any) -> SaslAuthenticateRequest | None:
-        """What to say to an answer, None when all is said; LoginError where there is no login."""
+        """Return the request after a response, or None if the login is complete; raise LoginError if it failed."""
         if not self._shaken:
             if answer.error_code != ErrorCode.NONE:
-                raise LoginError(self._told_of_handshake(answer))
+                raise LoginError(self._handshake_error(answer))
             self._shaken = True
             return self._step(b"")
         if answer.error_code != ErrorCode.NONE:
-            raise LoginError(self._told_of_refusal(answer))
+            raise LoginError(self._refusal_message(answer))
         self.session_ms = answer.session_lifetime_ms
         return self._step(bytes(answer.auth_bytes))
 
@@ -54,27 +60,27 @@ class Login:
         try:
             message = self._talk.next(challenge)
         except SaslError as error:
-            raise LoginError(f"the login by {self._mechanism} ended: {error}") from None
+            raise LoginError(f"the login by {self._mechanism} failed: {error}") from None
         if message is None and not self._talk.complete:
-            raise LoginError(f"the login by {self._mechanism} ended before the broker had proved itself")
+            raise LoginError(f"the login by {self._mechanism} ended before the broker proved its identity")
         return None if message is None else SaslAuthenticateRequest(auth_bytes=message)
 
-    def _told_of_handshake(self, answer: Any) -> str:
+    def _handshake_error(self, answer: Any) -> str:
         if answer.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM:
             taken = ", ".join(shown(name) for name in answer.mechanisms) or "none"
-            return f"it does not take sasl.mechanism = {self._mechanism}; it takes {taken}"
+            return f"it does not support sasl.mechanism = {self._mechanism}; it supports {taken}"
         if answer.error_code == ErrorCode.ILLEGAL_SASL_STATE:
-            return f"this port of the broker asks for no login; {self._no_login}"
-        return f"it refused the login by {self._mechanism}: {name_of(answer.error_code)}"
+            return f"this port of the broker requires no login; {self._no_login}"
+        return f"it rejected the login by {self._mechanism}: {name_of(answer.error_code)}"
 
-    def _told_of_refusal(self, answer: Any) -> str:
-        told = getattr(self._talk, "refusal", None) or shown(answer.error_message or name_of(answer.error_code))
-        who = "" if self._name is None else f" as {self._name!r}"
-        return f"it refused the login by {self._mechanism}{who}: {told}; {self._remedy}"
+    def _refusal_message(self, answer: Any) -> str:
+        message = getattr(self._talk, "refusal", None) or shown(answer.error_message or name_of(answer.error_code))
+        user = "" if self._name is None else f" as {self._name!r}"
+        return f"it rejected the login by {self._mechanism}{user}: {message}; {self._remedy}"
 
 
-def by_password(mechanism: str, login: PasswordLogin) -> Conversation:
-    """A conversation by PLAIN or SCRAM."""
+def password_conversation(mechanism: str, login: PasswordLogin) -> Conversation:
+    """Return the conversation of PLAIN or SCRAM."""
     password: Password = login.password
     if mechanism == "PLAIN":
         return PlainConversation(login.username, password.value)

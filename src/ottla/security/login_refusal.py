@@ -1,11 +1,11 @@
-"""Why there is no login."""
+"""The reason of a failed login."""
 
 from __future__ import annotations
 
-from ottla.network.refusal import Refusal
+from ottla.network.refusal import PeerRefusal
 
 
-class LoginRefusal(Refusal):
-    """Such a reason: the broker does not take it, or is not to be believed, or there is nothing to log in with."""
+class LoginRefusal(PeerRefusal):
+    """The broker rejected the login, could not prove its identity, or there are no credentials."""
 
     __slots__ = ()

@@ -1,6 +1,6 @@
-"""What the settings of security mean together: whom to trust, what to show, how to log in.
+"""Evaluate the security settings: trust, certificates, login.
 
-Pure but for the files of certificates, which are read when `tls_contexts` is called. No secret is in an error.
+Pure, except that `tls_contexts` reads certificate files. Errors do not contain secrets.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ottla.protocol.sasl.jaas import options_for
 from ottla.security.kerberos_login import kerberos_login
 from ottla.security.security_config import SecurityConfig
 
-if TYPE_CHECKING:  # loaded by those who need TLS
+if TYPE_CHECKING:  # imported only with TLS
     from ottla.network.key_store import KeyStore, TrustStore
     from ottla.network.tls_context import TlsContexts, TlsSettings
 
@@ -30,22 +30,22 @@ OTHERS = {
         "sasl.oauth.token.provider to a function that returns MSKAuthTokenProvider.generate_auth_token(region)"
     ),
 }
-"""Mechanisms of others' that are asked for, and what to say."""
-SETTLED = ("security_protocol", "ssl_protocol", "ssl_enabled_protocols", "ssl_endpoint_identification_algorithm")
-"""What says nothing of a wish to be secured."""
+"""Mechanisms of other clients, with the error message for each."""
+NEUTRAL = ("security_protocol", "ssl_protocol", "ssl_enabled_protocols", "ssl_endpoint_identification_algorithm")
+"""Settings that do not imply that security is wanted."""
 
 
 class PasswordLogin(Struct, frozen=True):
-    """Who logs in by PLAIN or SCRAM."""
+    """A login by PLAIN or SCRAM."""
 
     username: str
     password: Password
     token: bool = False
-    """Whether they are the id and HMAC of a delegation token."""
+    """True if they are the id and HMAC of a delegation token."""
 
 
 class ClientCredentials(Struct, frozen=True):
-    """What a token endpoint is asked with."""
+    """The parameters of a request to a token endpoint."""
 
     url: str
     client_id: str
@@ -55,10 +55,10 @@ class ClientCredentials(Struct, frozen=True):
 
 
 def check_security(config: SecurityConfig, given: Collection[str]) -> None:
-    """ConfigError or NotYetError where the settings do not fit together; `given` are the fields that somebody has set."""
+    """Raise ConfigError or NotYetError if settings contradict each other; `given` has the fields that are set."""
     protocol = config.security_protocol
     if "security_protocol" not in given:
-        wishes = sorted(name for name in given if name.startswith(("ssl_", "sasl_")) and name not in SETTLED)
+        wishes = sorted(name for name in given if name.startswith(("ssl_", "sasl_")) and name not in NEUTRAL)
         if wishes:
             likely = "SASL_SSL" if any(name.startswith("sasl_") for name in wishes) else "SSL"
             raise ConfigError(
@@ -79,7 +79,7 @@ def check_security(config: SecurityConfig, given: Collection[str]) -> None:
 
 
 def check_handler(config: SecurityConfig) -> None:
-    """Only what says what is done anyway."""
+    """Reject login callback handlers except Kafka's own for OAUTHBEARER, the behaviour of which is built in."""
     named = config.sasl_login_callback_handler_class
     if named is not None and named.rpartition(".")[2] != "OAuthBearerLoginCallbackHandler":
         raise NotYetError(
@@ -89,7 +89,7 @@ def check_handler(config: SecurityConfig) -> None:
 
 
 def check_mechanism(config: SecurityConfig) -> None:
-    """Whether it is one that we have."""
+    """Raise ConfigError or NotYetError if the mechanism is not supported."""
     mechanism = config.sasl_mechanism
     if mechanism is None:
         raise ConfigError(
@@ -103,17 +103,19 @@ def check_mechanism(config: SecurityConfig) -> None:
 
 
 def jaas_options(config: SecurityConfig) -> Mapping[str, str]:
-    """What the line of Java's says; nothing where there is none."""
+    """Return the options of the JAAS line; empty without one."""
     assert config.sasl_mechanism is not None
     line = config.sasl_jaas_config
     return {} if line is None else options_for(config.sasl_mechanism, line.value)
 
 
 def password_login(config: SecurityConfig) -> PasswordLogin:
-    """Name and password, from the settings or from the line of Java's."""
+    """Return user name and password, from the settings or from the JAAS line."""
     said = jaas_options(config)
     if said and (config.sasl_username is not None or config.sasl_password is not None):
-        raise ConfigError("sasl.jaas.config and sasl.username or sasl.password say the same; give one of them")
+        raise ConfigError(
+            "sasl.jaas.config and sasl.username or sasl.password exclude each other: give only one of them"
+        )
     username = config.sasl_username if config.sasl_jaas_config is None else said.get("username")
     given = said.get("password")
     password = config.sasl_password if config.sasl_jaas_config is None else None if given is None else Password(given)
@@ -125,17 +127,17 @@ def password_login(config: SecurityConfig) -> PasswordLogin:
 
 
 def client_credentials(config: SecurityConfig) -> ClientCredentials | None:
-    """What to ask the token endpoint with; None where there is none."""
+    """Return the parameters for the token endpoint; None without one."""
     url = config.sasl_oauthbearer_token_endpoint_url
     if url is None:
         return None
     if url.startswith("file:"):
         raise ConfigError(
-            "sasl.oauthbearer.token.endpoint.url must be https://…; a file with a token is named by sasl.oauthbearer.token.file"
+            "sasl.oauthbearer.token.endpoint.url must be https://…; for a file with a token set sasl.oauthbearer.token.file"
         )
     if not url.lower().startswith("https://"):
         raise ConfigError(
-            "sasl.oauthbearer.token.endpoint.url must begin with https://: the secret would be readable on its way"
+            "sasl.oauthbearer.token.endpoint.url must start with https://: otherwise the secret could be read on the network"
         )
     said = jaas_options(config)
     client_id = config.sasl_oauthbearer_client_credentials_client_id or said.get("clientId")
@@ -153,7 +155,7 @@ def client_credentials(config: SecurityConfig) -> ClientCredentials | None:
 
 
 def check_token_source(config: SecurityConfig) -> None:
-    """There must be one place where tokens come from."""
+    """Raise ConfigError unless exactly one source of tokens is set."""
     sources = {
         "sasl.oauth.token.provider": config.sasl_oauth_token_provider,
         "sasl.oauthbearer.token.file": config.sasl_oauthbearer_token_file,
@@ -174,7 +176,7 @@ def check_token_source(config: SecurityConfig) -> None:
 
 
 def extensions_of(config: SecurityConfig) -> dict[str, str]:
-    """What is sent beside a token."""
+    """Return the SASL extensions that are sent with a token."""
     from ottla.protocol.sasl.conversation import SaslError
     from ottla.protocol.sasl.oauthbearer import check_extension
 
@@ -193,7 +195,7 @@ def extensions_of(config: SecurityConfig) -> dict[str, str]:
 
 
 def tls_settings(config: SecurityConfig) -> TlsSettings:
-    """What the settings say of TLS; reads no file."""
+    """Return the TLS settings; reads no file."""
     from ottla.network.tls_context import TlsSettings
 
     return TlsSettings(
@@ -206,7 +208,7 @@ def tls_settings(config: SecurityConfig) -> TlsSettings:
 
 
 def trust_store(config: SecurityConfig) -> TrustStore | None:
-    """Whom to trust; None: those of the operating system."""
+    """Return the trusted authorities; None: those of the operating system."""
     location, text = config.ssl_truststore_location, config.ssl_truststore_certificates
     kind, password = config.ssl_truststore_type, config.ssl_truststore_password
     if location is None and text is None and kind is None and password is None:
@@ -217,7 +219,7 @@ def trust_store(config: SecurityConfig) -> TrustStore | None:
 
 
 def key_store(config: SecurityConfig) -> KeyStore | None:
-    """What to show to brokers that ask; None: nothing."""
+    """Return the own certificate; None without one."""
     ways = {
         ("ssl_keystore_location",): (config.ssl_keystore_location,),
         ("ssl_keystore_certificate_chain", "ssl_keystore_key"): (
@@ -251,7 +253,7 @@ def key_store(config: SecurityConfig) -> KeyStore | None:
 
 
 def tls_contexts(config: SecurityConfig) -> TlsContexts | None:
-    """The contexts of connections, None where they are not encrypted; ConfigError where a file will not do."""
+    """Return the contexts of encrypted connections, or None for plaintext; raise ConfigError if a file is invalid."""
     if config.security_protocol not in WITH_TLS:
         return None
     from ottla.network.tls_context import TlsContexts

@@ -1,4 +1,4 @@
-"""The data source as Spark sees it: `format("ottla")`."""
+"""The data source for Spark: `format("ottla")`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pyspark.sql.datasource import DataSource
 from ottla.errors import ConfigError, OttlaError
 from ottla.spark.columns.row_decoder import Decoding
 from ottla.spark.columns.value_formats import INFER, columns_of, decoding_of
-from ottla.spark.failure import plainly
+from ottla.spark.failure import without_traceback
 from ottla.spark.options import SourceOptions, read_sink_options, read_source_options
 from ottla.spark.source.batch_reader import BatchReader, FilteringBatchReader
 from ottla.spark.source.refused_stream import RefusedStream
 from ottla.spark.source.sampling import some_of
 from ottla.spark.source.stream_reader import StreamReader
-from ottla.spark.tables.filters import is_asked_to_filter
+from ottla.spark.tables.filters import has_filter_pushdown
 from ottla.spark.workers.hot_loops import warn_if_slow
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ottla.spark.sink.writers import BatchSink, StreamSink
 
 CHECKPOINT = "checkpointlocation"
-"""Where the stream keeps its log; Spark puts it beside the user's options."""
+"""The checkpoint of a stream; Spark adds it to the user's options."""
 
 
 class OttlaSource(DataSource):
@@ -44,13 +44,13 @@ class OttlaSource(DataSource):
         return "ottla"
 
     def schema(self) -> StructType:
-        with plainly():
+        with without_traceback():
             options = read_source_options(self.options)
             return columns_of(options, partial(some_of, options))
 
     def reader(self, schema: StructType) -> BatchReader:
-        with plainly():
-            make = FilteringBatchReader if is_asked_to_filter() else BatchReader
+        with without_traceback():
+            make = FilteringBatchReader if has_filter_pushdown() else BatchReader
             return make(*self.reading(schema))
 
     def streamReader(self, schema: StructType) -> StreamReader | RefusedStream:
@@ -60,22 +60,22 @@ class OttlaSource(DataSource):
             return RefusedStream(error)
 
     def reading(self, schema: StructType) -> tuple[SourceOptions, Decoding]:
-        """How to read, once it is clear that `schema` is what a topic has."""
+        """Return the options and the decoding, after a check that `schema` is that of the topic."""
         warn_if_slow()
         options = read_source_options(self.options)
-        # Columns that were found in the topic are not looked for again: there may be others by now.
+        # An inferred schema is not inferred again: the topic may have other records by now.
         schemas = [text.strip().lower() for text in (options.key_schema, options.value_schema) if text]
         if INFER not in schemas and schema != columns_of(options, partial(some_of, options)):
             raise ConfigError(
-                "the columns of a topic are fixed; leave .schema(...) out, and name those of the value in valueSchema"
+                "the columns of a topic are fixed; leave .schema(...) out, and set the columns of the value in valueSchema"
             )
         return options, decoding_of(options, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchSink:
-        # What only writes is loaded by who writes: Spark begins a process for each thing that it asks a source.
+        # Imported only for writes: Spark starts a process for each call to a source, and loading takes time.
         from ottla.spark.sink.writers import BatchSink, run_of_batch
 
-        with plainly():
+        with without_traceback():
             options = read_sink_options(self.options)
             sink = BatchSink(options, schema, overwrite)
             sink.run = run_of_batch(options, self.options.get(CHECKPOINT))
@@ -84,7 +84,7 @@ class OttlaSource(DataSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamSink:
         from ottla.spark.sink.writers import StreamSink, run_of_stream
 
-        with plainly():
+        with without_traceback():
             options = read_sink_options(self.options)
             sink = StreamSink(options, schema)
             sink.checkpoint = self.options.get(CHECKPOINT)
@@ -93,5 +93,8 @@ class OttlaSource(DataSource):
             return sink
 
     def __getstate__(self) -> dict[str, Any]:
-        """Spark asks for the writer before the tasks of a batch of a source that it has made, and of a copy to commit."""
+        """Mark pickled copies. Spark creates the writer of a batch before its tasks, from the source that it made
+        itself, and pickles the source to create another writer for commit or abort. Only the first may announce the
+        batch.
+        """
         return {**self.__dict__, "is_copy": True}

@@ -1,4 +1,4 @@
-"""One sentence in the driver instead of a worker's traceback."""
+"""Errors of one sentence in the driver in place of a worker's traceback."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ HIDE = "SPARK_HIDE_TRACEBACK"
 
 
 @contextmanager
-def plainly() -> Iterator[None]:
-    """Let an OttlaError out of a Spark worker without its traceback: its text says what to do.
+def without_traceback() -> Iterator[None]:
+    """Raise an OttlaError from a Spark worker without its traceback, because its text has the remedy.
 
-    Spark's workers ask this variable when they report an exception, and end after it, so the wish
-    concerns this one error; a bug keeps its traceback.
+    Spark's worker reads `SPARK_HIDE_TRACEBACK` when it reports an exception, and ends afterwards. So the setting
+    affects this error only; other exceptions keep their traceback.
     """
     try:
         yield

@@ -1,7 +1,7 @@
-"""Options of Spark's source and sink, under the official connector's names, in any case of letters.
+"""The options of Spark's source and sink, with the names of the official connector, case-insensitive.
 
-The two classes are the tables that name, type and document them. Nothing here talks to Kafka or
-Spark, and whatever is wrong with an option is one sentence in a ConfigError.
+The two classes name, type and document the options. This module uses neither Kafka nor Spark. Each mistake in an option
+is one sentence in a ConfigError.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
 from ottla.client.config.common_config import CommonConfig
-from ottla.client.config.synonyms import understood
+from ottla.client.config.synonyms import translate_names
 from ottla.config import Between, Option, Password, convert, options_of
 from ottla.errors import ConfigError
 from ottla.settings_class import beside, changed, settings
@@ -27,20 +27,20 @@ PREFIX = "kafka."
 SERVERS = "bootstrap.servers"
 SECRETS = frozenset(option.name for option in options_of(CommonConfig) if "Password" in str(option.type))
 SPARKS_OWN = frozenset({"checkpointlocation", "queryname"})
-"""Options that Spark itself puts beside the user's."""
+"""Options that Spark adds to the user's."""
 CATALOG = "provider"
-"""What Spark's catalog puts there where the options are those of a table: `CREATE TABLE … USING ottla OPTIONS (…)`."""
+"""The option that Spark's catalog adds if the options are those of a table: `CREATE TABLE … USING ottla OPTIONS (…)`."""
 CATALOGS_OWN = frozenset(
     {CATALOG, "owner", "external", "is_managed_location", "location", "path", "comment", "collation"}
 )
-"""What else it may put there; a topic has none of it."""
+"""Further options that the catalog may add; topics do not use them."""
 CATALOGS_COPY = "option."
-"""Before the names of options of a table that it gives a second time."""
+"""The prefix of a second copy of a table's options."""
 
 
 @settings
 class SourceOptions:
-    """What `spark.read` and `spark.readStream` take with `format("ottla")`."""
+    """Options of `spark.read` and `spark.readStream` with `format("ottla")`."""
 
     kafka: Mapping[str, Any] = beside(default_factory=dict)
     """Settings of the client, given as `kafka.<name>`; `kafka.bootstrap.servers` is required."""
@@ -48,122 +48,142 @@ class SourceOptions:
     subscribe: tuple[str, ...] | None = None
     """Topics, separated by commas. One of `subscribe`, `subscribePattern` and `assign` is required."""
     subscribe_pattern: str | None = None
-    """A regular expression of Java's that a topic's whole name must match; new topics join a running query."""
+    """A Java regular expression that matches a topic's whole name; a running query includes new topics."""
     assign: str | None = None
     """Partitions as JSON: `{"topic": [0, 1]}`."""
 
     starting_offsets: str | None = None
-    """`earliest`, `latest` (streams only) or JSON, `{"topic": {"0": 23, "1": -2}}`, -2 being the earliest and -1 the
-    latest. A new query starts there (batch: `earliest`, stream: `latest` by default); one with a checkpoint goes on
-    where it was, and partitions that appear later start at their earliest."""
+    """`earliest`, `latest` (streams only) or JSON, `{"topic": {"0": 23, "1": -2}}`, where -2 is the earliest and -1 the
+    latest offset. A new query starts there (default in a batch: `earliest`, in a stream: `latest`); a query with a
+    checkpoint continues from it, and partitions that appear later start at their earliest offset.
+    """
     ending_offsets: str | None = None
-    """`latest` or JSON; the end is not read. Batch only."""
+    """`latest` or JSON; the end is exclusive. Batch only."""
     starting_timestamp: int | None = None
-    """Milliseconds since the epoch: each partition starts at its first record of that time or later; -2 is the earliest, and
-    in a stream -1 the latest. Wins over `startingOffsetsByTimestamp`, which wins over `startingOffsets`."""
+    """Milliseconds since the epoch: each partition starts at its first record with this timestamp or a later one; -2 is
+    the earliest offset, and in a stream -1 the latest. Takes precedence over `startingOffsetsByTimestamp`, which takes
+    precedence over `startingOffsets`.
+    """
     ending_timestamp: int | None = None
-    """Milliseconds since the epoch: each partition ends before its first record of that time or later; -1 is the latest.
-    Batch only."""
+    """Milliseconds since the epoch: each partition ends before its first record with this timestamp or a later one; -1
+    is the latest offset. Batch only.
+    """
     starting_offsets_by_timestamp: str | None = None
-    """As `startingTimestamp` for each partition: `{"topic": {"0": 1700000000000}}`."""
+    """Like `startingTimestamp`, for each partition: `{"topic": {"0": 1700000000000}}`."""
     ending_offsets_by_timestamp: str | None = None
-    """As `endingTimestamp` for each partition. Batch only."""
+    """Like `endingTimestamp`, for each partition. Batch only."""
     starting_offsets_by_timestamp_strategy: Literal["error", "latest"] = "error"
-    """What to do where no record is as late as the timestamp: fail, or start at the end."""
+    """If no record has the timestamp or a later one: fail, or start at the end."""
 
     fail_on_data_loss: bool = True
-    """Whether to fail when offsets a query still needs, or whole topics, are gone; else it goes on with what is left."""
+    """Fail if offsets or topics that the query still needs do not exist any more. If false, the query continues with
+    the remaining records.
+    """
     include_headers: bool = False
-    """Whether to add the column `headers`, an array of (key, value)."""
+    """Add the column `headers`, an array of (key, value)."""
 
     max_offsets_per_trigger: Positive | None = None
-    """The most offsets of one micro-batch, shared out over the partitions by how much each has to offer."""
+    """The most offsets of a micro-batch, divided among the partitions in proportion to their available offsets."""
     min_offsets_per_trigger: Positive | None = None
-    """How many offsets a micro-batch waits for, but not longer than `maxTriggerDelay`."""
+    """The offsets that a micro-batch waits for, for at most `maxTriggerDelay`."""
     max_trigger_delay: str = "15m"
-    """How long `minOffsetsPerTrigger` may hold a micro-batch back, such as `30s` or `15m`; a bare number is milliseconds."""
+    """The longest delay of a micro-batch by `minOffsetsPerTrigger`, for example `30s` or `15m`; a plain number is
+    milliseconds.
+    """
     idle_wait: str = "0"
-    """How long a look that finds no records, after three that found none, waits for some, such as `10s`: a query that has nothing
-    to do costs less then. For queries with one source, and none that reckon with the time of day."""
+    """The time that a check for records waits for some, after three checks found none, for example `10s`. An idle query
+    then uses less processor time. Only for queries with one source that do not depend on the time of day.
+    """
     min_partitions: Positive | None = None
-    """The least number of Spark tasks wished for: larger ranges are split."""
+    """The desired minimum number of Spark tasks: larger ranges are split."""
     max_records_per_partition: Positive | None = None
-    """The most offsets of one Spark task: larger ranges are split."""
+    """The most offsets of a Spark task: larger ranges are split."""
 
     key_format: FormatName = "raw"
-    """What keys are, as `valueFormat`."""
+    """The format of keys, as in `valueFormat`."""
     value_format: FormatName = "raw"
-    """What values are: `raw` bytes, `string` (UTF-8), or what the tasks decode into columns within the column `value`:
-    `json` (`valueSchema`), `avro` (`valueSchema`), `protobuf` (`valueDescriptor` and `valueMessage`)."""
+    """The format of values: `raw` bytes, `string` (UTF-8), or a format that tasks decode into columns within the column
+    `value`: `json` (`valueSchema`), `avro` (`valueSchema`), `protobuf` (`valueDescriptor` and `valueMessage`).
+    """
     key_schema: str | None = None
-    """The schema of keys, as `valueSchema`."""
+    """The schema of keys, as in `valueSchema`."""
     value_schema: str | None = None
-    """Of JSON: the columns, as DDL (`id bigint, tags array<string>`) or as JSON (`df.schema.json()`), or `infer`, to
-    find them in the topic when the query is made. Of Avro: the schema as JSON, or the name of a file of it."""
+    """For JSON: the columns, as DDL (`id bigint, tags array<string>`) or as JSON (`df.schema.json()`), or `infer` to
+    infer them from the topic when the query is created. For Avro: the schema as JSON, or the name of a file with it.
+    """
     key_descriptor: str | None = None
-    """The descriptor set of keys, as `valueDescriptor`."""
+    """The descriptor set of keys, as in `valueDescriptor`."""
     value_descriptor: str | None = None
-    """Of Protocol Buffers: the file that `protoc --include_imports -o FILE` writes; the driver reads it."""
+    """For Protocol Buffers: the file written by `protoc --include_imports -o FILE`; the driver reads it."""
     key_message: str | None = None
-    """The message that keys are, as `valueMessage`."""
+    """The message type of keys, as in `valueMessage`."""
     value_message: str | None = None
-    """Of Protocol Buffers: the full name of the message, such as `shop.Order`."""
+    """For Protocol Buffers: the full name of the message type, for example `shop.Order`."""
     mode: Literal["PERMISSIVE", "DROPMALFORMED", "FAILFAST"] = "PERMISSIVE"
-    """What becomes of a record that cannot be decoded: PERMISSIVE gives what could be read of it, and adds the columns
-    `_error`, what is wrong, null where nothing is, and `_raw`, the value as it came where something is wrong;
-    DROPMALFORMED leaves it out; FAILFAST stops the query with its place."""
+    """The handling of a record that cannot be decoded. PERMISSIVE returns the fields that could be read, and adds the
+    columns `_error` (the error, or null) and `_raw` (the original value of a record with an error). DROPMALFORMED skips
+    the record. FAILFAST stops the query with the record's position.
+    """
     keep_raw: bool = False
-    """Whether PERMISSIVE gives the value as it came of every record in `_raw`, and not only where something is wrong, and the
-    key as it came in `_raw_key`."""
+    """PERMISSIVE returns the original value of every record in `_raw`, not only of those with an error, and the
+    original key in `_raw_key`.
+    """
     reject_empty: bool = False
-    """Whether a key or value that is not null but is decoded as null, such as JSON of no bytes, is a record that cannot be
-    decoded. Without it JSON is read as `from_json` reads it, and such a row looks like a tombstone."""
+    """Reject a key or value that is not null but is decoded as null, such as JSON of no bytes. Without it JSON is read
+    as by `from_json`, and such a row looks like a tombstone.
+    """
     time_zone: str = "UTC"
-    """`timeZone`: the zone of times in JSON that name none."""
+    """`timeZone`: the zone of times in JSON without one."""
     infer_records: Positive = 1000
-    """How many records at the beginning of each partition `valueSchema = infer` looks at."""
+    """The records at the beginning of each partition that `valueSchema = infer` reads."""
 
     commit_offsets_to_group: str | None = None
-    """A consumer group that is told how far a stream is, so that tools show its lag; after each micro-batch, for
-    information only: the query itself goes on by its checkpoint. The group must have no members."""
+    """A consumer group that receives the stream's offsets after each micro-batch, so that tools show its lag. For
+    information only: the query itself continues from its checkpoint. The group must have no members.
+    """
     poll_timeout_ms: Positive = 120_000
-    """`kafkaConsumer.pollTimeoutMs`: how long a task waits for the next records before it fails."""
+    """`kafkaConsumer.pollTimeoutMs`: the time that a task waits for the next records before it fails."""
     group_id_prefix: str | None = None
-    """Accepted; Ottla reads by partition and needs no group."""
+    """Accepted without effect: Ottla reads partitions without a group."""
     fetch_offset_retries: AtLeastZero = 3
-    """`fetchOffset.numRetries`: accepted; the client retries for as long as `kafka.default.api.timeout.ms` says."""
+    """`fetchOffset.numRetries`: accepted without effect: the client retries for `kafka.default.api.timeout.ms`."""
     fetch_offset_retry_interval_ms: AtLeastZero = 10
-    """`fetchOffset.retryIntervalMs`: accepted, as the one above."""
+    """`fetchOffset.retryIntervalMs`: accepted without effect, as the option above."""
 
 
 @settings
 class SinkOptions:
-    """What `df.write` and `df.writeStream` take with `format("ottla")`."""
+    """Options of `df.write` and `df.writeStream` with `format("ottla")`."""
 
     kafka: Mapping[str, Any] = beside(default_factory=dict)
     """Settings of the producer, given as `kafka.<name>`; `kafka.bootstrap.servers` is required."""
     topic: str | None = None
-    """Where every row goes; without it each row says so in its column `topic`."""
+    """The topic of all rows; without it each row has its topic in the column `topic`."""
     include_headers: bool = True
-    """Whether a column `headers` is written where there is one."""
+    """Write the column `headers` if it exists."""
     include_timestamp: bool = False
-    """Whether a column `timestamp` becomes the record's time. Without it a record has the time of its writing, as with
-    the official connector: a column of that name in a frame is often something else, and retention deletes old records."""
+    """Write the column `timestamp` as the record's timestamp. By default a record has the time when it is written, as
+    in the official connector: a column of this name often has another meaning, and retention deletes old records.
+    """
 
     delivery_guarantee: Literal["at_least_once", "exactly_once"] = "at_least_once"
-    """`at_least_once`: a task or batch that Spark runs again writes again. `exactly_once`: each row of a stream is
-    committed once, and a batch write counts as a whole; readers need `isolation.level=read_committed`."""
+    """`at_least_once`: a task or batch that Spark runs again is written again. `exactly_once`: each row of a stream is
+    committed once, and a batch write is committed as a whole; readers need `isolation.level=read_committed`.
+    """
     dead_letter_topic: str | None = None
-    """Where rows go that cannot be written, with headers that say why; without it such a row fails the batch."""
+    """The topic for rows that cannot be written, with headers for the cause; without it such a row fails the batch."""
+    dead_letter_count_file: str | None = None
+    """Set by `ottla pipeline run`: the file to which the driver writes the number of dead letters."""
     transactional_id_prefix: str = "ottla-spark"
-    """How the names begin under which an exactly-once query is known to the brokers: transactional ids and groups."""
+    """The prefix of the transactional ids and groups of an exactly-once query."""
     marker_topic: str | None = None
-    """The topic with whose partition 0 the marks of exactly-once batches are kept, as offsets of groups; nothing is
-    written to it. The option `topic` by default, and `__consumer_offsets` where each row names its topic."""
+    """The topic of the marks of exactly-once batches. The marks are offsets of groups for its partition 0; no records
+    are written to it. The default is the option `topic`, and `__consumer_offsets` if each row has its topic.
+    """
     query_id: str | None = None
-    """Set by `ottla.spark.write_stream`: the query that a batch write belongs to."""
+    """Set by `ottla.spark.write_stream`: the query of a batch write."""
     batch_id: AtLeastZero | None = None
-    """Set by `ottla.spark.write_stream`, with `queryId`: the micro-batch."""
+    """Set by `ottla.spark.write_stream`, with `queryId`: the number of the micro-batch."""
 
 
 SPELLED = {
@@ -171,40 +191,40 @@ SPELLED = {
     "fetch_offset_retries": "fetchOffset.numRetries",
     "fetch_offset_retry_interval_ms": "fetchOffset.retryIntervalMs",
 }
-"""Options whose name is not their field's in camel case."""
+"""Options with names other than their fields' in camel case."""
 
 REFUSED = {
     "auto.offset.reset": "use the option startingOffsets",
-    "key.deserializer": "keys come as bytes; decode them with DataFrame operations",
-    "value.deserializer": "values come as bytes; decode them with DataFrame operations",
-    "key.serializer": "keys are written as they are; make them text or binary with DataFrame operations",
-    "value.serializer": "values are written as they are; make them text or binary with DataFrame operations",
+    "key.deserializer": "keys are read as bytes; decode them with DataFrame operations",
+    "value.deserializer": "values are read as bytes; decode them with DataFrame operations",
+    "key.serializer": "keys are written unchanged; convert them to text or binary with DataFrame operations",
+    "value.serializer": "values are written unchanged; convert them to text or binary with DataFrame operations",
     "enable.auto.commit": "Spark keeps the offsets in its checkpoint",
-    "on.statistics": "a function has no way into Spark's processes; Spark's own progress tells of its queries",
-    "statistics.interval.ms": "a function has no way into Spark's processes; Spark's own progress tells of its queries",
-    "interceptor.classes": "an interceptor could change what Spark must find unchanged on a second reading",
+    "on.statistics": "a function cannot be passed to Spark's processes; use the progress of Spark's queries",
+    "statistics.interval.ms": "a function cannot be passed to Spark's processes; use the progress of Spark's queries",
+    "interceptor.classes": "an interceptor could change records, and Spark must read the same records again after a failure",
 }
-"""Client settings that Spark's promises rule out, and what to do instead."""
+"""Client settings that conflict with Spark's guarantees, and the alternative."""
 
 
 def read_source_options(given: Mapping[str, str]) -> SourceOptions:
-    """The source's options; ConfigError says what is unknown, malformed or in conflict."""
+    """Return the source's options; ConfigError if one is unknown, invalid or in conflict with another."""
     options = read_options(SourceOptions, given, SinkOptions)
     check_subscription(options)
     return options
 
 
 def read_sink_options(given: Mapping[str, str]) -> SinkOptions:
-    """The sink's options; ConfigError as above."""
+    """Return the sink's options; ConfigError as above."""
     return read_options(SinkOptions, given, SourceOptions)
 
 
 def read_options(
     cls: type[O], given: Mapping[str, str], others: type[SourceOptions] | type[SinkOptions] | None = None
 ) -> O:
-    """An instance of `cls`; the settings of the client are kept as they are for the client to judge.
+    """Return an instance of `cls`; the settings of the client are checked by the client.
 
-    A table is read and written with the same options, so that those of `others` may be among them.
+    A table is read and written with the same options, so options of `others` are accepted for a table.
     """
     table = spelled_options(cls)
     left = set(SPARKS_OWN)
@@ -224,54 +244,54 @@ def read_options(
 
 
 def spelled_options(cls: type[Any]) -> dict[str, Option]:
-    """The options of a class by their names in small letters."""
+    """Return the options of a class by name in lower case."""
     return {spelling(option.field).lower(): option for option in options_of(cls)}
 
 
 def unknown_option(name: str, known: Iterable[str]) -> str:
-    """The sentence about an option nobody knows; letters are compared without their case, as Spark lowers them."""
+    """Return the text for an unknown option; the comparison ignores case, because Spark lowers names."""
     by_letters = {option.lower(): option for option in [*known, PREFIX + SERVERS]}
     close = difflib.get_close_matches(name.lower(), by_letters, n=1, cutoff=0.6)
     return f"unknown option {name!r}" + (f"; did you mean {by_letters[close[0]]!r}?" if close else "")
 
 
 def client_settings(given: Mapping[str, str]) -> dict[str, Any]:
-    """The `kafka.` options without their prefix and under our names; what is secret is of a type that is not shown."""
+    """Return the `kafka.` options without their prefix, with secrets as `Password`, which is not printed."""
     texts = {dotted(name): text for name, text in given.items() if name.lower().startswith(PREFIX)}
     settings: dict[str, Any] = {
-        name: Password(text) if name in SECRETS else text for name, text in understood(texts).items()
+        name: Password(text) if name in SECRETS else text for name, text in translate_names(texts).items()
     }
     for name, remedy in REFUSED.items():
         if name in settings:
             raise ConfigError(f"option kafka.{name} is not allowed: {remedy}")
     if not {name.lower() for name in given} - SPARKS_OWN - CATALOGS_OWN:
         raise ConfigError(
-            "there are no options: Spark hands a source in Python none of those of a table (CREATE TABLE … USING ottla); "
+            "there are no options: Spark passes no options of a table (CREATE TABLE … USING ottla) to a source in Python; "
             "load with spark.read.format, and give it a name with createOrReplaceTempView"
         )
     if not settings.get(SERVERS, "").strip():
-        raise ConfigError("option kafka.bootstrap.servers is required, such as localhost:9092")
+        raise ConfigError("option kafka.bootstrap.servers is required, for example localhost:9092")
     return settings
 
 
 def dotted(name: str) -> str:
-    """The client's setting that an option names, as Kafka writes it: what is not allowed is not with underscores either."""
+    """Return the client's setting of an option in Kafka's notation, so that settings with underscores are checked too."""
     return name[len(PREFIX) :].lower().replace("_", ".")
 
 
 def spelling(field_name: str) -> str:
-    """The option's name as the official connector writes it: `starting_offsets` is `startingOffsets`."""
+    """Return the option's name in the official connector: `starting_offsets` is `startingOffsets`."""
     first, *rest = field_name.split("_")
     return SPELLED.get(field_name) or first + "".join(word.capitalize() for word in rest)
 
 
 def check_subscription(options: SourceOptions) -> None:
-    """Exactly one of the three ways to say what to read, and not an empty one."""
+    """Raise ConfigError unless exactly one of the three subscription options is given and not empty."""
     ways = {"subscribe": options.subscribe, "subscribePattern": options.subscribe_pattern, "assign": options.assign}
     chosen = [name for name, value in ways.items() if value is not None]
     if not chosen:
-        raise ConfigError(f"one of the options {', '.join(ways)} must say what to read")
+        raise ConfigError(f"one of the options {', '.join(ways)} is required")
     if len(chosen) > 1:
-        raise ConfigError(f"options {' and '.join(chosen)} exclude each other; give one")
+        raise ConfigError(f"options {' and '.join(chosen)} exclude each other: give only one of them")
     if not ways[chosen[0]]:
-        raise ConfigError(f"option {chosen[0]} is empty; name a topic")
+        raise ConfigError(f"option {chosen[0]} is empty; give a topic")

@@ -17,16 +17,16 @@ LOG = logging.getLogger(__name__)
 
 
 class LeaderEpochs:
-    """Epochs and the offsets at which they began, both increasing; read when first asked for.
+    """Epochs and their first offsets, both increasing. The file is read at the first use.
 
-    The file catches up at a flush: what a crash takes with it is above the recovery point, and found again in the
-    headers of the batches there. A file that contradicts the batches is not believed: they say the same.
+    The file is written by a flush. Entries that a crash loses are above the recovery point, and a start reads them again from the
+    headers of the batches there. If the file contradicts the batches, the epochs of the batches are used.
     """
 
     __slots__ = ("_entries", "_path", "_saved", "_true")
 
     def __init__(self, directory: Path, true: Callable[[Entries], Entries] = lambda entries: entries) -> None:
-        """`true` receives the entries of the file and returns those of the batches; OSError if the batches cannot be read."""
+        """`true` is a function from the file's entries to those of the batches. It raises OSError if the batches cannot be read."""
         self._path = directory / FILE_NAME
         self._true = true
         self._entries: Entries | None = None
@@ -34,20 +34,21 @@ class LeaderEpochs:
 
     @property
     def entries(self) -> Entries:
-        """Pairs of epoch and its first offset; KafkaError(KAFKA_STORAGE_ERROR) where the disk does not give them."""
+        """Pairs of an epoch and its first offset. Raises KafkaError(KAFKA_STORAGE_ERROR) if they cannot be read."""
         try:
             return self.load()
         except OSError as error:
             raise storage_error(f"cannot read {self._path}", error) from error
 
     def load(self, *, all_is_read: bool = False) -> Entries:
-        """The same; OSError where the disk does not give them.
+        """Return `entries`. Raises OSError if they cannot be read.
 
-        Where there is no file the batches are asked, unless recovery is about to read all of them: then nothing was flushed.
+        If there is no file, the epochs are read from the batches. With `all_is_read` they are not: recovery is about to read every
+        batch, and adds the epochs itself.
         """
         if self._entries is None:
             saved = self._load()
-            self._entries = []  # the batches are asked without epochs
+            self._entries = []  # the batches are read without comparing their epochs
             try:
                 true = [] if saved is None and all_is_read else self._true(saved or [])
             except BaseException:
@@ -58,20 +59,20 @@ class LeaderEpochs:
             self._entries, self._saved = true, saved
         return self._entries
 
-    def last(self) -> tuple[int, int]:
-        """The epoch that was assigned last and where it began, -1 and 0 before the first."""
+    def last_entry(self) -> tuple[int, int]:
+        """Return the latest epoch and its first offset; -1 and 0 if there is no epoch."""
         entries = self.entries
         return entries[-1] if entries else (NO_EPOCH, 0)
 
     def latest(self) -> int:
-        """The epoch that was assigned last, -1 before the first."""
-        return self.last()[0]
+        """Return the latest epoch; -1 if there is none."""
+        return self.last_entry()[0]
 
     def assign(self, epoch: int, offset: int) -> None:
         """Record that batches from `offset` on have `epoch`. Nothing changes if it is the latest epoch.
 
-        Epochs do not decrease. If this one is lower than the latest, the latest was in a single damaged batch at the log's end that was not
-        detected before. Old versions of Ottla wrote 0, whatever the partition's epoch was.
+        Epochs do not decrease. If `epoch` is lower than the latest one, the latest came from a damaged header of the last batch and is
+        removed. Epoch 0 is ignored then: old versions of Ottla wrote 0 for every epoch.
         """
         known = self._entries
         if known and epoch == known[-1][0]:
@@ -82,20 +83,21 @@ class LeaderEpochs:
             self._entries = entries if entries and entries[-1][0] == epoch else [*entries, (epoch, offset)]
 
     def truncate_from(self, end_offset: int) -> None:
-        """Forget epochs that begin at or after the end of a log that was cut."""
+        """Remove the epochs that start at or after the end of a truncated log."""
         self._entries = [entry for entry in self.entries if entry[1] < end_offset]
 
     def flush(self, end_offset: int, *, sync: bool = True) -> None:
-        """Bring the file up to date and force it to the disk if `sync`; another thread may call `assign` at the same time.
+        """Write the file if the entries have changed, and force it to the disk if `sync`. Another thread may call `assign` meanwhile.
 
-        If a log that ends at `end_offset` has no batch of the epochs, no first file is written: the next leader starts another epoch.
+        The first file is not written while all epochs start at or after `end_offset`, because then no batch has any of them.
         """
         entries = self._entries
         if entries is not None and entries != self._saved:
             if self._saved is None and all(offset >= end_offset for _, offset in entries):
                 return
             if self._saved is None and not sync:
-                write_file(self._path, format_rows(entries))  # What a crash leaves of it is held against the batches.
+                # A crash may leave a part of the file; the next start compares it with the batches.
+                write_file(self._path, format_rows(entries))
             else:
                 write_rows(self._path, entries, sync=sync)
             self._saved = entries

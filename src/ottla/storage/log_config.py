@@ -75,14 +75,14 @@ class LogConfig:
         return TimestampType(self.message_timestamp_type == "LogAppendTime")
 
     @property
-    def compacts(self) -> bool:
+    def is_compacted(self) -> bool:
         """True if only the last record of each key is kept, so that each record needs a key."""
         return "compact" in self.cleanup_policy
 
     @cached_property
-    def opaque(self) -> bool:
+    def is_opaque(self) -> bool:
         """True if no setting requires reading the records of a batch with a valid header."""
-        return self.compression_type == "producer" and not self.compacts and not self.has_earliest
+        return self.compression_type == "producer" and not self.is_compacted and not self.has_earliest
 
     @property
     def codec(self) -> Codec | None:
@@ -97,11 +97,11 @@ class LogConfig:
         return self.message_timestamp_before_max_ms < INT64_MAX and not self.timestamp_type
 
     @property
-    def deletes(self) -> bool:
+    def is_deleting(self) -> bool:
         """True if `cleanup.policy` lets retention delete old segments."""
         return "delete" in self.cleanup_policy
 
     @cached_property
     def roll_ms(self) -> int:
         """Age at which a segment is closed: no later than compaction wants its records."""
-        return min(self.segment_ms, self.max_compaction_lag_ms) if self.compacts else self.segment_ms
+        return min(self.segment_ms, self.max_compaction_lag_ms) if self.is_compacted else self.segment_ms

@@ -21,7 +21,7 @@ from ottla.records.batch import HEADER_BYTES, MAGIC, parse_header, stamp
 from ottla.records.builder import BatchBuilder
 from ottla.records.end_marker import EndMarker, decode_end_marker
 from ottla.storage.batches.damage import Damage, make_damage, survey_batches
-from ottla.storage.batches.verified_walk import Bounds, Found, Unsound, walk_by_headers
+from ottla.storage.batches.verified_walk import Bounds, Unsound, VerifiedBatch, walk_by_headers
 from ottla.storage.directory.meta_properties import FILE_NAME as META
 from ottla.storage.directory.meta_properties import MetaProperties
 from ottla.storage.directory.offset_checkpoints import RECOVERY_POINTS, OffsetCheckpoints
@@ -31,9 +31,9 @@ from ottla.storage.files.durable import sync_path
 from ottla.storage.files.open_file import OpenFile, write_all
 from ottla.storage.files.regular_file import kind_of, open_regular
 from ottla.storage.producers.producer_snapshot import snapshot_offsets
-from ottla.storage.producers.producer_state import AbortedTransaction, ProducerState
+from ottla.storage.producers.producer_state import AbortedTxn, ProducerState
 from ottla.storage.recovery.epoch_check import Led, drop_decreasing, group_by_epoch
-from ottla.storage.recovery.lost_offsets import Lost, add_lost
+from ottla.storage.recovery.lost_offsets import LostOffsets, add_lost
 from ottla.storage.segments.gaps import end_offset_of, find_holes
 from ottla.storage.segments.log_folder import (
     LOG_NAME,
@@ -44,8 +44,8 @@ from ottla.storage.segments.log_folder import (
     read_topic_id,
     write_topic_id,
 )
-from ottla.storage.segments.log_start import find_lost_start, note_deletion
-from ottla.storage.segments.succession import note_unknown
+from ottla.storage.segments.log_start import find_lost_start, record_deletion
+from ottla.storage.segments.succession import record_unknown
 
 METADATA_TOPIC = "__cluster_metadata"
 NOTHING = b"\x01\x14\x00\x00"
@@ -109,10 +109,12 @@ def plan_folders(folder: PartitionFolder) -> Iterator[Repair]:
     """Folders, and links to no file, that have the name of a file of the log."""
     for path in find_misplaced_files(folder.folder):
         aside = find_unused_path(path)
-        yield Repair(folder.partition, f"{path} is {kind_of(path)}", f"move it to {aside}", partial(move, path, aside))
+        yield Repair(
+            folder.partition, f"{path} is {kind_of(path)}", f"move it to {aside}", partial(move_aside, path, aside)
+        )
 
 
-def move(path: Path, aside: Path) -> None:
+def move_aside(path: Path, aside: Path) -> None:
     path.rename(aside)
     sync_path(path.parent)
 
@@ -120,10 +122,10 @@ def move(path: Path, aside: Path) -> None:
 def repair_lost_start(folder: PartitionFolder) -> Iterator[Repair]:
     """Yield the repair for offsets before the first segment that are lost and were not deleted."""
     bases = [int(path.stem) for path in folder.folder.iterdir() if LOG_NAME.fullmatch(path.name) and path.is_file()]
-    noted = OffsetCheckpoints(folder.directory).noted_start(folder.partition)
+    noted = OffsetCheckpoints(folder.directory).find_start(folder.partition)
     lost = find_lost_start(folder.folder, noted, min(bases)) if bases else None
     if lost is not None:
-        begin = partial(note_deletion, folder.folder, lost.next_offset)
+        begin = partial(record_deletion, folder.folder, lost.next_offset)
         yield Repair(folder.partition, str(lost), f"let the log start at offset {lost.next_offset}", begin)
 
 
@@ -136,8 +138,8 @@ def repair_missing(folder: PartitionFolder) -> Iterator[Repair]:
 
 def accept_gap(path: Path, found: Unsound) -> None:
     """Accept what follows the segment now, and note the lost offsets for the replay of transactions, some of which may have ended there."""
-    add_lost(path.parent, [Lost(found.first_offset, found.next_offset)])
-    note_unknown(path.parent, int(path.stem))
+    add_lost(path.parent, [LostOffsets(found.first_offset, found.next_offset)])
+    record_unknown(path.parent, int(path.stem))
 
 
 def repair_log(folder: PartitionFolder) -> Iterator[Repair]:
@@ -160,7 +162,7 @@ def repair_log(folder: PartitionFolder) -> Iterator[Repair]:
                 f"move these bytes to {aside_of(damage)} and go on without them",
                 partial(move_damage_aside, folder, path, damages, end, endings)
                 if damage is damages[0]
-                else with_the_first,
+                else describe_first_remedy,
             )
     yield from repair_end(folder, paths)
 
@@ -177,12 +179,12 @@ def repair_end(folder: PartitionFolder, paths: Sequence[Path]) -> Iterator[Repai
     else:
         fault += f" (if {RECOVERY_POINTS} is wrong in that, move it away instead)"
         remedy = f"go on at offset {flushed}, so that none is given twice"
-        yield Repair(folder.partition, fault, remedy, partial(go_on_behind, paths[-1], last, flushed))
+        yield Repair(folder.partition, fault, remedy, partial(continue_after, paths[-1], last, flushed))
 
 
-def go_on_behind(path: Path, end: int, flushed: int) -> None:
+def continue_after(path: Path, end: int, flushed: int) -> None:
     """Have a log go on where it was once, behind what is missing at its end."""
-    add_lost(path.parent, [Lost(end, flushed)])
+    add_lost(path.parent, [LostOffsets(end, flushed)])
     drop_indexes(path)
     path.with_name(f"{flushed:020d}.log").touch()
     sync_path(path.parent)
@@ -194,7 +196,7 @@ def drop_indexes(path: Path) -> None:
         path.with_suffix(suffix).unlink(missing_ok=True)
 
 
-def with_the_first() -> None:
+def describe_first_remedy() -> None:
     """All damage of a segment is set aside at once."""
 
 
@@ -205,24 +207,24 @@ def read_epochs(segments: Sequence[tuple[Path, int]]) -> list[tuple[int, int]]:
         file = OpenFile(path, read=True)
         size = os.fstat(file.fileno()).st_size
         for found in walk_by_headers(file, 0, size, int(path.name[:20]), Bounds(below)):
-            if isinstance(found, Found):
+            if isinstance(found, VerifiedBatch):
                 group_by_epoch(led, found.header)
     return [(each.epoch, each.first_offset) for each in drop_decreasing(led)]
 
 
-def found_in(path: Path, bounds: Bounds, state: ProducerState) -> Iterator[tuple[Damage, list[AbortedTransaction]]]:
+def found_in(path: Path, bounds: Bounds, state: ProducerState) -> Iterator[tuple[Damage, list[AbortedTxn]]]:
     """All damage of a segment, each with the transactions that were open there; `state` is that of the batches before."""
     file = OpenFile(path, read=True)
     size = os.fstat(file.fileno()).st_size
     for found in survey_batches(file, path, size, int(path.name[:20]), bounds):
         if isinstance(found, Damage):
             at_end = found.position + found.size_bytes == size  # nothing shows how many offsets it had
-            yield found, state.lose(found.offset, max(found.next_offset, found.offset + at_end), {})
+            yield found, state.record_lost_range(found.offset, max(found.next_offset, found.offset + at_end), {})
         elif found.header.producer_id >= 0:
             state.add(found.header, marker_in(file, found), 0)
 
 
-def marker_in(file: OpenFile, found: Found) -> EndMarker | None:
+def marker_in(file: OpenFile, found: VerifiedBatch) -> EndMarker | None:
     """The end of a transaction, if the batch is one that can be read."""
     try:
         data = os.pread(file.fileno(), found.header.size_bytes, found.position)
@@ -231,7 +233,7 @@ def marker_in(file: OpenFile, found: Found) -> EndMarker | None:
         return None
 
 
-def describe_lost_end(unsure: AbortedTransaction) -> str:
+def describe_lost_end(unsure: AbortedTxn) -> str:
     """Describe a transaction that may have ended in damage."""
     return (
         f"; the transaction of producer {unsure.producer_id} from offset {unsure.first_offset} on may have ended there: "
@@ -285,9 +287,9 @@ def move_damage_aside(
             position = append(source, begin, damage.position, fd, position)
             begin = damage.position + damage.size_bytes
             goes_on = max(damage.next_offset, end) if begin == size else damage.next_offset
-            lost += [Lost(damage.offset, goes_on)] if damage in endings else []
+            lost += [LostOffsets(damage.offset, goes_on)] if damage in endings else []
             if folder.is_metadata and goes_on > damage.offset:
-                filler = nothing(damage.offset, goes_on)
+                filler = make_no_op_batch(damage.offset, goes_on)
                 write_all(fd, memoryview(filler), position)
                 position += len(filler)
         append(source, begin, size, fd, position)
@@ -296,7 +298,7 @@ def move_damage_aside(
         os.close(fd)
     if lost:
         add_lost(folder.folder, lost)
-    note_unknown(folder.folder, int(path.stem))  # so that no start reports the removed bytes as missing
+    record_unknown(folder.folder, int(path.stem))  # so that no start reports the removed bytes as missing
     drop_indexes(path)
     os.replace(draft, path)
     last = damages[-1]
@@ -305,7 +307,7 @@ def move_damage_aside(
     sync_path(folder.folder)
 
 
-def nothing(offset: int, end: int) -> bytes:
+def make_no_op_batch(offset: int, end: int) -> bytes:
     """A batch that fills a gap in the log of the metadata."""
     builder = BatchBuilder(max_bytes=1 << 30)
     for _ in range(offset, end):

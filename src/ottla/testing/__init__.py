@@ -1,13 +1,14 @@
-"""For tests of programs that use Kafka: a broker in the test's own process, and what one asks of it.
+"""Fixtures and assertions for tests of programs that use Kafka, with a broker in the test's process.
 
-    [tool.pytest.ini_options]                      # in pyproject.toml
-    addopts = "-p ottla.testing"
+[tool.pytest.ini_options]                      # in pyproject.toml
+addopts = "-p ottla.testing"
 
-    def test_orders_are_billed(ottla_topic, ottla_producer):
-        ottla_producer.send(ottla_topic, value=b"order 1")
-        assert_records(ottla_topic, ["order 1"])
+def test_orders_are_billed(ottla_topic, ottla_producer):
+    ottla_producer.send(ottla_topic, value=b"order 1")
+    assert_records(ottla_topic, ["order 1"])
 
-The broker is Kafka for any client: hand `ottla_broker.bootstrap_servers` to confluent-kafka, kafka-python, aiokafka or Spark.
+The broker works with any client: pass `ottla_broker.bootstrap_servers` to confluent-kafka, kafka-python, aiokafka or
+Spark.
 """
 
 from __future__ import annotations
@@ -16,6 +17,6 @@ from ottla.testing.records import assert_records
 from ottla.testing.topic import Topic
 
 pytest_plugins = ("ottla.testing.plugin",)
-"""Read by pytest where this package is named as a plugin, by `-p ottla.testing`."""
+"""Read by pytest if this package is loaded as a plugin by `-p ottla.testing`."""
 
 __all__ = ["Topic", "assert_records"]

@@ -1,63 +1,111 @@
-"""The broker of the plugin: an `ottla.Broker` with which things can go wrong, and for which time passes as a test says."""
+"""The broker of the plugin: an `ottla.Broker` with injected faults and a clock that tests can advance."""
 
 from __future__ import annotations
 
 import shutil
+import socket
 import tempfile
+import time
+from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ottla.broker.embedded import CLOSE_SECONDS, Broker
+from ottla.broker.embedding.embedded_broker import CLOSE_SECONDS, Broker
 from ottla.broker.settings.config import read_config
+from ottla.broker.settings.endpoints import Endpoint
+from ottla.clock import wall_ms
 from ottla.config import unknown_among
-from ottla.errors import ConfigError, IllegalStateError, KafkaError
-from ottla.testing.clock import TravellingClock
-from ottla.testing.faults.faults import Faults, in_loop
-from ottla.testing.sessions import expire
-from ottla.testing.standing_ports import StandingPorts
+from ottla.errors import ConfigError, ErrorCode, IllegalStateError, KafkaError
+from ottla.free_ports import HOLDS, free_port
+from ottla.network.listener import passive_address
+from ottla.testing.faults.faults import Faults, run_in_loop
 
 if TYPE_CHECKING:
+    from ottla.broker.node import BrokerNode
     from ottla.broker.server import Server
 
 
 WORDS = ("weeks", "days", "hours", "minutes", "seconds", "milliseconds", "microseconds")
 
 
-class TestedBroker(Broker):
-    """What `ottla_broker` is."""
+class TravellingClock:
+    """The `Clock` of the plugin's broker; only the broker's own thread changes it."""
 
-    __test__ = False  # pytest takes it for no test
+    def __init__(self) -> None:
+        self.ahead_ms = 0
+        """The lead of the broker's clock over the system clock in ms."""
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self.ahead_ms / 1000
+
+    def wall_ms(self) -> int:
+        return wall_ms() + self.ahead_ms
+
+
+class ReservedPorts:
+    """The listeners of a broker, with a reserved port in place of each port 0."""
+
+    def __init__(self, endpoints: Sequence[Endpoint]) -> None:
+        self._holders: list[socket.socket] = []
+        self.listeners = ",".join(str(self._fixed(each)) for each in endpoints)
+        """The value of `listeners`."""
+
+    def close(self) -> None:
+        for holder in self._holders:
+            holder.close()
+
+    def _fixed(self, endpoint: Endpoint) -> Endpoint:
+        return endpoint if endpoint.port else endpoint._replace(port=self._port(endpoint.host))
+
+    def _port(self, host: str) -> int:
+        if not HOLDS:
+            return free_port()
+        family, address = passive_address(host, 0)
+        holder = socket.socket(family, socket.SOCK_STREAM)
+        self._holders.append(holder)
+        holder.setsockopt(
+            socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
+        )  # same option as the listener, so that both can bind the port
+        holder.bind(address)
+        return int(holder.getsockname()[1])
+
+
+class TestedBroker(Broker):
+    """The broker of the fixture `ottla_broker`."""
+
+    __test__ = False  # prevents collection by pytest
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self._travelling = self.clock = TravellingClock()
         self._given = self.config
-        self._ports: StandingPorts | None = None
+        self._ports: ReservedPorts | None = None
         self._folder: str | None = None
         self.is_shared = False
-        """Whether others come to the same address after whoever calls `close`."""
+        """True if other tests use the same address after a call of `close`."""
         self.faults = Faults(lambda: self.server)
-        """What goes wrong on purpose; undone after each test."""
+        """The injected faults; removed after each test."""
 
     @property
     def is_running(self) -> bool:
-        """Whether it serves; False after `crash`, until `start`."""
+        """True if it serves; false after `crash` until `start`."""
         return self._running is not None
 
     def start(self) -> TestedBroker:
-        """Start it; after `crash` on the same port, with what it had."""
+        """Start the broker; after `crash`, on the same port and with the same data."""
         if self._running is None and (self._ports is None or not (self._folder or self._given.log_dirs)):
-            self._settle()
+            self._fix_addresses()
         super().start()
         return self
 
     def crash(self) -> None:
-        """End it as `kill -9` would: connections break off without an answer, and its files stay as they are.
+        """Stop the broker as `kill -9` does: connections break without a response, and files stay as they are.
 
-        `start()` brings it back, and finds what it had acknowledged; else the end of the test does.
+        `start()` restarts it with all acknowledged data; otherwise the end of the test does.
         """
         if self._running is None:
-            raise IllegalStateError("the broker has crashed already; start() brings it back")
+            raise IllegalStateError("the broker has crashed already: restart it with start()")
         server = self.server
         if server is None:
             self._kill()
@@ -66,14 +114,14 @@ class TestedBroker(Broker):
         super().close()
 
     def restart(self) -> None:
-        """Shut it down as an upgrade would, and start it again on the same port, with what it had."""
+        """Shut it down cleanly, and start it again on the same port with the same data."""
         super().close()
         self.start()
 
     def close(self, timeout: float = CLOSE_SECONDS) -> None:
-        """End it for good; what nobody gave it a directory for is gone. One that is shared comes back empty, on the same port."""
+        """Stop the broker; a temporary data directory is deleted. A shared broker restarts empty, on the same port."""
         if self._folder is not None and self.is_running:
-            self.crash()  # nothing of it is worth the wait for the disk
+            self.crash()  # its data is deleted, so nothing needs to be flushed
         super().close(timeout)
         if self._ports is not None and not self.is_shared:
             self._ports.close()
@@ -83,30 +131,30 @@ class TestedBroker(Broker):
             self._folder = None
 
     def expire_sessions(self, group: str) -> int:
-        """Have the members of a consumer group count as silent for too long, at once; how many there were.
+        """Expire the sessions of all members of a consumer group now; return their number.
 
-        They are sent away, and come back as their client does. ConfigError for a group that is not known.
+        The members are removed and join again, as their client does. Raises ConfigError for an unknown group.
         """
         server = self._server("expire_sessions()")
         outcomes: list[int | KafkaError] = []
 
         def work() -> None:
             try:
-                outcomes.append(expire(server.node, group))
+                outcomes.append(expire_members(server.node, group))
             except KafkaError as error:
                 outcomes.append(error)
 
-        in_loop(server, work)
+        run_in_loop(server, work)
         (outcome,) = outcomes
         if isinstance(outcome, KafkaError):
             raise ConfigError(f"expire_sessions({group!r}): {outcome}")
         return outcome
 
     def travel(self, **span: float) -> None:
-        """Let so much time pass for the broker, at once: `travel(hours=2)`, with the words of `datetime.timedelta`.
+        """Advance the broker's clock at once: `travel(hours=2)`, with the arguments of `datetime.timedelta`.
 
-        What is due by then happens: sessions of members end, transactions time out, records and offsets are too old. It is not
-        undone, and clients keep their own time.
+         Everything that is due happens: sessions expire, transactions time out, records and offsets expire. It cannot
+        be undone, and the clocks of clients do not change.
         """
         ms = span_ms(span)
         server = self._server("travel()")
@@ -114,27 +162,27 @@ class TestedBroker(Broker):
         def move() -> None:
             self._travelling.ahead_ms += ms
 
-        # The turn after that in which it moves reads the new time and rings; the one behind that knows that it has.
+        # The iteration after the move reads the new time and runs timers; the next one is after their effects.
         for work in (move, lambda: None, lambda: None):
-            in_loop(server, work)
+            run_in_loop(server, work)
 
     def _server(self, what: str) -> Server:
         if self.server is None:
             raise IllegalStateError(
-                f"{what} needs a running broker in this process: leave process=True out of ottla_broker_settings"
+                f"{what} needs a running broker in this process: remove process=True from ottla_broker_settings"
             )
         return self.server
 
     def _kill(self) -> None:
-        from ottla.broker.process import BrokerProcess
+        from ottla.broker.embedding.broker_process import BrokerProcess
 
         assert isinstance(self._running, BrokerProcess)
         self._running.kill()
 
-    def _settle(self) -> None:
-        """A place and ports that stay the same when it comes back."""
+    def _fix_addresses(self) -> None:
+        """Choose a data directory and ports that stay the same after a restart."""
         settings = self._given.explicit()
-        self._ports = self._ports or StandingPorts(self._given.endpoints())
+        self._ports = self._ports or ReservedPorts(self._given.endpoints())
         settings["listeners"] = self._ports.listeners
         if not self._given.log_dirs:
             settings["log_dirs"] = self._folder = tempfile.mkdtemp(prefix="ottla-")
@@ -142,19 +190,36 @@ class TestedBroker(Broker):
 
 
 def span_ms(span: dict[str, float]) -> int:
-    """Milliseconds of a span that is named as `timedelta` names it; ConfigError where it is none that can pass."""
+    """Return the milliseconds of a span in the arguments of `timedelta`; raise ConfigError if it is invalid."""
     for word in span:
         if word not in WORDS:
-            told = unknown_among("word", word, WORDS, f"timedelta's, such as hours=2: {', '.join(WORDS)}")
-            raise ConfigError(f"travel({asked(span)}): {told}")
+            message = unknown_among("word", word, WORDS, f"timedelta's, such as hours=2: {', '.join(WORDS)}")
+            raise ConfigError(f"travel({expected_lines(span)}): {message}")
     try:
         ms = round(timedelta(**span).total_seconds() * 1000)
     except (TypeError, OverflowError) as error:
-        raise ConfigError(f"travel({asked(span)}): {error}; give a number that is a span, such as hours=2") from None
+        raise ConfigError(f"travel({expected_lines(span)}): {error}: expected a number, such as hours=2") from None
     if ms <= 0:
-        raise ConfigError(f"travel({asked(span)}) goes nowhere: time passes forwards, such as travel(hours=2)")
+        raise ConfigError(
+            f"travel({expected_lines(span)}) does not advance the clock: expected a positive span, such as hours=2"
+        )
     return ms
 
 
-def asked(span: dict[str, float]) -> str:
+def expected_lines(span: dict[str, float]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in span.items())
+
+
+def expire_members(node: BrokerNode, group_id: str) -> int:
+    """Expire the session timer of each member, in the broker's loop; return the number of members."""
+    group = node.groups.find(group_id)
+    if group is None:
+        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group_id!r}")
+    from ottla.coordination.groups.classic.decision import SESSION
+    from ottla.coordination.groups.events import TimerExpired, TimerName
+
+    members = list(group.members)
+    for member in members:
+        event = partial(TimerExpired, name=TimerName(SESSION, group_id, member), wall_ms=node.clock.wall_ms())
+        node.groups.submit(group_id, event, make=False)
+    return len(members)

@@ -1,6 +1,7 @@
-"""Fixtures for pytest, loaded by `-p ottla.testing` or by `pytest_plugins = ["ottla.testing.plugin"]`. One broker serves all tests of a process, each has topics of its own.
+"""Fixtures for pytest, loaded by `-p ottla.testing` or by `pytest_plugins = ["ottla.testing.plugin"]`.
 
-Nothing of Ottla is loaded before a test asks for a fixture; under pytest-xdist each worker has its broker.
+One broker serves all tests of a process; each test has topics of its own. Ottla is imported when a test first uses a
+fixture; under pytest-xdist each worker has its broker.
 """
 
 from __future__ import annotations
@@ -22,24 +23,24 @@ if TYPE_CHECKING:
 STARTED: list[TestedBroker] = []
 NUMBERS = itertools.count(1)
 MOST_NAME = 200
-"""Characters of a test's name in that of its topic; Kafka takes 249 in all."""
+"""The maximum length of the test's name in its topic's name; Kafka allows 249 characters in total."""
 
 
 @pytest.fixture(scope="session")
 def ottla_broker_settings() -> dict[str, Any]:
-    """What the broker is started with: define a fixture of this name, and return arguments of `ottla.Broker`.
+    """Return the arguments of `ottla.Broker` for the broker; define a fixture of this name to change them.
 
-    `{"listen": "SASL_SSL://127.0.0.1:0", "users": {"alice": "s3cret"}}` has TLS and logins.
+    `{"listen": "SASL_SSL://127.0.0.1:0", "users": {"alice": "s3cret"}}` enables TLS and logins.
     """
     return {}
 
 
 @pytest.fixture(scope="session")
 def ottla_broker(ottla_broker_settings: dict[str, Any]) -> Iterator[TestedBroker]:
-    """A broker in this process, on a free port, until the last test is over: `ottla_broker.bootstrap_servers`."""
+    """Return a broker in this process, on a free port, until the last test ends: `ottla_broker.bootstrap_servers`."""
     from ottla.uncollected import uncollected
 
-    with uncollected():  # here as below: a program under test holds much that the collector would walk through
+    with uncollected():  # here and below: the program under test may have many objects for the collector
         from ottla.testing.broker import TestedBroker
 
     with TestedBroker(**ottla_broker_settings) as broker:
@@ -52,13 +53,13 @@ def ottla_broker(ottla_broker_settings: dict[str, Any]) -> Iterator[TestedBroker
 
 @pytest.fixture(scope="session")
 def ottla_cluster_settings() -> dict[str, Any]:
-    """What the cluster is started with: define a fixture of this name, and return arguments of `ottla.Cluster`."""
+    """Return the arguments of `ottla.Cluster` for the cluster; define a fixture of this name to change them."""
     return {}
 
 
 @pytest.fixture(scope="session")
 def ottla_running_cluster(ottla_cluster_settings: dict[str, Any]) -> Iterator[TestedCluster]:
-    """The cluster of all tests, in which nodes may be away: ask for `ottla_cluster`."""
+    """Return the cluster of all tests, in which nodes may be stopped; use `ottla_cluster` instead."""
     from ottla.testing.cluster import TestedCluster
 
     with TestedCluster(**ottla_cluster_settings) as cluster:
@@ -67,11 +68,11 @@ def ottla_running_cluster(ottla_cluster_settings: dict[str, Any]) -> Iterator[Te
 
 @pytest.fixture
 def ottla_cluster(ottla_running_cluster: TestedCluster) -> TestedCluster:
-    """Three brokers in processes of their own until the last test is over, each of which runs when a test begins.
+    """Three brokers in processes of their own until the last test ends; each one runs when a test starts.
 
-    `ottla_cluster.kill(2)` kills one, `lose_leader(topic)` the one that leads, and `start(2)` brings it back; `partition_off(2)` cuts
-    one off from the others, until `heal()`.
-    The next test finds all of them again.
+     `ottla_cluster.kill(2)` kills one, `lose_leader(topic)` kills the leader, `start(2)` restarts one;
+    `partition_off(2)` isolates one from the others, until `heal()`. The next test starts with all of them running
+    again.
     """
     ottla_running_cluster.heal()
     missing = set(ottla_running_cluster.nodes) - set(ottla_running_cluster.running)
@@ -81,7 +82,7 @@ def ottla_cluster(ottla_running_cluster: TestedCluster) -> TestedCluster:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_teardown() -> None:
-    """Undo what went wrong on purpose, before producers send what they still have."""
+    """Remove all faults before producers flush their remaining records."""
     for broker in STARTED:
         broker.faults.clear()
         if not broker.is_running:
@@ -90,7 +91,7 @@ def pytest_runtest_teardown() -> None:
 
 @pytest.fixture(scope="session")
 def ottla_admin(ottla_broker: TestedBroker) -> Iterator[Admin]:
-    """An admin client of the broker."""
+    """Return an admin client of the broker."""
     from ottla.uncollected import uncollected
 
     with uncollected():
@@ -102,7 +103,7 @@ def ottla_admin(ottla_broker: TestedBroker) -> Iterator[Admin]:
 
 @pytest.fixture
 def ottla_topic(ottla_broker: TestedBroker, ottla_admin: Admin, request: pytest.FixtureRequest) -> Iterator[Topic]:
-    """A new topic of one partition, or of as many as `@pytest.mark.parametrize("ottla_topic", [3], indirect=True)` says."""
+    """Return a new topic with one partition, or with n by `@pytest.mark.parametrize("ottla_topic", [n], indirect=True)`."""
     with fresh_topic(ottla_admin, ottla_broker.client_settings(), request) as topic:
         yield topic
 
@@ -111,9 +112,9 @@ def ottla_topic(ottla_broker: TestedBroker, ottla_admin: Admin, request: pytest.
 def ottla_topics(
     ottla_broker: TestedBroker, ottla_admin: Admin, request: pytest.FixtureRequest
 ) -> Iterator[Callable[..., Topic]]:
-    """A function that creates topics, which are deleted after the test: `ottla_topics("orders", partitions=3)`.
+    """Return a function that creates topics, deleted after the test: `ottla_topics("orders", partitions=3)`.
 
-    The name is the given one. A topic of that name that another test has left is an error of Kafka's.
+    The name is used unchanged. An existing topic of that name, left by another test, raises Kafka's error.
     """
     from ottla.uncollected import uncollected
 
@@ -131,13 +132,13 @@ def ottla_topics(
 
     yield create
     for topic in made:
-        with suppress(UnknownTopicOrPartitionError):  # the test has deleted it, or closed the broker
+        with suppress(UnknownTopicOrPartitionError):  # the test may have deleted it, or closed the broker
             ottla_admin.delete_topics([topic])
 
 
 @pytest.fixture
 def ottla_cluster_topic(ottla_cluster: TestedCluster, request: pytest.FixtureRequest) -> Iterator[Topic]:
-    """The same on the cluster, with a copy on up to three of its nodes."""
+    """Return a new topic on the cluster, with replicas on up to three of its nodes."""
     from ottla import Admin
 
     with (
@@ -149,7 +150,7 @@ def ottla_cluster_topic(ottla_cluster: TestedCluster, request: pytest.FixtureReq
 
 @contextmanager
 def fresh_topic(admin: Admin, settings: dict[str, str], request: pytest.FixtureRequest) -> Iterator[Topic]:
-    """A topic that is named after the test, for as long as that lasts."""
+    """Yield a topic with a name derived from the test, and delete it at the end."""
     from ottla.uncollected import uncollected
 
     with uncollected():
@@ -160,13 +161,13 @@ def fresh_topic(admin: Admin, settings: dict[str, str], request: pytest.FixtureR
     name = f"{re.sub('[^a-zA-Z0-9._-]+', '-', request.node.name)[:MOST_NAME]}-{next(NUMBERS)}"
     admin.create_topics([NewTopic(name, num_partitions=getattr(request, "param", 1))])
     yield Topic(name, settings)
-    with suppress(UnknownTopicOrPartitionError):  # the test has deleted it, or closed the broker
+    with suppress(UnknownTopicOrPartitionError):  # the test may have deleted it, or closed the broker
         admin.delete_topics([name])
 
 
 @pytest.fixture
 def ottla_producer(ottla_broker: TestedBroker) -> Iterator[Producer]:
-    """A producer, which sends what it has when the test is over at the latest."""
+    """Return a producer, flushed at the end of the test at the latest."""
     from ottla.uncollected import uncollected
 
     with uncollected():
@@ -178,7 +179,7 @@ def ottla_producer(ottla_broker: TestedBroker) -> Iterator[Producer]:
 
 @pytest.fixture
 def ottla_consumer(ottla_topic: Topic) -> Iterator[Consumer]:
-    """A consumer that has subscribed to `ottla_topic` in a group of its own, and reads from the beginning."""
+    """Return a consumer that is subscribed to `ottla_topic` in a group of its own, and reads from the beginning."""
     from ottla.uncollected import uncollected
 
     with uncollected():
@@ -191,7 +192,7 @@ def ottla_consumer(ottla_topic: Topic) -> Iterator[Consumer]:
 
 @pytest.fixture
 def ottla_aio_producer(ottla_broker: TestedBroker) -> aio.Producer:
-    """A producer for asyncio, to be used by `async with`: whichever plugin runs the test, the event loop is the test's."""
+    """Return a producer for asyncio, for use with `async with`; it works with the event loop of any pytest plugin."""
     from ottla import aio
 
     return aio.Producer(ottla_broker.client_settings())
@@ -199,7 +200,7 @@ def ottla_aio_producer(ottla_broker: TestedBroker) -> aio.Producer:
 
 @pytest.fixture
 def ottla_aio_consumer(ottla_topic: Topic) -> aio.Consumer:
-    """A consumer for asyncio that has subscribed to `ottla_topic` from its beginning, to be used by `async with`."""
+    """Return a consumer for asyncio that is subscribed to `ottla_topic` from its beginning, for use with `async with`."""
     from ottla import aio
 
     consumer = aio.Consumer(of_beginning(ottla_topic))
@@ -208,5 +209,5 @@ def ottla_aio_consumer(ottla_topic: Topic) -> aio.Consumer:
 
 
 def of_beginning(topic: Topic) -> dict[str, Any]:
-    """The settings of a consumer in a group of its own, which reads all."""
+    """Return the settings of a consumer in a group of its own that reads from the beginning."""
     return {**topic.client_settings, "group.id": f"of-{topic}", "auto.offset.reset": "earliest"}

@@ -1,4 +1,4 @@
-"""What is in a topic, held against what a test expects."""
+"""Compare the content of a topic with the expectation of a test."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ if TYPE_CHECKING:
 TIMEOUT = 10.0
 POLL_SECONDS = 0.05
 READING = {"auto.offset.reset": "earliest", "isolation.level": "read_committed", "fetch.max.wait.ms": 10}
-"""The last, as a question for the end of the topic is answered behind the fetch that waits."""
+"""A short wait, since the request for the topic's end is queued behind a waiting fetch."""
 NOTHING = object()
 
 
 def assert_records(topic: str, expected: Iterable[Any], *, timeout: float = TIMEOUT) -> None:
-    """Wait until a topic has as many committed records as are expected, and hold all that it has against them.
+    """Wait until a topic has the expected number of committed records, and compare all its records with the expected ones.
 
-    `timeout` is how many seconds to wait for those that are not there; what is there then is read, however busy the machine.
-    Each is a value, or a pair of key and value. `bytes` are compared as they are, `str` as UTF-8, None as no value at all, and
-    anything else as JSON. `topic` is that of a fixture, a `Topic(name, client_settings)`, or the name of a topic of `ottla_broker`. In a topic of one partition the order counts. AssertionError shows both, line by line.
+     `timeout` is the time to wait for missing records in seconds; existing records are read however busy the machine
+    is. Each expected record is a value, or a pair of key and value. `bytes` are compared directly, `str` as UTF-8, None
+    as a null value, and anything else as JSON. `topic` is the value of a fixture, a `Topic(name, client_settings)`, or
+    the name of a topic of `ottla_broker`. With one partition the order matters. An AssertionError shows both lists as a
+    diff.
     """
     __tracebackhide__ = True  # pytest shows the line of the test
     place = topic if isinstance(topic, Topic) else topic_of_plugin(topic)
     if isinstance(expected, str | bytes):
-        raise TypeError(
-            f"assert_records wants a list of what the topic is to have: [{expected!r}] and not {expected!r}"
-        )
+        raise TypeError(f"assert_records expects a list of records: [{expected!r}] instead of {expected!r}")
     wanted = list(expected)
     found, partitions = read(place, len(wanted), timeout)
     likes = chain(wanted, repeat(wanted[-1] if wanted else NOTHING))
     lines = [line_of(record, like) for record, like in zip(found, likes, strict=False)]
-    asked = [repr(each) for each in wanted]
+    expected_lines = [repr(each) for each in wanted]
     if partitions > 1:
-        lines, asked = sorted(shaped_alike(found, wanted)), sorted(asked)
-    if lines != asked:
-        raise AssertionError(told(place, asked, lines, timeout))
+        lines, expected_lines = sorted(have_same_shape(found, wanted)), sorted(expected_lines)
+    if lines != expected_lines:
+        raise AssertionError(describe_difference(place, expected_lines, lines, timeout))
 
 
 def topic_of_plugin(name: object) -> Topic:
@@ -60,9 +60,9 @@ def topic_of_plugin(name: object) -> Topic:
 
 
 def read(topic: Topic, count: int, timeout: float) -> tuple[list[ConsumerRecord], int]:
-    """All committed records that are there once there are so many or the time is over; and how many partitions there are."""
+    """Return the committed records once `count` exist or the time is over, and the number of partitions."""
     with uncollected():
-        from ottla import Consumer, TopicPartition  # only where something is read
+        from ottla import Consumer, TopicPartition  # imported only if records are read
 
     deadline = time.monotonic() + timeout
     settings = {**topic.client_settings, **READING}
@@ -80,14 +80,14 @@ def read(topic: Topic, count: int, timeout: float) -> tuple[list[ConsumerRecord]
 
 
 def line_of(record: ConsumerRecord, like: Any) -> str:
-    """A record as the test would have written it."""
+    """Return a record in the notation of the test."""
     if isinstance(like, tuple) and len(like) == 2:
-        return repr((shaped(record.key, like[0]), shaped(record.value, like[1])))
-    return repr(shaped(record.value, like))
+        return repr((shape_value(record.key, like[0]), shape_value(record.value, like[1])))
+    return repr(shape_value(record.value, like))
 
 
-def shaped(data: bytes | None, like: Any) -> Any:
-    """Bytes as what the test compares them with; as they are where they are no such thing."""
+def shape_value(data: bytes | None, like: Any) -> Any:
+    """Return bytes as the type that the test compares with, or unchanged if they cannot be converted."""
     if data is None or isinstance(like, bytes) or like is None or like is NOTHING:
         return data
     try:
@@ -97,8 +97,8 @@ def shaped(data: bytes | None, like: Any) -> Any:
         return data
 
 
-def shaped_alike(found: Sequence[ConsumerRecord], wanted: Sequence[Any]) -> list[str]:
-    """Without an order: each as one that is expected and that no other record is, if there is one."""
+def have_same_shape(found: Sequence[ConsumerRecord], wanted: Sequence[Any]) -> list[str]:
+    """Match records without order: each as an unused expected one, if possible."""
     left, lines = list(wanted), []
     for record in found:
         row = next((row for row, like in enumerate(left) if line_of(record, like) == repr(like)), None)
@@ -106,8 +106,8 @@ def shaped_alike(found: Sequence[ConsumerRecord], wanted: Sequence[Any]) -> list
     return lines
 
 
-def told(topic: Topic, asked: Sequence[str], lines: Sequence[str], timeout: float) -> str:
-    late = f", after {timeout:g} s" if len(lines) < len(asked) else ""
-    shown = "\n".join(line.rstrip("\n") for line in difflib.ndiff(asked, lines) if not line.startswith("?"))
+def describe_difference(topic: Topic, expected_lines: Sequence[str], lines: Sequence[str], timeout: float) -> str:
+    late = f", after {timeout:g} s" if len(lines) < len(expected_lines) else ""
+    shown = "\n".join(line.rstrip("\n") for line in difflib.ndiff(expected_lines, lines) if not line.startswith("?"))
     count = f"{len(lines)} record{'s' * (len(lines) != 1)}"
-    return f"{topic} has {count}, {len(asked)} expected{late} (- expected, + found):\n{shown}"
+    return f"{topic} has {count}, {len(expected_lines)} expected{late} (- expected, + found):\n{shown}"

@@ -1,4 +1,4 @@
-"""Plays one chapter, a step for each line that comes in; without a name it prints which there are."""
+"""Play one chapter, a step per input line; without a name, print the chapters."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from typing import Any
 
 from ottla.errors import OttlaError
 from ottla.tour.chapters import CHAPTERS
-from ottla.tour.stage import Stage
+from ottla.tour.stage import TourStage
 
 
 def main(names: list[str]) -> None:
-    """`names` are the arguments: none, or one of CHAPTERS."""
+    """Play the chapter in `names`, or print all chapters if it is empty."""
     if not names:
-        tell(chapters=[{"name": name, "title": each.title} for name, each in CHAPTERS.items()])
+        print_json(chapters=[{"name": name, "title": each.title} for name, each in CHAPTERS.items()])
     elif names[0] not in CHAPTERS:
-        sys.exit(f"there is no chapter {names[0]!r}; choose one of {', '.join(CHAPTERS)}")
+        sys.exit(f"there is no chapter {names[0]!r}: expected one of {', '.join(CHAPTERS)}")
     else:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
         play(names[0])
 
 
 def play(name: str) -> None:
-    """Tell each step when it has happened, and go on when a line comes; without one, as when the console is gone, it ends."""
+    """Print each step after it happened, and wait for a line; end when the input ends, as when the console has stopped."""
     try:
-        with Stage() as stage:
+        with TourStage() as stage:
             for number, step in enumerate(CHAPTERS[name].play(stage), 1):
-                tell(step=number, look=step.look, text=step.text)
+                print_json(step=number, look=step.look, text=step.text)
                 if not sys.stdin.readline():
                     return
-        tell(ended=True)
+        print_json(ended=True)
     except OttlaError as error:
-        tell(error=str(error))
+        print_json(error=str(error))
 
 
-def tell(**told: Any) -> None:
-    print(json.dumps(told), flush=True)
+def print_json(**fields: Any) -> None:
+    print(json.dumps(fields), flush=True)
 
 
 if __name__ == "__main__":

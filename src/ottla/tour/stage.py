@@ -1,4 +1,4 @@
-"""Where a chapter plays: a broker of its own, a topic, and clients that do what the chapter says."""
+"""The environment of a chapter: a broker of its own, a topic, and controlled clients."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
 
-from ottla.broker.local_cluster import Cluster
+from ottla.broker.embedding.local_cluster import Cluster
 from ottla.client.admin import Admin, NewTopic
 from ottla.client.consumer import Consumer
 from ottla.client.producer import Producer
@@ -24,23 +24,23 @@ PATIENCE_SECONDS = 60.0
 LOOK_SECONDS = 0.02
 
 
-def until(condition: Callable[[], object], what: str) -> None:
-    """Wait for something that the clients are about to do."""
+def wait_until(condition: Callable[[], object], what: str) -> None:
+    """Wait for an effect of the clients; raise KafkaTimeoutError after PATIENCE_SECONDS."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not condition():
         if time.monotonic() > deadline:
-            raise KafkaTimeoutError(f"{what} did not happen within {PATIENCE_SECONDS:.0f} s; play the chapter again")
+            raise KafkaTimeoutError(f"{what} did not happen within {PATIENCE_SECONDS:.0f} s: play the chapter again")
         time.sleep(LOOK_SECONDS)
 
 
-class Reader:
-    """A consumer with a program around it: a thread that polls, except while it is asleep."""
+class TourReader:
+    """A consumer in a thread that polls, except while it is asleep."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self.consumer = Consumer(settings)
         self.consumer.subscribe([TOPIC])
         self.count = 0
-        """Records that it was handed."""
+        """The number of received records."""
         self._awake = threading.Event()
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._read, daemon=True)
@@ -51,11 +51,11 @@ class Reader:
             while self._awake.wait() and not self._ending.is_set():
                 self.count += len(self.consumer.poll(POLL_SECONDS))
 
-    def wake(self) -> None:
+    def resume_polling(self) -> None:
         self._awake.set()
 
-    def sleep(self) -> None:
-        """Poll no more, as a program that is busy with what it was handed."""
+    def pause_polling(self) -> None:
+        """Stop polling, as a program that is busy with its records."""
         self._awake.clear()
 
     def stop(self) -> None:
@@ -70,7 +70,7 @@ class Reader:
 
     @property
     def state(self) -> str:
-        """Where its coordinator is."""
+        """The state of its coordinator."""
         coordinator = self.consumer.snapshot().coordinator
         return "" if coordinator is None else str(coordinator.state)
 
@@ -80,13 +80,13 @@ class Reader:
         return -1 if coordinator is None else coordinator.generation
 
 
-class Stage:
-    """Closes what it has made, the last first."""
+class TourStage:
+    """Creates brokers and clients, and closes them in reverse order."""
 
     def __init__(self) -> None:
         self._made = ExitStack()
         self.settings: dict[str, Any] = {}
-        """How to reach the broker."""
+        """The client settings that connect to the broker."""
 
     def __enter__(self) -> Self:
         return self
@@ -97,14 +97,14 @@ class Stage:
         self._made.close()
 
     def broker(self, partitions: int) -> TestedBroker:
-        """A broker with a topic."""
+        """Start a broker with a topic."""
         broker = self._made.enter_context(TestedBroker())
         self.settings = {"bootstrap.servers": broker.bootstrap_servers}
         self._make_topic(partitions, 1)
         return broker
 
     def cluster(self) -> Cluster:
-        """Three brokers, each with a copy of a topic of one partition."""
+        """Start three brokers, each with a replica of a topic with one partition."""
         cluster = self._made.enter_context(Cluster(brokers=3))
         self.settings = dict(cluster.client_settings())
         self._make_topic(1, 3)
@@ -114,10 +114,10 @@ class Stage:
         with Admin(self.settings) as admin:
             admin.create_topics([NewTopic(TOPIC, partitions, copies)])
 
-    def reader(self, client_id: str, **settings: Any) -> Reader:
-        """A member of the group, which does not poll yet."""
+    def reader(self, client_id: str, **settings: Any) -> TourReader:
+        """Create a member of the group that does not poll yet."""
         given = {"client_id": client_id, "group_id": GROUP, "auto_offset_reset": "earliest", **settings}
-        reader = Reader({**self.settings, **{name.replace("_", "."): value for name, value in given.items()}})
+        reader = TourReader({**self.settings, **{name.replace("_", "."): value for name, value in given.items()}})
         self._made.callback(reader.stop)
         return reader
 
@@ -127,11 +127,11 @@ class Stage:
         return self._made.enter_context(producer)
 
     def end(self) -> int:
-        """The offset behind the last record of partition 0."""
+        """Return the offset after the last record of partition 0."""
         with Admin(self.settings) as admin:
             return admin.list_offsets({TopicPartition(TOPIC, 0): -1})[TopicPartition(TOPIC, 0)].offset
 
     def leader(self) -> int:
-        """The broker that leads partition 0; -1 while nobody does."""
+        """Return the broker that leads partition 0; -1 without a leader."""
         with Admin(self.settings) as admin:
             return admin.describe_topics([TOPIC])[TOPIC].partitions[0].leader

@@ -1,6 +1,7 @@
-"""A client, or a broker, that lets others of its own user look inside while it works, by a socket of its own.
+"""Publish the internal events of a running client or broker to other processes of the same user, by a Unix socket.
 
-    OTTLA_TRACE=FOLDER ── a client is made ── FOLDER/consumer-4711-1.sock ── lines of JSON, to whoever connects
+OTTLA_TRACE=FOLDER ── a client is created ── FOLDER/consumer-4711-1.sock ── JSON lines to each connection
 
-A broker does the same where `trace.folder` says so. `plain` makes values into what JSON has, `trace_socket` listens. Nothing in here is loaded where neither is set.
+A broker does the same with `trace.folder`. `plain` converts values for JSON, `trace_socket` listens. Without these
+settings this package is not imported.
 """

@@ -1,6 +1,6 @@
-"""Snapshots and events as JSON has them.
+"""Convert snapshots and events to JSON values. Pure.
 
-Pure. A field keeps its name, a partition and a node become their texts, a span without end None.
+A field keeps its name, a partition and a node become text, an infinite duration becomes None.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from typing import Any
 from ottla.model import Node, TopicPartition
 from ottla.trace import Moment
 
-AS_THEY_ARE = frozenset({int, str, bool, type(None)})
-"""Exact types of most facts: there are tens of thousands a second of a busy client."""
+JSON_TYPES = frozenset({int, str, bool, type(None)})
+"""The exact types of most facts: a busy client has tens of thousands per second."""
 
 
-def plain(value: Any) -> Any:
-    """`value` of what JSON has; what it does not have becomes its text."""
+def convert_value(value: Any) -> Any:
+    """Return `value` as a JSON value; other types become text."""
     kind = type(value)
-    if kind in AS_THEY_ARE:
+    if kind in JSON_TYPES:
         return value
-    way = WAYS.get(kind)
+    way = CONVERSIONS.get(kind)
     if way is None:
-        way = WAYS[kind] = way_of(kind)
+        way = CONVERSIONS[kind] = conversion_of(kind)
     return way(value)
 
 
-def way_of(kind: type[Any]) -> Callable[[Any], Any]:
-    """How values of that type are made plain; found once for each."""
+def conversion_of(kind: type[Any]) -> Callable[[Any], Any]:
+    """Return the conversion of a type; computed once per type."""
     if issubclass(kind, TopicPartition | Node):
         return str
     if issubclass(kind, Mapping):
@@ -50,26 +50,26 @@ def of_number(value: float) -> float | None:
 
 
 def of_mapping(value: Mapping[Any, Any]) -> dict[str, Any]:
-    return {str(key): plain(each) for key, each in value.items()}
+    return {str(key): convert_value(each) for key, each in value.items()}
 
 
 def of_fields(names: tuple[str, ...], value: tuple[Any, ...]) -> dict[str, Any]:
     made = dict(zip(names, value, strict=True))
     for name, each in made.items():
-        if type(each) not in AS_THEY_ARE:
-            made[name] = plain(each)
+        if type(each) not in JSON_TYPES:
+            made[name] = convert_value(each)
     return made
 
 
 def of_many(value: Any) -> list[Any]:
-    return [plain(each) for each in value]
+    return [convert_value(each) for each in value]
 
 
-WAYS: dict[type[Any], Callable[[Any], Any]] = {TopicPartition: str, Node: str, float: of_number}
-"""By exact type: there are as many as there are kinds of events and of what they tell."""
+CONVERSIONS: dict[type[Any], Callable[[Any], Any]] = {TopicPartition: str, Node: str, float: of_number}
+"""By exact type; the number of types is small, since events and facts have fixed types."""
 
 
 def plain_moment(moment: Moment) -> dict[str, Any]:
-    """An event with its kind, its line for people, and its fields."""
+    """Return an event with its kind, its text, and its fields."""
     event = moment.event
-    return {"at_ms": moment.at_ms, "event": type(event).__name__, "text": str(event), "facts": plain(event)}
+    return {"at_ms": moment.at_ms, "event": type(event).__name__, "text": str(event), "facts": convert_value(event)}

@@ -1,8 +1,8 @@
-"""The socket of one traced client or broker: who connects is sent what happens in it, line by line.
+"""The socket of one traced client or broker, which sends its events to each connection as JSON lines.
 
-The first line says who this is; each further one has the events since the line before, none left out while `dropped` is 0, and
-all parts as they are now. Nothing is read from who looks. Without anybody who looks the thread sleeps and nothing is recorded.
-A process that was forked has no thread here, and leaves its parent's socket alone.
+ The first line identifies the process. Each later line has the events since the previous one, complete while `dropped`
+is 0, and a snapshot of all parts. Nothing is read from a connection. Without connections the thread sleeps and no event
+is recorded. A forked process has no such thread, and does not touch its parent's socket.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from pathlib import Path
 from typing import Any
 
 from ottla.trace import EventStream, Trace
-from ottla.tracing.frames import FACTS, facts_by_kind, line, short
-from ottla.tracing.plain import plain
+from ottla.tracing.frames import FACTS, encode_line, facts_by_kind, shorten_moment
+from ottla.tracing.plain import convert_value
 
 LOG = logging.getLogger(__name__)
 
 VARIABLE = "OTTLA_TRACE"
-"""The folder in which traced clients listen."""
+"""The environment variable with the folder of the sockets."""
 TURN_SECONDS = 0.1
-"""How often who looks is told."""
+"""The interval between two lines."""
 SLOW_SECONDS = 1.0
-"""Who does not take a line within this is hung up on."""
+"""The time after which a connection that does not accept a line is closed."""
 MOST_WATCHERS = 8
 NUMBERS = itertools.count(1)
 
@@ -44,15 +44,15 @@ def maybe_listen(
     setting: str = VARIABLE,
     **facts: str,
 ) -> TraceSocket | None:
-    """A socket in `folder`, which `setting` named; where there can be none all works on without, and the log says why.
+    """Return a socket in the `folder` that `setting` names. If it cannot be created, log a warning and return None.
 
-    The `facts` are told with the name.
+    The `facts` are added to the first line.
     """
     path = Path(folder) / f"{kind}-{os.getpid()}-{next(NUMBERS)}.sock"
     try:
         listener = listening_at(path)
     except (OSError, AttributeError) as error:  # a system without Unix sockets has no AF_UNIX
-        LOG.warning("%s=%r: nobody can look into %s (%s); name a folder of yours by a short path",
+        LOG.warning("%s=%r: tracing of %s failed (%s): use a writable folder with a short path",
                     setting, folder, name, error)  # fmt: skip
         return None
     hello = {
@@ -67,13 +67,13 @@ def maybe_listen(
 
 
 def listening_at(path: Path) -> socket.socket:
-    """A Unix socket that only this user can connect to."""
+    """Return a Unix socket that only this user can connect to."""
     path.parent.mkdir(0o700, parents=True, exist_ok=True)
-    path.unlink(missing_ok=True)  # of a process that had this number and was killed
+    path.unlink(missing_ok=True)  # left by a killed process with the same pid
     listener = socket.socket(socket.AF_UNIX)
     try:
         listener.bind(str(path))
-        path.chmod(0o600)  # before anybody can connect
+        path.chmod(0o600)  # before any process can connect
         listener.listen()
     except OSError:
         listener.close()
@@ -94,24 +94,24 @@ class TraceSocket:
     ) -> None:
         self.path = path
         self._listener = listener
-        self._hello = line(hello)
+        self._hello = encode_line(hello)
         self._events = events
         self._snapshot = snapshot
         self._pid = os.getpid()
         self._watchers: list[socket.socket] = []
-        self._heard: Trace | None = None
+        self._recording: Trace | None = None
         self._ended, self._ending = socket.socketpair()
         self._thread = threading.Thread(target=self._serve, name=f"ottla-trace-{path.stem}", daemon=True)
         self._thread.start()
 
     def end(self) -> None:
-        """Take the file away and have the thread end; waits for nobody. May be called again."""
+        """Delete the socket file and stop the thread, without waiting. May be called again."""
         if os.getpid() == self._pid and self._ending.fileno() >= 0:
             self.path.unlink(missing_ok=True)
             self._ending.close()
 
     def close(self) -> None:
-        """End, and wait until who looks has the last events."""
+        """Stop, and wait until the connections have received the last events."""
         self.end()
         if os.getpid() == self._pid and threading.current_thread() is not self._thread:
             self._thread.join(SLOW_SECONDS)
@@ -120,53 +120,53 @@ class TraceSocket:
         with selectors.DefaultSelector() as selector, self._ended, self._listener:
             selector.register(self._listener, selectors.EVENT_READ)
             selector.register(self._ended, selectors.EVENT_READ)
-            while not self._turn(selector):
+            while not self._run_once(selector):
                 pass
-            self._tell_all()
+            self._send_events()
         for watcher in self._watchers:
             watcher.close()
 
-    def _turn(self, selector: selectors.BaseSelector) -> bool:
-        """Whether it was the last."""
+    def _run_once(self, selector: selectors.BaseSelector) -> bool:
+        """Run one iteration; return true after the last one."""
         ready = {key.fileobj for key, _ in selector.select(TURN_SECONDS if self._watchers else None)}
         if self._ended in ready:
             return True
         if self._listener in ready:
-            self._let_in()
-        self._tell_all()
+            self._accept()
+        self._send_events()
         return False
 
-    def _let_in(self) -> None:
+    def _accept(self) -> None:
         with suppress(OSError):
             watcher, _ = self._listener.accept()
             watcher.settimeout(SLOW_SECONDS)
             if len(self._watchers) >= MOST_WATCHERS:
                 watcher.close()
-            elif sent(watcher, self._hello):
+            elif send_line(watcher, self._hello):
                 self._watchers.append(watcher)
-                self._heard = self._heard or self._events.trace()
+                self._recording = self._recording or self._events.trace()
 
-    def _tell_all(self) -> None:
-        if self._heard is None:
+    def _send_events(self) -> None:
+        if self._recording is None:
             return
-        told = line(
+        frame = encode_line(
             {
                 "at_ms": int(time.time() * 1000),
-                "events": short(self._heard.take_told()),
-                "dropped": self._heard.dropped,
-                "snapshot": plain(self._snapshot()),
+                "events": shorten_moment(self._recording.take_recorded()),
+                "dropped": self._recording.dropped,
+                "snapshot": convert_value(self._snapshot()),
             }
         )
-        self._watchers = [watcher for watcher in self._watchers if sent(watcher, told)]
+        self._watchers = [watcher for watcher in self._watchers if send_line(watcher, frame)]
         if not self._watchers:
-            self._heard.close()
-            self._heard = None
+            self._recording.close()
+            self._recording = None
 
 
-def sent(watcher: socket.socket, told: bytes) -> bool:
-    """Whether who looks has taken it; otherwise he is hung up on."""
+def send_line(watcher: socket.socket, data: bytes) -> bool:
+    """Send a line; close the connection and return false if it is not accepted in time."""
     try:
-        watcher.sendall(told)
+        watcher.sendall(data)
     except OSError:
         watcher.close()
         return False

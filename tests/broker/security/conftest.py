@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from tests.broker.security.secured import LISTENERS, Secured, settings_of
 from tests.certificates import Authority
 

@@ -1,4 +1,4 @@
-"""A broker that asks who is there, and clients that say so in each way there is."""
+"""A broker with authentication, and clients for each authentication method."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from joserfc import jwt
 from joserfc.jwk import ECKey, KeySet, RSAKey
 
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from ottla.protocol.sasl.conversation import Conversation
@@ -41,7 +41,7 @@ STRANGER: Any = RSAKey.generate_key(2048, {"kid": "one"})
 
 
 def token(key: Any = KEY, algorithm: str = "RS256", **claims: Any) -> str:
-    """A token, good unless it is told otherwise; a claim of None is left out."""
+    """Return a token, valid unless claims are given; a claim of None is left out."""
     now = time.time()
     all_claims = {"sub": USER, "aud": AUDIENCE, "iss": "me", "iat": now, "exp": now + 300, **claims}
     said = {name: value for name, value in all_claims.items() if value is not None}
@@ -55,7 +55,7 @@ def lasting(seconds: float, key: Any = KEY) -> str:
 
 
 def settings_of(authority: Authority, folder: Path) -> dict[str, Any]:
-    """What a broker with all these listeners is told."""
+    """The settings of a broker with all these listeners."""
     made = authority.certificate()
     (folder / "server.pem").write_text(made.chain + made.key)
     (folder / "keys.json").write_text(json.dumps(KeySet([KEY, CURVE]).as_dict(private=False)))

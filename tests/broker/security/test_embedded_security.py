@@ -1,4 +1,4 @@
-"""A broker inside a program that asks who is there, in one line; and what it says where nobody is asked."""
+"""A broker with authentication inside a program, started with one statement, and its warning without authentication."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from ottla.errors import AuthenticationError, ConfigError
 USERS = {"alice": 'pä"ss,\\w]ord', "bob": "b0b"}
 
 
-def ask(settings: dict[str, Any]) -> None:
+def describe_cluster(settings: dict[str, Any]) -> None:
     with Admin(settings) as admin:
         admin.list_topics()
 
 
 @pytest.mark.parametrize("process", [False, True], ids=["thread", "process"])
-def test_one_line_makes_a_broker_with_users_and_certificates(process: bool) -> None:
+def test_one_statement_starts_a_broker_with_users_and_certificates(process: bool) -> None:
     with Broker(listen="SASL_SSL://127.0.0.1:0", users=USERS, process=process) as broker:
         with Producer(broker.client_settings()) as producer:
             producer.send("t", b"v").result(30)
         for mechanism in ("PLAIN", "SCRAM-SHA-512"):
-            ask(broker.client_settings("bob", mechanism=mechanism))
+            describe_cluster(broker.client_settings("bob", mechanism=mechanism))
         with pytest.raises(AuthenticationError):
-            ask({**broker.client_settings("bob"), "sasl.password": USERS["alice"]})
+            describe_cluster({**broker.client_settings("bob"), "sasl.password": USERS["alice"]})
 
 
-def test_passwords_outlive_the_broker_and_a_new_line_does_not_change_them(tmp_path: Path) -> None:
+def test_passwords_survive_a_restart_and_a_repeated_statement_does_not_change_them(tmp_path: Path) -> None:
     with Broker(tmp_path, listen="SASL_PLAINTEXT://127.0.0.1:0", users=USERS):
         pass
     with Broker(tmp_path, listen="SASL_PLAINTEXT://127.0.0.1:0", users={"bob": "another"}) as broker:
-        ask({**broker.client_settings("bob"), "sasl.password": "b0b"})
+        describe_cluster({**broker.client_settings("bob"), "sasl.password": "b0b"})
     for file in tmp_path.rglob("*"):
         assert not file.is_file() or b"b0b" not in file.read_bytes()
 
@@ -46,7 +46,7 @@ def test_passwords_outlive_the_broker_and_a_new_line_does_not_change_them(tmp_pa
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ({"listen": "SASL_SSL://127.0.0.1:0", "sasl_enabled_mechanisms": ""}, "has no way to log in"),
+        ({"listen": "SASL_SSL://127.0.0.1:0", "sasl_enabled_mechanisms": ""}, "has no SASL mechanism"),
         (
             {"listen": "SSL://127.0.0.1:0", "ssl_keystore_location": "/nowhere.pem"},
             "ssl.keystore.location = /nowhere.pem",
@@ -91,14 +91,16 @@ def test_passwords_outlive_the_broker_and_a_new_line_does_not_change_them(tmp_pa
         ),
     ],
 )
-def test_a_mistake_is_one_sentence_before_anything_listens(settings: dict[str, Any], why: str) -> None:
+def test_an_invalid_setting_is_a_one_line_error_before_any_listener_is_opened(
+    settings: dict[str, Any], why: str
+) -> None:
     with pytest.raises(ConfigError) as refused:
         Broker(**settings).start()
     assert why in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
-def test_a_listener_that_strangers_can_reach_and_asks_nobody_is_warned_of_once(
+def test_a_reachable_listener_without_authentication_causes_one_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with (
@@ -109,8 +111,12 @@ def test_a_listener_that_strangers_can_reach_and_asks_nobody_is_warned_of_once(
         ),
     ):
         pass
-    (said,) = [line for line in caplog.messages if "whoever can reach this broker" in line]
-    assert "by A on 0.0.0.0: " in said
+    (said,) = [
+        line
+        for line in caplog.messages
+        if "listeners without authentication on addresses that other machines can reach" in line
+    ]
+    assert ": A on 0.0.0.0; use SASL_SSL" in said
     assert "B on" not in said
 
 
@@ -118,7 +124,7 @@ def run(*arguments: str) -> Any:
     return CliRunner().invoke(certificates, [*arguments], catch_exceptions=True)
 
 
-def test_three_commands_make_certificates_that_a_broker_and_a_client_take(tmp_path: Path) -> None:
+def test_three_commands_create_certificates_that_a_broker_and_a_client_accept(tmp_path: Path) -> None:
     folder = str(tmp_path / "certs")
     for arguments in (("authority", folder), ("server", folder), ("client", folder, "alice")):
         assert run(*arguments).exit_code == 0
@@ -131,15 +137,15 @@ def test_three_commands_make_certificates_that_a_broker_and_a_client_take(tmp_pa
         ssl_truststore_location=trust,
         ssl_client_auth="required",
     ) as broker:
-        ask(
+        describe_cluster(
             {
                 **broker.client_settings(),
                 "ssl.ca.location": trust,
                 "ssl.keystore.location": f"{folder}/client-alice.pem",
             }
         )
-        with pytest.raises(AuthenticationError, match="wants a certificate"):
-            ask({**broker.client_settings(), "ssl.ca.location": trust})
+        with pytest.raises(AuthenticationError, match="requires a certificate"):
+            describe_cluster({**broker.client_settings(), "ssl.ca.location": trust})
 
 
 @pytest.mark.parametrize(
@@ -150,7 +156,7 @@ def test_three_commands_make_certificates_that_a_broker_and_a_client_take(tmp_pa
         (("broker.example.org",), {"broker.example.org"}),
     ],
 )
-def test_a_certificate_is_for_the_names_that_were_given_and_with_localhost_for_its_addresses(
+def test_a_certificate_has_the_given_names_and_with_localhost_the_loopback_addresses(
     hosts: tuple[str, ...], names: set[str], tmp_path: Path
 ) -> None:
     run("authority", str(tmp_path))
@@ -160,12 +166,12 @@ def test_a_certificate_is_for_the_names_that_were_given_and_with_localhost_for_i
     assert {str(each.value) for each in found} == names
 
 
-def test_nothing_is_written_over_and_nothing_is_signed_by_nobody(tmp_path: Path) -> None:
+def test_no_file_is_overwritten_and_nothing_is_signed_without_an_authority(tmp_path: Path) -> None:
     folder = str(tmp_path)
     assert isinstance(run("server", folder).exception, ConfigError)
     run("authority", folder)
     before = (tmp_path / "ca.pem").read_text()
-    assert "not written over" in str(run("authority", folder).exception)
+    assert "not overwritten" in str(run("authority", folder).exception)
     assert (tmp_path / "ca.pem").read_text() == before
-    with pytest.raises(ConfigError, match="cannot be in a certificate"):
+    with pytest.raises(ConfigError, match="for a certificate: expected an ASCII name"):
         Authority.in_folder(tmp_path).server(["bücher\u2028"])

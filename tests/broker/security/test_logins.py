@@ -1,4 +1,4 @@
-"""Who gets in, by which way, as whom; and who does not."""
+"""Accepted and rejected logins by each mechanism."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def settings_for(secured: Secured, way: str) -> dict[str, Any]:
     "way",
     ["SSL", "MUTUAL", "PLAIN", "PLAIN from a line", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "in the clear"],
 )
-def test_records_go_there_and_back_by_every_way_in(secured: Secured, way: str) -> None:
+def test_records_are_written_and_read_through_every_listener(secured: Secured, way: str) -> None:
     settings, topic = settings_for(secured, way), "t-" + way.lower().replace(" ", "-")
     sent = [b"%d" % n + bytes(size) for n, size in enumerate((0, 1, 70_000, 900_000, 5))]
     with Admin(settings) as admin, Producer(settings) as producer, Consumer(settings) as consumer:
@@ -94,22 +94,22 @@ def test_records_go_there_and_back_by_every_way_in(secured: Secured, way: str) -
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
 @pytest.mark.parametrize("name", [USER, "nobody"])
-def test_a_wrong_password_is_one_sentence_whoever_it_is(secured: Secured, mechanism: str, name: str) -> None:
+def test_a_wrong_password_is_one_error_for_known_and_unknown_users(secured: Secured, mechanism: str, name: str) -> None:
     with pytest.raises(AuthenticationError, match="name, password or token is wrong"):
-        ask(secured.login(mechanism, name, "wr0ng"))
+        describe_cluster(secured.login(mechanism, name, "wr0ng"))
 
 
-def test_a_consumer_tells_the_log_of_a_wrong_password_once(secured: Secured, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_consumer_logs_a_wrong_password_once(secured: Secured, caplog: pytest.LogCaptureFixture) -> None:
     wrong = secured.login("SCRAM-SHA-256", USER, "wr0ng")
     with Consumer({**wrong, "group.id": "g"}) as consumer:
         consumer.subscribe(["t"])
         with pytest.raises(AuthenticationError):
             consumer.poll(60.0)
-    assert len([line for line in caplog.messages if "it refused the login" in line]) == 1
+    assert len([line for line in caplog.messages if "it rejected the login" in line]) == 1
 
 
 @pytest.mark.parametrize("settings", ["password", "authority", "no TLS", "no login"])
-def test_a_producer_of_transactions_says_at_once_why_it_is_not_let_in(
+def test_a_transactional_producer_reports_a_rejected_login_at_once(
     secured: Secured, tmp_path: Path, settings: str
 ) -> None:
     wrong = {
@@ -125,7 +125,7 @@ def test_a_producer_of_transactions_says_at_once_why_it_is_not_let_in(
             assert "within" not in str(caught.value)  # the time that was given
 
 
-def test_a_producer_of_transactions_that_was_not_let_in_goes_on_when_it_is(
+def test_a_transactional_producer_continues_when_its_login_succeeds_later(
     secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection_states, "REFUSAL_PAUSE", 0.1)
@@ -146,7 +146,7 @@ def test_a_producer_of_transactions_that_was_not_let_in_goes_on_when_it_is(
         eventually(initialised)
 
 
-def ask(settings: dict[str, Any]) -> None:
+def describe_cluster(settings: dict[str, Any]) -> None:
     with Admin(settings) as admin:
         admin.list_topics()
 
@@ -170,29 +170,31 @@ def tokens_that_will_not_do() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("fault", tokens_that_will_not_do())
-def test_a_token_that_will_not_do_is_refused(secured: Secured, fault: str) -> None:
+def test_an_invalid_token_is_rejected(secured: Secured, fault: str) -> None:
     settings = secured.at(
         "SASL_SSL",
         **{"sasl.mechanism": "OAUTHBEARER", "sasl.oauth.token.provider": lambda: tokens_that_will_not_do()[fault]},
     )
     with pytest.raises(AuthenticationError):
-        ask(settings)
+        describe_cluster(settings)
 
 
-def test_any_of_the_keys_will_do(secured: Secured) -> None:
+def test_a_token_signed_with_any_of_the_keys_is_accepted(secured: Secured) -> None:
     made = token(CURVE, "ES256", aud=["x", "kafka"])
-    ask(secured.at("SASL_SSL", **{"sasl.mechanism": "OAUTHBEARER", "sasl.oauth.token.provider": lambda: made}))
+    describe_cluster(
+        secured.at("SASL_SSL", **{"sasl.mechanism": "OAUTHBEARER", "sasl.oauth.token.provider": lambda: made})
+    )
     assert KEY.kid != CURVE.kid
 
 
-def test_nothing_but_a_login_may_be_asked_before_it(secured: Secured) -> None:
+def test_only_login_requests_are_accepted_before_a_login(secured: Secured) -> None:
     with secured.wire("SASL_PLAINTEXT") as wire:
         assert wire.ask(ApiVersionsRequest("a", "1"), 3).error_code == 0
         wire.send(MetadataRequest([]))
         assert wire.hung_up()
 
 
-def test_a_frame_that_is_too_large_for_a_login_ends_the_connection_and_not_one_after_it(secured: Secured) -> None:
+def test_a_frame_above_the_login_limit_closes_the_connection_before_the_login_only(secured: Secured) -> None:
     with secured.wire("SASL_PLAINTEXT") as wire:
         wire.socket.sendall((20_001).to_bytes(4, "big"))
         assert wire.hung_up()
@@ -203,7 +205,7 @@ def test_a_frame_that_is_too_large_for_a_login_ends_the_connection_and_not_one_a
         assert wire.produce("large", bytes(100_000)).error_code == 0
 
 
-def test_a_login_out_of_order_is_refused(secured: Secured) -> None:
+def test_a_login_message_out_of_order_is_rejected(secured: Secured) -> None:
     with secured.wire("SASL_PLAINTEXT") as wire:
         assert wire.ask(SaslAuthenticateRequest(b"x"), 2).error_code == ErrorCode.ILLEGAL_SASL_STATE
         told = wire.ask(SaslHandshakeRequest("GSSAPI"), 1)
@@ -212,14 +214,14 @@ def test_a_login_out_of_order_is_refused(secured: Secured) -> None:
         assert log_in(wire).error_code == 0
 
 
-def test_a_refused_login_is_told_and_then_the_connection_ends(secured: Secured) -> None:
+def test_a_rejected_login_is_answered_and_then_the_connection_is_closed(secured: Secured) -> None:
     with secured.wire("SASL_PLAINTEXT") as wire:
         answer = log_in(wire, "PLAIN", USER, "wr0ng")
         assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
         assert wire.hung_up()
 
 
-def test_the_oldest_handshake_is_followed_by_bare_messages(secured: Secured) -> None:
+def test_the_oldest_handshake_is_followed_by_messages_without_headers(secured: Secured) -> None:
     with secured.wire("SASL_PLAINTEXT") as wire:
         assert wire.ask(SaslHandshakeRequest("SCRAM-SHA-512"), 0).error_code == 0
         talk = ScramConversation("SCRAM-SHA-512", USER, PASSWORD, "n0nce")
@@ -233,7 +235,7 @@ def test_the_oldest_handshake_is_followed_by_bare_messages(secured: Secured) -> 
         assert wire.hung_up()
 
 
-def test_who_logs_in_again_must_be_the_same(secured: Secured) -> None:
+def test_a_repeated_login_must_be_of_the_same_user(secured: Secured) -> None:
     with secured.wire("SASL_SSL") as wire:
         assert log_in(wire, "PLAIN").error_code == 0
         assert log_in(wire, "SCRAM-SHA-256").error_code == 0
@@ -242,7 +244,7 @@ def test_who_logs_in_again_must_be_the_same(secured: Secured) -> None:
         assert wire.hung_up()
 
 
-def test_plaintext_at_a_port_for_tls_and_the_reverse_are_said_at_once(secured: Secured) -> None:
+def test_plaintext_on_a_tls_port_and_the_reverse_are_reported_at_once(secured: Secured) -> None:
     for settings, kind in (
         ({"bootstrap.servers": secured.broker.addresses["SSL"]}, NoBrokersAvailableError),
         ({**secured.at("SSL"), "bootstrap.servers": secured.broker.addresses["PLAINTEXT"]}, SslAuthenticationError),
@@ -251,7 +253,7 @@ def test_plaintext_at_a_port_for_tls_and_the_reverse_are_said_at_once(secured: S
     ):
         started = time.monotonic()
         with pytest.raises(kind, match=r"security\.protocol|certificate"):
-            ask(settings)
+            describe_cluster(settings)
         assert time.monotonic() - started < PATIENCE
 
 
@@ -263,16 +265,16 @@ def upsertion(name: str, password: str, **more: Any) -> ScramCredentialUpsertion
     return ScramCredentialUpsertion(name, more.get("mechanism", 1), iterations, more.get("salt", b"salt"), salted)
 
 
-def test_passwords_come_change_and_go(secured: Secured) -> None:
+def test_passwords_are_created_changed_and_deleted(secured: Secured) -> None:
     with secured.wire("PLAINTEXT") as wire:
         for password in ("f1rst", "s3cond"):
             changed = wire.ask(AlterUserScramCredentialsRequest((), [upsertion("carol", password)]))
             assert [(each.user, each.error_code) for each in changed.results] == [("carol", 0)]
-            ask(secured.login("SCRAM-SHA-256", "carol", password))
-            ask(secured.login("PLAIN", "carol", password))
+            describe_cluster(secured.login("SCRAM-SHA-256", "carol", password))
+            describe_cluster(secured.login("PLAIN", "carol", password))
         for mechanism in ("PLAIN", "SCRAM-SHA-256"):
             with pytest.raises(AuthenticationError):
-                ask(secured.login(mechanism, "carol", "f1rst"))
+                describe_cluster(secured.login(mechanism, "carol", "f1rst"))
         told = wire.ask(DescribeUserScramCredentialsRequest([UserName("carol"), UserName("nobody")]))
         assert [(each.user, each.error_code) for each in told.results] == [
             ("carol", 0),
@@ -286,7 +288,7 @@ def test_passwords_come_change_and_go(secured: Secured) -> None:
         assert gone.results[0].error_code == 0
     for mechanism in ("PLAIN", "SCRAM-SHA-256"):
         with pytest.raises(AuthenticationError):
-            ask(secured.login(mechanism, "carol", "s3cond"))
+            describe_cluster(secured.login(mechanism, "carol", "s3cond"))
 
 
 @pytest.mark.parametrize(
@@ -302,7 +304,7 @@ def test_passwords_come_change_and_go(secured: Secured) -> None:
         (ScramCredentialDeletion("dave", 1), ErrorCode.RESOURCE_NOT_FOUND),
     ],
 )
-def test_a_password_that_cannot_be_is_refused(secured: Secured, wanted: Any, code: int) -> None:
+def test_an_invalid_password_is_rejected(secured: Secured, wanted: Any, code: int) -> None:
     deletions = [wanted] if isinstance(wanted, ScramCredentialDeletion) else []
     upsertions = [] if deletions else [wanted, upsertion("erin", "x")]
     with secured.wire("PLAINTEXT") as wire:
@@ -312,7 +314,7 @@ def test_a_password_that_cannot_be_is_refused(secured: Secured, wanted: Any, cod
     assert credential_of("SCRAM-SHA-256", "x", b"salt").iterations == 4096
 
 
-def test_a_token_stands_for_its_owner_until_it_ends(secured: Secured) -> None:
+def test_a_token_authenticates_its_owner_until_it_expires(secured: Secured) -> None:
     import base64
 
     with secured.wire("SASL_SSL") as wire:
@@ -342,7 +344,7 @@ def test_a_token_stands_for_its_owner_until_it_ends(secured: Secured) -> None:
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_a_token_is_told_in_every_version(secured: Secured, version: int) -> None:
+def test_a_token_is_described_in_every_version(secured: Secured, version: int) -> None:
     with secured.wire("SASL_SSL") as wire:
         log_in(wire)
         made = wire.ask(CreateDelegationTokenRequest(max_lifetime_ms=60_000), version)

@@ -1,4 +1,4 @@
-"""A conversation with another broker in the loop: by each way in, and with those who do not answer as they should."""
+"""A connection to another broker in the event loop, for each security protocol and for faulty peers."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from ottla.broker.event_loop.timers import Timers
 from ottla.broker.peers.peer_connection import ANSWER_SECONDS, LOOK_SECONDS, PeerConnection, Question
 from ottla.broker.peers.peer_errors import PeerLost, PeerRefused
-from ottla.broker.peers.peer_login import BegunLogin, PeerLogins
+from ottla.broker.peers.peer_login import PeerLogins, PendingLogin
 from ottla.broker.peers.peers import Peers
 from ottla.broker.settings.config import BrokerConfig, read_config
-from ottla.broker.timers import Timers
 from ottla.clock import ManualClock
 from ottla.coordination.quorum.observer import Address
 from ottla.network.selector import Selector
@@ -25,25 +25,25 @@ from tests.patience import eventually
 
 
 class Loop:
-    """What a conversation lives in, and what it was answered."""
+    """A manual event loop with a connection, and the responses."""
 
     def __init__(self, config: BrokerConfig) -> None:
         self.clock, self.timers, self.heard = ManualClock(), Timers(), list[Any]()
         self.selector = Selector()
         peers = Peers(config, self.clock)
         self.split = peers.split
-        self.connection: PeerConnection = peers.broker("me", self.selector, self.timers)
+        self.connection: PeerConnection = peers.connect_to_broker("me", self.selector, self.timers)
 
     def ask(self, address: Address) -> None:
         question = Question(address, DescribeClusterRequest(), 1, DescribeClusterResponse, self.heard.append)
-        self.connection.ask(question)
+        self.connection.send_request(question)
 
     def turn(self) -> None:
         turn(self.selector)
         self.timers.run(self.clock.monotonic())
 
     def answer(self, address: Address) -> Any:
-        """What comes of a question."""
+        """Return the result of a request."""
         self.ask(address)
         return self.next()
 
@@ -61,7 +61,7 @@ class Loop:
 
 
 class Stranger:
-    """Somebody who listens, and says what a test says."""
+    """A server that sends the bytes of the test."""
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -92,22 +92,26 @@ def plain() -> Iterator[Loop]:
     loop.close()
 
 
-def test_a_connection_hears_nothing_of_the_end_of_the_one_before(plain: Loop, stranger: Stranger) -> None:
+def test_a_connection_ignores_the_end_of_the_previous_one(plain: Loop, stranger: Stranger) -> None:
     def ask_again(heard: Any) -> None:
         plain.heard.append(heard)
         plain.ask(stranger.address)
 
-    plain.connection.ask(Question(stranger.address, DescribeClusterRequest(), 1, DescribeClusterResponse, ask_again))
+    plain.connection.send_request(
+        Question(stranger.address, DescribeClusterRequest(), 1, DescribeClusterResponse, ask_again)
+    )
     plain.turn()
     stranger.accept()
-    plain.connection.take(memoryview(b"no answer"))  # and in the same turn, that who said so has hung up:
-    plain.connection.part("")
+    plain.connection.handle_frame(memoryview(b"no answer"))  # and the peer closes the connection in the same turn:
+    plain.connection.handle_closed("")
     assert [type(each) for each in plain.heard] == [PeerLost]
     assert plain.selector.channel(plain.connection) is not None
 
 
 def config_towards(secured: Secured, protocol: str, mechanism: str, password: str = PASSWORD) -> BrokerConfig:
-    """One whose brokers come by INTERNAL, as one of our listeners speaks."""
+    """The configuration of a broker whose peers are reached through INTERNAL, with the security of one of our
+    listeners.
+    """
     module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
     made = secured.authority.certificate("me")
     return read_config(
@@ -130,7 +134,7 @@ def address_of(secured: Secured, listener: str) -> Address:
 
 
 @pytest.mark.parametrize("protocol", ["SSL", "SASL_PLAINTEXT", "SASL_SSL"])
-def test_it_is_encrypted_and_logged_in_as_the_settings_say(secured: Secured, protocol: str) -> None:
+def test_a_connection_is_encrypted_and_authenticated_as_configured(secured: Secured, protocol: str) -> None:
     loop = Loop(config_towards(secured, protocol, "SCRAM-SHA-512"))
     for _ in range(2):
         said = loop.answer(address_of(secured, protocol))
@@ -138,38 +142,38 @@ def test_it_is_encrypted_and_logged_in_as_the_settings_say(secured: Secured, pro
     loop.close()
 
 
-def test_a_wrong_password_is_one_sentence(secured: Secured) -> None:
+def test_a_wrong_password_is_a_one_line_error(secured: Secured) -> None:
     loop = Loop(config_towards(secured, "SASL_SSL", "PLAIN", "n0pe"))
     for _ in range(2):
         said = loop.answer(address_of(secured, "SASL_SSL"))
         assert isinstance(said, PeerRefused)
-        assert str(said).startswith(f"it refused the login by PLAIN as {USER!r}: ")
+        assert str(said).startswith(f"it rejected the login by PLAIN as {USER!r}: ")
     loop.close()
 
 
-def test_a_login_that_a_kdc_has_to_be_asked_for_is_waited_for_and_nothing_goes_before_it(
+def test_requests_wait_for_a_login_that_needs_a_ticket_of_a_kdc(
     secured: Secured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin, late = PeerLogins.begin, BegunLogin()
-    monkeypatch.setattr(PeerLogins, "begin", lambda *_: late)
+    begin, late = PeerLogins.start_login, PendingLogin()
+    monkeypatch.setattr(PeerLogins, "start_login", lambda *_: late)
     loop, address = Loop(config_towards(secured, "SASL_SSL", "SCRAM-SHA-256")), address_of(secured, "SASL_SSL")
     loop.ask(address)
     for _ in range(3):
         loop.clock.advance(LOOK_SECONDS)
         loop.turn()
     assert not loop.heard
-    late.end(PeerLost("no KDC"))
+    late.complete(PeerLost("no KDC"))
     loop.clock.advance(LOOK_SECONDS)
     assert str(loop.next()) == "no KDC"
-    monkeypatch.setattr(PeerLogins, "begin", begin)
+    monkeypatch.setattr(PeerLogins, "start_login", begin)
     assert loop.answer(address).brokers
     loop.close()
 
 
-def test_a_login_that_could_not_begin_is_not_told_within_the_question(
+def test_a_login_that_could_not_start_is_reported_after_the_request_call_returns(
     secured: Secured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(PeerLogins, "begin", lambda *_: BegunLogin(PeerRefused("no ticket")))
+    monkeypatch.setattr(PeerLogins, "start_login", lambda *_: PendingLogin(PeerRefused("no ticket")))
     loop, address = Loop(config_towards(secured, "SASL_SSL", "SCRAM-SHA-256")), address_of(secured, "SASL_SSL")
     loop.ask(address)
     assert not loop.heard
@@ -182,7 +186,7 @@ def test_a_login_that_could_not_begin_is_not_told_within_the_question(
     assert not loop.heard
 
 
-def test_a_login_is_repeated_before_the_other_side_ends_it(secured: Secured) -> None:
+def test_a_login_is_repeated_before_the_session_expires(secured: Secured) -> None:
     loop = Loop(config_towards(secured, "SASL_SSL", "SCRAM-SHA-256"))
     address = address_of(secured, "SASL_SSL")
     assert loop.answer(address).brokers
@@ -192,16 +196,18 @@ def test_a_login_is_repeated_before_the_other_side_ends_it(secured: Secured) -> 
     loop.close()
 
 
-def test_who_hangs_up_is_lost_and_another_can_be_asked(plain: Loop, secured: Secured, stranger: Stranger) -> None:
+def test_a_peer_that_disconnects_is_reported_lost_and_another_can_be_queried(
+    plain: Loop, secured: Secured, stranger: Stranger
+) -> None:
     plain.ask(stranger.address)
     stranger.accept().close()
     assert isinstance(plain.next(), PeerLost)
     stranger.close()
-    assert isinstance(plain.answer(stranger.address), PeerLost)  # where nobody listens any more
+    assert isinstance(plain.answer(stranger.address), PeerLost)  # the port is closed
     assert plain.answer(address_of(secured, "PLAINTEXT")).brokers
 
 
-def test_who_says_nothing_is_given_up_in_time(plain: Loop, stranger: Stranger) -> None:
+def test_a_silent_peer_is_abandoned_after_the_request_timeout(plain: Loop, stranger: Stranger) -> None:
     plain.ask(stranger.address)
     plain.turn()
     plain.clock.advance(ANSWER_SECONDS - 1)
@@ -210,10 +216,10 @@ def test_who_says_nothing_is_given_up_in_time(plain: Loop, stranger: Stranger) -
     plain.clock.advance(1)
     plain.turn()
     (said,) = plain.heard
-    assert str(said) == "nothing came in time"
+    assert str(said) == "no response in time"
 
 
-def test_each_question_has_its_own_time(plain: Loop, secured: Secured, stranger: Stranger) -> None:
+def test_each_request_has_its_own_timeout(plain: Loop, secured: Secured, stranger: Stranger) -> None:
     assert plain.answer(address_of(secured, "PLAINTEXT")).brokers
     plain.clock.advance(ANSWER_SECONDS - 1)
     plain.ask(stranger.address)
@@ -226,27 +232,27 @@ def test_each_question_has_its_own_time(plain: Loop, secured: Secured, stranger:
 
 
 @pytest.mark.parametrize("frame", [b"", b"\0", b"\0\0\0\7\0", b"\0\0\0\1", b"\0\0\0\1" + b"\xff" * 40])
-def test_what_is_no_answer_is_one_error(plain: Loop, stranger: Stranger, frame: bytes) -> None:
+def test_a_malformed_response_is_reported_as_a_lost_connection(plain: Loop, stranger: Stranger, frame: bytes) -> None:
     plain.ask(stranger.address)
     stranger.accept().sendall(len(frame).to_bytes(4, "big") + frame)
     assert isinstance(plain.next(), PeerLost)
 
 
-def test_what_comes_unasked_ends_the_connection(plain: Loop, secured: Secured, stranger: Stranger) -> None:
+def test_an_unrequested_response_closes_the_connection(plain: Loop, secured: Secured, stranger: Stranger) -> None:
     assert plain.answer(address_of(secured, "PLAINTEXT")).brokers
-    plain.connection.take(memoryview(b"\0\0\0\1"))
+    plain.connection.handle_frame(memoryview(b"\0\0\0\1"))
     assert plain.answer(address_of(secured, "PLAINTEXT")).brokers
     assert not plain.heard
 
 
-def test_an_answer_that_cannot_be_taken_in_is_told_as_lost(plain: Loop, secured: Secured) -> None:
+def test_a_response_that_the_caller_fails_to_process_is_reported_as_lost(plain: Loop, secured: Secured) -> None:
     heard: list[object] = []
 
     def done(said: object) -> None:
         heard.append(said)
         assert isinstance(said, PeerLost)
 
-    plain.connection.ask(
+    plain.connection.send_request(
         Question(address_of(secured, "PLAINTEXT"), DescribeClusterRequest(), 1, DescribeClusterResponse, done)
     )
 
@@ -258,7 +264,7 @@ def test_an_answer_that_cannot_be_taken_in_is_told_as_lost(plain: Loop, secured:
     assert plain.answer(address_of(secured, "PLAINTEXT")).brokers
 
 
-def test_who_closes_hears_no_more(plain: Loop, stranger: Stranger) -> None:
+def test_nothing_is_reported_after_close(plain: Loop, stranger: Stranger) -> None:
     plain.ask(stranger.address)
     peer = stranger.accept()
     plain.connection.close()

@@ -1,4 +1,6 @@
-"""How a broker comes to the listeners of controllers and of other brokers, by its settings, and against a real listener."""
+"""The connections of a broker to listeners of controllers and other brokers, as configured, and against a real
+listener.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from ottla.broker.event_loop.timers import Timers
 from ottla.broker.peers.peer_connection import Question
 from ottla.broker.peers.peer_errors import PeerLost, PeerRefused
-from ottla.broker.peers.peer_login import BegunLogin, PeerLogins
+from ottla.broker.peers.peer_login import PeerLogins, PendingLogin
 from ottla.broker.peers.peers import Peers
 from ottla.broker.settings.config import BrokerConfig, read_config
 from ottla.broker.settings.peer_security import towards_brokers, towards_controllers
-from ottla.broker.timers import Timers
 from ottla.clock import SystemClock
 from ottla.coordination.quorum.observer import Address
 from ottla.errors import ConfigError
@@ -54,13 +56,13 @@ def refused(**settings: str) -> str:
     return str(caught.value)
 
 
-def test_without_a_word_about_it_everybody_speaks_plaintext() -> None:
+def test_without_security_settings_all_nodes_use_plaintext() -> None:
     config = joining()
     assert towards_controllers(config).config.security_protocol == "PLAINTEXT"
     assert towards_brokers(config).listener == "PLAINTEXT"
 
 
-def test_controllers_are_come_to_by_their_first_listener_and_its_settings() -> None:
+def test_controllers_are_reached_through_their_first_listener_and_its_settings() -> None:
     protocols = "CONTROLLER:SASL_SSL,INTERNAL:PLAINTEXT"
     settings = {
         "sasl.mechanism.controller.protocol": "PLAIN",
@@ -76,7 +78,7 @@ def test_controllers_are_come_to_by_their_first_listener_and_its_settings() -> N
     assert 's3\\"cret' in security.sasl_jaas_config.value
 
 
-def test_brokers_are_come_to_by_the_listener_that_is_named() -> None:
+def test_brokers_are_reached_through_the_named_inter_broker_listener() -> None:
     config = joining("CONTROLLER:PLAINTEXT,INTERNAL:SSL", inter_broker_listener_name="internal")
     assert towards_brokers(config)[:1] == ("INTERNAL",)
     assert towards_brokers(config).config.security_protocol == "SSL"
@@ -95,15 +97,15 @@ def test_brokers_are_come_to_by_the_listener_that_is_named() -> None:
                 "protocols": "CONTROLLER:SASL_SSL,INTERNAL:PLAINTEXT",
                 "sasl_mechanism_controller_protocol": "OAUTHBEARER",
             },
-            "sasl.mechanism.controller.protocol = OAUTHBEARER: listener CONTROLLER speaks SASL_SSL, and this broker can log "
-            "in there by PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, GSSAPI; set one of them",
+            "sasl.mechanism.controller.protocol = OAUTHBEARER: listener CONTROLLER has protocol SASL_SSL, and this broker can authenticate "
+            "there by PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, GSSAPI; set one of them",
         ),
         (
             {
                 "protocols": "CONTROLLER:SASL_PLAINTEXT,INTERNAL:PLAINTEXT",
                 "listener_name_controller_gssapi_sasl_jaas_config": f'{KRB5} useKeyTab=true keyTab="/k" principal="*";',
             },
-            "listener.name.controller.gssapi.sasl.jaas.config: says no principal, and this broker logs in to others; set "
+            "listener.name.controller.gssapi.sasl.jaas.config: has no principal, and this broker authenticates to other nodes; set "
             'principal="kafka/HOST@REALM" in it',
         ),
         (
@@ -112,8 +114,8 @@ def test_brokers_are_come_to_by_the_listener_that_is_named() -> None:
                 "inter_broker_listener_name": "INTERNAL",
                 "sasl_mechanism_inter_broker_protocol": "GSSAPI",
             },
-            "sasl.mechanism.inter.broker.protocol = GSSAPI: other brokers could not come in by INTERNAL, where "
-            "sasl.enabled.mechanisms is SCRAM-SHA-256,SCRAM-SHA-512; add it there",
+            "sasl.mechanism.inter.broker.protocol = GSSAPI: other brokers could not authenticate on listener INTERNAL, "
+            "with sasl.enabled.mechanisms = SCRAM-SHA-256,SCRAM-SHA-512; add it there",
         ),
         (
             {
@@ -133,18 +135,18 @@ def test_brokers_are_come_to_by_the_listener_that_is_named() -> None:
         ),
         (
             {"inter_broker_listener_name": "ELSEWHERE"},
-            "inter.broker.listener.name = ELSEWHERE: there is no such listener, and brokers reach each other by it; set "
+            "inter.broker.listener.name = ELSEWHERE: unknown listener for connections between brokers: set "
             "inter.broker.listener.name to one of INTERNAL, PLAINTEXT",
         ),
         (
             {"security_inter_broker_protocol": "SSL"},
-            "security.inter.broker.protocol = SSL: there is no such listener, and brokers reach each other by it; set "
+            "security.inter.broker.protocol = SSL: unknown listener for connections between brokers: set "
             "inter.broker.listener.name to one of INTERNAL, PLAINTEXT",
         ),
         (
             {"inter_broker_listener_name": "INTERNAL", "security_inter_broker_protocol": "SSL"},
             "inter.broker.listener.name = INTERNAL and security.inter.broker.protocol = SSL exclude each other: the protocol "
-            "is what listener.security.protocol.map says; leave out the second",
+            "comes from listener.security.protocol.map; remove the second",
         ),
         (
             {
@@ -152,23 +154,23 @@ def test_brokers_are_come_to_by_the_listener_that_is_named() -> None:
                 "inter_broker_listener_name": "INTERNAL",
                 "sasl_mechanism_inter_broker_protocol": "PLAIN",
             },
-            "sasl.mechanism.inter.broker.protocol = PLAIN: other brokers could not come in by INTERNAL, where "
-            "sasl.enabled.mechanisms is SCRAM-SHA-256,SCRAM-SHA-512; add it there",
+            "sasl.mechanism.inter.broker.protocol = PLAIN: other brokers could not authenticate on listener INTERNAL, "
+            "with sasl.enabled.mechanisms = SCRAM-SHA-256,SCRAM-SHA-512; add it there",
         ),
         (
             {"protocols": "INTERNAL:PLAINTEXT"},
-            "listener CONTROLLER has no protocol: name it in listener.security.protocol.map, as CONTROLLER:PLAINTEXT",
+            "listener CONTROLLER has no security protocol: add it to listener.security.protocol.map, such as CONTROLLER:PLAINTEXT",
         ),
     ],
 )
-def test_what_does_not_fit_is_one_sentence(settings: dict[str, str], sentence: str) -> None:
+def test_incompatible_settings_are_a_one_line_error(settings: dict[str, str], sentence: str) -> None:
     assert refused(**settings) == sentence
 
 
 def config_towards(
     secured: Secured, listener: str, mechanism: str, name: str, password: str, **more: str
 ) -> BrokerConfig:
-    """One whose controllers speak as one of our listeners does."""
+    """The configuration of a broker whose controllers have the security of one of our listeners."""
     module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
     settings = {
         "listener.security.protocol.map": f"CONTROLLER:{PROTOCOLS[listener]},INTERNAL:PLAINTEXT",
@@ -184,13 +186,13 @@ class Conversation:
 
     def __init__(self, config: BrokerConfig) -> None:
         self._selector, self._timers, self._clock = Selector(), Timers(), SystemClock()
-        self.connection = Peers(config, self._clock).controller("me", self._selector, self._timers)
+        self.connection = Peers(config, self._clock).connect_to_controller("me", self._selector, self._timers)
 
     def ask(self, address: Address) -> DescribeClusterResponse:
         """Return the response; PeerLost states why there is none."""
         heard: list[Any] = []
         question = Question(address, DescribeClusterRequest(), 1, DescribeClusterResponse, heard.append)
-        self.connection.ask(question)
+        self.connection.send_request(question)
 
         def has_heard() -> bool:
             turn(self._selector)
@@ -218,7 +220,7 @@ def conversation(config: BrokerConfig) -> Iterator[Conversation]:
         conversation.close()
 
 
-def ask(conversation: Conversation, secured: Secured, listener: str) -> DescribeClusterResponse:
+def describe_cluster(conversation: Conversation, secured: Secured, listener: str) -> DescribeClusterResponse:
     host, _, port = secured.broker.addresses[listener].rpartition(":")
     return conversation.ask(Address(host, int(port)))
 
@@ -228,69 +230,71 @@ def ask(conversation: Conversation, secured: Secured, listener: str) -> Describe
     ("mechanism", "name", "password"),
     [("PLAIN", LISTED, LISTED_PASSWORD), ("SCRAM-SHA-256", USER, PASSWORD), ("SCRAM-SHA-512", USER, PASSWORD)],
 )
-def test_it_logs_in_and_is_answered(secured: Secured, listener: str, mechanism: str, name: str, password: str) -> None:
+def test_a_node_logs_in_and_gets_a_response(
+    secured: Secured, listener: str, mechanism: str, name: str, password: str
+) -> None:
     if (listener, mechanism) == ("SASL_PLAINTEXT", "PLAIN"):
         name, password = USER, PASSWORD  # the line with the other is the first listener's
     with conversation(config_towards(secured, listener, mechanism, name, password)) as connection:
         for _ in range(2):
-            assert [broker.broker_id for broker in ask(connection, secured, listener).brokers] == [1]
+            assert [broker.broker_id for broker in describe_cluster(connection, secured, listener).brokers] == [1]
 
 
-def test_nothing_is_asked_without_a_login_after_one_that_could_not_begin(
+def test_no_request_is_sent_after_a_login_that_could_not_start(
     secured: Secured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with conversation(config_towards(secured, "SASL_SSL", "PLAIN", LISTED, LISTED_PASSWORD)) as connection:
         with monkeypatch.context() as patch:
-            patch.setattr(PeerLogins, "begin", lambda *_: BegunLogin(PeerLost("no KDC")))
+            patch.setattr(PeerLogins, "start_login", lambda *_: PendingLogin(PeerLost("no KDC")))
             with pytest.raises(PeerLost, match="no KDC"):
-                ask(connection, secured, "SASL_SSL")
-        assert ask(connection, secured, "SASL_SSL").brokers
+                describe_cluster(connection, secured, "SASL_SSL")
+        assert describe_cluster(connection, secured, "SASL_SSL").brokers
 
 
-def test_it_shows_its_certificate_where_that_is_wanted(secured: Secured) -> None:
+def test_a_node_presents_its_certificate_if_required(secured: Secured) -> None:
     made = secured.authority.certificate("me")
     mine = secured.authority.write("broker.pem", made.chain + made.key)
     config = config_towards(
         secured, "MUTUAL", "PLAIN", USER, PASSWORD, **{"listener.name.controller.ssl.keystore.location": mine}
     )
     with conversation(config) as connection:
-        assert ask(connection, secured, "MUTUAL").brokers
+        assert describe_cluster(connection, secured, "MUTUAL").brokers
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
-def test_a_wrong_password_is_one_sentence_at_once(secured: Secured, mechanism: str) -> None:
+def test_a_wrong_password_is_a_one_line_error_at_once(secured: Secured, mechanism: str) -> None:
     begun = time.monotonic()
     config = config_towards(secured, "SASL_SSL", mechanism, USER, "n0pe")
     with conversation(config) as connection, pytest.raises(PeerRefused) as caught:
-        ask(connection, secured, "SASL_SSL")
+        describe_cluster(connection, secured, "SASL_SSL")
     sentence = str(caught.value)
-    assert sentence.startswith(f"it refused the login by {mechanism} as {USER!r}: ")
+    assert sentence.startswith(f"it rejected the login by {mechanism} as {USER!r}: ")
     assert sentence.endswith(
-        f"; look at the name and password in listener.name.controller.{mechanism.lower()}.sasl.jaas.config"
+        f"; check the name and password in listener.name.controller.{mechanism.lower()}.sasl.jaas.config"
     )
     assert "n0pe" not in sentence
     assert time.monotonic() - begun < SECONDS / 2
 
 
-def test_a_certificate_of_strangers_is_a_refusal(secured: Secured, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_an_untrusted_certificate_is_rejected(secured: Secured, tmp_path_factory: pytest.TempPathFactory) -> None:
     others = Authority(tmp_path_factory.mktemp("others"))
     config = config_towards(
         secured, "SSL", "PLAIN", USER, PASSWORD, **{"listener.name.controller.ssl.truststore.location": others.file}
     )
     with conversation(config) as connection, pytest.raises(PeerRefused, match="certificate"):
-        ask(connection, secured, "SSL")
+        describe_cluster(connection, secured, "SSL")
 
 
-def test_a_login_is_repeated_before_the_other_side_ends_it(secured: Secured) -> None:
+def test_a_login_is_repeated_before_the_session_expires(secured: Secured) -> None:
     with conversation(config_towards(secured, "SASL_SSL", "SCRAM-SHA-256", USER, PASSWORD)) as connection:
-        assert ask(connection, secured, "SASL_SSL").brokers
+        assert describe_cluster(connection, secured, "SASL_SSL").brokers
         connection.connection._login_until = 0.0
-        assert ask(connection, secured, "SASL_SSL").brokers
+        assert describe_cluster(connection, secured, "SASL_SSL").brokers
         assert connection.connection._login_until > time.monotonic()
 
 
-def test_a_listener_that_asks_for_no_login_is_told_so(secured: Secured) -> None:
+def test_a_listener_without_authentication_is_named_in_the_error(secured: Secured) -> None:
     config: Any = config_towards(secured, "SASL_PLAINTEXT", "PLAIN", USER, PASSWORD)
     with conversation(config) as connection, pytest.raises(PeerRefused) as caught:
-        ask(connection, secured, "PLAINTEXT")
-    assert str(caught.value).endswith("have listener.security.protocol.map say what CONTROLLER speaks there")
+        describe_cluster(connection, secured, "PLAINTEXT")
+    assert str(caught.value).endswith("set the protocol of CONTROLLER in listener.security.protocol.map")

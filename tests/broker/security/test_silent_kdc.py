@@ -1,4 +1,4 @@
-"""A KDC that does not answer, as the log of a broker tells of it."""
+"""A KDC that does not respond, and the log of the broker."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from ottla.broker.peers.peer_login import PeerLogins
 from ottla.security.kerberos_login import NoKdcError
 from tests.patience import eventually
 
-TOLD = "no KDC has answered for {:g} s, without which there is no login at other (INTERNAL): "
+TOLD = "no KDC has responded for {:g} s, and authentication at other (INTERNAL) waits for it: "
 
 
 def logins(answer: Callable[[], Any]) -> PeerLogins:
-    """Logins by Kerberos whose KDC answers so."""
+    """Kerberos logins with a simulated KDC."""
     security: Any = SimpleNamespace(
         config=SimpleNamespace(sasl_mechanism="PLAIN"), jaas_setting="sasl.jaas.config", listener="INTERNAL"
     )
     found = PeerLogins(security)
-    tickets: Any = SimpleNamespace(begin=lambda host: answer(), login=SimpleNamespace(principal="kafka/here"))
+    tickets: Any = SimpleNamespace(begin_login=lambda host: answer(), login=SimpleNamespace(principal="kafka/here"))
     found._tickets = tickets
     security.config.sasl_mechanism = "GSSAPI"
     return found
 
 
-def asked(who: PeerLogins) -> None:
+def wait_for_login(who: PeerLogins) -> None:
     """Until there is an outcome."""
     woken: list[bool] = []
-    who.begin("other", lambda: woken.append(True))
+    who.start_login("other", lambda: woken.append(True))
     eventually(lambda: woken)
 
 
@@ -39,7 +39,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [text for text in caplog.messages if text.startswith("no KDC")]
 
 
-def test_a_kdc_that_is_silent_is_told_once_until_it_answers(
+def test_a_silent_kdc_is_logged_once_until_it_responds(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(peer_login, "SILENT_SECONDS", 0.0)
@@ -52,14 +52,14 @@ def test_a_kdc_that_is_silent_is_told_once_until_it_answers(
         raise NoKdcError("no KDC")
 
     who = logins(silent)
-    asked(who)
-    asked(who)
+    wait_for_login(who)
+    wait_for_login(who)
     assert len(given_up) == 2
     (line,) = lines(caplog)
     assert line.startswith(told)
 
 
-def test_one_that_answers_is_not_told_of(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_responding_kdc_is_not_logged(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(peer_login, "SILENT_SECONDS", 3600.0)
-    asked(logins(lambda: SimpleNamespace()))
+    wait_for_login(logins(lambda: SimpleNamespace()))
     assert not lines(caplog)

@@ -12,8 +12,8 @@ import pytest
 from joserfc.jwk import KeySet, RSAKey
 
 from ottla import Admin
-from ottla.broker.authentication import token_keys
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
+from ottla.broker.security import token_keys
 from ottla.errors import AuthenticationError
 from tests.broker.security.secured import KEY, LISTENERS, Secured, lasting, settings_of
 from tests.certificates import Authority
@@ -34,7 +34,7 @@ def provider(authority: Authority) -> Iterator[IdentityProvider]:
 
 
 @contextmanager
-def broker_asking(provider: IdentityProvider, authority: Authority, folder: Path) -> Iterator[Secured]:
+def start_broker(provider: IdentityProvider, authority: Authority, folder: Path) -> Iterator[Secured]:
     settings = settings_of(authority, folder)
     del settings["sasl_oauthbearer_jwks_file"]
     settings |= {"sasl_oauthbearer_jwks_endpoint_url": provider.keys_url, "https_ca_location": authority.file}
@@ -55,34 +55,34 @@ def by_credentials(secured: Secured, provider: IdentityProvider) -> dict[str, An
     )
 
 
-def ask(settings: dict[str, Any]) -> None:
+def describe_cluster(settings: dict[str, Any]) -> None:
     with Admin(settings) as admin:
         admin.list_topics()
 
 
-def test_a_client_with_an_id_and_a_secret_comes_in_by_tokens_that_the_broker_checks_with_the_providers_keys(
+def test_a_client_with_an_id_and_a_secret_logs_in_with_tokens_verified_by_the_providers_keys(
     provider: IdentityProvider, authority: Authority, tmp_path: Path
 ) -> None:
-    with broker_asking(provider, authority, tmp_path) as secured:
-        ask(by_credentials(secured, provider))
+    with start_broker(provider, authority, tmp_path) as secured:
+        describe_cluster(by_credentials(secured, provider))
     assert set(provider.asked) == {"/keys", "/token"}
 
 
-def test_a_key_that_is_not_known_is_asked_for_and_the_login_waits(
+def test_an_unknown_key_is_fetched_while_the_login_waits(
     provider: IdentityProvider, authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(token_keys, "AGAIN_SECONDS", 0.0)
-    with broker_asking(provider, authority, tmp_path) as secured:
-        ask(by_credentials(secured, provider))
+    with start_broker(provider, authority, tmp_path) as secured:
+        describe_cluster(by_credentials(secured, provider))
         provider.keys, provider.make_token = public(OTHER), lambda seconds: lasting(seconds, OTHER)
-        ask(by_credentials(secured, provider))
+        describe_cluster(by_credentials(secured, provider))
         provider.make_token = lasting
         with pytest.raises(AuthenticationError):
-            ask(by_credentials(secured, provider))
+            describe_cluster(by_credentials(secured, provider))
 
 
 @pytest.mark.parametrize("inside", ["file:///etc/passwd", "/internal", "http://127.0.0.1:1/internal"])
-def test_cve_2025_27817_no_redirect_is_followed_wherever_it_leads(
+def test_cve_2025_27817_redirects_are_not_followed(
     provider: IdentityProvider,
     authority: Authority,
     tmp_path: Path,
@@ -90,21 +90,21 @@ def test_cve_2025_27817_no_redirect_is_followed_wherever_it_leads(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     provider.redirected_to = inside
-    with caplog.at_level(logging.WARNING), broker_asking(provider, authority, tmp_path) as secured:
-        eventually(lambda: any("could not be fetched" in line and "302" in line for line in caplog.messages))
+    with caplog.at_level(logging.WARNING), start_broker(provider, authority, tmp_path) as secured:
+        eventually(lambda: any("cannot fetch the token keys" in line and "302" in line for line in caplog.messages))
         with pytest.raises(AuthenticationError):
-            ask(by_credentials(secured, provider))
+            describe_cluster(by_credentials(secured, provider))
     assert "/internal" not in provider.asked
 
 
-def test_an_endpoint_whose_certificate_is_not_trusted_gives_no_keys(
+def test_an_endpoint_with_an_untrusted_certificate_provides_no_keys(
     authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (folder := tmp_path / "other").mkdir()
     with (
         identity_provider(Authority(folder).server_context(), lasting, public(KEY)) as stranger,
         caplog.at_level(logging.WARNING),
-        broker_asking(stranger, authority, tmp_path),
+        start_broker(stranger, authority, tmp_path),
     ):
         eventually(lambda: any("certificate verify failed" in line for line in caplog.messages))
     assert stranger.asked == []

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.authentication import authentication as logins
-from ottla.broker.authentication import delegation_tokens
-from ottla.broker.authentication.authentication import Authentication
-from ottla.broker.authentication.decoys import Decoys
-from ottla.broker.authentication.login import Login
-from ottla.broker.authentication.passwords import check_password
-from ottla.broker.embedded import Broker
+from ottla.broker.embedding.embedded_broker import Broker
+from ottla.broker.security import authentication as logins
+from ottla.broker.security import delegation_tokens
+from ottla.broker.security.authentication import Authentication
+from ottla.broker.security.decoy_credentials import DecoyCredentials
+from ottla.broker.security.login import ConnectionLogin
+from ottla.broker.security.scram_credentials import check_password
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.node_records import RegisterBrokerRecord
 from ottla.coordination.cluster.records import RemoveUserScramCredentialRecord, UserScramCredentialRecord
@@ -46,8 +46,8 @@ class Cluster:
         number = NUMBERS[mechanism]
         self.machine.replay(UserScramCredentialRecord(name, number, salt, os.urandom(64), os.urandom(64), iterations))
 
-    def decoys(self, own_id: bytes = b"directory id") -> Decoys:
-        return Decoys(self, own_id)  # type: ignore[arg-type]
+    def decoys(self, own_id: bytes = b"directory id") -> DecoyCredentials:
+        return DecoyCredentials(self, own_id)
 
 
 def shapes(credentials: Mapping[str, ScramCredential]) -> dict[str, Any]:
@@ -57,24 +57,24 @@ def shapes(credentials: Mapping[str, ScramCredential]) -> dict[str, Any]:
 NAMES = [f"name-{index}" for index in range(2000)]
 
 
-def test_unknown_names_have_the_shapes_that_users_have_in_the_same_proportion() -> None:
+def test_unknown_users_get_the_iterations_and_salt_lengths_of_users_in_the_same_proportion() -> None:
     cluster = Cluster()
     for index in range(400):
         size, iterations = (26, 8192) if index % 4 == 0 else (24, 16_384)
         cluster.add(f"user-{index}", size=size, iterations=iterations)
     decoys = cluster.decoys()
-    made = [decoys.make("SCRAM-SHA-256", name) for name in NAMES]
+    made = [decoys.make_credential("SCRAM-SHA-256", name) for name in NAMES]
     seen = Counter((len(each.salt), each.iterations) for each in made)
     assert seen.keys() == {(26, 8192), (24, 16_384)}
     assert 0.15 < seen[26, 8192] / len(NAMES) < 0.35
 
 
-def test_a_salt_that_kafkas_tools_wrote_as_text_is_text_for_unknown_names_too() -> None:
+def test_a_salt_stored_as_text_is_text_for_unknown_users_too() -> None:
     cluster = Cluster()
     cluster.add("alice", size=KINDS["kafka"], iterations=8192)
-    found = cluster.machine.passwords["alice", 1]
+    found = cluster.machine.scram_credentials["alice", 1]
     decoys = cluster.decoys()
-    salts = {decoys.make("SCRAM-SHA-256", name).salt for name in NAMES}
+    salts = {decoys.make_credential("SCRAM-SHA-256", name).salt for name in NAMES}
     assert len(salts) == len(NAMES)
     assert {shape_of(salt, 8192) for salt in salts} == {shape_of(found.salt, 8192)}
     letters = Counter(letter for salt in salts for letter in salt[1:])
@@ -83,51 +83,51 @@ def test_a_salt_that_kafkas_tools_wrote_as_text_is_text_for_unknown_names_too() 
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS.values())
-def test_an_unknown_name_is_answered_the_same_by_each_broker_and_after_a_restart(mechanism: str) -> None:
+def test_an_unknown_user_gets_the_same_answer_from_each_broker_and_after_a_restart(mechanism: str) -> None:
     cluster = Cluster()
     for index in range(10):
         cluster.add(f"user-{index}", mechanism, size=24 + index, iterations=4096 + index)
     one, other = cluster.decoys(), cluster.decoys()
-    assert all(one.make(mechanism, name) == other.make(mechanism, name) for name in NAMES[:100])
-    assert one.make(mechanism, "x").salt != cluster.decoys(b"another").make(mechanism, "x").salt
-    assert one.make(mechanism, "x").salt != one.make(mechanism, "y").salt
+    assert all(one.make_credential(mechanism, name) == other.make_credential(mechanism, name) for name in NAMES[:100])
+    assert one.make_credential(mechanism, "x").salt != cluster.decoys(b"another").make_credential(mechanism, "x").salt
+    assert one.make_credential(mechanism, "x").salt != one.make_credential(mechanism, "y").salt
 
 
-def test_brokers_of_one_cluster_answer_an_unknown_name_alike() -> None:
+def test_brokers_of_one_cluster_give_an_unknown_user_the_same_answer() -> None:
     cluster = Cluster()
     for broker in (2, 1):
         record = RegisterBrokerRecord(broker, log_dirs=[uuid.UUID(int=broker)])
         cluster.machine.replay(record)
     one, other = cluster.decoys(b"directory 1"), cluster.decoys(b"directory 2")
-    assert one.make("SCRAM-SHA-256", "x") == other.make("SCRAM-SHA-256", "x")
+    assert one.make_credential("SCRAM-SHA-256", "x") == other.make_credential("SCRAM-SHA-256", "x")
 
 
-def test_a_change_of_one_user_changes_what_few_unknown_names_are_answered() -> None:
+def test_a_change_of_one_user_changes_the_answers_for_few_unknown_users() -> None:
     cluster = Cluster()
     for index in range(100):
         cluster.add(f"user-{index}", size=24 + index % 10)
     decoys = cluster.decoys()
-    before = {name: decoys.make("SCRAM-SHA-256", name) for name in NAMES}
+    before = {name: decoys.make_credential("SCRAM-SHA-256", name) for name in NAMES}
     cluster.add("user-7", size=90)
     cluster.machine.replay(RemoveUserScramCredentialRecord("user-8", 1))
     cluster.add("one more", size=91)
-    after = {name: decoys.make("SCRAM-SHA-256", name) for name in NAMES}
+    after = {name: decoys.make_credential("SCRAM-SHA-256", name) for name in NAMES}
     changed = sum(before[name] != after[name] for name in NAMES)
     assert 0 < changed < len(NAMES) / 5
 
 
-def test_a_name_that_only_the_other_mechanism_knows_is_answered_like_an_unknown_one() -> None:
+def test_a_user_of_the_other_mechanism_only_is_answered_like_an_unknown_one() -> None:
     cluster = Cluster()
     cluster.add("bob", "SCRAM-SHA-512", size=64, iterations=9000)
     decoys = cluster.decoys()
-    assert shapes({"bob": decoys.make("SCRAM-SHA-256", "bob")}) == {"bob": (24, 4096)}
-    assert shapes({"alice": decoys.make("SCRAM-SHA-512", "alice")}) == {"alice": (64, 9000)}
+    assert shapes({"bob": decoys.make_credential("SCRAM-SHA-256", "bob")}) == {"bob": (24, 4096)}
+    assert shapes({"alice": decoys.make_credential("SCRAM-SHA-512", "alice")}) == {"alice": (64, 9000)}
 
 
-def test_a_password_in_full_of_an_unknown_name_is_checked_as_long_as_a_users() -> None:
+def test_a_complete_password_exchange_of_an_unknown_user_takes_as_long_as_of_a_user() -> None:
     cluster = Cluster()
     cluster.add("alice", "SCRAM-SHA-512", iterations=16_384)
-    mechanism, credential = cluster.decoys().make_any("nobody")
+    mechanism, credential = cluster.decoys().make_any_credential("nobody")
     assert (mechanism, credential.iterations) == ("SCRAM-SHA-512", 16_384)
 
 
@@ -162,7 +162,7 @@ def first_answer(broker: Broker, mechanism: str, name: str) -> tuple[int, int]:
     return len(base64.b64decode(salt[2:])), int(iterations[2:])
 
 
-def test_a_broker_answers_unknown_names_with_the_shapes_of_its_users() -> None:
+def test_a_broker_answers_unknown_users_with_the_iterations_and_salt_lengths_of_its_users() -> None:
     with start() as broker:
         assert first_answer(broker, "SCRAM-SHA-256", "alice") == (24, 16_384)
         strangers = {first_answer(broker, "SCRAM-SHA-256", name) for name in NAMES[:60]}
@@ -180,7 +180,7 @@ def refuse(broker: Broker, name: str) -> float:
     return took
 
 
-def test_a_wrong_password_is_hashed_whether_the_user_is_listed_or_known_or_neither(
+def test_a_wrong_password_is_hashed_for_listed_known_and_unknown_users(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     checked: list[str] = []
@@ -196,7 +196,7 @@ def test_a_wrong_password_is_hashed_whether_the_user_is_listed_or_known_or_neith
     assert checked == ["wrong"] * 5
 
 
-def test_a_token_is_hashed_at_its_proof_whether_it_is_unknown_or_known_or_used(
+def test_the_proof_of_a_token_is_hashed_for_unknown_known_and_used_tokens(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     hashed: list[str] = []
@@ -232,11 +232,11 @@ def test_a_token_is_hashed_at_its_proof_whether_it_is_unknown_or_known_or_used(
         assert log_in(token.token_id, "wrong") == refused
 
 
-def test_a_refusal_comes_one_delay_after_the_message_however_long_the_check_took() -> None:
+def test_a_rejection_is_sent_one_delay_after_the_message_regardless_of_the_time_of_the_check() -> None:
     due: list[float] = []
 
     class Timers:
-        def at(self, when: float, then: object) -> None:
+        def schedule(self, when: float, then: object) -> None:
             due.append(when)
 
     with start() as broker:
@@ -244,7 +244,7 @@ def test_a_refusal_comes_one_delay_after_the_message_however_long_the_check_took
         authentication: Authentication = broker.server.node.authentication
         authentication._timers = Timers()  # type: ignore[assignment]
         connection = type("Connection", (), {"listener": "SASL_PLAINTEXT", "channel_id": 1, "login": None})()
-        login = Login(authentication._listeners["SASL_PLAINTEXT"], 0.0)
+        login = ConnectionLogin(authentication._listeners["SASL_PLAINTEXT"], 0.0)
         login.received_at = 5.0
-        authentication._refuse(connection, login, "wrong", lambda answer: None)
+        authentication._reject(connection, login, "wrong", lambda answer: None)
     assert due == [5.1]

@@ -1,4 +1,4 @@
-"""`ottla doctor` as a test runs it, and what it found."""
+"""A fixture that runs `ottla doctor` and returns its findings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Run = Callable[..., tuple[int, dict[str, list[dict[str, Any]]]]]
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """What the doctor finds, by what was looked at."""
+    """Run the doctor and return its findings by check."""
 
     def run_it(*words: object) -> tuple[int, dict[str, list[dict[str, Any]]]]:
         status = main(["doctor", *map(str, words), "--json"])

@@ -1,4 +1,4 @@
-"""Real brokers, and the machine beside them, become facts."""
+"""`ottla doctor` against running brokers and on this machine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def broker() -> Iterator[Broker]:
         yield broker
 
 
-def test_a_broker_that_is_well_gives_no_problem(run: Run, tmp_path: Path) -> None:
+def test_a_healthy_broker_has_no_problems(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "data"
     with Broker(data_dir=path, process=True) as broker:  # a lock of this process itself is not seen
         with Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
@@ -41,7 +41,7 @@ def test_a_broker_that_is_well_gives_no_problem(run: Run, tmp_path: Path) -> Non
     assert "2 partitions, each with a leader" in found["partitions"][0]["seen"]
 
 
-def test_for_people_a_finding_is_a_line_and_the_last_counts_them(
+def test_text_output_has_a_line_for_each_finding_and_a_count(
     broker: Broker, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["doctor", "--bootstrap-server", broker.bootstrap_servers]) == 0
@@ -50,7 +50,7 @@ def test_for_people_a_finding_is_a_line_and_the_last_counts_them(
     assert (empty, last.startswith("0 problems, ")) == ("", True)
 
 
-def test_topics_groups_and_transactions_that_are_not_well_are_named(
+def test_unhealthy_topics_groups_and_transactions_are_named(
     run: Run, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = broker.bootstrap_servers
@@ -77,12 +77,12 @@ def test_topics_groups_and_transactions_that_are_not_well_are_named(
     assert "short (retention.ms=60000)" in found["topics"][1]["seen"]
     left, lost = (each["seen"] for each in found["groups"])
     assert left == "without members, and behind: left (10 behind)"
-    assert lost == "records were deleted before these had read them: left (3)"
+    assert lost == "records were deleted before these groups read them: left (3)"
     assert levels(found, "transactions") == ["warning"]
     assert "billing (" in found["transactions"][0]["seen"]
 
 
-def test_a_group_that_does_not_come_to_rest_is_stuck(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_group_that_keeps_rebalancing_is_stuck(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor_remote, "STUCK_SECONDS", 0.5)
     with Broker(group_initial_rebalance_delay_ms=600_000) as broker, Admin(broker.client_settings()) as admin:
         admin.create_topics([NewTopic("orders")])
@@ -95,12 +95,10 @@ def test_a_group_that_does_not_come_to_rest_is_stuck(run: Run, monkeypatch: pyte
 
             eventually(is_rebalancing)
             _, found = run("--bootstrap-server", broker.bootstrap_servers)
-    assert (
-        found["groups"][0]["seen"] == "rebalancing all the time that they were looked at: waiting (PreparingRebalance)"
-    )
+    assert found["groups"][0]["seen"] == "rebalancing during the whole check: waiting (PreparingRebalance)"
 
 
-def test_a_broker_that_calls_itself_what_leads_nowhere_is_a_problem(run: Run) -> None:
+def test_a_broker_that_advertises_an_unreachable_address_is_a_problem(run: Run) -> None:
     port, nowhere = free_port(), free_port()
     settings: dict[str, Any] = {"advertised_listeners": f"PLAINTEXT://127.0.0.1:{nowhere}"}
     with Broker(listen=f"127.0.0.1:{port}", **settings):
@@ -108,11 +106,11 @@ def test_a_broker_that_calls_itself_what_leads_nowhere_is_a_problem(run: Run) ->
     assert status == 1
     assert levels(found, "bootstrap", "protocol", "advertised") == ["ok", "ok", "problem"]
     seen = found["advertised"][0]["seen"]
-    assert seen.startswith(f"broker 1 calls itself 127.0.0.1:{nowhere}, where it is not reached from here")
-    assert "mend that first" in found["cluster"][0]["remedy"]
+    assert seen.startswith(f"broker 1 advertises 127.0.0.1:{nowhere}, which cannot be reached from here")
+    assert "solve this first" in found["cluster"][0]["remedy"]
 
 
-def test_who_else_may_answer_is_told(run: Run) -> None:
+def test_another_server_that_answers_at_the_address_is_reported(run: Run) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=answer_in_http, args=(listener,), daemon=True).start()
         status, found = run("--bootstrap-server", f"127.0.0.1:{listener.getsockname()[1]}")
@@ -128,21 +126,21 @@ def test_who_else_may_answer_is_told(run: Run) -> None:
     assert "connection refused" in found["bootstrap"][0]["seen"]
     status, found = run("--bootstrap-server", "no-such-host.invalid:9092")
     assert (status, levels(found, "bootstrap")) == (1, ["problem"])
-    assert "the name 'no-such-host.invalid' stands for no address" in found["bootstrap"][0]["seen"]
+    assert "the name 'no-such-host.invalid' does not resolve" in found["bootstrap"][0]["seen"]
 
 
-def test_what_nobody_allows_is_a_warning_and_the_rest_is_looked_at(run: Run) -> None:
+def test_a_check_without_authorization_is_a_warning_and_the_others_run(run: Run) -> None:
     settings: dict[str, Any] = {"authorizer_class_name": "standard", "super_users": "User:admin"}
     with Broker(**settings) as broker:
         status, found = run("--bootstrap-server", broker.bootstrap_servers)
     assert status == 0
-    denied = [each for some in found.values() for each in some if "could not be looked at" in each["seen"]]
+    denied = [each for some in found.values() for each in some if "could not be checked" in each["seen"]]
     assert denied
     assert all("ottla acls create" in each["remedy"] for each in denied)
     assert levels(found, "bootstrap", "protocol", "advertised") == ["ok"] * 3
 
 
-def test_a_cluster_with_a_node_away_has_copies_that_are_behind(run: Run) -> None:
+def test_a_cluster_with_an_offline_node_has_lagging_replicas(run: Run) -> None:
     lenient = {"min.insync.replicas": "1"}  # of which the cluster's default is 2
     with Cluster() as cluster, Admin(cluster.client_settings()) as admin:
         admin.create_topics([NewTopic("single", 3, 1, lenient), NewTopic("three", 3, 3)])
@@ -156,7 +154,7 @@ def test_a_cluster_with_a_node_away_has_copies_that_are_behind(run: Run) -> None
 
 
 def until(run: Run, address: str, expected: list[str]) -> dict[str, list[dict[str, Any]]]:
-    """What is found when partitions have come to be so; brokers hear of one that is gone one after the other."""
+    """Return the findings once the partitions have these findings; brokers learn of a stopped one at different times."""
     seen: list[dict[str, list[dict[str, Any]]]] = []
 
     def is_so() -> bool:
@@ -168,7 +166,7 @@ def until(run: Run, address: str, expected: list[str]) -> dict[str, list[dict[st
     return seen[-1]
 
 
-def test_a_place_that_nobody_named_is_a_warning(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_default_address_is_a_warning(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OTTLA_BOOTSTRAP_SERVERS", raising=False)
     probe = (
         "import sys, ottla.cli.options as o; o.DEFAULT_ADDRESS = sys.argv[1]; "
@@ -182,7 +180,7 @@ def test_a_place_that_nobody_named_is_a_warning(run: Run, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(("no_color", "coloured"), [("1", False), ("", True)])
-def test_colours_are_left_out_where_none_are_wanted(
+def test_colours_are_omitted_if_they_are_disabled(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], no_color: str, coloured: bool
 ) -> None:
     monkeypatch.setattr("click._compat.isatty", lambda stream: True)

@@ -1,4 +1,4 @@
-"""Data directories become facts: whole ones, damaged ones, and what is none."""
+"""Facts about intact and damaged data directories, and about paths that are none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AWAY = ("--bootstrap-server", "no-such-host.invalid:9092")
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """The directory of a broker that has ended, with some records."""
+    """The data directory of a stopped broker, with some records."""
     path = tmp_path / "data"
     with Broker(data_dir=path) as broker, Producer(bootstrap_servers=broker.bootstrap_servers) as producer:
         for _ in range(3):
@@ -29,7 +29,7 @@ def of_data(run: Run, data: Path, *words: str) -> list[tuple[str, str]]:
     return [(each["level"], each["seen"]) for each in run(*AWAY, "--data-dir", data, *words)[1]["data"]]
 
 
-def test_a_directory_that_is_whole_is_told_so(run: Run, data: Path) -> None:
+def test_an_intact_directory_is_reported_as_intact(run: Run, data: Path) -> None:
     ((level, seen),) = of_data(run, data)
     assert (level, "by headers alone" in seen) == ("ok", True)
     ((level, seen),) = of_data(run, data, "--verify")
@@ -47,7 +47,7 @@ def test_headers_show_a_torn_end_and_every_byte_shows_the_rest(run: Run, data: P
     assert of_data(run, data, "--verify")[0][0] == "problem"
 
 
-def test_offsets_that_go_back_and_files_that_cannot_be_read_are_faults(run: Run, data: Path) -> None:
+def test_decreasing_offsets_and_unreadable_files_are_reported_as_faults(run: Run, data: Path) -> None:
     (log,) = data.glob("orders-0/*.log")
     whole = log.read_bytes()
     log.write_bytes(whole + whole)
@@ -64,7 +64,7 @@ def test_after_a_crash_a_torn_end_is_no_damage(run: Run, data: Path) -> None:
     assert [level for level, _ in of_data(run, data)] == ["ok", "warning"]
 
 
-def test_of_several_directories_one_tells_the_ids_of_topics_for_all(run: Run, data: Path, tmp_path: Path) -> None:
+def test_one_of_several_directories_has_the_topic_ids_for_all(run: Run, data: Path, tmp_path: Path) -> None:
     second = tmp_path / "second"
     second.mkdir()
     for name in ("meta.properties", ".kafka_cleanshutdown"):
@@ -79,25 +79,23 @@ def test_of_several_directories_one_tells_the_ids_of_topics_for_all(run: Run, da
         assert f"ottla log repair {second} --metadata {data}" in found["remedy"]
 
 
-def test_a_directory_that_does_not_say_whose_it_is_is_a_problem(run: Run, data: Path) -> None:
+def test_a_directory_without_an_identity_is_a_problem(run: Run, data: Path) -> None:
     (data / "meta.properties").unlink()
     ((level, seen),) = of_data(run, data)
     assert (level, "meta.properties: is missing, and no broker starts on" in seen) == ("problem", True)
 
 
-def test_metadata_without_a_directory_to_look_at_are_a_mistake(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_metadata_without_a_directory_is_a_usage_error(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--metadata", str(data)]) == 2
-    assert "name that, too, with --data-dir" in capsys.readouterr().err
+    assert "add --data-dir" in capsys.readouterr().err
 
 
-def test_what_is_no_data_directory_is_a_problem(run: Run, tmp_path: Path) -> None:
+def test_a_path_that_is_no_data_directory_is_a_problem(run: Run, tmp_path: Path) -> None:
     assert "holds no logs" in of_data(run, tmp_path)[0][1]
     assert of_data(run, tmp_path / "nowhere") == [("problem", f"{tmp_path / 'nowhere'}: No such file or directory")]
 
 
-def test_two_directories_that_go_by_one_id_are_told_as_no_broker_starts_with_both(
-    run: Run, data: Path, tmp_path: Path
-) -> None:
+def test_two_directories_with_one_id_are_a_problem_that_prevents_a_start(run: Run, data: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     copy.mkdir()
     shutil.copy(data / "meta.properties", copy)

@@ -1,4 +1,4 @@
-"""Facts become findings: what was seen, how bad that is, and what helps."""
+"""The findings derived from facts: observation, level and remedy."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ottla.cli.doctor.cluster import (
     transaction_findings,
 )
 from ottla.cli.doctor.data import DataFacts, data_findings
-from ottla.cli.doctor.findings import Finding, few, ok, problem, summary, warning
+from ottla.cli.doctor.findings import Finding, format_few, ok, problem, summary, warning
 from ottla.cli.doctor.machine import (
     MachineFacts,
     Requirement,
     disk_finding,
     extras_findings,
     files_finding,
-    fits,
+    is_version_in,
     java_finding,
     loops_finding,
     machine_findings,
@@ -34,7 +34,7 @@ from ottla.cli.doctor.network import (
     bootstrap_finding,
     clock_finding,
     kind_finding,
-    talk_finding,
+    protocol_finding,
 )
 from ottla.model import PartitionInfo
 
@@ -78,38 +78,38 @@ def reached(host: str, *addresses: str) -> AddressFacts:
         (
             bootstrap_finding(AddressFacts("kafak", 9092, unresolved="Name or service not known"), is_default=False),
             "problem",
-            "the name 'kafak' stands for no address: Name or service not known",
-            "see to DNS",
+            "the name 'kafak' does not resolve: Name or service not known",
+            "its entry in DNS",
         ),
         (
             bootstrap_finding(AddressFacts("h", 9092, ["10.0.0.1"], unreached="connection refused"), is_default=False),
             "problem",
-            "nobody answers at h:9092: connection refused",
+            "no broker answers at h:9092: connection refused",
             "no firewall",
         ),
         (
             bootstrap_finding(AddressFacts("h", 9092, ["::1"], unreached="connection refused"), is_default=True),
             "warning",
-            "where brokers are unless somebody says otherwise",
+            "no broker answers at the default address",
             "ottla broker",
         ),
-        (bootstrap_finding(reached("::1", "::1"), is_default=False), "ok", "[::1]:9092 (::1) takes connections", None),
-        (talk_finding(None, "SSL", is_default=False), "ok", "over SSL", None),
+        (bootstrap_finding(reached("::1", "::1"), is_default=False), "ok", "[::1]:9092 (::1) accepts connections", None),
+        (protocol_finding(None, "SSL", is_default=False), "ok", "over SSL", None),
         (
-            talk_finding("not a Kafka broker: h:1 (from bootstrap.servers): it speaks HTTP: not Kafka's protocol; take the port of a broker", "PLAINTEXT", is_default=False),
+            protocol_finding("not a Kafka broker: h:1 (from bootstrap.servers): it speaks HTTP: not Kafka's protocol; take the port of a broker", "PLAINTEXT", is_default=False),
             "problem",
             "it speaks HTTP: not Kafka's protocol",
             "take the port of a broker",
         ),
         (
-            talk_finding("h:1 (from bootstrap.servers): this port of the broker asks for a login: set security.protocol=SASL_SSL and sasl.mechanism=PLAIN", "PLAINTEXT", is_default=False),
+            protocol_finding("h:1 (from bootstrap.servers): this port of the broker asks for a login: set security.protocol=SASL_SSL and sasl.mechanism=PLAIN", "PLAINTEXT", is_default=False),
             "problem",
             "this port of the broker asks for a login",
             "set security.protocol=SASL_SSL and sasl.mechanism=PLAIN",
         ),
-        (talk_finding("no answer", "SSL", is_default=True), "warning", "no answer", "security.protocol is that listener's"),
-        (kind_finding(is_ottla=True, metadata_version=30), "ok", "it is Ottla, and runs metadata.version 30, Kafka 4.3's", None),
-        (kind_finding(is_ottla=False, metadata_version=17), "ok", "it is Apache Kafka or its like, and runs metadata.version 17, Kafka 3.7's", None),
+        (protocol_finding("no answer", "SSL", is_default=True), "warning", "no answer", "security.protocol matches it"),
+        (kind_finding(is_ottla=True, metadata_version=30), "ok", "it is Ottla and runs metadata.version 30, Kafka 4.3's", None),
+        (kind_finding(is_ottla=False, metadata_version=17), "ok", "it is Apache Kafka or compatible and runs metadata.version 17, Kafka 3.7's", None),
         (kind_finding(is_ottla=None, metadata_version=None), "ok", "no metadata.version, as before KRaft", None),
         (clock_finding(0.2, 0.1), "ok", "agree within 0.3 s", None),
         (clock_finding(-0.5, 5.0), "ok", "agree within 5.5 s", None),
@@ -117,7 +117,7 @@ def reached(host: str, *addresses: str) -> AddressFacts:
         (clock_finding(120.0, 0.1), "problem", "120.0 s ahead of this machine's", "NTP"),
     ],
 )  # fmt: skip
-def test_a_fact_becomes_a_finding(finding: Finding, level: str, seen: str, remedy: str | None) -> None:
+def test_each_fact_is_converted_to_a_finding(finding: Finding, level: str, seen: str, remedy: str | None) -> None:
     assert finding.level == level
     assert seen in finding.seen
     assert finding.remedy is None if remedy is None else remedy in str(finding.remedy)
@@ -144,11 +144,11 @@ def test_a_fact_becomes_a_finding(finding: Finding, level: str, seen: str, remed
         (topic_findings([topic("t", retention_ms="60000", internal=True)], 3, refuses=True), [("ok", "1 topic")]),
         (topic_findings([topic("t", retention_ms="-1")], 3, refuses=True), [("ok", "1 topic")]),
         (group_findings([GroupFacts("g", "Stable", lag=10)]), [("ok", "1 group, none stuck")]),
-        (group_findings([GroupFacts("g", "PreparingRebalance", is_stuck=True)]), [("warning", "that they were looked at: g (PreparingRebalance)")]),
+        (group_findings([GroupFacts("g", "PreparingRebalance", is_stuck=True)]), [("warning", "rebalancing during the whole check: g (PreparingRebalance)")]),
         (group_findings([GroupFacts("g", "Empty", lag=1234)]), [("warning", "without members, and behind: g (1,234 behind)")]),
         (group_findings([GroupFacts("g", "Empty")]), [("ok", "1 group")]),
-        (group_findings([GroupFacts("g", "Empty")], 3), [("warning", "only the first 1 groups were looked at, not 3 more")]),
-        (group_findings([GroupFacts("g", "Stable", lost=7)]), [("warning", "before these had read them: g (7)")]),
+        (group_findings([GroupFacts("g", "Empty")], 3), [("warning", "only the first 1 groups were checked, not 3 more")]),
+        (group_findings([GroupFacts("g", "Stable", lost=7)]), [("warning", "before these groups read them: g (7)")]),
         (transaction_findings([], []), [("ok", "0 transactions under way")]),
         (transaction_findings([TransactionFacts("t", 1_000, 60_000)], []), [("ok", "1 transaction under way")]),
         (transaction_findings([TransactionFacts("t", 400_000, 900_000)], []), [("warning", "open for long, and readers of committed records wait: t (400 s)")]),
@@ -157,10 +157,10 @@ def test_a_fact_becomes_a_finding(finding: Finding, level: str, seen: str, remed
         (data_findings(DataFacts("/d", unreadable="/d holds no logs")), [("problem", "/d holds no logs")]),
         (data_findings(DataFacts("/d", free=10**12, total=10**13, partitions=2, size=5_000)), [("ok", "are free for /d"), ("ok", "/d is whole: 2 partitions, 5.0 kB")]),
         (data_findings(DataFacts("/d", free=10**12, total=10**13, faults=["x: torn"], live=True)), [("ok", "are free"), ("problem", "1 fault in /d: x: torn")]),
-        (data_findings(DataFacts("/d", free=10**12, total=10**13, closed=False)), [("ok", "are free"), ("ok", "is whole"), ("warning", "did not end in order")]),
+        (data_findings(DataFacts("/d", free=10**12, total=10**13, closed=False)), [("ok", "are free"), ("ok", "is whole"), ("warning", "did not shut down cleanly")]),
     ],
 )  # fmt: skip
-def test_facts_become_findings(findings: list[Finding], expected: list[tuple[str, str]]) -> None:
+def test_facts_are_converted_to_findings(findings: list[Finding], expected: list[tuple[str, str]]) -> None:
     assert [each.level for each in findings] == [level for level, _ in expected]
     assert all(seen in each.seen for each, (_, seen) in zip(findings, expected, strict=True))
     assert all(bool(each.remedy) == (each.level != "ok") for each in findings)
@@ -175,17 +175,17 @@ LOCAL, NEAR = reached("localhost", "127.0.0.1"), reached("kafka.example.org", "1
         (LOCAL, LOCAL, None),
         (NEAR, NEAR, None),
         (NEAR, LOCAL, None),
-        (LOCAL, NEAR, "broker 1 calls itself localhost:9092, which is every client's own machine"),
+        (LOCAL, NEAR, "broker 1 advertises localhost:9092, which is every client's own machine"),
         (AddressFacts("kafka", 9092, unresolved="Name or service not known"), LOCAL, "is it the name of a container?"),
         (
             AddressFacts("b.example.org", 9092, unresolved="unknown"),
             LOCAL,
-            "where it is not reached from here: unknown",
+            "which cannot be reached from here: unknown",
         ),
         (AddressFacts("127.0.0.1", 9093, ["127.0.0.1"], unreached="connection refused"), LOCAL, "connection refused"),
     ],
 )
-def test_what_a_broker_calls_itself_must_lead_to_it(
+def test_an_advertised_address_must_reach_the_broker(
     broker: AddressFacts, asked: AddressFacts, expected: str | None
 ) -> None:
     (found,) = advertised_findings({1: broker}, [asked])
@@ -194,7 +194,7 @@ def test_what_a_broker_calls_itself_must_lead_to_it(
     assert expected is None or "set advertised.listeners of broker 1" in str(found.remedy)
 
 
-def test_extras_are_told_with_their_versions_and_one_that_does_not_go_is_a_warning() -> None:
+def test_extras_are_listed_with_versions_and_an_unusable_one_is_a_warning() -> None:
     arrow = Requirement("pyarrow", "<27,>=17", "26.0.1")
     old = Requirement("pandas", ">=2.2,<3", "1.5")
     first, second = extras_findings({"arrow": [arrow], "pandas": [arrow, old], "mysql": [Requirement("p", "", None)]})
@@ -217,8 +217,8 @@ def test_extras_are_told_with_their_versions_and_one_that_does_not_go_is_a_warni
         ("1", "", True),
     ],
 )
-def test_versions_lie_within_bounds_or_not(version: str, bounds: str, expected: bool) -> None:
-    assert fits(version, bounds) == expected
+def test_versions_are_compared_with_their_bounds(version: str, bounds: str, expected: bool) -> None:
+    assert is_version_in(version, bounds) == expected
 
 
 def test_a_machine_without_spark_needs_no_java() -> None:
@@ -226,7 +226,7 @@ def test_a_machine_without_spark_needs_no_java() -> None:
     assert [each.check for each in machine_findings(facts)] == ["python", "hot loops", "extras", "open files"]
 
 
-def test_many_names_are_few_and_a_count() -> None:
-    assert few("abc") == "a, b, c"
-    assert few("abcdefg") == "a, b, c, d, e and 2 more"
+def test_many_names_are_abbreviated_with_a_count() -> None:
+    assert format_few("abc") == "a, b, c"
+    assert format_few("abcdefg") == "a, b, c, d, e and 2 more"
     assert summary([ok("a", "b"), warning("a", "b", "c"), problem("a", "b", "c")]) == "1 problem, 1 warning, 1 ok"

@@ -1,4 +1,4 @@
-"""What a terminal sends for a key."""
+"""The bytes that a terminal sends for each key."""
 
 import pytest
 
@@ -18,7 +18,7 @@ from ottla.cli.live.keys import NAMES, keys_in
         (b"", []),
     ],
 )
-def test_keys_are_told_by_their_names(typed: bytes, keys: list[str]) -> None:
+def test_keys_are_identified_by_name(typed: bytes, keys: list[str]) -> None:
     assert keys_in(typed) == keys
 
 

@@ -1,4 +1,4 @@
-"""A box, as a terminal shows it."""
+"""Boxes in a terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ottla.cli.live.panel import panel
 LINES = ["group  billing-of-all-of-europe", "state  stable"]
 
 
-def shown(*, folds: bool) -> list[str]:
+def visible_lines(*, folds: bool) -> list[str]:
     """The lines within its borders."""
     console = Console(width=24, no_color=True)
     with console.capture() as captured:
@@ -17,6 +17,6 @@ def shown(*, folds: bool) -> list[str]:
     return [line.strip("│ ") for line in captured.get().splitlines()[1:-1]]
 
 
-def test_a_line_that_is_too_long_is_cut_and_goes_on_below_where_all_is_wanted() -> None:
-    assert shown(folds=False) == ["group  billing-of-a…", "state  stable"]
-    assert "".join(shown(folds=True)).replace(" ", "") == "".join(LINES).replace(" ", "")
+def test_a_long_line_is_cut_or_wrapped_on_request() -> None:
+    assert visible_lines(folds=False) == ["group  billing-of-a…", "state  stable"]
+    assert "".join(visible_lines(folds=True)).replace(" ", "") == "".join(LINES).replace(" ", "")

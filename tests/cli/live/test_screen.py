@@ -1,4 +1,4 @@
-"""The window of a view in a real terminal: its keys, and that the terminal is as it was at the end."""
+"""The window of a view in a real terminal: its keys, and the restored terminal at the end."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_records_can_be_typed_below_the_picture(address: str, wide: str) -> None
         assert terminal.ends() == 0
 
 
-def test_q_ends_a_look_that_waits_for_long(address: str, wide: str) -> None:
+def test_q_ends_a_view_during_a_long_wait(address: str, wide: str) -> None:
     group = f"group-{wide}"
     with Consumer(bootstrap_servers=address, group_id=group) as consumer:
         consumer.commit({TopicPartition(wide, 0): 0})
@@ -77,7 +77,9 @@ def test_q_ends_a_look_that_waits_for_long(address: str, wide: str) -> None:
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
-def test_a_signal_ends_it_with_the_terminal_as_it_was(short_path: Path, number: signal.Signals, status: int) -> None:
+def test_a_signal_ends_the_view_and_restores_the_terminal(
+    short_path: Path, number: signal.Signals, status: int
+) -> None:
     with Broker(trace_folder=str(short_path)), Terminal("trace", "broker", "--trace", str(short_path)) as terminal:
         terminal.shows("LogManager")
         terminal.signal(number)

@@ -1,4 +1,4 @@
-"""Ctrl-Z in a program of its own, which really stands still."""
+"""Ctrl-Z in a separate program that is really suspended."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ print(told.getvalue().count('?1049l'), flush=True)
 """
 
 
-def test_the_terminal_is_given_back_each_time_whatever_is_being_written_when_the_signal_comes() -> None:
+def test_the_terminal_is_restored_at_each_suspension_whatever_is_being_written() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, process_group=0
     ) as running:

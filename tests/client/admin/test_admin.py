@@ -37,7 +37,7 @@ def test_topics_are_listed_by_name(admin: Admin, new_topic: NewTopicName) -> Non
     assert list(found) == sorted(found)
 
 
-def test_a_deleted_topic_is_gone(admin: Admin, topic: str) -> None:
+def test_a_deleted_topic_is_not_listed(admin: Admin, topic: str) -> None:
     admin.delete_topics([topic])
     eventually(lambda: topic not in admin.list_topics())
     with pytest.raises(UnknownTopicOrPartitionError, match=f"there is no topic '{topic}'"):
@@ -49,7 +49,7 @@ def test_a_topic_that_exists_is_not_created_again(admin: Admin, topic: str) -> N
         admin.create_topics([NewTopic(topic)])
 
 
-def test_a_topic_there_is_not_cannot_be_deleted(admin: Admin) -> None:
+def test_a_missing_topic_cannot_be_deleted(admin: Admin) -> None:
     with pytest.raises(UnknownTopicOrPartitionError) as caught:
         admin.delete_topics(["there-is-no-such-topic"])
     assert caught.value.message == "there is no topic 'there-is-no-such-topic'"
@@ -59,7 +59,7 @@ def test_a_topic_there_is_not_cannot_be_deleted(admin: Admin) -> None:
     assert caught.value.message == f"{told} and 3 more"
 
 
-def test_each_topic_is_created_or_not_by_itself_and_every_error_is_told(admin: Admin, topic: str) -> None:
+def test_each_topic_is_created_independently_and_every_error_is_reported(admin: Admin, topic: str) -> None:
     name = fresh_name()
     with pytest.raises(TopicAlreadyExistsError) as caught:
         admin.create_topics([NewTopic(topic), NewTopic("not a name"), NewTopic(name, 1, 1)])
@@ -73,13 +73,13 @@ def test_a_bad_name_is_refused(admin: Admin) -> None:
         admin.create_topics([NewTopic("a b")])
 
 
-def test_more_copies_than_brokers_are_refused(admin: Admin) -> None:
+def test_a_replication_factor_above_the_number_of_brokers_is_rejected(admin: Admin) -> None:
     with pytest.raises(KafkaError) as caught:
         admin.create_topics([NewTopic("copied", 1, 3)])
     assert caught.value.code == ErrorCode.INVALID_REPLICATION_FACTOR
 
 
-def test_checking_creates_nothing(admin: Admin) -> None:
+def test_validate_only_creates_nothing(admin: Admin) -> None:
     admin.create_topics([NewTopic("only-checked", 1, 1)], validate_only=True)
     assert "only-checked" not in admin.list_topics()
 
@@ -96,57 +96,59 @@ def test_offsets_are_looked_up_by_time(servers: str, admin: Admin, topic: str) -
     assert admin.list_offsets({tp: 9999})[tp].offset == -1
 
 
-def test_all_topics_are_described_by_one_question(admin: Admin, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls, asked = admin._calls.topics, []
+def test_all_topics_are_described_by_one_request(admin: Admin, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, requested = admin._calls.topics, []
     fetch = calls.fetch
 
     def counted(names: list[str] | None, timeout: float | None) -> Any:
-        asked.append(names)
+        requested.append(names)
         return fetch(names, timeout)
 
     monkeypatch.setattr(calls, "fetch", counted)
     found = admin.describe_topics()
-    assert asked == [None]
+    assert requested == [None]
     assert found[topic] == admin.describe_topics([topic])[topic]
 
 
-def test_asking_about_a_topic_does_not_create_it(admin: Admin) -> None:
+def test_describing_a_topic_does_not_create_it(admin: Admin) -> None:
     with pytest.raises(UnknownTopicOrPartitionError):
         admin.describe_topics(["never-made"])
     assert "never-made" not in admin.list_topics()
 
 
-def test_what_fails_for_the_moment_is_asked_again(admin: Admin, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    ask, asked = admin._driver.round, []
+def test_a_request_that_fails_with_a_retriable_error_is_retried(
+    admin: Admin, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask, requested = admin._driver.run_round, []
 
-    def refuse_once(question: Any, keys: list[Any], deadline: Any) -> dict[Any, Any]:
-        asked.append(keys)
+    def refuse_once(query: Any, keys: list[Any], deadline: Any) -> dict[Any, Any]:
+        requested.append(keys)
         refused = KafkaError(ErrorCode.NOT_CONTROLLER)
-        return {topic: refused} if len(asked) == 1 else ask(question, keys, deadline)
+        return {topic: refused} if len(requested) == 1 else ask(query, keys, deadline)
 
-    monkeypatch.setattr(admin._driver, "round", refuse_once)
+    monkeypatch.setattr(admin._driver, "run_round", refuse_once)
     admin.delete_topics([topic])
-    assert asked == [[topic], [topic]]
+    assert requested == [[topic], [topic]]
 
 
-def test_what_keeps_failing_is_given_up_with_its_error(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_that_keeps_failing_raises_its_last_error(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
     elsewhere = KafkaError(ErrorCode.NOT_CONTROLLER, "elsewhere")
-    monkeypatch.setattr(admin._driver, "round", lambda question, keys, deadline: dict.fromkeys(keys, elsewhere))
+    monkeypatch.setattr(admin._driver, "run_round", lambda query, keys, deadline: dict.fromkeys(keys, elsewhere))
     with pytest.raises(KafkaError, match="NOT_CONTROLLER: elsewhere"):
         admin.delete_topics(["t"], timeout=0.3)
 
 
-def test_an_error_that_was_told_is_not_forgotten_when_the_time_is_over(
+def test_a_timeout_names_the_error_that_the_broker_returned_before(
     admin: Admin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = iter([KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "the disk takes nothing")])
 
-    def round_after_round(question: Any, keys: list[str], deadline: Any) -> dict[str, KafkaError]:
+    def round_after_round(query: Any, keys: list[str], deadline: Any) -> dict[str, KafkaError]:
         for error in answers:
             return dict.fromkeys(keys, error)
-        raise admin._driver.late(deadline)
+        raise admin._driver.timeout_error(deadline)
 
-    monkeypatch.setattr(admin._driver, "round", round_after_round)
+    monkeypatch.setattr(admin._driver, "run_round", round_after_round)
     with pytest.raises(KafkaError, match="the disk takes nothing"):
         admin.delete_topics(["t"], timeout=5)
 
@@ -167,13 +169,13 @@ def test_closing_ends_a_call_of_another_thread() -> None:
         client = Admin(bootstrap_servers=f"127.0.0.1:{silent.getsockname()[1]}")
         errors: list[Exception] = []
 
-        def ask() -> None:
+        def run_query() -> None:
             try:
                 client.list_topics()
             except WakeupError as error:
                 errors.append(error)
 
-        thread = threading.Thread(target=ask)
+        thread = threading.Thread(target=run_query)
         thread.start()
         silent.accept()[0].close()
         client.close(10)
@@ -181,7 +183,7 @@ def test_closing_ends_a_call_of_another_thread() -> None:
     assert len(errors) == 1
 
 
-def test_a_closed_admin_says_so(servers: str) -> None:
+def test_a_closed_admin_raises_on_every_call(servers: str) -> None:
     client = Admin(bootstrap_servers=servers)
     client.close()
     client.close()

@@ -1,4 +1,4 @@
-"""An admin asks what its own user may do (KIP-430)."""
+"""The authorized operations of an admin's own user (KIP-430)."""
 
 from __future__ import annotations
 
@@ -48,28 +48,28 @@ def admin(ruled: Broker) -> Iterator[Admin]:
         yield admin
 
 
-def test_what_may_be_done_with_a_topic_is_told_where_it_was_asked_for(admin: Admin) -> None:
+def test_authorized_operations_of_a_topic_are_returned_on_request(admin: Admin) -> None:
     told = admin.describe_topics(["flights", "hotels"], include_authorized_operations=True)
     assert told["flights"].authorized_operations == SOME
     assert told["hotels"].authorized_operations == ALL_OF_TOPIC
     assert admin.describe_topics(["flights"])["flights"].authorized_operations is None
 
 
-def test_what_may_be_done_with_the_cluster_is_told_where_it_was_asked_for(admin: Admin) -> None:
+def test_authorized_operations_of_the_cluster_are_returned_on_request(admin: Admin) -> None:
     told = admin.describe_cluster(include_authorized_operations=True)
     assert {"create", "alter", "cluster-action", "idempotent-write"} <= (told.authorized_operations or set())
     assert "read" not in (told.authorized_operations or set())
     assert admin.describe_cluster().authorized_operations is None
 
 
-def test_what_may_be_done_with_a_group_is_told_where_it_was_asked_for(admin: Admin) -> None:
+def test_authorized_operations_of_a_group_are_returned_on_request(admin: Admin) -> None:
     for describe in (admin.describe_consumer_groups, admin.describe_classic_groups):
         told = describe(["tower"], include_authorized_operations=True)["tower"]
         assert told.authorized_operations == SOME.union(CONFIGS)
         assert describe(["tower"])["tower"].authorized_operations is None
 
 
-def test_an_event_loop_asks_in_the_same_words(ruled: Broker) -> None:
+def test_the_asyncio_admin_has_the_same_authorized_operations_arguments(ruled: Broker) -> None:
     async def told() -> frozenset[str] | None:
         async with aio.Admin(bootstrap_servers=ruled.bootstrap_servers) as admin:
             described = await admin.describe_topics(["flights"], include_authorized_operations=True)
@@ -78,7 +78,7 @@ def test_an_event_loop_asks_in_the_same_words(ruled: Broker) -> None:
     assert asyncio.run(told()) == SOME
 
 
-def test_a_broker_that_tells_none_is_not_one_that_allows_none() -> None:
+def test_absent_authorized_operations_differ_from_an_empty_set() -> None:
     assert operations_in(-(2**31)) is None
     assert operations_in(0) == frozenset()
 

@@ -1,4 +1,4 @@
-"""A cluster, its features and its quorum, told and changed; copies on the disks."""
+"""Describe and change a cluster, its features, its quorum and its log directories."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from ottla import Admin
 from ottla.client.admin import FeatureUpdate, ReplicaLogDirInfo, TopicPartitionReplica
-from ottla.client.admin.quorum import directory_id_of, directory_text
+from ottla.client.admin.quorum import format_directory_id, parse_directory_id
 from ottla.errors import ErrorCode, KafkaError
 
 
@@ -23,12 +23,12 @@ def test_one_broker_alone_is_its_own_quorum(admin: Admin) -> None:
     (voter,) = quorum.voters
     assert voter.replica_id == quorum.leader_id
     assert voter.log_end_offset >= quorum.high_watermark > 0
-    assert [each.host for each in quorum.nodes[quorum.leader_id]] == ["127.0.0.1"]
-    assert directory_id_of(voter.replica_directory_id).int
+    assert list(quorum.nodes[quorum.leader_id]) == []  # no controller can connect to it
+    assert parse_directory_id(voter.replica_directory_id).int
     assert quorum.observers == ()
 
 
-def test_levels_of_features_go_up_and_down(admin: Admin) -> None:
+def test_feature_levels_are_upgraded_and_downgraded(admin: Admin) -> None:
     told = admin.describe_features()
     runs = told.finalized_features["transaction.version"]
     could = told.supported_features["transaction.version"]
@@ -45,17 +45,17 @@ def test_levels_of_features_go_up_and_down(admin: Admin) -> None:
 
 def test_the_error_for_a_feature_that_is_not_supported_names_those_that_were_changed(admin: Admin) -> None:
     with pytest.raises(
-        KafkaError, match=r"share\.version=1: this broker knows no such feature.*; changed: group\.version"
+        KafkaError, match=r"streams\.version=1: this broker knows no such feature.*; changed: group\.version"
     ):
-        admin.update_features({"group.version": 1, "share.version": 1})
+        admin.update_features({"group.version": 1, "streams.version": 1})
 
 
-def test_a_level_that_goes_down_has_to_say_so(admin: Admin) -> None:
+def test_a_feature_downgrade_has_to_be_explicit(admin: Admin) -> None:
     with pytest.raises(KafkaError, match=r"transaction\.version"):
         admin.update_features({"transaction.version": 1})
 
 
-def test_a_broker_that_is_alone_is_not_struck_off(admin: Admin) -> None:
+def test_the_only_broker_cannot_be_unregistered(admin: Admin) -> None:
     (broker,) = admin.describe_cluster().nodes
     with pytest.raises(KafkaError, match="INVALID_REQUEST"):
         admin.unregister_broker(broker.node_id)
@@ -64,7 +64,7 @@ def test_a_broker_that_is_alone_is_not_struck_off(admin: Admin) -> None:
     assert caught.value.code == ErrorCode.BROKER_ID_NOT_REGISTERED
 
 
-def test_a_copy_is_in_a_directory_of_its_broker(admin: Admin, topic: str) -> None:
+def test_a_replica_is_in_a_directory_of_its_broker(admin: Admin, topic: str) -> None:
     (broker,) = admin.describe_cluster().nodes
     copy, none = (TopicPartitionReplica(topic, number, broker.node_id) for number in (0, 4711))
     found = admin.describe_replica_log_dirs([copy, none])
@@ -72,13 +72,13 @@ def test_a_copy_is_in_a_directory_of_its_broker(admin: Admin, topic: str) -> Non
     assert path in admin.describe_log_dirs()[broker.node_id]
     assert found[none] == ReplicaLogDirInfo(None, -1, None, -1)
     admin.alter_replica_log_dirs({copy: str(path)})
-    with pytest.raises(KafkaError, match=f"broker {broker.node_id} has no directory '/elsewhere'"):
+    with pytest.raises(KafkaError, match=f"broker {broker.node_id} has no log directory '/elsewhere'"):
         admin.alter_replica_log_dirs({copy: "/elsewhere"})
     with pytest.raises(KafkaError, match="there is no broker 4711"):
         admin.describe_replica_log_dirs([copy._replace(broker_id=4711)])
 
 
-def test_an_id_of_a_directory_is_text_and_back() -> None:
+def test_a_directory_id_is_converted_to_text_and_back() -> None:
     some = uuid.uuid4()
-    assert directory_id_of(directory_text(some)) == some
-    assert directory_text(uuid.UUID(int=0)) == ""
+    assert parse_directory_id(format_directory_id(some)) == some
+    assert format_directory_id(uuid.UUID(int=0)) == ""

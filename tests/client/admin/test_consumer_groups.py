@@ -81,7 +81,7 @@ def test_a_group_is_described_with_members_and_what_they_have(
     assert found.coordinator.port == int(admin.config.bootstrap_servers[0].rpartition(":")[2])
 
 
-def test_a_group_that_is_not_there_is_named(admin: Admin, group_id: str) -> None:
+def test_a_missing_group_is_named(admin: Admin, group_id: str) -> None:
     with pytest.raises(KafkaError, match=f"there is no group '{group_id}'"):
         admin.describe_consumer_groups([group_id])
     with pytest.raises(KafkaError, match=f"there is no group '{group_id}'"):
@@ -98,14 +98,16 @@ def test_offsets_are_set_listed_and_deleted(admin: Admin, group_id: str, pair: s
     assert list(admin.list_consumer_group_offsets(group_id)) == [one]
 
 
-def test_a_deleted_group_is_gone_with_its_offsets(admin: Admin, group_id: str, topic: str) -> None:
+def test_deleting_a_group_deletes_its_offsets(admin: Admin, group_id: str, topic: str) -> None:
     admin.alter_consumer_group_offsets(group_id, {TopicPartition(topic, 0): 5})
     admin.delete_consumer_groups([group_id])
     assert group_id not in [each.group_id for each in admin.list_consumer_groups()]
     assert admin.list_consumer_group_offsets(group_id) == {}
 
 
-def test_a_group_with_members_keeps_what_it_has(admin: Admin, member: Consumer, group_id: str, pair: str) -> None:
+def test_a_group_with_members_cannot_be_deleted_or_altered(
+    admin: Admin, member: Consumer, group_id: str, pair: str
+) -> None:
     member.commit({TopicPartition(pair, 0): 3})
     tp = TopicPartition(pair, 0)
     attempts: list[tuple[Callable[[], None], int]] = [
@@ -120,24 +122,24 @@ def test_a_group_with_members_keeps_what_it_has(admin: Admin, member: Consumer, 
     assert admin.list_consumer_group_offsets(group_id)[TopicPartition(pair, 0)].offset == 3
 
 
-def test_offsets_of_a_partition_there_is_not_are_refused_by_name(admin: Admin, group_id: str) -> None:
+def test_offsets_of_a_missing_partition_are_rejected_with_its_name(admin: Admin, group_id: str) -> None:
     with pytest.raises(KafkaError, match="no-such-topic-0"):
         admin.alter_consumer_group_offsets(group_id, {TopicPartition("no-such-topic", 0): 1})
 
 
-def test_one_name_is_no_list_of_groups(admin: Admin) -> None:
+def test_one_string_is_rejected_as_a_list_of_groups(admin: Admin) -> None:
     with pytest.raises(TypeError, match="hand over a list"):
         admin.describe_consumer_groups("billing")
 
 
-def test_several_errors_are_told_together(admin: Admin) -> None:
+def test_several_errors_are_reported_together(admin: Admin) -> None:
     with pytest.raises(KafkaError) as caught:
         admin.describe_consumer_groups(["no-1", "no-2"])
     assert "no-1" in str(caught.value)
     assert "no-2" in str(caught.value)
 
 
-def test_set_offsets_are_where_a_member_begins(servers: str, admin: Admin, group_id: str, topic: str) -> None:
+def test_a_member_starts_at_the_offsets_that_were_set(servers: str, admin: Admin, group_id: str, topic: str) -> None:
     with Producer(bootstrap_servers=servers) as producer:
         for n in range(4):
             producer.send(topic, b"%d" % n)
@@ -150,7 +152,7 @@ def test_set_offsets_are_where_a_member_begins(servers: str, admin: Admin, group
     assert [record.value for record in records] == [b"2", b"3"]
 
 
-def test_members_are_sent_away_by_name_or_all(admin: Admin, member: Consumer, group_id: str) -> None:
+def test_members_are_removed_by_name_or_all_at_once(admin: Admin, member: Consumer, group_id: str) -> None:
     with pytest.raises(KafkaError, match=f"group '{group_id}' has no member 'j'"):
         admin.remove_members_from_consumer_group(group_id, ["j"])
     admin.remove_members_from_consumer_group(group_id, ["i"])
@@ -158,6 +160,6 @@ def test_members_are_sent_away_by_name_or_all(admin: Admin, member: Consumer, gr
     admin.remove_members_from_consumer_group(group_id)
 
 
-def test_all_members_are_sent_away(admin: Admin, member: Consumer, group_id: str) -> None:
+def test_all_members_are_removed(admin: Admin, member: Consumer, group_id: str) -> None:
     admin.remove_members_from_consumer_group(group_id)
     assert admin.describe_consumer_groups([group_id])[group_id].members == ()

@@ -1,4 +1,4 @@
-"""Which nodes of a cluster are away, and the cost of one more failure."""
+"""The unavailable nodes of a cluster, and the effects of one more failure."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ def partition(number: int, *in_sync: int, replicas: tuple[int, ...] = (1, 2, 3))
 WHOLE = quorum(replica(1, NOW_MS), replica(2, NOW_MS - 500), replica(3, NOW_MS - 500))
 
 
-def test_a_cluster_in_order_has_no_absences_and_survives_the_next_failure() -> None:
+def test_a_healthy_cluster_has_no_offline_nodes_and_survives_the_next_failure() -> None:
     health = health_of(ClusterDescription(NODES, NODES[0], "c"), WHOLE, [partition(0, 1, 2, 3)], {"orders": 2})
     assert health.absences == ()
     assert health.worst is not None
-    assert not health.worst.costs
+    assert not health.worst.has_cost
     assert health.quorum is not None
-    assert health.quorum.survives_one_more
+    assert health.quorum.can_survive_one_more
     assert next_failure_sentence(health) == (
         "any one broker may fail, and every partition keeps a leader and min.insync.replicas"
     )
 
 
-def test_a_stopped_node_is_away_as_broker_and_voter_and_the_next_failure_costs_partitions_and_the_majority() -> None:
+def test_a_stopped_node_is_offline_as_broker_and_voter_and_the_next_failure_loses_partitions_and_the_majority() -> None:
     cluster = ClusterDescription(NODES[:2], NODES[0], "c", fenced_nodes=NODES[2:])
     silent = quorum(replica(1, NOW_MS), replica(2, NOW_MS - 500), replica(3, NOW_MS - 60_000))
     partitions = [partition(0, 1, 2), partition(1, 2, replicas=(2, 3)), partition(2, 2, 1), partition(3)]
@@ -66,12 +66,12 @@ def test_a_stopped_node_is_away_as_broker_and_voter_and_the_next_failure_costs_p
     )
 
 
-def test_a_broker_that_has_replicas_and_is_not_listed_is_away_although_nothing_else_is_known() -> None:
+def test_an_unlisted_broker_with_replicas_is_offline_even_without_other_facts() -> None:
     health = health_of(ClusterDescription(NODES[:2], NODES[0], "c"), None, [partition(0, 1, 2)], {})
     assert health == (((Absence("broker", 3, None, None)),), (1, (), ()), None)
 
 
-def test_a_voter_without_a_fetch_since_the_election_is_away_since_before_it() -> None:
+def test_a_voter_without_a_fetch_since_the_election_has_been_offline_since_before_it() -> None:
     health = health_of(ClusterDescription(NODES, NODES[0], "c"), quorum(replica(1, NOW_MS), replica(3, None)), [], {})
     (absence,) = health.absences
     assert absence == Absence("voter", 3, "h:9193", None)
@@ -80,7 +80,7 @@ def test_a_voter_without_a_fetch_since_the_election_is_away_since_before_it() ->
     )
 
 
-def test_a_silent_observer_is_away_unless_it_is_a_broker_which_is_reported_as_such() -> None:
+def test_a_silent_observer_is_offline_unless_it_is_reported_as_a_broker() -> None:
     late = replica(4, NOW_MS - AWAY_MS - 1)
     found = quorum(replica(1, NOW_MS), observers=(late, replica(5, NOW_MS - AWAY_MS)))
     health = health_of(ClusterDescription(NODES, NODES[0], "c"), found, [], {})
@@ -89,7 +89,7 @@ def test_a_silent_observer_is_away_unless_it_is_a_broker_which_is_reported_as_su
     assert health_of(fenced, found, [], {}).absences == (Absence("broker", 4, "h:9094", late.last_fetch_timestamp),)
 
 
-def test_a_partition_that_is_already_below_its_minimum_is_no_cost_of_the_next_failure() -> None:
+def test_a_partition_already_below_its_minimum_is_not_lost_by_the_next_failure() -> None:
     two = ClusterDescription(NODES[:2], NODES[0], "c")
     assert health_of(two, None, [partition(0, 1, 2)], {"orders": 3}).worst == (1, (), ())
 

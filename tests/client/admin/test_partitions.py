@@ -1,4 +1,4 @@
-"""Partitions added, emptied, led and moved, and found on the disk."""
+"""Adding, truncating, electing, moving and locating partitions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from ottla import Admin, Producer, TopicPartition
 from ottla.client.admin import NewPartitions
 from ottla.client.admin.log_dir_calls import read_log_dirs
-from ottla.client.admin.partition_calls import error_of
+from ottla.client.admin.partition_calls import partition_error
 from ottla.errors import ErrorCode, KafkaError, UnknownTopicOrPartitionError
 from ottla.model import EARLIEST
 from ottla.protocol.messages.alter_partition_reassignments import ReassignablePartitionResponse
@@ -32,7 +32,7 @@ def test_a_topic_gets_more_partitions(admin: Admin, new_topic: NewTopicName) -> 
     assert count_of(admin, topic) == before + 2
 
 
-def test_new_partitions_go_to_the_brokers_that_are_named(admin: Admin, new_topic: NewTopicName) -> None:
+def test_new_partitions_are_assigned_to_the_named_brokers(admin: Admin, new_topic: NewTopicName) -> None:
     topic = new_topic()
     before = count_of(admin, topic)
     (broker,) = (each.node_id for each in admin.describe_cluster().nodes)
@@ -66,14 +66,14 @@ def test_records_before_an_offset_are_deleted(admin: Admin, servers: str, topic:
         admin.delete_records({TopicPartition(topic, 4711): 0})
 
 
-def test_who_leads_already_is_not_elected(admin: Admin, topic: str) -> None:
+def test_a_leader_that_is_already_preferred_is_not_elected(admin: Admin, topic: str) -> None:
     assert admin.elect_leaders(partitions=[TopicPartition(topic, 0)]) == set()
     assert admin.elect_leaders() == set()
     with pytest.raises(UnknownTopicOrPartitionError):
         admin.elect_leaders("UNCLEAN", [TopicPartition(fresh_name(), 0)])
 
 
-def test_a_partition_goes_only_to_brokers_there_are(admin: Admin, topic: str) -> None:
+def test_a_partition_is_assigned_only_to_existing_brokers(admin: Admin, topic: str) -> None:
     place = TopicPartition(topic, 0)
     (broker,) = (each.node_id for each in admin.describe_cluster().nodes)
     admin.alter_partition_reassignments({place: [broker]})
@@ -103,7 +103,7 @@ def test_the_directories_of_a_broker_have_its_partitions(admin: Admin, servers: 
     ("call", "arguments", "message"),
     [
         ("create_partitions", (["flights"],), "must be a dict, such as {'flights': 6}"),
-        ("create_partitions", ({"flights": "6"},), "must be how many partitions there shall be in all, a whole number"),
+        ("create_partitions", ({"flights": "6"},), "must be the total number of partitions, a whole number"),
         ("create_partitions", ({"flights": NewPartitions(6, NO_LISTS)},), "brokers = 1: must be a list"),
         ("delete_records", ([TopicPartition("flights", 0)],), "must be a dict"),
         ("delete_records", ({TopicPartition("flights", 0): -2},), "an offset, -1 for the end, from -1"),
@@ -113,7 +113,7 @@ def test_the_directories_of_a_broker_have_its_partitions(admin: Admin, servers: 
         ("describe_log_dirs", (1,), "must be a list, such as \\[1, 2\\]"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_before_anybody_is_asked(
+def test_invalid_arguments_are_rejected_before_any_request_is_sent(
     admin: Admin, call: str, arguments: tuple[Any, ...], message: str
 ) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
@@ -134,4 +134,4 @@ def test_a_directory_that_has_failed_is_an_error_that_names_it() -> None:
 
 def test_an_error_without_a_text_names_the_partition() -> None:
     answer = ReassignablePartitionResponse(0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    assert "flights-0" in str(error_of(TopicPartition("flights", 0), answer))
+    assert "flights-0" in str(partition_error(TopicPartition("flights", 0), answer))

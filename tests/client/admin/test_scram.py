@@ -1,4 +1,4 @@
-"""Users who log in by SCRAM, kept by an admin."""
+"""SCRAM users managed by an admin client."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def admin(broker: Broker) -> Iterator[Admin]:
 
 
 def log_in(broker: Broker, user: str, password: str, mechanism: str) -> None:
-    """AuthenticationError where this is not the user's password."""
+    """Raise AuthenticationError if this is not the user's password."""
     with Admin(
         {
             "bootstrap.servers": broker.addresses["OUTSIDE"],
@@ -45,7 +45,7 @@ def log_in(broker: Broker, user: str, password: str, mechanism: str) -> None:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_a_user_logs_in_with_the_password_that_was_given_last(broker: Broker, admin: Admin, mechanism: str) -> None:
+def test_a_user_logs_in_with_the_latest_password(broker: Broker, admin: Admin, mechanism: str) -> None:
     user = f"user of {mechanism}"
     admin.alter_user_scram_credentials([UserScramCredentialUpsertion(user, "first", mechanism, iterations=5000)])
     log_in(broker, user, "first", mechanism)
@@ -72,7 +72,7 @@ def test_each_user_is_altered_or_not_by_itself(admin: Admin) -> None:
             [UserScramCredentialDeletion("nobody"), UserScramCredentialUpsertion("somebody", "s3cret")]
         )
     assert "somebody" in admin.describe_user_scram_credentials()
-    with pytest.raises(KafkaError, match="there is no user 'nobody' who logs in by SCRAM"):
+    with pytest.raises(KafkaError, match="user 'nobody' has no SCRAM credentials"):
         admin.describe_user_scram_credentials(["nobody"])
     with pytest.raises(KafkaError, match="UNACCEPTABLE_CREDENTIAL"):
         admin.alter_user_scram_credentials([UserScramCredentialUpsertion("weak", "s3cret", iterations=3)])
@@ -82,10 +82,10 @@ NO_LIST: Any = UserScramCredentialDeletion("alice")
 NO_ALTERATION: Any = ["alice"]
 
 
-def test_what_cannot_be_meant_is_refused_before_anybody_is_asked(admin: Admin) -> None:
-    with pytest.raises(TypeError, match="is no list: write"):
+def test_invalid_arguments_are_rejected_before_any_request_is_sent(admin: Admin) -> None:
+    with pytest.raises(TypeError, match="is not a list: write"):
         admin.alter_user_scram_credentials(NO_LIST)
-    with pytest.raises(TypeError, match="'alice' is no alteration: write"):
+    with pytest.raises(TypeError, match="'alice' is not an alteration: write"):
         admin.alter_user_scram_credentials(NO_ALTERATION)
     with pytest.raises(ValueError, match="must be text or bytes, and not be empty"):
         admin.alter_user_scram_credentials([UserScramCredentialUpsertion("alice", "")])

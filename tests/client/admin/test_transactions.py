@@ -1,4 +1,4 @@
-"""Transactions through the admin client, with librdkafka's producer as the one who has them."""
+"""Transactions of librdkafka's producer, described and ended by the admin client."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def open_transaction(servers: str, name: str, topic: str) -> Iterator[ck.Produce
     producer.purge()
 
 
-def test_a_transaction_is_listed_and_described_while_it_goes_on(
+def test_an_ongoing_transaction_is_listed_and_described(
     admin: Admin, open_transaction: ck.Producer, name: str, topic: str
 ) -> None:
     (listed,) = [each for each in admin.list_transactions() if each.transactional_id == name]
@@ -49,7 +49,7 @@ def test_a_transaction_is_listed_and_described_while_it_goes_on(
     assert admin.describe_transactions([name])[name].topic_partitions == ()
 
 
-def test_a_partition_tells_who_writes_to_it_and_whose_transaction_is_open(
+def test_the_producers_and_the_open_transaction_of_a_partition_are_described(
     admin: Admin, open_transaction: ck.Producer, name: str, topic: str
 ) -> None:
     tp = TopicPartition(topic, 0)
@@ -60,9 +60,7 @@ def test_a_partition_tells_who_writes_to_it_and_whose_transaction_is_open(
     assert admin.describe_producers([tp])[tp][0].current_transaction_start_offset is None
 
 
-def test_a_transaction_can_be_ended_in_one_partition_by_force(
-    admin: Admin, open_transaction: ck.Producer, topic: str
-) -> None:
+def test_a_transaction_can_be_aborted_in_one_partition(admin: Admin, open_transaction: ck.Producer, topic: str) -> None:
     tp = TopicPartition(topic, 0)
     (found,) = admin.describe_producers([tp])[tp]
     admin.abort_transaction(AbortTransactionSpec(tp, found.producer_id, found.producer_epoch, 0))
@@ -70,7 +68,7 @@ def test_a_transaction_can_be_ended_in_one_partition_by_force(
     assert admin.list_offsets({tp: LATEST})[tp].offset == 2  # the record, and the marker
 
 
-def test_what_is_not_there_is_named(admin: Admin, topic: str) -> None:
+def test_missing_resources_are_named(admin: Admin, topic: str) -> None:
     with pytest.raises(KafkaError, match="there is no transactional id 'no-such'") as caught:
         admin.describe_transactions(["no-such"])
     assert caught.value.code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
@@ -82,7 +80,9 @@ def test_what_is_not_there_is_named(admin: Admin, topic: str) -> None:
         admin.list_transactions(states=["Sleeping"])
 
 
-def test_who_writes_under_an_id_is_shut_out(admin: Admin, open_transaction: ck.Producer, name: str, topic: str) -> None:
+def test_producers_of_a_transactional_id_are_fenced(
+    admin: Admin, open_transaction: ck.Producer, name: str, topic: str
+) -> None:
     before = admin.describe_transactions([name])[name]
     after = admin.fence_producers([name])[name]
     assert (after.producer_id, after.epoch > before.producer_epoch) == (before.producer_id, True)
@@ -91,7 +91,9 @@ def test_who_writes_under_an_id_is_shut_out(admin: Admin, open_transaction: ck.P
         open_transaction.commit_transaction(PATIENCE)
 
 
-def test_what_is_open_under_an_id_is_ended_by_force(admin: Admin, open_transaction: ck.Producer, name: str) -> None:
+def test_an_open_transaction_of_a_transactional_id_is_terminated(
+    admin: Admin, open_transaction: ck.Producer, name: str
+) -> None:
     admin.force_terminate_transaction(name)
     assert admin.describe_transactions([name])[name].topic_partitions == ()
     with pytest.raises(ck.KafkaException):

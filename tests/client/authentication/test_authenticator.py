@@ -1,4 +1,4 @@
-"""Connections that wait for something to log in with, and what becomes of them where there is nothing."""
+"""Connections that wait for a token, and their failure if there is none."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ KERBEROS = {"bootstrap.servers": "a:1", "security.protocol": "SASL_PLAINTEXT", "
 
 
 class Door:
-    """Remembers who was refused."""
+    """Records rejected logins."""
 
     def __init__(self) -> None:
         self.refusals: dict[int, str] = {}
 
-    def ask(self, node_id: int, message: Any, completion: Completion, now: float) -> None:
+    def send_login_request(self, node_id: int, message: Any, completion: Completion, now: float) -> None:
         raise AssertionError("nobody has anything to log in with")
 
-    def logged_in(self, node_id: int, renew_at: float) -> None:
+    def complete_login(self, node_id: int, renew_at: float) -> None:
         raise AssertionError("nobody has anything to log in with")
 
-    def refused(self, node_id: int, reason: LoginRefusal, now: float) -> None:
+    def fail_login(self, node_id: int, reason: LoginRefusal, now: float) -> None:
         self.refusals[node_id] = str(reason)
 
 
@@ -40,22 +40,22 @@ def no_token() -> str:
     raise RuntimeError("out of order")
 
 
-def test_all_who_wait_for_a_token_are_told_that_there_is_none() -> None:
+def test_all_waiters_for_a_token_get_the_error_when_the_provider_fails() -> None:
     tokens = {**KERBEROS, "sasl.mechanism": "OAUTHBEARER", "sasl.oauth.token.provider": no_token}
     door, clock = Door(), ManualClock()
     authenticator = Authenticator(read_admin_settings(tokens, {}), door, clock, Random(1), lambda: None)
     for node_id in (1, 2, 3):
-        authenticator.begin(node_id, "a", clock.monotonic())
+        authenticator.start_login(node_id, "a", clock.monotonic())
 
     def all_told() -> bool:
-        authenticator.look(clock.monotonic())
+        authenticator.poll(clock.monotonic())
         return set(door.refusals) == {1, 2, 3}
 
     eventually(all_told)
     assert all("out of order" in told for told in door.refusals.values())
 
 
-def test_without_the_library_of_kerberos_a_client_says_so_when_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_without_the_kerberos_library_raises_at_construction(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gssapi", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'ottla\[kerberos\]'"):
         Admin(KERBEROS)

@@ -1,4 +1,4 @@
-"""Logins of a network client, by a manual clock, against a broker that the test is."""
+"""Logins of a network client with a manual clock; the test plays the broker."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from ottla.client.admin.config import read_admin_settings
 from ottla.client.metadata.metadata import Metadata
-from ottla.client.metrics.client_metrics import Sheet
+from ottla.client.metrics.client_metrics import MetricsBuilder
 from ottla.client.metrics.network_sensors import write_network
 from ottla.client.network.bootstrap import bootstrap_nodes
 from ottla.client.network.client_request import ClientRequest, ClientResponse
@@ -19,7 +19,7 @@ from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.clock import ManualClock
 from ottla.errors import ErrorCode, SaslAuthenticationError, SslAuthenticationError
 from ottla.model import Node
-from ottla.network.refusal import HungUp, Refusal
+from ottla.network.refusal import ClosedInHandshake, PeerRefusal
 from ottla.network.selector import Selector
 from ottla.protocol.apis import APIS
 from ottla.protocol.headers import RequestHeader
@@ -38,7 +38,7 @@ ASKED = ListOffsetsRequest(replica_id=-1)
 
 
 class Broker:
-    """Takes whoever comes, and remembers what was said."""
+    """Accepts every connection and records the messages."""
 
     def __init__(self) -> None:
         self.said: list[Any] = []
@@ -101,7 +101,7 @@ class Story:
             if self.client.ready(NODE, self.clock.monotonic()):
                 return self
             self.poll()
-        raise AssertionError(self.client.trouble())
+        raise AssertionError(self.client.describe_trouble())
 
     def send(self) -> None:
         request = ClientRequest(NODE.node_id, ASKED, self.clock.monotonic(), 30_000, self.done.append)
@@ -117,14 +117,14 @@ def test_a_connection_logs_in_before_its_first_request() -> None:
     assert bytes(said[2].auth_bytes) == b"\0u\0p"
 
 
-def test_the_handshake_is_the_one_whose_login_goes_by_requests() -> None:
+def test_the_handshake_version_uses_sasl_authenticate_requests() -> None:
     story = Story(**PLAIN).connected()
     versions = {type(each): header.api_version for _, header, each in story.selector.requests}
     assert versions[SaslHandshakeRequest] == 1
     assert versions[SaslAuthenticateRequest] == 2
 
 
-def test_scram_goes_back_and_forth() -> None:
+def test_scram_takes_several_round_trips() -> None:
     servers: list[ScramServer] = []  # a login of each connection
     story = Story(**{**PLAIN, "sasl.mechanism": "SCRAM-SHA-512"})
 
@@ -141,14 +141,14 @@ def test_scram_goes_back_and_forth() -> None:
     story.connected()
 
 
-def test_a_broker_that_takes_anybody_is_not_taken_by_scram() -> None:
+def test_scram_rejects_a_broker_that_does_not_prove_the_password() -> None:
     story = Story(**{**PLAIN, "sasl.mechanism": "SCRAM-SHA-512"})
     story.poll(5)
     assert isinstance(story.metadata.fatal, SaslAuthenticationError)
-    assert "login by SCRAM-SHA-512 ended" in str(story.metadata.fatal)
+    assert "login by SCRAM-SHA-512 failed" in str(story.metadata.fatal)
 
 
-def test_a_refused_login_is_told_at_once_and_not_tried_again_at_once() -> None:
+def test_a_failed_login_is_raised_at_once_and_not_retried_immediately() -> None:
     story = Story(**PLAIN)
     story.broker.answers = lambda message: SaslAuthenticateResponse(
         error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message="no\x1b[31m such user"
@@ -156,7 +156,7 @@ def test_a_refused_login_is_told_at_once_and_not_tried_again_at_once() -> None:
     story.poll(4)
     told = str(story.metadata.fatal)
     assert isinstance(story.metadata.fatal, SaslAuthenticationError)
-    assert "it refused the login by PLAIN as 'u': no?[31m such user; look at sasl.username and sasl.password" in told
+    assert "it rejected the login by PLAIN as 'u': no?[31m such user; check sasl.username and sasl.password" in told
     logins = story.broker.kinds().count("SaslAuthenticate")
     story.poll(20)
     assert story.broker.kinds().count("SaslAuthenticate") == logins == 1
@@ -168,11 +168,11 @@ def test_a_refused_login_is_told_at_once_and_not_tried_again_at_once() -> None:
 @pytest.mark.parametrize(
     ("code", "told"),
     [
-        (ErrorCode.UNSUPPORTED_SASL_MECHANISM, "does not take sasl.mechanism = PLAIN; it takes OAUTHBEARER"),
-        (ErrorCode.ILLEGAL_SASL_STATE, "asks for no login; set security.protocol=PLAINTEXT"),
+        (ErrorCode.UNSUPPORTED_SASL_MECHANISM, "does not support sasl.mechanism = PLAIN; it supports OAUTHBEARER"),
+        (ErrorCode.ILLEGAL_SASL_STATE, "requires no login; set security.protocol=PLAINTEXT"),
     ],
 )
-def test_a_mechanism_that_is_not_taken_is_answered_with_those_that_are(code: ErrorCode, told: str) -> None:
+def test_an_unsupported_mechanism_is_an_error_that_lists_the_supported_ones(code: ErrorCode, told: str) -> None:
     story = Story(**PLAIN)
     story.broker.handshake = SaslHandshakeResponse(error_code=code, mechanisms=["OAUTHBEARER"])
     story.poll(4)
@@ -180,7 +180,7 @@ def test_a_mechanism_that_is_not_taken_is_answered_with_those_that_are(code: Err
     assert "SaslAuthenticate" not in story.broker.kinds()
 
 
-def test_a_refusal_counts_though_the_connection_ends_with_it() -> None:
+def test_a_rejection_is_raised_even_if_the_connection_ends_with_it() -> None:
     story = Story(**PLAIN)
 
     def refuse(message: bytes) -> SaslAuthenticateResponse:
@@ -192,15 +192,15 @@ def test_a_refusal_counts_though_the_connection_ends_with_it() -> None:
     assert "wrong password" in str(story.metadata.fatal)
 
 
-def asked_at(story: Story, node: Node, kind: type) -> int:
+def count_requests(story: Story, node: Node, kind: type) -> int:
     return sum(isinstance(each, kind) for channel, _, each in story.selector.requests if channel == node.node_id)
 
 
 def logins_at(story: Story, node: Node) -> int:
-    return asked_at(story, node, SaslAuthenticateRequest)
+    return count_requests(story, node, SaslAuthenticateRequest)
 
 
-def test_a_session_is_prolonged_before_the_broker_ends_it_and_amid_traffic() -> None:
+def test_a_session_is_reauthenticated_before_its_end_and_during_traffic() -> None:
     story = Story(**PLAIN)
     story.broker.session_ms = 10_000
     story.connected()
@@ -214,10 +214,10 @@ def test_a_session_is_prolonged_before_the_broker_ends_it_and_amid_traffic() -> 
     story.connected()
     assert [type(each.message) for each in story.done] == [ListOffsetsResponse]
     assert logins_at(story, NODE) == logins + 1
-    assert asked_at(story, NODE, ApiVersionsRequest) == 1  # no connection was made anew
+    assert count_requests(story, NODE, ApiVersionsRequest) == 1  # no connection was opened again
 
 
-def test_a_session_of_less_than_a_second_is_not_prolonged_sooner_than_brokers_allow() -> None:
+def test_a_session_of_less_than_a_second_is_not_reauthenticated_sooner_than_brokers_allow() -> None:
     story = Story(**PLAIN)
     story.broker.session_ms = 800
     story.connected()
@@ -227,7 +227,7 @@ def test_a_session_of_less_than_a_second_is_not_prolonged_sooner_than_brokers_al
     assert not story.client.ready(NODE, story.clock.monotonic())
 
 
-def test_whoever_asks_any_broker_is_given_one_that_is_to_log_in_again() -> None:
+def test_the_least_loaded_node_may_be_a_broker_that_is_due_for_reauthentication() -> None:
     story = Story(**PLAIN)
     story.broker.session_ms = 10_000
     story.connected()
@@ -236,43 +236,43 @@ def test_whoever_asks_any_broker_is_given_one_that_is_to_log_in_again() -> None:
     story.connected()
 
 
-def told_by(story: Story, name: str) -> float:
+def read_metric(story: Story, name: str) -> float:
     """A metric of its connections."""
-    sheet = Sheet("me")
+    sheet = MetricsBuilder("me")
     write_network(sheet, "producer", [story.client.sensors], story.clock.monotonic())
-    return sheet.whole().value(name)
+    return sheet.build().value(name)
 
 
-def test_logins_are_counted_those_again_apart() -> None:
+def test_logins_and_reauthentications_are_counted_separately() -> None:
     story = Story(**PLAIN)
     story.broker.session_ms = 10_000
     story.connected()
-    first = told_by(story, "successful-authentication-total")
+    first = read_metric(story, "successful-authentication-total")
     assert first >= logins_at(story, NODE) == 1
-    assert told_by(story, "successful-reauthentication-total") == 0
+    assert read_metric(story, "successful-reauthentication-total") == 0
     story.clock.advance(9.9)
     story.connected()
-    assert told_by(story, "successful-authentication-total") == first
+    assert read_metric(story, "successful-authentication-total") == first
     again = story.broker.kinds().count("SaslAuthenticate") - first
-    assert told_by(story, "successful-reauthentication-total") == again >= 1
-    assert told_by(story, "reauthentication-latency-max") >= 0
+    assert read_metric(story, "successful-reauthentication-total") == again >= 1
+    assert read_metric(story, "reauthentication-latency-max") >= 0
     story.broker.answers = lambda message: SaslAuthenticateResponse(
         error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message="the password was changed"
     )
     story.clock.advance(9.9)
     story.client.ready(NODE, story.clock.monotonic())
     story.poll(3)
-    assert told_by(story, "failed-authentication-total") == 0
-    assert told_by(story, "failed-reauthentication-total") >= 1
+    assert read_metric(story, "failed-authentication-total") == 0
+    assert read_metric(story, "failed-reauthentication-total") >= 1
 
 
-def test_a_session_that_the_broker_does_not_end_is_left_alone() -> None:
+def test_a_session_without_an_expiry_is_not_reauthenticated() -> None:
     story = Story(**PLAIN).connected()
     story.clock.advance(400.0)
     assert story.client.ready(NODE, story.clock.monotonic())
 
 
-def test_a_session_that_is_not_prolonged_is_an_error_at_once() -> None:
+def test_a_failed_reauthentication_is_an_error_at_once() -> None:
     story = Story(**PLAIN)
     story.broker.session_ms = 10_000
     story.connected()
@@ -308,7 +308,7 @@ def test_a_token_is_waited_for_without_blocking() -> None:
     assert any(b"auth=Bearer token" in bytes(x.auth_bytes) for x in story.broker.said if hasattr(x, "auth_bytes"))
 
 
-def test_a_port_that_wants_a_login_says_which() -> None:
+def test_a_port_that_requires_a_login_is_an_error_that_names_the_settings() -> None:
     story = Story()
     story.broker.silent = True
     story.broker.handshake = SaslHandshakeResponse(
@@ -320,7 +320,7 @@ def test_a_port_that_wants_a_login_says_which() -> None:
     assert "set security.protocol=SASL_PLAINTEXT and sasl.mechanism=SCRAM-SHA-512" in str(story.metadata.fatal)
 
 
-def test_a_port_that_wants_none_is_used_as_before() -> None:
+def test_a_port_without_a_login_is_used_as_before() -> None:
     story = Story()
     story.broker.silent = True
     story.broker.handshake = SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
@@ -332,17 +332,17 @@ def test_a_port_that_wants_none_is_used_as_before() -> None:
     assert story.metadata.version == 1
 
 
-def test_a_refused_handshake_of_tls_is_an_error_of_its_own_kind() -> None:
+def test_a_failed_tls_handshake_has_its_own_error_class() -> None:
     story = Story()
-    story.selector.refuse = Refusal("the broker's certificate has expired: have it renewed")
+    story.selector.refuse = PeerRefusal("the broker's certificate has expired: have it renewed")
     story.poll(2)
     assert isinstance(story.metadata.fatal, SslAuthenticationError)
     assert "boot:9092 (from bootstrap.servers): the broker's certificate has expired" in str(story.metadata.fatal)
 
 
-def test_a_peer_that_hangs_up_at_the_handshake_is_asked_in_plaintext_and_told_nothing() -> None:
+def test_a_peer_that_closes_during_the_tls_handshake_is_probed_in_plaintext_without_credentials() -> None:
     story = Story(**PLAIN)
-    story.selector.refuse = HungUp("it hung up")
+    story.selector.refuse = ClosedInHandshake("it hung up")
     story.poll(2)
     story.selector.refuse = ""
     story.clock.advance(1.0)

@@ -36,23 +36,23 @@ def test_a_secret_may_be_a_file_in_a_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("${env:NOBODY_HAS_THIS}", "no environment variable NOBODY_HAS_THIS here; set it"),
+        ("${env:NOBODY_HAS_THIS}", "environment variable NOBODY_HAS_THIS is not set; set it"),
         ("${file:/nowhere:key}", "/nowhere cannot be read: No such file"),
         ("${file:key}", "must be .*file:/path:key"),
         ("${directory:/tmp:../etc/passwd}", "must be the name of a file"),
         ("${directory:/nowhere:password}", "cannot be read"),
     ],
 )
-def test_a_reference_that_leads_nowhere_says_where(text: str, told: str) -> None:
+def test_an_unresolved_reference_is_an_error_that_names_it(text: str, told: str) -> None:
     with pytest.raises(ConfigError, match=f"^sasl.password: .*{told}"):
         password_of(text)
 
 
-def test_what_is_found_is_not_looked_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_resolved_reference_is_not_resolved_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OUTER", "${env:INNER}")
     monkeypatch.setenv("INNER", "no")
     assert password_of("${env:OUTER}") == Password("${env:INNER}")
 
 
-def test_other_dollars_are_left_alone() -> None:
+def test_other_dollar_signs_are_not_replaced() -> None:
     assert password_of("pa$$${word}") == Password("pa$$${word}")

@@ -1,4 +1,4 @@
-"""What the settings of security mean together, and what is said where they do not fit."""
+"""Combinations of security settings, and the errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def test_every_client_has_the_settings(reader: Any) -> None:
     assert (config.security_protocol, config.sasl_username, config.sasl_password) == ("SASL_SSL", "u", Password("p"))
 
 
-def test_names_and_hosts_are_checked_unless_one_says_otherwise() -> None:
+def test_certificates_and_host_names_are_verified_by_default() -> None:
     assert tls_settings(read({"security.protocol": "SSL"})).check_name
     for nothing in ("", "none"):
         told = {"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": nothing}
         assert not tls_settings(read(told)).check_name
 
 
-def test_librdkafkas_names_are_understood() -> None:
+def test_names_of_librdkafka_are_accepted() -> None:
     config = read(
         {
             "security.protocol": "sasl_ssl",
@@ -73,7 +73,7 @@ def test_one_setting_under_both_names_is_refused() -> None:
 
 
 @pytest.mark.parametrize("module", ["plain.PlainLoginModule", "scram.ScramLoginModule"])
-def test_a_line_of_javas_is_as_good_as_name_and_password(module: str) -> None:
+def test_a_java_jaas_line_replaces_username_and_password(module: str) -> None:
     mechanism = "PLAIN" if "Plain" in module else "SCRAM-SHA-256"
     line = f'{JAAS}{module} required username="al\\"ice" password="a;b=c d";'
     config = read({"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": mechanism, "sasl.jaas.config": line})
@@ -108,14 +108,18 @@ WRONG: list[tuple[dict[str, Any], type[OttlaError], str]] = [
     ({"ssl.ca.location": "/x"}, ConfigError, "security.protocol is not.*add security.protocol=SSL"),
     ({"security.protocol": "TLS"}, ConfigError, "security.protocol = 'TLS': must be one of"),
     ({"security.protocol": "SASL_SSL"}, ConfigError, "sasl.mechanism is required.*GSSAPI, which is Kerberos"),
-    ({**LOGIN, "sasl.mechanism": "GSSAPI"}, ConfigError, "sasl.username is not for sasl.mechanism=GSSAPI"),
+    ({**LOGIN, "sasl.mechanism": "GSSAPI"}, ConfigError, "sasl.username cannot be used with sasl.mechanism=GSSAPI"),
     ({**KERBEROS, "sasl.jaas.config": f'{KRB5} debug="x";'}, ConfigError, "useKeyTab=true, .* or useTicketCache=true"),
-    ({**KERBEROS, "sasl.jaas.config": f"{KRB5} useKeyTab=true;"}, ConfigError, 'and no file; set keyTab="…"'),
-    ({**KERBEROS, "sasl.jaas.config": PLAIN_LINE}, ConfigError, "is for sasl.mechanism = PLAIN, and that is GSSAPI"),
+    ({**KERBEROS, "sasl.jaas.config": f"{KRB5} useKeyTab=true;"}, ConfigError, 'without a file: set keyTab="…"'),
+    (
+        {**KERBEROS, "sasl.jaas.config": PLAIN_LINE},
+        ConfigError,
+        "is for sasl.mechanism = PLAIN, but sasl.mechanism is GSSAPI",
+    ),
     (
         {**KERBEROS, "sasl.jaas.config": f'{KRB5} useTicketCache=true principal="a";', "sasl.kerberos.principal": "b"},
         ConfigError,
-        "sasl.kerberos.principal and principal in sasl.jaas.config say different things",
+        "sasl.kerberos.principal and principal in sasl.jaas.config have different values",
     ),
     (
         {**KERBEROS, "sasl.kerberos.service.name": "kafka/broker@REALM"},
@@ -127,7 +131,7 @@ WRONG: list[tuple[dict[str, Any], type[OttlaError], str]] = [
     ({**LOGIN, "sasl.password": 5}, ConfigError, "^sasl.password: must be text$"),
     ({**LOGIN, "sasl.username": None}, ConfigError, "needs a username; set sasl.username"),
     ({**LOGIN, "sasl.password": None}, ConfigError, "needs a password; set sasl.password"),
-    ({**LOGIN, "sasl.jaas.config": PLAIN_LINE}, ConfigError, "say the same; give one"),
+    ({**LOGIN, "sasl.jaas.config": PLAIN_LINE}, ConfigError, "exclude each other: give only one"),
     ({**LOGIN, "sasl.login.callback.handler.class": "org.example.Mine"}, NotYetError, "no class is loaded"),
     ({**TOKENS}, ConfigError, "OAUTHBEARER needs one of"),
     ({**TOKENS, "sasl.oauth.token.provider": "x"}, ConfigError, "must be a function without arguments"),
@@ -137,7 +141,7 @@ WRONG: list[tuple[dict[str, Any], type[OttlaError], str]] = [
         "exclude each other",
     ),
     ({**TOKENS, "sasl.oauthbearer.token.endpoint.url": "file:///etc/passwd"}, ConfigError, "must be https://"),
-    ({**TOKENS, "sasl.oauthbearer.token.endpoint.url": "http://169.254.169.254/"}, ConfigError, "begin with https://"),
+    ({**TOKENS, "sasl.oauthbearer.token.endpoint.url": "http://169.254.169.254/"}, ConfigError, "start with https://"),
     ({**TOKENS, "sasl.oauthbearer.token.endpoint.url": "https://a/"}, ConfigError, "needs a client's id"),
     (
         {**TOKENS, "sasl.oauthbearer.token.file": "/t", "sasl.oauthbearer.extensions": "auth=x"},
@@ -166,7 +170,7 @@ WRONG: list[tuple[dict[str, Any], type[OttlaError], str]] = [
 
 
 @pytest.mark.parametrize(("settings", "kind", "told"), WRONG)
-def test_what_does_not_fit_is_one_sentence_with_the_remedy(
+def test_conflicting_security_settings_are_one_error_with_the_remedy(
     settings: dict[str, Any], kind: type[OttlaError], told: str
 ) -> None:
     with pytest.raises(kind, match=told) as caught:
@@ -175,7 +179,7 @@ def test_what_does_not_fit_is_one_sentence_with_the_remedy(
     assert "\n" not in str(caught.value)
 
 
-def test_a_protocol_that_is_said_may_leave_settings_of_others_unused() -> None:
+def test_an_explicit_protocol_may_leave_settings_of_other_protocols_unused() -> None:
     assert read({"security.protocol": "PLAINTEXT", "ssl.ca.location": "/x", "sasl.mechanism": "PLAIN"})
 
 
@@ -186,21 +190,21 @@ def test_no_secret_is_shown() -> None:
     assert "[hidden]" in repr(config)
 
 
-def test_every_setting_that_is_a_secret_is_known_to_be_one() -> None:
+def test_every_secret_setting_is_marked_as_secret() -> None:
     words = ("password", "secret", "jaas", "keystore_key")
     secret = {option.field for option in options_of(AdminConfig) if any(word in option.field for word in words)}
     typed = {option.field for option in options_of(AdminConfig) if "Password" in str(option.type)}
     assert secret == typed
 
 
-def test_a_server_may_be_written_with_the_protocol_it_speaks() -> None:
+def test_a_bootstrap_server_may_start_with_its_security_protocol() -> None:
     (node,) = bootstrap_nodes(["SASL_SSL://a.example.org:9093"], protocol="SASL_SSL")
     assert (node.host, node.port) == ("a.example.org", 9093)
     with pytest.raises(ConfigError, match=r"security.protocol is PLAINTEXT; set security.protocol=SASL_SSL"):
         bootstrap_nodes(["SASL_SSL://a.example.org:9093"])
 
 
-def test_keys_in_a_line_count_only_where_it_says_so() -> None:
+def test_a_keytab_is_used_only_if_the_jaas_line_enables_it() -> None:
     line = f'{KRB5} useTicketCache=true ticketCache="/c" useKeyTab={{}} keyTab="/k" principal="a";'
     by_ticket, by_key = (kerberos_login(read({**KERBEROS, "sasl.jaas.config": line.format(x)})) for x in (False, True))
     assert by_ticket == KerberosLogin(principal="a", cache="/c")

@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.client.admin.config import AdminConfig
-from ottla.client.authentication.token_endpoint import TokenError, authorization, read_answer
+from ottla.client.authentication.token_endpoint import TokenError, authorization, parse_response
 from ottla.client.authentication.tokens import (
     Token,
     TokenKeeper,
-    jwt_end,
-    of_file,
-    of_provider,
+    jwt_expiry,
     refresh_after,
+    token_from_file,
+    token_from_provider,
 )
 from ottla.clock import ManualClock
 from ottla.config import Password
@@ -36,7 +36,7 @@ def jwt(**claims: Any) -> str:
 
 
 class Keeping:
-    """A keeper with a manual clock, whose fetches are counted."""
+    """A token keeper with a manual clock and counted fetches."""
 
     def __init__(self, life: float = 1000.0) -> None:
         self.clock = ManualClock()
@@ -55,12 +55,12 @@ class Keeping:
     def wake(self) -> None:
         self.woken += 1
 
-    def ask(self, how: str = "current") -> str | None:
+    def ask(self, how: str = "current_token") -> str | None:
         found: Callable[[float], Token | None] = getattr(self.keeper, how)
         token = found(self.clock.monotonic())
         return None if token is None else token.secret.value
 
-    def awaited(self, how: str = "current") -> str | None:
+    def awaited(self, how: str = "current_token") -> str | None:
         count = self.woken
         token = self.ask(how)
         if token is None:
@@ -69,7 +69,7 @@ class Keeping:
         return token
 
 
-def test_a_token_is_kept_while_it_is_good() -> None:
+def test_a_token_is_kept_while_it_is_valid() -> None:
     keeping = Keeping()
     assert keeping.awaited() == "token-1"
     keeping.clock.advance(500)
@@ -90,25 +90,25 @@ def test_a_new_session_waits_for_the_token_that_outlives_the_old_one() -> None:
     keeping = Keeping()
     keeping.awaited()
     keeping.clock.advance(850)
-    assert keeping.awaited("fresh") == "token-2"
+    assert keeping.awaited("fresh_token") == "token-2"
 
 
-def test_a_new_session_takes_the_token_that_comes_in_that_moment() -> None:
+def test_a_new_session_uses_a_token_that_arrives_at_that_moment() -> None:
     keeping = Keeping()
     keeping.awaited()
     keeping.clock.advance(850)
-    current = keeping.keeper.current
+    current = keeping.keeper.current_token
 
     def slow(now: float) -> Token | None:
         token = current(now)
         eventually(lambda: keeping.woken == 2)
         return token
 
-    keeping.keeper.current = slow  # type: ignore[method-assign]
-    assert keeping.ask("fresh") == "token-2"
+    keeping.keeper.current_token = slow  # type: ignore[method-assign]
+    assert keeping.ask("fresh_token") == "token-2"
 
 
-def test_no_new_token_leaves_the_old_one_while_that_is_good(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failed_refresh_keeps_the_old_token_while_it_is_valid(caplog: pytest.LogCaptureFixture) -> None:
     keeping = Keeping()
     keeping.awaited()
     keeping.error = TokenError("out of order")
@@ -116,13 +116,13 @@ def test_no_new_token_leaves_the_old_one_while_that_is_good(caplog: pytest.LogCa
     keeping.ask()
     eventually(lambda: keeping.woken == 2)
     assert keeping.ask() == "token-1"
-    assert "no new token yet, the old one is good for 150 s: out of order" in caplog.text
+    assert "token refresh failed; the current token is valid for 150 s error=out of order" in caplog.text
     keeping.clock.advance(200)
     keeping.error = None
     assert keeping.awaited() == "token-3"
 
 
-def test_no_token_at_all_is_an_error_and_asked_for_again_later() -> None:
+def test_a_missing_token_is_an_error_and_is_requested_again_later() -> None:
     keeping = Keeping()
     keeping.error = TokenError("out of order")
     with pytest.raises(TokenError, match="out of order"):
@@ -131,7 +131,7 @@ def test_no_token_at_all_is_an_error_and_asked_for_again_later() -> None:
     assert keeping.awaited() == "token-2"
 
 
-def test_whatever_the_users_function_raises_is_one_sentence() -> None:
+def test_any_exception_of_a_token_provider_is_one_clear_error() -> None:
     keeping = Keeping()
     keeping.error = ZeroDivisionError("oh")
     with pytest.raises(TokenError, match="the token provider failed: ZeroDivisionError: oh"):
@@ -161,62 +161,62 @@ class Giver:
     ],
 )
 def test_a_provider_may_be_of_many_kinds(provider: Any, life: float) -> None:
-    assert of_provider(provider, NOW).life == pytest.approx(life)
+    assert token_from_provider(provider, NOW).life == pytest.approx(life)
 
 
 @pytest.mark.parametrize(
     ("given_back", "told"),
     [
-        (None, "gave no token: it returned NoneType"),
-        ("", "gave no token"),
-        (("t", "soon"), "as a number, in milliseconds"),
+        (None, "invalid result of the token provider: NoneType"),
+        ("", "non-empty text"),
+        (("t", "soon"), "expected a number of milliseconds"),
         (("t", NOW), "looks like seconds; multiply it by 1000"),
-        (("t", NOW * 1000 - 5000), "had expired 5 s before"),
+        (("t", NOW * 1000 - 5000), "expired 5 s before"),
     ],
 )
-def test_what_a_provider_gives_wrongly_is_said(given_back: Any, told: str) -> None:
+def test_a_provider_that_returns_an_invalid_token_is_reported(given_back: Any, told: str) -> None:
     with pytest.raises(TokenError, match=told):
-        of_provider(lambda: given_back, NOW)
+        token_from_provider(lambda: given_back, NOW)
 
 
 def test_a_file_is_read_each_time(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text(jwt(exp=NOW + 10) + "\n")
-    assert of_file(str(path), NOW).life == 10
+    assert token_from_file(str(path), NOW).life == 10
     path.write_text("")
     with pytest.raises(TokenError, match="it is empty"):
-        of_file(str(path), NOW)
+        token_from_file(str(path), NOW)
     path.unlink()
     with pytest.raises(TokenError, match="cannot be read: No such file"):
-        of_file(str(path), NOW)
+        token_from_file(str(path), NOW)
 
 
 @given(st.text(max_size=60) | st.builds(lambda claims: "a." + claims + ".b", st.text(max_size=60)))
 def test_any_text_has_an_end_or_none(text: str) -> None:
-    assert jwt_end(text) is None or isinstance(jwt_end(text), float)
+    assert jwt_expiry(text) is None or isinstance(jwt_expiry(text), float)
 
 
 @pytest.mark.parametrize(
     ("status", "body", "told"),
     [
-        (200, b"<html>", "no JSON"),
-        (200, b"{}", "gave no token"),
-        (200, b'{"access_token": 7}', "gave no token"),
+        (200, b"<html>", "without JSON"),
+        (200, b"{}", "returned no token"),
+        (200, b'{"access_token": 7}', "returned no token"),
         (401, b'{"error": "invalid_client", "secret": "s3cret"}', "HTTP status 401: invalid_client"),
-        (302, b"", "HTTP status 302 and no JSON"),
-        (200, b"[" * 100_000, "no JSON"),
-        (200, b" " * 2_000_000, "no JSON"),
+        (302, b"", "HTTP status 302 without JSON"),
+        (200, b"[" * 100_000, "without JSON"),
+        (200, b" " * 2_000_000, "without JSON"),
     ],
 )
-def test_an_answer_that_is_no_token_is_one_sentence(status: int, body: bytes, told: str) -> None:
+def test_a_response_without_a_token_is_one_clear_error(status: int, body: bytes, told: str) -> None:
     with pytest.raises(TokenError, match=told) as caught:
-        read_answer("the token endpoint x", status, body)
+        parse_response("the token endpoint x", status, body)
     assert "s3cret" not in str(caught.value)
 
 
-def test_an_answer_may_say_how_long_the_token_is_good() -> None:
-    assert read_answer("x", 200, b'{"access_token": "t", "expires_in": 60}') == ("t", 60.0)
-    assert read_answer("x", 200, b'{"access_token": "t"}') == ("t", None)
+def test_a_token_response_may_contain_the_lifetime() -> None:
+    assert parse_response("x", 200, b'{"access_token": "t", "expires_in": 60}') == ("t", 60.0)
+    assert parse_response("x", 200, b'{"access_token": "t"}') == ("t", None)
 
 
 @pytest.mark.parametrize(("encoded", "told"), [(False, "a b:s+/="), (True, "a+b:s%2B%2F%3D")])

@@ -75,13 +75,13 @@ def test_every_setting_is_explained(cls: type[Any]) -> None:
     assert [option.name for option in options_of(cls) if not option.doc] == []
 
 
-def test_a_misspelt_setting_is_answered_with_the_right_one() -> None:
+def test_a_misspelt_setting_is_an_error_with_the_closest_name() -> None:
     with pytest.raises(ConfigError, match=r"'linger\.mss'; did you mean 'linger\.ms'"):
         read_producer_settings({**AT, "linger.mss": 1}, {})
 
 
 @pytest.mark.parametrize(("acks", "number"), [("all", -1), (-1, -1), ("-1", -1), (1, 1), ("0", 0)])
-def test_acks_is_written_as_one_likes(acks: object, number: int) -> None:
+def test_acks_accepts_every_spelling(acks: object, number: int) -> None:
     assert producer(acks=acks).acks_number == number
 
 
@@ -91,17 +91,17 @@ def test_acks_of_two_does_not_exist() -> None:
 
 
 @pytest.mark.behaviour("P4")
-def test_the_delivery_timeout_must_hold_linger_and_one_request() -> None:
+def test_the_delivery_timeout_must_cover_linger_and_one_request() -> None:
     with pytest.raises(ConfigError, match=r"delivery\.timeout\.ms = 1000: must be at least .* = 30005"):
         producer(delivery_timeout_ms=1000)
 
 
 @pytest.mark.behaviour("P4")
-def test_a_delivery_timeout_that_just_holds_them_is_accepted() -> None:
+def test_a_delivery_timeout_that_just_covers_them_is_accepted() -> None:
     assert producer(delivery_timeout_ms=30_005).delivery_timeout_ms == 30_005
 
 
-def test_the_level_is_that_of_the_chosen_codec() -> None:
+def test_the_compression_level_applies_to_the_chosen_codec() -> None:
     assert producer(compression_type="zstd", compression_zstd_level=9, compression_gzip_level=1).compression_level == 9
     assert producer(compression_type="snappy").compression_level is None
 
@@ -109,12 +109,14 @@ def test_the_level_is_that_of_the_chosen_codec() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "remedy"),
     [
-        ("transaction.two.phase.commit.enable", True, "its own producer"),
+        ("transaction.two.phase.commit.enable", True, "only the producer itself"),
         ("sasl.login.class", "org.example.Login", "no class is loaded"),
         ("ssl.engine.factory.class", "org.example.Engine", "no class is loaded"),
     ],
 )
-def test_what_the_producer_lacks_is_said_so(name: str, value: object, remedy: str) -> None:
+def test_settings_that_the_producer_lacks_are_rejected_with_an_explanation(
+    name: str, value: object, remedy: str
+) -> None:
     with pytest.raises(NotYetError, match=f"{name}.*not supported yet.*{remedy}"):
         read_producer_settings({**AT, name: value}, {})
 
@@ -130,12 +132,12 @@ def test_what_the_producer_lacks_is_said_so(name: str, value: object, remedy: st
         ),
     ],
 )
-def test_what_the_coordinator_decides_cannot_be_set_with_the_consumer_protocol(
+def test_settings_of_the_coordinator_are_rejected_with_the_consumer_protocol(
     settings: dict[str, object], said: str
 ) -> None:
-    with pytest.raises(ConfigError, match=f"^{said}; leave it out"):
+    with pytest.raises(ConfigError, match=f"^{said}; omit it"):
         read_consumer_settings({**AT, "group.protocol": "consumer", **settings}, {})
-    with pytest.raises(ConfigError, match=f"^{said}; leave it out"):
+    with pytest.raises(ConfigError, match=f"^{said}; omit it"):
         read_consumer_settings(AT, {"group_protocol": "CONSUMER", **as_keywords(settings)})
 
 
@@ -156,11 +158,11 @@ def test_a_remote_assignor_needs_the_consumer_protocol() -> None:
     ("name", "value"),
     [("security.protocol", "PLAINTEXT"), ("group.protocol", "CLASSIC"), ("isolation.level", "read_uncommitted")],
 )
-def test_what_is_as_we_do_it_may_be_written_down(name: str, value: object) -> None:
+def test_settings_that_match_the_fixed_behaviour_are_accepted(name: str, value: object) -> None:
     read_consumer_settings({**AT, name: value}, {})
 
 
-def test_idempotence_may_be_switched_off_in_so_many_words() -> None:
+def test_idempotence_can_be_disabled_explicitly() -> None:
     assert producer(enable_idempotence="false").enable_idempotence is False
 
 
@@ -172,7 +174,7 @@ CONFLICTS = pytest.mark.parametrize(
 @CONFLICTS
 @pytest.mark.behaviour("P6")
 @pytest.mark.parametrize("wish", [{"enable.idempotence": True}, {"transactional.id": "t"}])
-def test_what_idempotence_cannot_do_with_is_an_error_where_it_was_asked_for(
+def test_settings_that_conflict_with_explicit_idempotence_are_an_error(
     name: str, value: object, wish: dict[str, object]
 ) -> None:
     with pytest.raises(ConfigError, match=f"{name} = {value}: an idempotent producer .*enable.idempotence = false"):
@@ -181,11 +183,11 @@ def test_what_idempotence_cannot_do_with_is_an_error_where_it_was_asked_for(
 
 @CONFLICTS
 @pytest.mark.behaviour("P6")
-def test_and_switches_it_off_with_a_warning_where_it_is_the_default(
+def test_settings_that_conflict_with_default_idempotence_disable_it_with_a_warning(
     name: str, value: object, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert read_producer_settings({**AT, name: value}, {}).enable_idempotence is False
-    assert f"idempotence is off, a retry may write records twice or out of order: {name} = {value}" in caplog.text
+    assert f"idempotence is disabled, retries may duplicate or reorder records: {name} = {value}" in caplog.text
 
 
 @pytest.mark.behaviour("P6")
@@ -202,6 +204,6 @@ def test_a_transactional_id_needs_idempotence_and_a_name() -> None:
 
 
 @pytest.mark.parametrize("client", [Producer, Consumer, Admin])
-def test_an_address_in_the_place_of_the_settings_is_refused(client: Callable[[Any], object]) -> None:
+def test_an_address_in_place_of_the_settings_is_rejected(client: Callable[[Any], object]) -> None:
     with pytest.raises(ConfigError, match=r"^settings = '127\.0\.0\.1:9092': must be a dict"):
         client("127.0.0.1:9092")

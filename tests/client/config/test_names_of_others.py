@@ -1,4 +1,4 @@
-"""Every setting of the other clients for Python, given to ours: each is taken, or told what becomes of it here."""
+"""Every setting of other Python clients: Ottla accepts it or explains its replacement."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def arguments(client: type) -> list[str]:
 
 @cache
 def names() -> dict[str, tuple[list[str], tuple[Read, ...]]]:
-    """Of each client, and for whom they are."""
+    """The settings of each client, and the kinds of clients they belong to."""
     return {
         "librdkafka": (librdkafkas(), (PRODUCER, CONSUMER, ADMIN)),
         "aiokafka.AIOKafkaProducer": (arguments(aiokafka.AIOKafkaProducer), (PRODUCER,)),
@@ -55,8 +55,8 @@ def names() -> dict[str, tuple[list[str], tuple[Read, ...]]]:
     }
 
 
-def told(read: Read, name: str) -> str:
-    """What is said of a setting; nothing where it is taken, or where its value alone is wrong."""
+def find_error(read: Read, name: str) -> str:
+    """Return the error for a setting; "" if it is accepted or only its value is wrong."""
     try:
         read({"bootstrap.servers": "a"}, {name: "1"})
     except NotYetError:
@@ -66,22 +66,22 @@ def told(read: Read, name: str) -> str:
     return ""
 
 
-def by_letters(client: str) -> Iterator[str]:
-    """What is told by the nearest letters, or not at all."""
+def list_suggestions(client: str) -> Iterator[str]:
+    """Settings with a suggestion of the closest name, or with none."""
     theirs, ours = names()[client]
     for name in theirs:
         for read in ours:
-            sentence = told(read, name)
+            sentence = find_error(read, name)
             if re.fullmatch(r"unknown setting '[^']*'(; did you mean .*)?", sentence):
                 yield sentence
 
 
 @pytest.mark.parametrize("client", names())
-def test_no_setting_of_another_client_is_answered_by_its_letters_alone(client: str) -> None:
-    assert list(by_letters(client)) == []
+def test_no_setting_of_another_client_is_answered_by_spelling_similarity_alone(client: str) -> None:
+    assert list(list_suggestions(client)) == []
 
 
-def test_those_are_all_that_there_are() -> None:
+def test_the_tables_of_other_clients_names_are_complete() -> None:
     assert {client: len(theirs) > 25 for client, (theirs, _) in names().items()} == dict.fromkeys(names(), True)
     theirs, _ = names()["librdkafka"]
     assert {"metadata.broker.list", "message.timeout.ms", "group.id", "rebalance_cb"} <= set(theirs)
@@ -98,5 +98,5 @@ def test_those_are_all_that_there_are() -> None:
         (PRODUCER, "default.api.timeout.ms", "default.api.timeout.ms is for an admin or a consumer, and this is a"),
     ],
 )
-def test_what_another_client_of_ours_takes_is_told_with_who(read: Read, name: str, sentence: str) -> None:
-    assert told(read, name).startswith(sentence)
+def test_an_error_for_a_setting_of_another_ottla_client_names_that_client(read: Read, name: str, sentence: str) -> None:
+    assert find_error(read, name).startswith(sentence)

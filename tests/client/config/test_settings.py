@@ -30,13 +30,13 @@ TABLES: list[tuple[Any, type]] = [
 
 
 @pytest.mark.parametrize(("typed", "table"), TABLES, ids=lambda each: each.__name__)
-def test_each_option_is_a_keyword_that_may_be_left_out_and_there_are_no_others(typed: Any, table: type) -> None:
+def test_each_option_is_an_optional_keyword_and_there_are_no_others(typed: Any, table: type) -> None:
     options = {option.field for option in options_of(table)}
     assert set(get_type_hints(typed)) == typed.__optional_keys__ == options
     assert not typed.__required_keys__
 
 
-def test_the_keywords_are_what_the_tables_say() -> None:
+def test_the_keywords_match_the_settings_tables() -> None:
     written = typed_settings.PLACE.read_text(encoding="utf-8")
     assert written == typed_settings.written(), "the tables have changed: run `make settings`"
 
@@ -58,13 +58,13 @@ def test_a_type_is_that_of_what_is_taken(field: str, hint: str) -> None:
 
 
 @pytest.mark.parametrize("acks", ["all", "0", "1", 0, 1, "-1", -1])
-def test_each_spelling_of_acks_that_a_checker_lets_through_is_taken(acks: Any) -> None:
+def test_each_spelling_of_acks_that_type_checks_is_accepted(acks: Any) -> None:
     with ottla.Producer(bootstrap_servers=NOWHERE, acks=acks) as producer:
         assert producer.config.acks in ("all", "0", "1")
 
 
-def handed_on(servers: str, **more: Unpack[ottla.ConsumerSettings]) -> ottla.Consumer[Any, Any]:
-    """What functions around a client are for. A deserializer among them is known as one, but not what it makes."""
+def pass_settings(servers: str, **more: Unpack[ottla.ConsumerSettings]) -> ottla.Consumer[Any, Any]:
+    """Functions that wrap a client. Type checkers know a deserializer among the settings, but not its result."""
     return ottla.Consumer({"bootstrap.servers": servers}, **more)
 
 
@@ -100,15 +100,15 @@ def typed() -> None:
     )
 
 
-def test_settings_can_be_kept_and_handed_on() -> None:
+def test_settings_can_be_stored_and_passed_to_a_client() -> None:
     kept: ottla.ConsumerSettings = {"group_id": "g", "enable_auto_commit": False, "value_deserializer": bytes.decode}
-    with handed_on(NOWHERE, **kept) as consumer:
+    with pass_settings(NOWHERE, **kept) as consumer:
         assert (consumer.config.group_id, consumer.config.enable_auto_commit) == ("g", False)
     with administered(bootstrap_servers=NOWHERE, default_api_timeout_ms=7) as admin:
         assert admin.config.default_api_timeout_ms == 7
 
 
 @pytest.mark.parametrize("client", [ottla.Consumer, ottla.Producer, ottla.Admin, aio.Consumer, aio.Producer])
-def test_a_wrong_keyword_is_answered_with_the_right_one_when_it_runs(client: Any) -> None:
+def test_a_wrong_keyword_is_an_error_with_the_closest_name_at_run_time(client: Any) -> None:
     with pytest.raises(ConfigError, match=r"^unknown setting 'request_timeout'; did you mean 'request_timeout_ms'\?$"):
         client(bootstrap_servers=NOWHERE, request_timeout=5)

@@ -1,4 +1,4 @@
-"""A broker in a process of its own for groups in a hurry, topics on it, and members that are polled in turn."""
+"""A broker in a separate process that allows short sessions, with topics and members that are polled in turn."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def group_id() -> str:
 
 @pytest.fixture
 def member(group_broker: Broker, group_id: str) -> Iterator[Members]:
-    """Makes members of one group, quick ones, which are closed at the end."""
+    """Create members of one group with short intervals; they are closed at the end."""
     made: list[Consumer] = []
 
     def make(**settings: Any) -> Consumer:
@@ -108,7 +108,7 @@ def beaten_for(trace: Trace) -> float:
 
 
 def shared(*consumers: Consumer) -> list[int]:
-    """How many partitions each has."""
+    """Return the number of partitions of each member."""
     return [len(consumer.assignment()) for consumer in consumers]
 
 

@@ -6,7 +6,7 @@ from ottla import Admin, Broker, Consumer, NewTopic, TopicPartition
 from ottla.errors import KafkaTimeoutError
 
 
-def test_who_asks_for_offsets_when_the_broker_has_died_hears_that_nobody_answers() -> None:
+def test_an_offset_lookup_after_the_broker_has_died_raises_that_no_broker_answers() -> None:
     here = TopicPartition("t", 0)
     with Broker() as broker, Consumer(bootstrap_servers=broker.bootstrap_servers) as consumer:
         with Admin(bootstrap_servers=broker.bootstrap_servers) as admin:

@@ -62,9 +62,7 @@ def test_poll_returns_what_is_buffered_in_portions(servers: str, topic: str, pro
 
 
 @pytest.mark.behaviour("C2")
-def test_the_next_fetch_is_on_its_way_before_records_are_handed_out(
-    servers: str, topic: str, producer: Producer
-) -> None:
+def test_the_next_fetch_is_sent_before_records_are_returned(servers: str, topic: str, producer: Producer) -> None:
     fill(producer, topic, 10)
     with consumer_of(servers, topic, max_poll_records=6) as consumer:
         assert len(consumer.poll(5)) == 6
@@ -76,7 +74,7 @@ def test_the_next_fetch_is_on_its_way_before_records_are_handed_out(
 
 
 @pytest.mark.behaviour("C2")
-def test_buffered_records_are_handed_out_without_touching_the_network(
+def test_buffered_records_are_returned_without_network_io(
     servers: str, topic: str, producer: Producer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(producer, topic, 10)
@@ -130,7 +128,7 @@ def test_enough_bytes_end_the_wait(servers: str, topic: str, producer: Producer)
 
 
 @pytest.mark.behaviour("C4")
-def test_a_batch_larger_than_all_limits_still_comes_whole(servers: str, topic: str, producer: Producer) -> None:
+def test_a_batch_larger_than_all_limits_is_returned_whole(servers: str, topic: str, producer: Producer) -> None:
     fill(producer, topic, 2, size=50_000)
     with consumer_of(servers, topic, fetch_max_bytes=10, max_partition_fetch_bytes=10) as consumer:
         assert [len(r.value) for r in take(consumer, 2)] == [50_001, 50_001]
@@ -155,7 +153,7 @@ def test_the_default_client_id_names_the_group_and_counts(servers: str) -> None:
 
 
 @pytest.mark.behaviour("C18")
-def test_the_parts_bear_their_names(servers: str, topic: str) -> None:
+def test_the_classes_of_a_consumer_have_kafkas_names(servers: str, topic: str) -> None:
     with consumer_of(servers, topic) as consumer:
         assert type(consumer._core.fetcher).__name__ == "Fetcher"
         assert type(consumer._core.client).__name__ == "ConsumerNetworkClient"
@@ -173,7 +171,7 @@ def test_the_parts_bear_their_names(servers: str, topic: str) -> None:
 
 
 @pytest.mark.behaviour("C19")
-def test_a_record_knows_all_about_itself(servers: str, topic: str, producer: Producer) -> None:
+def test_a_record_has_all_of_its_fields(servers: str, topic: str, producer: Producer) -> None:
     producer.send(topic, b"value", key=b"key", headers={"a": b"1", "b": None}, timestamp=1234).result(10)
     with consumer_of(servers, topic) as consumer:
         (record,) = consumer.poll(10)
@@ -186,7 +184,7 @@ def test_a_record_knows_all_about_itself(servers: str, topic: str, producer: Pro
 
 
 @pytest.mark.behaviour("C19")
-def test_records_can_be_had_by_partition(servers: str, new_topic: NewTopicName, producer: Producer) -> None:
+def test_records_can_be_returned_by_partition(servers: str, new_topic: NewTopicName, producer: Producer) -> None:
     topic = new_topic(2)
     fill(producer, topic, 3, partition=0)
     fill(producer, topic, 2, partition=1)
@@ -204,7 +202,7 @@ def test_records_can_be_had_by_partition(servers: str, new_topic: NewTopicName, 
 
 
 @pytest.mark.behaviour("C19")
-def test_seek_goes_anywhere(servers: str, topic: str, producer: Producer) -> None:
+def test_seek_accepts_any_offset(servers: str, topic: str, producer: Producer) -> None:
     fill(producer, topic, 10)
     tp = TopicPartition(topic, 0)
     with consumer_of(servers, topic) as consumer:
@@ -232,7 +230,7 @@ def test_seeking_drops_what_was_buffered(servers: str, topic: str, producer: Pro
 
 
 @pytest.mark.behaviour("C19")
-def test_positions_move_with_what_was_handed_out(servers: str, topic: str, producer: Producer) -> None:
+def test_positions_advance_with_returned_records(servers: str, topic: str, producer: Producer) -> None:
     fill(producer, topic, 10)
     tp = TopicPartition(topic, 0)
     with consumer_of(servers, topic, max_poll_records=3) as consumer:
@@ -272,7 +270,7 @@ def test_a_paused_partition_waits_with_what_is_buffered(
 
 
 @pytest.mark.behaviour("C19")
-def test_topics_and_partitions_can_be_asked_for(servers: str, new_topic: NewTopicName) -> None:
+def test_topics_and_partitions_can_be_listed(servers: str, new_topic: NewTopicName) -> None:
     topic = new_topic(3)
     with Consumer(bootstrap_servers=servers, allow_auto_create_topics=False) as consumer:
         assert topic in consumer.topics()
@@ -281,7 +279,7 @@ def test_topics_and_partitions_can_be_asked_for(servers: str, new_topic: NewTopi
 
 
 @pytest.mark.behaviour("C19")
-def test_assigning_anew_keeps_positions_and_drops_the_rest(
+def test_a_new_assignment_keeps_the_positions_of_partitions_in_both(
     servers: str, new_topic: NewTopicName, producer: Producer
 ) -> None:
     topic = new_topic(2)
@@ -346,7 +344,7 @@ def test_ctrl_c_ends_a_poll_and_the_consumer_can_still_be_closed(servers: str, t
     timer.join()
 
 
-def test_iterating_goes_on_from_poll_to_poll(servers: str, topic: str, producer: Producer) -> None:
+def test_iteration_continues_across_polls(servers: str, topic: str, producer: Producer) -> None:
     fill(producer, topic, 7)
     with consumer_of(servers, topic, max_poll_records=3) as consumer:
         got = []
@@ -358,7 +356,7 @@ def test_iterating_goes_on_from_poll_to_poll(servers: str, topic: str, producer:
 
 
 @pytest.mark.behaviour("C19")
-def test_a_bound_ends_the_reading(servers: str, topic: str, producer: Producer) -> None:
+def test_an_end_offset_stops_reading(servers: str, topic: str, producer: Producer) -> None:
     fill(producer, topic, 10)
     tp = TopicPartition(topic, 0)
     with consumer_of(servers, topic) as consumer:
@@ -370,7 +368,7 @@ def test_a_bound_ends_the_reading(servers: str, topic: str, producer: Producer) 
         assert len(take(consumer, 6)) == 6
 
 
-def test_an_offset_that_is_gone_starts_anew_by_the_policy(servers: str, topic: str, producer: Producer) -> None:
+def test_a_deleted_offset_is_reset_by_the_policy(servers: str, topic: str, producer: Producer) -> None:
     fill(producer, topic, 3)
     tp = TopicPartition(topic, 0)
     with consumer_of(servers, topic) as consumer:
@@ -378,7 +376,7 @@ def test_an_offset_that_is_gone_starts_anew_by_the_policy(servers: str, topic: s
         assert len(take(consumer, 3)) == 3
 
 
-def test_an_offset_that_is_gone_is_an_error_without_a_policy(servers: str, topic: str, producer: Producer) -> None:
+def test_a_deleted_offset_is_an_error_without_a_policy(servers: str, topic: str, producer: Producer) -> None:
     fill(producer, topic, 3)
     tp = TopicPartition(topic, 0)
     with consumer_of(servers, topic, auto_offset_reset="none") as consumer:
@@ -391,7 +389,7 @@ def test_an_offset_that_is_gone_is_an_error_without_a_policy(servers: str, topic
         assert len(take(consumer, 2)) == 2
 
 
-def test_the_latest_policy_sees_only_what_comes_later(servers: str, topic: str, producer: Producer) -> None:
+def test_the_latest_policy_reads_only_later_records(servers: str, topic: str, producer: Producer) -> None:
     fill(producer, topic, 3)
     with consumer_of(servers, topic, auto_offset_reset="latest") as consumer:
         assert consumer.position(TopicPartition(topic, 0)) == 3
@@ -399,7 +397,7 @@ def test_the_latest_policy_sees_only_what_comes_later(servers: str, topic: str, 
         assert values(take(consumer, 1)) == [b"new"]
 
 
-def test_deserializers_make_anything_of_bytes(servers: str, topic: str, producer: Producer) -> None:
+def test_deserializers_return_any_type(servers: str, topic: str, producer: Producer) -> None:
     producer.send(topic, b"5", key=b"k").result(10)
     producer.send(topic, None).result(10)
     with consumer_of(servers, topic, value_deserializer=int, key_deserializer=bytes.decode) as consumer:
@@ -427,7 +425,7 @@ def test_a_second_thread_is_refused(servers: str, topic: str) -> None:
     assert "a second thread called this consumer" in str(errors[0])
 
 
-def test_a_closed_consumer_says_so(servers: str, topic: str) -> None:
+def test_a_closed_consumer_raises_on_every_call(servers: str, topic: str) -> None:
     consumer = consumer_of(servers, topic)
     consumer.close()
     consumer.close()
@@ -446,7 +444,7 @@ def test_polling_without_an_assignment_is_an_error(servers: str) -> None:
 @pytest.mark.parametrize(
     ("call", "argument"), [("subscribe", ["t"]), ("commit", None), ("commit_async", None), ("committed", [])]
 )
-def test_what_needs_a_group_says_so(servers: str, call: str, argument: Any) -> None:
+def test_calls_that_need_a_group_raise_without_one(servers: str, call: str, argument: Any) -> None:
     with (
         Consumer(bootstrap_servers=servers) as consumer,
         pytest.raises(KafkaError, match=rf"INVALID_GROUP_ID: group.id is not set: {call}\(\) needs"),
@@ -456,12 +454,12 @@ def test_what_needs_a_group_says_so(servers: str, call: str, argument: Any) -> N
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Takes an unknown topic at the broker's word."""
+    """Shorten the time for which an unknown topic may still appear."""
     monkeypatch.setattr(offset_fetcher, "UNKNOWN_GRACE", 0.2)
 
 
 @pytest.mark.usefixtures("hasty")
-def test_a_topic_there_is_not_is_named(servers: str) -> None:
+def test_a_missing_topic_is_named(servers: str) -> None:
     nowhere = TopicPartition("there-is-no-such-topic", 0)
     with (
         Consumer(bootstrap_servers=servers, allow_auto_create_topics=False) as consumer,
@@ -470,7 +468,7 @@ def test_a_topic_there_is_not_is_named(servers: str) -> None:
         consumer.end_offsets([nowhere])
 
 
-def test_the_position_in_a_partition_there_is_not_is_an_error_that_says_so(servers: str, topic: str) -> None:
+def test_the_position_in_a_missing_partition_raises_an_error_that_names_it(servers: str, topic: str) -> None:
     with Consumer(bootstrap_servers=servers) as consumer:
         consumer.assign([TopicPartition(topic, 7)])
         with pytest.raises(UnknownTopicOrPartitionError, match=r"has partitions 0, not 7"):
@@ -478,7 +476,7 @@ def test_the_position_in_a_partition_there_is_not_is_an_error_that_says_so(serve
 
 
 @pytest.mark.usefixtures("hasty")
-def test_a_partition_there_is_not_is_named(servers: str, topic: str) -> None:
+def test_a_missing_partition_is_named(servers: str, topic: str) -> None:
     with (
         Consumer(bootstrap_servers=servers) as consumer,
         pytest.raises(UnknownTopicOrPartitionError, match=r"has partitions 0, not 7"),
@@ -494,7 +492,7 @@ def test_a_lookup_has_a_timeout_of_its_own(servers: str, topic: str) -> None:
 
 
 @pytest.mark.behaviour("C2")
-def test_a_partition_at_its_end_does_not_hold_up_the_others(
+def test_a_partition_at_its_end_does_not_delay_the_others(
     servers: str, new_topic: NewTopicName, producer: Producer
 ) -> None:
     topic = new_topic(2)
@@ -509,7 +507,7 @@ def test_a_partition_at_its_end_does_not_hold_up_the_others(
 
 
 @pytest.mark.behaviour("C19")
-def test_the_lag_is_what_lies_between_position_and_end(servers: str, topic: str, producer: Producer) -> None:
+def test_the_lag_is_the_difference_between_position_and_end(servers: str, topic: str, producer: Producer) -> None:
     fill(producer, topic, 3)
     tp = TopicPartition(topic, 0)
     with consumer_of(servers, topic) as consumer:

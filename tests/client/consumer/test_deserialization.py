@@ -44,7 +44,7 @@ def poll_until_error(consumer: Consumer[Any, Any]) -> tuple[list[Any], RecordDes
 
 @pytest.mark.behaviour("C21")
 @pytest.mark.parametrize("origin", ["key", "value"])
-def test_poll_raises_at_a_record_that_cannot_be_deserialized_and_stays_there(
+def test_poll_raises_at_a_record_that_cannot_be_deserialized_and_keeps_its_position(
     member: Members, shared_topic: str, group_producer: Producer, origin: str
 ) -> None:
     tp = fill(group_producer, shared_topic)
@@ -66,7 +66,7 @@ def test_poll_raises_at_a_record_that_cannot_be_deserialized_and_stays_there(
 
 
 @pytest.mark.behaviour("C21")
-def test_a_loop_raises_at_a_record_that_cannot_be_deserialized_and_goes_on_after_a_seek(
+def test_a_loop_raises_at_a_record_that_cannot_be_deserialized_and_continues_after_a_seek(
     member: Members, shared_topic: str, group_producer: Producer
 ) -> None:
     tp = fill(group_producer, shared_topic)
@@ -104,7 +104,7 @@ def test_a_bad_record_of_one_partition_comes_after_the_good_ones_of_another(
             consumer.poll(1)
 
 
-def test_a_deserializer_that_recovers_gets_the_record_again(
+def test_a_record_is_deserialized_again_after_an_error(
     member: Members, shared_topic: str, group_producer: Producer
 ) -> None:
     tp, broken = fill(group_producer, shared_topic), [True]

@@ -1,4 +1,4 @@
-"""What is committed when an exception ends a consumer: only what a later poll, or the loop, has passed."""
+"""The offsets committed after an exception ends a consumer: only those that a later poll, or the loop, has passed."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_an_exception_commits_none_of_the_columns_that_were_returned_last(
 
 
 @pytest.mark.behaviour("C6")
-def test_what_the_application_has_committed_itself_stays_committed_after_an_exception(
+def test_explicit_commits_of_the_application_survive_an_exception(
     group_broker: Broker, group_id: str, topic: str
 ) -> None:
     def use(consumer: Consumer) -> None:

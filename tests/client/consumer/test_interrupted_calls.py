@@ -1,9 +1,11 @@
-"""Exceptions at any point of a consumer's calls, as a signal handler raises them: the consumer goes on, and loses nothing."""
+"""Exceptions at any point of a consumer's calls, as from a signal handler: the consumer continues and loses nothing."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from ottla.errors import KafkaError
 from tests.client.conftest import fresh_name
 from tests.client.consumer.conftest import fill_topic
 from tests.interrupts import Interrupted, every_point
+from tests.patience import PATIENCE
 
 COUNT = 200
 PER_BATCH = 5
@@ -84,7 +87,7 @@ def test_a_poll_that_an_exception_ends_at_any_point_loses_and_repeats_no_record(
 
 
 @pytest.mark.behaviour("C6")
-def test_a_commit_after_one_that_an_exception_ended_at_any_point_is_made(
+def test_a_commit_succeeds_after_one_interrupted_at_any_point(
     group_broker: Broker, group_id: str, tp: TopicPartition
 ) -> None:
     interruptions = 0
@@ -148,7 +151,31 @@ def test_a_close_that_an_exception_ends_at_any_point_leaves_the_group_when_it_is
                 consumer.close()
         except KeyboardInterrupt:
             consumer.close()
-        assert group_admin.describe_consumer_groups([name])[name].members == (), interrupter.place
+        wait_until_empty(group_admin, name, interrupter.place)
+
+
+@pytest.mark.behaviour("C6", "C10")
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_member_leaves_the_group_after_ctrl_c_at_any_point_of_a_commit(
+    group_broker: Broker, group_admin: Admin, group_id: str, tp: TopicPartition, protocol: str
+) -> None:
+    for number, interrupter in enumerate(every_point(step=13, error=KeyboardInterrupt)):
+        name = f"{group_id}-{number}"
+        settings = settings_for(group_broker, group_id=name, group_protocol=protocol, enable_auto_commit=True)
+        with suppress(KeyboardInterrupt), Consumer(settings) as consumer:
+            consumer.subscribe([tp.topic])
+            while not consumer.assignment():
+                consumer.poll(QUICK)
+            with interrupter:
+                consumer.commit({tp: 1}, QUICK)
+        wait_until_empty(group_admin, name, interrupter.place)
+
+
+def wait_until_empty(admin: Admin, group: str, place: str) -> None:
+    """Wait until a group has no members: after Ctrl-C, `close` sends the leave request, but does not wait long for its response."""
+    deadline = time.monotonic() + PATIENCE
+    while admin.describe_consumer_groups([group])[group].members:
+        assert time.monotonic() < deadline, place
 
 
 async def one_after_the_other(settings: dict[str, Any], tp: TopicPartition) -> int:
@@ -181,7 +208,7 @@ async def one_after_the_other(settings: dict[str, Any], tp: TopicPartition) -> i
     return interruptions
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # coroutines that were not begun
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # coroutines that never started
 @pytest.mark.behaviour("C19")
 def test_a_consumer_of_asyncio_loses_and_repeats_no_record_after_an_exception_at_any_point(
     group_broker: Broker, group_id: str, tp: TopicPartition

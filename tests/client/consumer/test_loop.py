@@ -1,4 +1,4 @@
-"""A loop over a consumer, positions with epochs, what is committed of them, and records of transactions."""
+"""Loops over a consumer, positions with epochs, their commits, and records of transactions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def read_up_to(consumer: Consumer, last: int) -> list[int]:
 
 
 @pytest.mark.behaviour("C19")
-def test_a_loop_that_is_left_is_gone_on_with(member: Members, shared_topic: str, group_producer: Producer) -> None:
+def test_a_loop_can_be_left_and_resumed(member: Members, shared_topic: str, group_producer: Producer) -> None:
     fill_topic(group_producer, shared_topic, 10, partitions=1)
     consumer = member(enable_auto_commit=False)
     consumer.assign([TopicPartition(shared_topic, 0)])
@@ -47,9 +47,7 @@ def test_a_loop_commits_what_it_has_had(member: Members, shared_topic: str, grou
 
 
 @pytest.mark.behaviour("C19")
-def test_seeking_in_a_loop_leads_the_loop_elsewhere(
-    member: Members, shared_topic: str, group_producer: Producer
-) -> None:
+def test_a_seek_in_a_loop_moves_the_loop(member: Members, shared_topic: str, group_producer: Producer) -> None:
     fill_topic(group_producer, shared_topic, 5, partitions=1)
     tp = TopicPartition(shared_topic, 0)
     consumer = member()
@@ -86,7 +84,7 @@ def test_a_listener_of_coroutines_is_refused(member: Members, shared_topic: str)
         member().subscribe([shared_topic], on_assigned=assigned)
 
 
-def test_what_is_buffered_is_reported_with_its_limit(
+def test_buffered_bytes_are_reported_with_their_limit(
     member: Members, shared_topic: str, group_producer: Producer
 ) -> None:
     fill_topic(group_producer, shared_topic, 10, partitions=1)
@@ -97,7 +95,7 @@ def test_what_is_buffered_is_reported_with_its_limit(
 
 
 @pytest.mark.behaviour("C20")
-def test_only_committed_records_are_seen_by_whoever_wants_no_others(
+def test_read_committed_returns_only_committed_records(
     member: Members, group_broker: Broker, shared_topic: str, group_id: str
 ) -> None:
     tp = TopicPartition(shared_topic, 0)

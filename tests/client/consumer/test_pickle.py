@@ -1,4 +1,4 @@
-"""What clients hand out goes through pickle and copy: process pools, Celery and Dask hand it on so."""
+"""Results of clients survive pickle and copy, as used by process pools, Celery and Dask."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Again = Callable[[Any], Any]
 
 
 def pickled(protocol: int) -> Again:
-    """There and back by this protocol."""
+    """Pickle and unpickle with this protocol."""
     return lambda thing: pickle.loads(pickle.dumps(thing, protocol))
 
 
@@ -40,19 +40,19 @@ AGAIN: dict[str, Again] = {
 
 @pytest.fixture(params=AGAIN)
 def again(request: pytest.FixtureRequest) -> Again:
-    """The same thing, made anew."""
+    """Return a copy made by pickle or copy."""
     return AGAIN[request.param]
 
 
 def facts(record: Any) -> tuple[Any, ...]:
-    """All that can be asked of a record."""
+    """Return all attributes of a record."""
     names = [name for name in dir(ConsumerRecord) if not name.startswith("_")]
     return tuple(getattr(record, name) for name in names)
 
 
 @forms
 @pytest.mark.parametrize("deserializers", [{}, {"value_deserializer": bytes.decode}], ids=["bytes", "deserialized"])
-def test_a_record_comes_back_as_it_was(
+def test_a_pickled_record_is_restored(
     form: ModuleType, columns: ModuleType, deserializers: dict[str, Any], again: Again
 ) -> None:
     source = source_of(form, columns, **deserializers)
@@ -64,7 +64,7 @@ def test_a_record_comes_back_as_it_was(
         assert type(copied.timestamp_type) is TimestampType
 
 
-def test_records_with_another_place_or_value_differ() -> None:
+def test_records_with_another_offset_or_value_differ() -> None:
     form, columns = RECORD_FORMS["plain"]
     first, second = list(form.records_of(source_of(form, columns), 0, 2))
     assert first != second
@@ -72,9 +72,7 @@ def test_records_with_another_place_or_value_differ() -> None:
 
 
 @pytest.mark.parametrize("deserializers", [{}, {"value_deserializer": bytes.decode}], ids=["bytes", "deserialized"])
-def test_what_a_poll_returned_comes_back_with_its_offsets(
-    servers: str, topic: str, again: Again, deserializers: Any
-) -> None:
+def test_pickled_poll_results_keep_their_offsets(servers: str, topic: str, again: Again, deserializers: Any) -> None:
     place = TopicPartition(topic, 0)
     with Producer(bootstrap_servers=servers) as producer:
         for i in range(5):
@@ -93,7 +91,7 @@ def test_what_a_poll_returned_comes_back_with_its_offsets(
     assert repr(copied) == repr(polled) == f"ConsumerRecords(3 records, {place}: 3)"
 
 
-def test_nothing_comes_back_as_nothing(again: Again) -> None:
+def test_an_empty_result_unpickles_as_empty(again: Again) -> None:
     assert not again(ConsumerRecords())
 
 
@@ -102,7 +100,7 @@ def value_of(record: ConsumerRecord) -> tuple[int, Any]:
 
 
 @pytest.mark.skipif(not is_compiled(builder), reason="what is uncompiled has the pickling of every Python class")
-def test_what_no_user_hands_on_has_no_code_for_it(again: Again) -> None:
+def test_internal_classes_have_no_pickling_code(again: Again) -> None:
     with pytest.raises(TypeError, match=r"cannot pickle '.*BatchBuilder' object"):
         again(builder.BatchBuilder(max_bytes=100))
 
@@ -128,7 +126,7 @@ def test_a_process_pool_works_on_records() -> None:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_values_come_back(value: Any, again: Again) -> None:
+def test_pickled_values_are_restored(value: Any, again: Again) -> None:
     copied = again(value)
     assert type(copied) is type(value)
     assert vars(copied) == vars(value) if hasattr(value, "__dict__") else copied == value
@@ -156,7 +154,7 @@ def raised() -> list[Exception]:
 
 
 @pytest.mark.parametrize("error", raised(), ids=lambda error: type(error).__name__)
-def test_errors_come_back_with_what_they_know(error: Exception, again: Again) -> None:
+def test_pickled_errors_keep_their_attributes(error: Exception, again: Again) -> None:
     copied = again(error)
     assert type(copied) is type(error)
     assert str(copied) == str(error)

@@ -1,4 +1,4 @@
-"""Which columns `poll_arrow` hands out."""
+"""The columns that `poll_arrow` returns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def consumer(member: Members, shared_topic: str, group_producer: Producer) -> Co
     return consumer
 
 
-def test_columns_that_are_named_come_in_that_order_and_no_others(consumer: Consumer, shared_topic: str) -> None:
+def test_only_the_named_columns_are_returned_in_that_order(consumer: Consumer, shared_topic: str) -> None:
     table = consumer.poll_arrow(30, columns=["offset", "topic", "value"])
     assert table.column_names == ["offset", "topic", "value"]
     assert table.column("offset").to_pylist() == [0, 1, 2, 3, 4]
@@ -27,7 +27,7 @@ def test_columns_that_are_named_come_in_that_order_and_no_others(consumer: Consu
     assert consumer.position(TopicPartition(shared_topic, 0)) == 5
 
 
-def test_headers_come_when_they_are_named_or_asked_for(consumer: Consumer) -> None:
+def test_headers_are_returned_when_named_or_requested(consumer: Consumer) -> None:
     assert consumer.poll_arrow(30, columns=["headers"]).column("headers").to_pylist() == [None] * 5
     assert consumer.poll_arrow(0, columns=["value"], include_headers=True).column_names == ["value", "headers"]
 
@@ -41,7 +41,7 @@ def test_headers_come_when_they_are_named_or_asked_for(consumer: Consumer) -> No
         ("value", TypeError, "is one name: hand over a list"),
     ],
 )
-def test_columns_that_are_not_there_are_an_error_before_anything_is_read(
+def test_unknown_columns_are_an_error_before_anything_is_read(
     consumer: Consumer, shared_topic: str, columns: Any, error: type[Exception], text: str
 ) -> None:
     with pytest.raises(error, match=text):

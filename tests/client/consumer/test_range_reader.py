@@ -37,7 +37,7 @@ def test_exactly_the_offsets_of_the_span_are_read(servers: str, tp: TopicPartiti
         assert offsets(reader) == list(range(start, end))
 
 
-def test_an_empty_span_asks_for_nothing(servers: str, tp: TopicPartition) -> None:
+def test_an_empty_range_has_no_records(servers: str, tp: TopicPartition) -> None:
     with RangeReader({"bootstrap.servers": servers}, tp, 10, 10) as reader:
         assert offsets(reader) == []
 
@@ -47,7 +47,7 @@ def test_small_fetches_read_the_same(servers: str, tp: TopicPartition) -> None:
         assert offsets(reader) == list(range(5, 1000))
 
 
-def test_record_batches_have_the_rows_and_the_timestamps_asked_for(servers: str, tp: TopicPartition) -> None:
+def test_record_batches_have_the_requested_rows_and_timestamp_unit(servers: str, tp: TopicPartition) -> None:
     with RangeReader({"bootstrap.servers": servers}, tp, 100, 400) as reader:
         batches = list(reader.batches("us", with_headers=True, max_rows=128))
     assert max(batch.num_rows for batch in batches) <= 128
@@ -60,7 +60,7 @@ def test_record_batches_have_the_rows_and_the_timestamps_asked_for(servers: str,
     assert rows[0]["timestamp"].timestamp() == 1.1
 
 
-def test_offsets_that_are_gone_are_named_with_what_there_is(servers: str, tp: TopicPartition) -> None:
+def test_deleted_offsets_are_named_with_the_available_range(servers: str, tp: TopicPartition) -> None:
     with (
         RangeReader({"bootstrap.servers": servers}, tp, COUNT + 10, COUNT + 20) as reader,
         pytest.raises(OffsetOutOfRangeError) as caught,
@@ -70,11 +70,13 @@ def test_offsets_that_are_gone_are_named_with_what_there_is(servers: str, tp: To
         assert fact in str(caught.value)
 
 
-def test_an_end_that_never_comes_is_not_waited_for_without_end(servers: str, tp: TopicPartition) -> None:
+def test_an_end_offset_that_never_appears_is_waited_for_until_the_timeout(servers: str, tp: TopicPartition) -> None:
     settings = {"bootstrap.servers": servers, "default.api.timeout.ms": 700}
     with (
         RangeReader(settings, tp, COUNT - 1, COUNT + 5) as reader,
-        pytest.raises(KafkaTimeoutError, match=rf"nothing arrived at offset {COUNT} of {COUNT - 1} to {COUNT + 5}"),
+        pytest.raises(
+            KafkaTimeoutError, match=rf"no records received at offset {COUNT} of range {COUNT - 1} to {COUNT + 5}"
+        ),
     ):
         offsets(reader)
 
@@ -99,7 +101,7 @@ def test_a_span_without_a_visible_record_is_read_without_waiting(
 
 @pytest.mark.behaviour("C3")
 @pytest.mark.parametrize("poll", [Consumer.poll, Consumer.poll_columns], ids=["rows", "columns"])
-def test_poll_comes_back_when_the_position_has_moved_past_what_is_not_to_be_seen(
+def test_poll_returns_when_the_position_has_passed_invisible_records(
     servers: str, aborted: TopicPartition, poll: Callable[[Consumer, float], Sized]
 ) -> None:
     began = time.monotonic()
@@ -110,12 +112,12 @@ def test_poll_comes_back_when_the_position_has_moved_past_what_is_not_to_be_seen
         assert consumer.position(aborted) == 4
         assert time.monotonic() - began < 30
         assert len(poll(consumer, 0.05)) == 0, "once, and not over and over"
-    assert not consumer._core.fetcher.take_passed()
+    assert not consumer._core.fetcher.take_skipped()
 
 
 @pytest.fixture
 def aborted(servers: str, new_topic: NewTopicName) -> TopicPartition:
-    """Three records that were aborted, and the marker that says so."""
+    """Three aborted records and their abort marker."""
     place = TopicPartition(new_topic(), 0)
     with Producer(bootstrap_servers=servers, transactional_id=place.topic) as producer:
         producer.init_transactions()
@@ -129,7 +131,7 @@ def aborted(servers: str, new_topic: NewTopicName) -> TopicPartition:
     return place
 
 
-def test_it_closes_itself_at_the_end(servers: str, new_topic: NewTopicName) -> None:
+def test_the_reader_closes_itself_at_the_end(servers: str, new_topic: NewTopicName) -> None:
     reader = RangeReader({"bootstrap.servers": servers}, TopicPartition(new_topic(), 0), 0, 0)
     assert offsets(reader) == []
     assert reader._consumer._core.closed

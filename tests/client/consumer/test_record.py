@@ -22,7 +22,7 @@ forms = pytest.mark.parametrize(("form", "columns"), RECORD_FORMS.values(), ids=
 
 
 def source_of(form: ModuleType, columns: ModuleType, **deserializers: Any) -> Any:
-    """Three records: a key and a value and a header, a value, nothing at all."""
+    """Three records: one with key, value and header, one with a value, and an empty one."""
     builder = BatchBuilder(max_bytes=1000)
     rows: list[Any] = [(7, b"k", b"v", [("h", b"x")]), (8, None, b"w", []), (9, None, None, [])]
     for row in rows:
@@ -44,7 +44,7 @@ def test_a_record_has_its_place_and_time_and_what_was_sent(form: ModuleType, col
 
 
 @forms
-def test_a_part_of_a_chunk_is_handed_out_once(form: ModuleType, columns: ModuleType) -> None:
+def test_a_part_of_a_chunk_is_returned_once(form: ModuleType, columns: ModuleType) -> None:
     records = form.RecordIterator(source_of(form, columns), 1, 3)
     assert (next(records).value, records.row) == (b"w", 2)
     records.end()

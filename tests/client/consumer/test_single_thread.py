@@ -19,7 +19,7 @@ def test_calls_of_one_thread_may_nest() -> None:
         pass
 
 
-def test_a_second_thread_is_told_what_it_may_not_do() -> None:
+def test_a_second_thread_gets_an_error_that_names_the_call() -> None:
     guard = SingleThread("consumer")
     errors: list[BaseException] = []
 
@@ -37,7 +37,7 @@ def test_a_second_thread_is_told_what_it_may_not_do() -> None:
     assert "a second thread called this consumer" in str(errors[0])
 
 
-def test_another_thread_may_have_it_afterwards() -> None:
+def test_another_thread_may_use_it_afterwards() -> None:
     guard = SingleThread("consumer")
     with guard:
         pass
@@ -53,7 +53,7 @@ def test_another_thread_may_have_it_afterwards() -> None:
         pass
 
 
-def test_an_error_inside_lets_go_of_it() -> None:
+def test_an_error_inside_releases_the_lock() -> None:
     guard = SingleThread("consumer")
     with pytest.raises(ValueError, match="x"), guard:
         raise ValueError("x")

@@ -43,12 +43,12 @@ def test_all_that_is_committed_is_read_and_then_no_more(servers: str) -> None:
     assert first == [b"0", b"2", b"4", b"6", b"8"]
 
 
-def test_who_wants_to_see_what_was_aborted_says_so(servers: str) -> None:
+def test_aborted_records_are_read_on_request(servers: str) -> None:
     table = read_table([TOPIC, "empty"], {"bootstrap.servers": servers}, isolation_level="read_uncommitted")
     assert b"aborted" in table["value"].to_pylist()
 
 
-def test_spans_of_offsets_and_headers_come_when_they_are_asked_for(servers: str) -> None:
+def test_offset_ranges_and_headers_are_returned_on_request(servers: str) -> None:
     table = read_table(TOPIC, bootstrap_servers=servers, start={T0: 3, T1: 1}, end={T1: 2}, include_headers=True)
     assert sorted(values(table)) == [b"3", b"6", b"8"]
     assert {row["headers"][0]["key"] for row in table.to_pylist()} == {"n"}

@@ -1,4 +1,4 @@
-"""What a consumer shows of itself: its events, and its parts."""
+"""The events and the snapshot of a consumer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def of_kind(trace: Trace, kind: type[Any]) -> list[Any]:
 
 
 @pytest.mark.behaviour("X1")
-def test_a_member_tells_its_way_into_the_group_in_order(member: Members, shared_topic: str) -> None:
+def test_trace_events_of_a_join_come_in_order(member: Members, shared_topic: str) -> None:
     consumer = member()
     with consumer.trace() as trace:
         consumer.subscribe([shared_topic])
@@ -38,7 +38,9 @@ def test_a_member_tells_its_way_into_the_group_in_order(member: Members, shared_
     assert told[5].partitions == told[5].added == tuple(partitions(shared_topic))
 
 
-def test_a_member_tells_why_it_joins_again_and_what_it_gives_up(member: Members, shared_topic: str) -> None:
+def test_trace_events_give_the_reason_of_a_rejoin_and_the_revoked_partitions(
+    member: Members, shared_topic: str
+) -> None:
     first, second = member(), member()
     first.subscribe([shared_topic])
     poll_until([first], first.assignment)
@@ -46,7 +48,7 @@ def test_a_member_tells_why_it_joins_again_and_what_it_gives_up(member: Members,
         second.subscribe([shared_topic])
         poll_until([first, second], lambda: len(first.assignment()) == len(second.assignment()) == 2)
     assert of_kind(trace, events.Revoked)[0].partitions == tuple(partitions(shared_topic))
-    assert of_kind(trace, events.RebalanceStarted)[0].reason == "group is already rebalancing"
+    assert of_kind(trace, events.RebalanceStarted)[0].reason == "a rebalance is in progress"
     assert "REBALANCE_IN_PROGRESS" in [beat.error for beat in of_kind(trace, events.HeartbeatAnswered)]
 
 
@@ -82,7 +84,7 @@ def test_columns_are_followed_too(member: Members, shared_topic: str, group_prod
 
 
 @pytest.mark.behaviour("X1")
-def test_the_gap_between_polls_is_told(member: Members, shared_topic: str) -> None:
+def test_a_long_gap_between_polls_is_traced(member: Members, shared_topic: str) -> None:
     consumer = member()
     consumer.subscribe([shared_topic])
     with consumer.trace() as trace:
@@ -97,16 +99,16 @@ def test_the_gap_between_polls_is_told(member: Members, shared_topic: str) -> No
     assert 30 <= second.gap_ms <= most_ms
 
 
-def test_leaving_is_told_with_its_reason(member: Members, shared_topic: str) -> None:
+def test_leaving_is_traced_with_its_reason(member: Members, shared_topic: str) -> None:
     consumer = member()
     consumer.subscribe([shared_topic])
     poll_until([consumer], consumer.assignment)
     trace = consumer.trace()
     consumer.close()
-    assert [event.reason for event in of_kind(trace, events.Left)] == ["the consumer closes"]
+    assert [event.reason for event in of_kind(trace, events.Left)] == ["the consumer is closed"]
 
 
-def test_every_event_says_itself_in_a_line(member: Members, shared_topic: str, group_producer: Producer) -> None:
+def test_every_event_formats_as_one_line(member: Members, shared_topic: str, group_producer: Producer) -> None:
     fill_topic(group_producer, shared_topic, 8)
     consumer = member()
     trace = consumer.trace()
@@ -120,7 +122,7 @@ def test_every_event_says_itself_in_a_line(member: Members, shared_topic: str, g
 
 
 def wait_for(consumer: Consumer, condition: Callable[[ConsumerSnapshot], object]) -> ConsumerSnapshot:
-    """A snapshot that is as wanted, with polls before it until one is."""
+    """Poll until a snapshot satisfies the condition, and return it."""
     poll_until([consumer], lambda: condition(consumer.snapshot()))
     return consumer.snapshot()
 
@@ -166,7 +168,7 @@ def test_lag_and_pauses_are_shown(member: Members, shared_topic: str, group_prod
 
 
 @pytest.mark.behaviour("X1")
-def test_what_waits_for_a_broker_that_does_not_answer_is_unsent(member: Members) -> None:
+def test_requests_waiting_for_an_unresponsive_broker_are_unsent(member: Members) -> None:
     consumer = member(bootstrap_servers="127.0.0.1:1")
     consumer.assign([TopicPartition("t", 0)])
     seen = consumer.snapshot()
@@ -175,7 +177,7 @@ def test_what_waits_for_a_broker_that_does_not_answer_is_unsent(member: Members)
     assert seen.heartbeat is None
 
 
-def test_another_thread_may_look_while_the_user_polls(
+def test_another_thread_may_take_a_snapshot_while_the_user_polls(
     member: Members, shared_topic: str, group_producer: Producer
 ) -> None:
     consumer = member(max_poll_records=1)
@@ -200,7 +202,7 @@ def test_another_thread_may_look_while_the_user_polls(
     assert errors == []
 
 
-def test_an_embedded_broker_tells_what_happens_in_groups_and_why() -> None:
+def test_an_embedded_broker_traces_group_events_with_their_reasons() -> None:
     with Broker() as broker:
         trace = broker.trace()
         with Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
@@ -216,6 +218,6 @@ def test_an_embedded_broker_tells_what_happens_in_groups_and_why() -> None:
     ]
 
 
-def test_a_broker_of_another_process_cannot_be_listened_to(group_broker: Broker) -> None:
+def test_a_broker_of_another_process_cannot_be_traced(group_broker: Broker) -> None:
     with pytest.raises(IllegalStateError, match="needs a running broker in this process"):
         group_broker.trace()

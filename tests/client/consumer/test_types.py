@@ -1,4 +1,4 @@
-"""What a type checker makes of records: mypy reads this file too, and `assert_type` is where it would complain."""
+"""The types of records for type checkers: mypy checks this file too, and `assert_type` fails there."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOWHERE = "127.0.0.1:1"
 
 
 class Flight(NamedTuple):
-    """What a deserializer makes."""
+    """The result of a deserializer."""
 
     number: int
 
@@ -69,7 +69,7 @@ def made_by_tasks() -> None:
 
 
 def made_of_json() -> None:
-    """What a deserializer makes of a value, `Any` here, says nothing of the key."""
+    """A value deserializer that returns `Any` leaves the type of the key."""
     assert_type(ottla.Consumer(bootstrap_servers=NOWHERE, value_deserializer=json.loads), "ottla.Consumer[bytes, Any]")
     assert_type(aio.Consumer(bootstrap_servers=NOWHERE, value_deserializer=json.loads), "aio.Consumer[bytes, Any]")
 
@@ -116,7 +116,7 @@ def test_records_are_what_the_deserializers_make() -> None:
 
 
 @pytest.mark.parametrize("generic", [ottla.Consumer, aio.Consumer, ottla.ConsumerRecord, ottla.ConsumerRecords])
-def test_what_is_generic_for_a_checker_can_be_written_so_when_it_runs(generic: Any) -> None:
+def test_generic_classes_can_be_subscripted_at_run_time(generic: Any) -> None:
     assert generic[str, Flight] is not None
 
 

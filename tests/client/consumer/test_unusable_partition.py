@@ -1,4 +1,4 @@
-"""A partition whose leader cannot use it: who asks for its offsets is told so, and not ten times a second."""
+"""A partition that its leader cannot use: the error is reported, and not ten times a second."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def broker() -> Iterator[TestedBroker]:
         yield broker
 
 
-def test_a_consumer_that_does_not_know_where_to_begin_says_why_once(
+def test_a_consumer_without_a_start_position_logs_the_reason_once(
     broker: TestedBroker, caplog: pytest.LogCaptureFixture
 ) -> None:
     with (
@@ -32,11 +32,11 @@ def test_a_consumer_that_does_not_know_where_to_begin_says_why_once(
         consumer.assign([PARTITION])
         eventually(lambda: consumer.poll(0.05) or fault.happened >= 5)
     (told,) = (each for each in caplog.messages if "start position" in each)
-    assert told.endswith("the log of that broker says why")
+    assert told.endswith("see the log of that broker")
 
 
 @pytest.mark.parametrize("which", ["begins", "ends"])
-def test_whoever_asks_for_an_end_of_it_is_told_why_there_is_none(broker: TestedBroker, which: str) -> None:
+def test_an_end_offset_lookup_of_an_unusable_partition_raises_the_reason(broker: TestedBroker, which: str) -> None:
     with (
         Consumer(broker.client_settings()) as consumer,
         broker.faults.fail("ListOffsets", error="UNKNOWN_SERVER_ERROR"),

@@ -1,4 +1,4 @@
-"""What cannot be sent fails the call it came with, at once, and nothing else."""
+"""Invalid arguments fail their own call at once, and nothing else."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNSENDABLE: list[tuple[Any, type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("name", "error", "words"), UNSENDABLE)
-def test_a_producer_refuses_a_name_that_cannot_be_sent_and_goes_on(
+def test_a_producer_rejects_a_name_that_cannot_be_encoded_and_stays_usable(
     servers: str, topic: str, name: Any, error: type[Exception], words: str
 ) -> None:
     with Producer(bootstrap_servers=servers) as producer:
@@ -36,12 +36,12 @@ def test_a_producer_refuses_a_name_that_cannot_be_sent_and_goes_on(
         ({"partition": True}, TypeError, "partition = True"),
         ({"partition": "0"}, TypeError, "partition = '0'"),
         ({"partition": -1}, ValueError, "partition = -1: must be the number of a partition, from 0"),
-        ({"timestamp": 1.5e12}, TypeError, "must be milliseconds since the epoch, a whole number"),
-        ({"timestamp": -1}, ValueError, "timestamp = -1: must be milliseconds since the epoch, from 0"),
-        ({"timestamp": 2**63}, ValueError, "must be milliseconds since the epoch, from 0"),
+        ({"timestamp": 1.5e12}, TypeError, "must be milliseconds since 1970, a whole number"),
+        ({"timestamp": -1}, ValueError, "timestamp = -1: must be milliseconds since 1970, from 0"),
+        ({"timestamp": 2**63}, ValueError, "must be milliseconds since 1970, from 0"),
     ],
 )
-def test_a_producer_refuses_a_number_that_cannot_be_sent_and_goes_on(
+def test_a_producer_rejects_a_number_that_cannot_be_encoded_and_stays_usable(
     servers: str, topic: str, settings: dict[str, Any], error: type[Exception], words: str
 ) -> None:
     with Producer(bootstrap_servers=servers) as producer:
@@ -88,12 +88,12 @@ def test_partitions_may_be_plain_pairs() -> None:
     [
         (lambda admin: admin.delete_topics("ab"), r"'ab' is one name: hand over a list"),
         (lambda admin: admin.describe_topics("ab"), r"'ab' is one name: hand over a list"),
-        (lambda admin: admin.create_topics(["ab"]), r"'ab' is no NewTopic: write NewTopic"),
-        (lambda admin: admin.create_topics(NewTopic("ab")), r"is no list of topics"),
+        (lambda admin: admin.create_topics(["ab"]), r"'ab' is not a NewTopic: write NewTopic"),
+        (lambda admin: admin.create_topics(NewTopic("ab")), r"is not a list of topics"),
         (lambda admin: admin.create_topics([NewTopic(5)]), r"topic = 5: must be text"),  # type: ignore[arg-type]
     ],
 )
-def test_an_admin_takes_one_name_for_no_list_of_letters(
+def test_an_admin_rejects_one_string_in_place_of_a_list_of_names(
     admin: Admin, call: Callable[[Admin], object], words: str
 ) -> None:
     before = set(admin.list_topics())

@@ -1,4 +1,4 @@
-"""What a person sees of the clients: names, settings of other clients, and what is said to a mistake."""
+"""The names, settings and error messages of the clients."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOWHERE = "127.0.0.1:1"
 
 
 @pytest.mark.parametrize("module", [ottla, ottla.aio], ids=lambda module: module.__name__)
-def test_dir_shows_what_there_is_to_use_and_nothing_else(module: Any) -> None:
+def test_dir_lists_the_public_names_only(module: Any) -> None:
     shown = {name for name in dir(module) if not name.startswith("__")}
     assert shown == set(module.__all__) - {"__version__"}
     assert all(getattr(module, name) is not None for name in shown)
@@ -38,7 +38,7 @@ def test_every_error_can_be_caught_by_its_name_in_ottla() -> None:
         assert getattr(ottla, kind.__name__) is kind
 
 
-def test_clients_say_who_they_are() -> None:
+def test_the_repr_of_a_client_identifies_it() -> None:
     with Producer(bootstrap_servers=NOWHERE, client_id="p") as producer:
         assert repr(producer) == f"ottla.Producer(client_id='p', bootstrap_servers='{NOWHERE}')"
     assert repr(producer) == f"ottla.Producer(client_id='p', bootstrap_servers='{NOWHERE}', closed)"
@@ -52,7 +52,7 @@ def test_clients_say_who_they_are() -> None:
     assert repr(ConsumerRecords()) == "ConsumerRecords(0 records)"
 
 
-def test_clients_for_asyncio_say_who_they_are() -> None:
+def test_the_repr_of_an_asyncio_client_identifies_it() -> None:
     async def story() -> None:
         async with ottla.aio.Producer(bootstrap_servers=NOWHERE, client_id="p") as producer:
             assert repr(producer) == f"ottla.aio.Producer(client_id='p', bootstrap_servers='{NOWHERE}')"
@@ -63,7 +63,7 @@ def test_clients_for_asyncio_say_who_they_are() -> None:
     asyncio.run(story())
 
 
-def test_a_future_says_what_it_has(servers: str, topic: str) -> None:
+def test_the_repr_of_a_future_shows_its_state(servers: str, topic: str) -> None:
     with Producer(bootstrap_servers=servers, linger_ms=10_000) as producer:
         future = producer.send(topic, b"v")
         assert repr(future) == f"RecordFuture({topic!r}, partition=0, pending)"
@@ -88,19 +88,19 @@ def test_a_future_says_what_it_has(servers: str, topic: str) -> None:
         (read_consumer_settings, "api.version.request", "leave it out"),
     ],
 )
-def test_the_names_of_other_clients_get_ours_as_advice(read: Any, name: str, advice: str) -> None:
+def test_names_of_other_clients_are_errors_that_suggest_ours(read: Any, name: str, advice: str) -> None:
     with pytest.raises(ConfigError, match=f"unknown setting '{name}': .*{advice}"):
         read({"bootstrap.servers": "a"}, {name: "1"})
 
 
-def test_the_advice_names_settings_that_there_are() -> None:
+def test_the_suggestions_name_existing_settings() -> None:
     ours = {option.name for kind in (ProducerConfig, ConsumerConfig, AdminConfig) for option in options_of(kind)}
     assert ours.issuperset(RENAMED.values())
     assert ours.isdisjoint([*RENAMED, *NEEDLESS])
 
 
 @pytest.mark.parametrize("read", [read_producer_settings, read_consumer_settings])
-def test_settings_that_cost_nothing_are_taken(read: Any) -> None:
+def test_settings_without_effect_are_accepted(read: Any) -> None:
     config = read(
         {
             "bootstrap.servers": "a",
@@ -149,7 +149,7 @@ def test_a_pattern_as_a_name_gets_the_pattern_that_was_meant() -> None:
 
 
 class Acknowledged:
-    """Two ways to be told, in the order of another client."""
+    """Callbacks with the parameter order of another client."""
 
     def by_method(self, err: Any, msg: Any) -> None:
         raise AssertionError
@@ -161,10 +161,10 @@ class Acknowledged:
 @pytest.mark.parametrize(
     "callback", [lambda err, msg: None, Acknowledged().by_method, Acknowledged()], ids=["function", "method", "object"]
 )
-def test_a_callback_with_its_parameters_the_other_way_round_is_refused(servers: str, topic: str, callback: Any) -> None:
+def test_a_callback_with_swapped_parameters_is_rejected(servers: str, topic: str, callback: Any) -> None:
     with Producer(bootstrap_servers=servers) as producer:
         for _ in range(2):
-            with pytest.raises(TypeError, match=r"\(metadata, error\).*\(err, msg\); turn them round"):
+            with pytest.raises(TypeError, match=r"\(metadata, error\).*\(err, msg\); swap them"):
                 producer.send(topic, b"v", on_delivery=callback)
         with pytest.raises(TypeError, match="must be a function"):
             producer.send(topic, b"v", on_delivery=7)  # type: ignore[arg-type]

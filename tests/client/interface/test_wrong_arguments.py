@@ -33,19 +33,19 @@ STILL_ANSWERED = {
         "current_lag",
     ),
 }
-"""What a closed client still tells; closing may be repeated."""
+"""Methods that work after close; closing may be repeated."""
 
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[str]:
-    """A broker with one topic, whose consumers and producers wait at most five seconds for anything."""
+    """A broker with one topic, and clients that wait at most five seconds."""
     with Broker() as broker, Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
         admin.create_topics([NewTopic("t", 1)])
         yield broker.bootstrap_servers
 
 
 def faults(methods: Methods, call: Call, client: Any, run: Any) -> list[str]:
-    """The wrong values of an argument that are taken, or answered with something else than a clear error."""
+    """Return the wrong values of an argument that are accepted, or rejected without a clear error."""
     found = []
     for wrong in methods[call.method][call.argument].wrong:
         many, given = made(methods, call, wrong)
@@ -56,7 +56,7 @@ def faults(methods: Methods, call: Call, client: Any, run: Any) -> list[str]:
         except EncodeError as error:
             told = f"reached the codec: {error}"
         except (TypeError, ValueError, OttlaError) as error:
-            if says(str(error), call, wrong):
+            if mentions_argument(str(error), call, wrong):
                 continue
             told = f"{type(error).__name__}: {error}"
         except Exception as error:
@@ -65,8 +65,8 @@ def faults(methods: Methods, call: Call, client: Any, run: Any) -> list[str]:
     return found
 
 
-def says(text: str, call: Call, wrong: Any) -> bool:
-    """Whether a sentence names the argument, or the value that was wrong in it."""
+def mentions_argument(text: str, call: Call, wrong: Any) -> bool:
+    """True if an error names the argument or its value."""
     if "object is not" in text or "unsupported operand" in text or "expected bytes" in text:
         return False  # Python's own, of a place deep inside
     words = [call.argument.strip("*"), call.argument.rstrip("s"), type(wrong).__name__, *leaves(wrong)]
@@ -88,13 +88,13 @@ def leaves(value: Any) -> Iterator[str]:
 
 
 def at_once(client: Any, method: str, many: list[Any], given: dict[str, Any]) -> Any:
-    """Make a call and wait for what it began."""
+    """Make a call and wait for its result."""
     result = getattr(client, method)(*many, **given)
     return result.result(5) if hasattr(result, "result") else result
 
 
 def consumer_for(call: Call | str, servers: str, face: type[Any] = Consumer) -> Any:
-    """A consumer that may make the call."""
+    """A consumer in a state in which the call is allowed."""
     consumer = face(bootstrap_servers=servers, group_id="g", default_api_timeout_ms=5000, enable_auto_commit=False)
     method = call.method if isinstance(call, Call) else call
     if method not in ("subscribe", "enforce_rebalance"):
@@ -103,7 +103,7 @@ def consumer_for(call: Call | str, servers: str, face: type[Any] = Consumer) -> 
 
 
 @pytest.mark.parametrize("call", calls(ADMIN), ids=str)
-def test_an_admin_says_what_is_wrong_with_an_argument(servers: str, call: Call) -> None:
+def test_an_admin_raises_a_clear_error_for_a_wrong_argument(servers: str, call: Call) -> None:
     with Admin(bootstrap_servers=servers, default_api_timeout_ms=5000) as admin:
         assert faults(ADMIN, call, admin, at_once) == []
 
@@ -117,7 +117,7 @@ def producer_for(servers: str, face: type[Any] = Producer) -> Any:
 
 
 @pytest.mark.parametrize("call", calls(PRODUCER), ids=str)
-def test_a_producer_says_what_is_wrong_with_an_argument(servers: str, call: Call) -> None:
+def test_a_producer_raises_a_clear_error_for_a_wrong_argument(servers: str, call: Call) -> None:
     with producer_for(servers) as producer:
         if call.method != "init_transactions":
             producer.init_transactions()
@@ -126,7 +126,7 @@ def test_a_producer_says_what_is_wrong_with_an_argument(servers: str, call: Call
 
 
 @pytest.mark.parametrize("call", OF_BOTH_FACES, ids=str)
-def test_an_awaited_producer_says_the_same(servers: str, call: Call) -> None:
+def test_an_asyncio_producer_raises_the_same_errors(servers: str, call: Call) -> None:
     async def story() -> list[str]:
         loop = asyncio.get_running_loop()
         producer = producer_for(servers, aio.Producer)
@@ -142,7 +142,7 @@ def test_an_awaited_producer_says_the_same(servers: str, call: Call) -> None:
 
 
 @pytest.mark.parametrize("method", sorted(PRODUCER.keys() - {"close", "flush", "metrics", "snapshot"}))
-def test_a_closed_producer_says_that_it_is_closed(servers: str, method: str) -> None:
+def test_a_closed_producer_raises_that_it_is_closed(servers: str, method: str) -> None:
     producer = producer_for(servers)
     producer.close()
     many, given = made(PRODUCER, method)
@@ -152,19 +152,19 @@ def test_a_closed_producer_says_that_it_is_closed(servers: str, method: str) -> 
 
 
 def entered(result: Any) -> None:
-    """Of what is for a `with` statement: begin it."""
+    """Enter a context manager."""
     if hasattr(result, "__enter__"):
         result.__enter__()
 
 
 @pytest.mark.parametrize("call", calls(CONSUMER), ids=str)
-def test_a_consumer_says_what_is_wrong_with_an_argument(servers: str, call: Call) -> None:
+def test_a_consumer_raises_a_clear_error_for_a_wrong_argument(servers: str, call: Call) -> None:
     with consumer_for(call, servers) as consumer:
         assert faults(CONSUMER, call, consumer, at_once) == []
 
 
 @pytest.mark.parametrize("call", calls(CONSUMER), ids=str)
-def test_an_awaited_consumer_says_the_same(servers: str, call: Call) -> None:
+def test_an_asyncio_consumer_raises_the_same_errors(servers: str, call: Call) -> None:
     async def story() -> list[str]:
         loop = asyncio.get_running_loop()
         consumer = consumer_for(call, servers, aio.Consumer)
@@ -201,12 +201,12 @@ def test_no_method_is_left_out(face: type[Any], methods: Methods) -> None:
 
 
 def parameters_of(method: Any) -> list[inspect.Parameter]:
-    """What it takes beside itself."""
+    """The other arguments of a method."""
     return list(inspect.signature(method).parameters.values())[1:]
 
 
 @pytest.mark.parametrize("method", sorted(ADMIN.keys() - {"close", "metrics"}))
-def test_a_closed_admin_says_that_it_is_closed(servers: str, method: str) -> None:
+def test_a_closed_admin_raises_that_it_is_closed(servers: str, method: str) -> None:
     admin = Admin(bootstrap_servers=servers)
     admin.close()
     many, given = made(ADMIN, method)
@@ -216,7 +216,7 @@ def test_a_closed_admin_says_that_it_is_closed(servers: str, method: str) -> Non
 
 
 @pytest.mark.parametrize("method", sorted(CONSUMER.keys() - STILL_ANSWERED))
-def test_a_closed_consumer_says_that_it_is_closed(servers: str, method: str) -> None:
+def test_a_closed_consumer_raises_that_it_is_closed(servers: str, method: str) -> None:
     consumer = consumer_for(method, servers)
     consumer.close()
     many, given = made(CONSUMER, method)

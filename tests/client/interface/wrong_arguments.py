@@ -1,4 +1,4 @@
-"""What callers may hand over by mistake: for each argument of each method of the clients, what is right and what is not."""
+"""Valid and invalid values for each argument of each client method."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ ALTERATIONS: Wrong = (
 
 
 class Argument(NamedTuple):
-    """Of a method."""
+    """Return the arguments of a method."""
 
     right: Any
     wrong: Wrong
@@ -284,6 +284,27 @@ ADMIN: Methods = {
         "partitions": Argument([], MANY),
         "timeout": TIMEOUT,
     },
+    "alter_share_group_offsets": {
+        "group_id": Argument("g", GROUPS),
+        "offsets": Argument({}, (None, 5, "x", ["t"], {"t": 1}, {T0: "1"}, {T0: None}, {T0: -1}, {T0: 2**70})),
+        "timeout": TIMEOUT,
+    },
+    "delete_share_group_offsets": {
+        "group_id": Argument("g", GROUPS),
+        "topics": Argument([], LISTS),
+        "timeout": TIMEOUT,
+    },
+    "delete_share_groups": {"group_ids": Argument([], LISTS), "timeout": TIMEOUT},
+    "describe_share_groups": {
+        "group_ids": Argument([], LISTS),
+        "timeout": TIMEOUT,
+        "include_authorized_operations": Argument(False, FLAGS),
+    },
+    "list_share_group_offsets": {
+        "group_id": Argument("g", GROUPS),
+        "partitions": Argument(None, MANY[1:]),
+        "timeout": TIMEOUT,
+    },
     "delete_consumer_groups": {"group_ids": Argument([], LISTS), "timeout": TIMEOUT},
     "delete_topics": {"names": Argument([], (*LISTS, [""], ["not-there"])), "timeout": TIMEOUT},
     "describe_acls": {"filter": Argument(Filter(), (None, 5, "x", RULE, *FILTERS)), "timeout": TIMEOUT},
@@ -429,7 +450,7 @@ ADMIN: Methods = {
 
 
 class Call(NamedTuple):
-    """Of a method with one wrong argument."""
+    """Yield calls of a method with one invalid argument."""
 
     method: str
     argument: str

@@ -41,7 +41,7 @@ def topic(
     return MetadataResponseTopic(error_code=error, name=name, topic_id=UUID(int=identity), partitions=[part])
 
 
-def test_it_starts_from_the_bootstrap_addresses_and_asks_at_once() -> None:
+def test_metadata_starts_from_the_bootstrap_addresses_and_is_requested_at_once() -> None:
     known = metadata()
     assert known.cluster.nodes == {-1: Node(-1, "boot", 1)}
     assert known.time_to_next_update(0) == 0
@@ -49,14 +49,14 @@ def test_it_starts_from_the_bootstrap_addresses_and_asks_at_once() -> None:
 
 def test_an_answer_replaces_the_bootstrap_addresses() -> None:
     known = metadata()
-    known.want("t", 0)
+    known.track_topic("t", 0)
     known.update(answer(topic()), 0)
     assert known.cluster.leader(T0) == Node(1, "a", 2)
     assert known.cluster.topic_id("t") == UUID(int=7)
     assert known.cluster.names == {UUID(int=7): "t"}
 
 
-def test_it_is_renewed_when_it_gets_old_and_when_somebody_asks() -> None:
+def test_metadata_is_refreshed_at_its_max_age_and_on_request() -> None:
     known = metadata(max_age_ms=5000)
     known.update(answer(), 10)
     assert known.time_to_next_update(12) == 3
@@ -85,17 +85,17 @@ def test_an_update_requested_during_a_request_waits_if_its_response_brought_no_n
     assert known.time_to_next_update(1.05) == pytest.approx(0.05), "retry.backoff.ms lie between two requests"
 
 
-def test_a_new_topic_is_asked_for_at_once() -> None:
+def test_a_new_topic_is_requested_at_once() -> None:
     known = metadata()
     known.update(answer(), 0)
-    known.want("t", 0)
+    known.track_topic("t", 0)
     assert known.time_to_next_update(0) == 0
     assert [t.name for t in known.next_request(0).topics or ()] == ["t"]
 
 
-def test_a_topic_nobody_knows_is_asked_for_again_after_a_pause_that_grows() -> None:
+def test_an_unknown_topic_is_requested_again_after_a_growing_backoff() -> None:
     known = metadata()
-    known.want("t", 0)
+    known.track_topic("t", 0)
     for attempt, pause in enumerate([0.1, 0.2, 0.4, 0.8, 1.0, 1.0]):
         known.next_request(attempt * 10)
         known.update(answer(topic(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)), attempt * 10)
@@ -103,9 +103,9 @@ def test_a_topic_nobody_knows_is_asked_for_again_after_a_pause_that_grows() -> N
     assert known.cluster.errors == {"t": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
 
-def test_a_partition_without_a_leader_is_asked_for_again() -> None:
+def test_a_partition_without_a_leader_is_requested_again() -> None:
     known = metadata()
-    known.want("t", 0)
+    known.track_topic("t", 0)
     known.update(answer(topic(leader=-1)), 0)
     assert known.cluster.leader(T0) is None
     assert known.time_to_next_update(0.2) == 0
@@ -113,7 +113,7 @@ def test_a_partition_without_a_leader_is_asked_for_again() -> None:
 
 def test_an_answer_from_a_broker_that_is_behind_does_not_undo_a_newer_leader() -> None:
     known = metadata()
-    known.want("t", 0)
+    known.track_topic("t", 0)
     known.update(answer(topic(epoch=5)), 0)
     known.update(answer(topic(leader=9, epoch=4)), 1)
     assert known.cluster.leader_epoch(T0) == 5
@@ -121,9 +121,9 @@ def test_an_answer_from_a_broker_that_is_behind_does_not_undo_a_newer_leader() -
     assert known.cluster.leader_epoch(T0) == 0, "a topic made anew begins from epoch 0"
 
 
-def test_a_topic_between_leaders_keeps_what_is_known_of_it() -> None:
+def test_a_topic_without_a_leader_keeps_its_known_metadata() -> None:
     known = metadata()
-    known.want("t", 0)
+    known.track_topic("t", 0)
     known.update(answer(topic()), 0)
     known.update(answer(topic(error=ErrorCode.LEADER_NOT_AVAILABLE)), 1)
     assert known.cluster.leader(T0) is not None
@@ -131,42 +131,42 @@ def test_a_topic_between_leaders_keeps_what_is_known_of_it() -> None:
 
 def test_a_topic_that_is_not_used_is_forgotten() -> None:
     known = metadata(topic_idle_ms=5000)
-    known.want("old", 0)
-    known.want("used", 0)
-    known.touch("used", 4)
+    known.track_topic("old", 0)
+    known.track_topic("used", 0)
+    known.touch_topic("used", 4)
     assert [t.name for t in known.next_request(6).topics or ()] == ["used"]
 
 
-def test_a_topic_that_stays_unknown_is_complained_of_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_topic_that_stays_unknown_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     known = metadata()
-    known.want("t", 0)
+    known.track_topic("t", 0)
     for now in range(20):
         known.update(answer(topic(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)), now)
     assert caplog.text.count("'t': UNKNOWN_TOPIC_OR_PARTITION") == 1
 
 
-def test_whoever_waits_is_told_of_the_news() -> None:
+def test_waiters_are_notified_of_an_update() -> None:
     known = metadata()
     thread = threading.Thread(target=known.update, args=(answer(), 0))
     thread.start()
     thread.join()
-    assert known.has_news(0)
+    assert known.is_newer_than(0)
 
 
-def test_whoever_waits_in_vain_is_told_so() -> None:
-    assert metadata().has_news(0) is False
+def test_a_waiter_gets_an_error_at_its_timeout() -> None:
+    assert metadata().is_newer_than(0) is False
 
 
-def test_whoever_waits_for_what_cannot_come_gets_the_error() -> None:
+def test_a_waiter_for_an_impossible_update_gets_the_error() -> None:
     known = metadata()
-    known.fail(OttlaError("too old"))
+    known.set_fatal_error(OttlaError("too old"))
     with pytest.raises(OttlaError, match="too old"):
-        known.has_news(0)
+        known.is_newer_than(0)
     known.update(answer(), 0)
-    assert known.has_news(0), "an answer takes it back"
+    assert known.is_newer_than(0), "an answer takes it back"
 
 
-def test_answers_that_say_nothing_new_are_asked_for_ever_more_rarely_whoever_asks() -> None:
+def test_requests_with_unchanged_responses_back_off_for_all_callers() -> None:
     known = metadata()
     now, pauses = 0.0, []
     for _ in range(7):
@@ -191,18 +191,18 @@ def test_after_a_rest_the_pauses_between_requests_are_short_again() -> None:
     assert known.time_to_next_update(60.0) == pytest.approx(0.1)
 
 
-def test_a_topic_that_is_wanted_for_the_first_time_does_not_wait_for_a_pause() -> None:
+def test_a_topic_that_is_requested_for_the_first_time_skips_the_backoff() -> None:
     known = metadata()
     known.next_request(0)
     known.update(answer(topic()), 0)
     known.request_update()
     assert known.time_to_next_update(0) > 0
-    known.want("t", 0)
+    known.track_topic("t", 0)
     assert known.time_to_next_update(0) == 0
     known.next_request(0)
-    known.want("t", 0)
+    known.track_topic("t", 0)
     known.update(answer(topic()), 0)
     known.request_update()
     assert known.time_to_next_update(0) > 0, "it was asked for"
-    known.want_only(["t", "u"], 0)
+    known.track_only(["t", "u"], 0)
     assert known.time_to_next_update(0) == 0

@@ -1,4 +1,4 @@
-"""What does not exist is asked for at a growing interval, and reported once after a second."""
+"""Unknown topics are requested at a growing interval, and reported once after a second."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Requests = list[tuple[Metadata, float]]
 
 @pytest.fixture
 def requests(monkeypatch: pytest.MonkeyPatch) -> Requests:
-    """The Metadata requests of this process from here on: whose, and when."""
+    """Record the Metadata requests of this process from here on, with client and time."""
     moments: Requests = []
     next_request = Metadata.next_request
 
@@ -53,7 +53,7 @@ def test_a_send_to_a_partition_that_does_not_exist(
     topic = new_topic(2)
     with Producer(bootstrap_servers=servers, max_block_ms=int(SPAN * 1000)) as producer:
         began = time.monotonic()
-        with pytest.raises(KafkaTimeoutError, match=f"topic '{topic}' has partitions 0 to 1, and 99 did not appear"):
+        with pytest.raises(KafkaTimeoutError, match=f"topic '{topic}' has partitions 0 to 1, and 99 was not created"):
             producer.send(topic, b"v", partition=99)
     check(requests, began, caplog, topic, 99)
 
@@ -85,12 +85,12 @@ def seek_and_wait(consumer: Consumer, tp: TopicPartition) -> None:
     wait(consumer, tp)
 
 
-def ask_for_position(consumer: Consumer, tp: TopicPartition) -> None:
+def request_position(consumer: Consumer, tp: TopicPartition) -> None:
     with pytest.raises(Exception, match="has partitions 0 to 1, not 99"):
         consumer.position(tp, SPAN)
 
 
-@pytest.mark.parametrize("how", [wait, seek_and_wait, ask_for_position])
+@pytest.mark.parametrize("how", [wait, seek_and_wait, request_position])
 def test_a_consumer_of_a_partition_that_does_not_exist(
     servers: str,
     new_topic: NewTopicName,
@@ -123,7 +123,7 @@ def test_a_task_that_polls_a_partition_that_does_not_exist(
     check(requests, began, caplog, tp.topic, 99)
 
 
-def test_a_producer_whose_topic_was_made_anew_with_fewer_partitions(
+def test_a_producer_of_a_topic_recreated_with_fewer_partitions(
     servers: str, admin: Admin, new_topic: NewTopicName, requests: Requests, caplog: pytest.LogCaptureFixture
 ) -> None:
     topic = new_topic(5)
@@ -140,7 +140,7 @@ def test_a_producer_whose_topic_was_made_anew_with_fewer_partitions(
     check(requests, began, caplog, topic, 4)
 
 
-def test_a_partition_that_appears_is_used_at_once(
+def test_a_new_partition_is_used_at_once(
     servers: str, admin: Admin, requests: Requests, caplog: pytest.LogCaptureFixture
 ) -> None:
     topic = fresh_name()

@@ -1,4 +1,4 @@
-"""A member's numbers, heard from its events."""
+"""Metrics of a group member, derived from its events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ottla.client.consumer.events import (
     RebalanceStarted,
     Synced,
 )
-from ottla.client.metrics.client_metrics import ClientMetrics, Sheet
+from ottla.client.metrics.client_metrics import ClientMetrics, MetricsBuilder
 from ottla.client.metrics.group_sensors import GroupSensors
 from ottla.client.metrics.registry import Registry
 from ottla.clock import ManualClock
@@ -32,12 +32,12 @@ class Member:
     def hears(self, *events: Any, each: float = 1.0) -> None:
         for event in events:
             self.clock.advance(each)
-            self.sensors.hear(event)
+            self.sensors.record_event(event)
 
     def metrics(self) -> ClientMetrics:
-        sheet = Sheet("c")
-        self.sensors.write(sheet, self.clock.monotonic())
-        return sheet.whole()
+        builder = MetricsBuilder("c")
+        self.sensors.write(builder, self.clock.monotonic())
+        return builder.build()
 
 
 def test_a_rebalance_lasts_from_its_beginning_to_the_assignment_and_a_name_is_no_failure() -> None:
@@ -51,14 +51,14 @@ def test_a_rebalance_lasts_from_its_beginning_to_the_assignment_and_a_name_is_no
     assert member.metrics().value("last-rebalance-seconds-ago") == 7
 
 
-def test_a_join_that_came_to_nothing_is_counted_and_one_that_was_left_is_none() -> None:
+def test_a_failed_join_is_counted_and_an_abandoned_one_is_not() -> None:
     member = Member()
-    member.hears(RebalanceStarted(""), JoinRefused("REBALANCE_IN_PROGRESS"), Left("the consumer closes"), ASSIGNED)
+    member.hears(RebalanceStarted(""), JoinRefused("REBALANCE_IN_PROGRESS"), Left("the consumer is closed"), ASSIGNED)
     told = member.metrics()
     assert (told.value("failed-rebalance-total"), told.value("rebalance-total")) == (1, 0)
 
 
-def test_heartbeats_are_counted_and_the_slowest_answer_is_told() -> None:
+def test_heartbeats_are_counted_and_the_slowest_response_is_reported() -> None:
     member = Member()
     member.hears(HeartbeatSent(1), HeartbeatAnswered(""))
     member.hears(HeartbeatSent(1), HeartbeatAnswered(""), each=0.25)

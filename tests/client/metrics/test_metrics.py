@@ -1,4 +1,4 @@
-"""What `metrics()` tells of clients that work, held against what they did."""
+"""The values of `metrics()` compared with the actions of running clients."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def checked(told: ClientMetrics) -> ClientMetrics:
     return told
 
 
-def test_a_producer_tells_what_it_sent(broker: Broker) -> None:
+def test_producer_metrics_count_what_was_sent(broker: Broker) -> None:
     told = checked(produced(broker, "sent"))
     assert told.value("record-send-total") == told.value("record-send-total", topic="sent") == RECORDS
     assert told.value("record-error-total") == told.value("record-retry-total") == 0
@@ -68,7 +68,7 @@ def test_a_producer_tells_what_it_sent(broker: Broker) -> None:
     assert told.value("request-total") == requests > 0
 
 
-def test_a_consumer_tells_what_it_read_and_how_far_it_is_behind(broker: Broker) -> None:
+def test_consumer_metrics_count_what_was_read_and_give_the_lag(broker: Broker) -> None:
     produced(broker, "read")
     told = checked(read_up(broker, "read", "readers"))
     assert told.value("records-consumed-total", topic="read") == told.value("records-consumed-total") == RECORDS
@@ -81,7 +81,7 @@ def test_a_consumer_tells_what_it_read_and_how_far_it_is_behind(broker: Broker) 
     assert 0 < told.value("poll-idle-ratio-avg") <= 1
 
 
-def test_a_lag_is_told_before_it_is_read_up(broker: Broker) -> None:
+def test_the_lag_is_reported_before_the_consumer_has_caught_up(broker: Broker) -> None:
     produced(broker, "behind")
     with Consumer(broker.client_settings(), max_poll_records=10) as consumer:
         consumer.assign([TopicPartition("behind", 0)])
@@ -109,7 +109,7 @@ def test_columns_count_as_records_do(broker: Broker) -> None:
     assert told.value("records-consumed-total", topic="columns") == RECORDS
 
 
-def test_how_well_batches_are_compressed_is_told_by_topic(broker: Broker) -> None:
+def test_compression_rates_are_reported_by_topic(broker: Broker) -> None:
     with Producer(broker.client_settings(), compression_type="gzip") as producer:
         producer.send("small", b"a" * 10_000).result(30)
         told = checked(producer.metrics())
@@ -117,7 +117,7 @@ def test_how_well_batches_are_compressed_is_told_by_topic(broker: Broker) -> Non
     assert produced(broker, "plain").value("compression-rate-avg") == 1
 
 
-def test_how_long_callers_waited_is_told_by_call(broker: Broker) -> None:
+def test_wait_times_of_callers_are_reported_by_call(broker: Broker) -> None:
     with Producer(broker.client_settings(), transactional_id="waiting") as producer:
         assert producer.metrics().value("txn-init-time-ns-total") == 0
         producer.init_transactions()
@@ -148,7 +148,7 @@ def test_a_consumers_commits_and_its_listener_take_time(broker: Broker) -> None:
 
 
 def knows(producer: Producer, topic: str) -> bool:
-    """Whether it has heard of the topic, however little time it takes for that."""
+    """True if the topic is known, however fast that was."""
     try:
         return bool(producer.partitions_for(topic))
     except KafkaTimeoutError:
@@ -171,7 +171,7 @@ def test_a_record_that_finds_no_memory_is_counted() -> None:
         producer.close(0)
 
 
-def test_what_a_quota_has_clients_wait_is_told() -> None:
+def test_throttle_times_are_reported() -> None:
     with Broker() as broker, Admin(broker.client_settings()) as admin:
         limits = {"producer_byte_rate": 10_000.0, "consumer_byte_rate": 10_000.0}
         admin.alter_client_quotas({ClientQuotaEntity(client_id="greedy"): limits})
@@ -194,7 +194,7 @@ def test_records_that_failed_are_counted(broker: Broker) -> None:
     assert told.value("record-error-total", topic="failing") == told.value("record-error-total") == 1
 
 
-def test_an_admin_tells_of_its_requests(broker: Broker) -> None:
+def test_admin_metrics_count_its_requests(broker: Broker) -> None:
     with Admin(broker.client_settings()) as admin:
         admin.list_topics()
         told = checked(admin.metrics())
@@ -202,7 +202,7 @@ def test_an_admin_tells_of_its_requests(broker: Broker) -> None:
     assert {name.group for name in told} == {"admin-client-metrics", "admin-client-node-metrics"}
 
 
-def test_the_awaited_faces_tell_the_same_names(broker: Broker) -> None:
+def test_asyncio_clients_have_the_same_metric_names(broker: Broker) -> None:
     def names(told: ClientMetrics) -> set[tuple[str, str]]:
         return {(name.group, name.name) for name in checked(told)}
 
@@ -231,7 +231,7 @@ def test_names_are_java_s_and_read_well() -> None:
     assert str(name) == "consumer-fetch-manager-metrics:records-lag{client-id=c,topic=t}"
 
 
-def test_every_number_is_on_the_page_and_no_other() -> None:
+def test_the_page_documents_every_metric_and_no_other() -> None:
     section = PAGE.read_text(encoding="utf-8").split("## Clients\n")[1].split("\n### ")[0]
     rows = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"`([\w-]+)`", row)}

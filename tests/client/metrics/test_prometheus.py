@@ -1,4 +1,4 @@
-"""Clients' numbers as Prometheus reads them."""
+"""The metrics of clients in Prometheus' format."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_program_s_clients_are_read_together() -> None:
     assert 0 < values["kafka_producer_metadata_wait_time_seconds_total",] < 30
 
 
-def test_a_client_that_was_dropped_is_told_of_no_more() -> None:
+def test_a_garbage_collected_client_is_no_longer_reported() -> None:
     with Broker() as broker:
         producer = Producer(broker.client_settings())
         collector = ClientCollector(producer)
@@ -76,7 +76,7 @@ def test_units_are_in_the_names(group: str, name: str, wanted: str) -> None:
     assert prometheus_name(group, name) == wanted
 
 
-def test_no_two_numbers_have_one_name() -> None:
+def test_no_two_metrics_have_the_same_name() -> None:
     names = [
         prometheus_name(group, name) for group, all_names in GROUPS.items() for name in all_names if "-rate" not in name
     ]

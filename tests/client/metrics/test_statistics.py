@@ -1,4 +1,4 @@
-"""A program is told of its clients' numbers at an interval."""
+"""The user's function is called with the metrics at an interval."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from tests.patience import eventually
 NONE = ClientMetrics({})
 
 
-def test_it_is_told_when_the_interval_is_over_and_not_before() -> None:
+def test_statistics_are_emitted_when_the_interval_is_over_and_not_before() -> None:
     told: list[ClientMetrics] = []
     statistics = Statistics(2000, told.append, 10.0)
-    assert (statistics.look(11.5, lambda: NONE), told) == (0.5, [])
-    assert (statistics.look(12.0, lambda: NONE), told) == (2.0, [NONE])
-    assert (statistics.look(19.0, lambda: NONE), len(told)) == (2.0, 2)
+    assert (statistics.report_if_due(11.5, lambda: NONE), told) == (0.5, [])
+    assert (statistics.report_if_due(12.0, lambda: NONE), told) == (2.0, [NONE])
+    assert (statistics.report_if_due(19.0, lambda: NONE), len(told)) == (2.0, 2)
 
 
 @pytest.mark.parametrize(("interval_ms", "tell"), [(0, print), (50, None)])
 def test_without_an_interval_or_a_function_there_is_nothing_to_wait_for(interval_ms: int, tell: object) -> None:
-    assert Statistics(interval_ms, tell, 0.0).look(1e9, lambda: NONE) == FOREVER  # type: ignore[arg-type]
+    assert Statistics(interval_ms, tell, 0.0).report_if_due(1e9, lambda: NONE) == FOREVER  # type: ignore[arg-type]
 
 
 def test_a_function_that_fails_is_logged_and_called_again(caplog: pytest.LogCaptureFixture) -> None:
     statistics = Statistics(1000, lambda told: 1 / 0, 0.0)
     with caplog.at_level(logging.ERROR, "ottla"):
-        assert statistics.look(1.0, lambda: NONE) == 1.0
-    assert "on.statistics failed with" in caplog.text
+        assert statistics.report_if_due(1.0, lambda: NONE) == 1.0
+    assert "on.statistics raised function=" in caplog.text
 
 
-def test_a_consumer_tells_within_poll_on_the_thread_that_polls() -> None:
+def test_a_consumer_emits_statistics_in_poll_on_the_polling_thread() -> None:
     threads: list[threading.Thread] = []
 
     def tell(told: ClientMetrics) -> None:
@@ -54,7 +54,7 @@ def test_a_consumer_tells_within_poll_on_the_thread_that_polls() -> None:
     assert set(threads) == {threading.current_thread()}
 
 
-def test_an_idle_producer_tells_on_its_own_thread() -> None:
+def test_an_idle_producer_emits_statistics_on_its_own_thread() -> None:
     names: list[str] = []
     with (
         Broker() as broker,
@@ -68,7 +68,7 @@ def test_an_idle_producer_tells_on_its_own_thread() -> None:
     assert all(name.startswith("ottla-producer-network-thread") for name in names)
 
 
-def test_awaited_clients_tell_in_the_event_loop() -> None:
+def test_asyncio_clients_emit_statistics_in_the_event_loop() -> None:
     threads: list[threading.Thread] = []
 
     async def work(broker: Broker) -> None:
@@ -93,6 +93,6 @@ def test_awaited_clients_tell_in_the_event_loop() -> None:
     assert set(threads) == {threading.current_thread()}
 
 
-def test_what_is_no_function_is_refused() -> None:
+def test_values_that_are_no_functions_are_rejected() -> None:
     with pytest.raises(ConfigError, match=r"on.statistics"):
         Producer(bootstrap_servers="127.0.0.1:1", on_statistics="print")  # type: ignore[arg-type]

@@ -40,12 +40,12 @@ def test_no_address_at_all_is_refused() -> None:
         bootstrap_nodes([])
 
 
-def test_an_encrypted_listener_is_refused_by_its_name() -> None:
+def test_an_address_with_the_name_of_an_encrypted_protocol_is_rejected() -> None:
     with pytest.raises(ConfigError, match=r"set security\.protocol=SSL"):
         bootstrap_nodes(["SSL://a:1"])
 
 
-def test_an_alias_becomes_the_names_of_all_that_it_stands_for() -> None:
+def test_an_alias_resolves_to_all_of_its_host_names() -> None:
     names = {"alias": ["one.example", "two.example"], "two.example": ["two.example"]}
     nodes = bootstrap_nodes(["alias:9092", "two.example:9092"], CANONICAL, names.__getitem__)
     assert [(node.node_id, node.host, node.port) for node in nodes] == [

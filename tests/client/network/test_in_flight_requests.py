@@ -13,7 +13,7 @@ def entry(name: Any, node: int = 1, *, deadline: float = 10.0, expect_response: 
     return InFlightRequest(request, None, 0, 0, deadline, 0.0)
 
 
-def test_answers_belong_to_the_oldest_request_of_their_broker() -> None:
+def test_a_response_belongs_to_the_oldest_request_of_its_broker() -> None:
     requests = InFlightRequests(5)
     for name, node in [("a", 1), ("b", 1), ("c", 2)]:
         requests.add(entry(name, node))
@@ -22,7 +22,7 @@ def test_answers_belong_to_the_oldest_request_of_their_broker() -> None:
     assert requests.complete_next(1) is None
 
 
-def test_a_request_without_an_answer_is_complete_once_it_has_left() -> None:
+def test_a_request_without_a_response_completes_when_it_is_sent() -> None:
     requests = InFlightRequests(5)
     for e in (entry("a"), entry("silent", expect_response=False), entry("b")):
         requests.add(e)
@@ -44,7 +44,7 @@ def test_no_more_than_the_limit_may_be_unanswered() -> None:
     assert requests.can_send_more(2)
 
 
-def test_a_lost_connection_gives_back_everything_in_order() -> None:
+def test_a_lost_connection_returns_its_requests_in_order() -> None:
     requests = InFlightRequests(5)
     for name in "abc":
         requests.add(entry(name))
@@ -52,19 +52,19 @@ def test_a_lost_connection_gives_back_everything_in_order() -> None:
     assert requests.count() == 0
 
 
-def test_a_broker_that_lets_a_deadline_pass_is_named() -> None:
+def test_a_broker_that_exceeds_a_deadline_is_returned() -> None:
     requests = InFlightRequests(5)
     requests.add(entry("a", 1, deadline=10))
     requests.add(entry("b", 2, deadline=20))
     assert requests.next_deadline() == 10
-    assert requests.expired(9.9) == []
-    assert requests.expired(10) == [1]
+    assert requests.find_expired(9.9) == []
+    assert requests.find_expired(10) == [1]
 
 
-def test_time_in_which_nobody_listened_does_not_count() -> None:
+def test_time_without_polling_does_not_count_towards_a_request_timeout() -> None:
     requests = InFlightRequests(5)
     requests.add(entry("a", deadline=10))
-    requests.forgive(0.5)
+    requests.extend_deadlines(0.5)
     assert requests.next_deadline() == 10
-    requests.forgive(30)
+    requests.extend_deadlines(30)
     assert requests.next_deadline() == 40

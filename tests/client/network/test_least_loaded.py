@@ -1,71 +1,69 @@
-"""Who is asked what any broker can answer: told what became of each, and nothing else."""
+"""The choice of the broker for a request that any broker can answer, from the past results of each."""
 
 from __future__ import annotations
 
 from ottla.client.network.connection_states import ConnectionStates
 from ottla.client.network.in_flight_requests import InFlightRequests
-from ottla.client.network.least_loaded import least_loaded
+from ottla.client.network.least_loaded import choose_least_loaded
 from ottla.model import Node
 from tests.client.network.test_connection_states import states
 
 NODES = [Node(number, "kafka.example.org", 9092 + number) for number in (1, 2, 3)]
 
 
-def asked(nodes: ConnectionStates, now: float = 0.0) -> int | None:
-    node = least_loaded(NODES, nodes, InFlightRequests(5), now)
+def choose_node(nodes: ConnectionStates, now: float = 0.0) -> int | None:
+    node = choose_least_loaded(NODES, nodes, InFlightRequests(5), now)
     return None if node is None else node.node_id
 
 
 def connected(nodes: ConnectionStates, *ids: int) -> None:
     for each in ids:
-        nodes.connecting(each, now=0)
-        nodes.ready(each)
+        nodes.start_connecting(each, now=0)
+        nodes.mark_ready(each)
 
 
-def test_one_that_is_connected_is_asked_rather_than_one_that_is_being_connected_to_and_this_rather_than_the_rest() -> (
-    None
-):
+def test_a_connected_node_is_preferred_to_a_connecting_one_and_that_to_the_others() -> None:
     nodes = states()
-    assert asked(nodes) == 1
-    nodes.connecting(2, now=0)
-    assert asked(nodes) == 2
+    assert choose_node(nodes) == 1
+    nodes.start_connecting(2, now=0)
+    assert choose_node(nodes) == 2
     connected(nodes, 3)
-    assert asked(nodes) == 3
+    assert choose_node(nodes) == 3
 
 
-def test_one_that_was_late_is_not_asked_though_it_alone_is_connected() -> None:
+def test_a_node_that_timed_out_is_not_chosen_even_if_only_it_is_connected() -> None:
     nodes = states()
     connected(nodes, 1)
-    nodes.doubt(1)
-    assert asked(nodes) == 2
+    nodes.mark_doubted(1)
+    assert choose_node(nodes) == 2
 
 
-def test_what_one_that_was_late_says_itself_does_not_take_the_doubt_away() -> None:
+def test_an_update_from_a_node_that_timed_out_does_not_clear_its_doubt() -> None:
     nodes = states()
     connected(nodes, 1)
-    nodes.doubt(1)
-    nodes.heard_of_others(1)
-    assert asked(nodes) == 2
+    nodes.mark_doubted(1)
+    nodes.clear_doubts(1)
+    assert choose_node(nodes) == 2
     connected(nodes, 2)
-    nodes.heard_of_others(2)
+    nodes.clear_doubts(2)
     assert not nodes.is_doubted(1)
 
 
-def test_one_to_which_no_connection_came_about_is_asked_after_the_others_though_it_is_tried_again() -> None:
+def test_a_node_that_failed_to_connect_is_chosen_after_the_others_even_while_reconnecting() -> None:
     nodes = states()
-    nodes.connecting(1, now=0)
-    nodes.disconnected(1, "nobody answered", now=0)
-    nodes.connecting(1, now=1)
-    assert asked(nodes, now=1) == 2
+    nodes.start_connecting(1, now=0)
+    nodes.record_disconnect(1, "nobody answered", now=0)
+    nodes.start_connecting(1, now=1)
+    assert choose_node(nodes, now=1) == 2
 
 
-def test_where_all_others_have_to_be_left_alone_one_in_doubt_is_asked() -> None:
+def test_a_node_in_doubt_is_chosen_when_all_others_are_in_backoff() -> None:
     nodes = states()
     connected(nodes, 1)
-    nodes.doubt(1)
+    nodes.mark_doubted(1)
     for each in (2, 3):
-        nodes.connecting(each, now=0)
-        nodes.disconnected(each, "refused", now=0)
-    assert asked(nodes, now=0.01) == 1
-    nodes.disconnected(1, "refused", now=0)
-    assert asked(nodes, now=0.01) is None
+        nodes.start_connecting(each, now=0)
+        nodes.record_disconnect(each, "refused", now=0)
+    assert choose_node(nodes, now=0.01) == 1
+    nodes.record_disconnect(1, "refused", now=0)
+    assert choose_node(nodes, now=0.01) is None

@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 
 from ottla.client.config.common_config import CommonConfig
+from ottla.client.metadata.coordinators import FIRST_OF_COORDINATORS
 from ottla.client.metadata.metadata import Metadata
 from ottla.client.network.bootstrap import bootstrap_nodes
 from ottla.client.network.client_request import ClientRequest, ClientResponse
@@ -37,7 +38,7 @@ def all_versions() -> list[ApiVersion]:
 
 
 class Story:
-    """A client, a manual clock, and a broker whose answers the test may change."""
+    """A client, a manual clock, and a broker with responses that the test changes."""
 
     def __init__(self, servers: str = "boot.example.org:9092", **settings: Any) -> None:
         self.clock = ManualClock()
@@ -86,7 +87,7 @@ class Story:
             self.poll(timeout=0)
             if self.client.is_ready(1, self.now):
                 return
-        raise AssertionError(self.client.trouble())
+        raise AssertionError(self.client.describe_trouble())
 
     def send(self, **settings: Any) -> None:
         request = ClientRequest(1, ASKED, self.now, 30_000, self.done.append, **settings)
@@ -100,7 +101,7 @@ def test_a_node_is_ready_once_its_versions_are_known() -> None:
     assert story.client.ready(NODE, story.now) is True
 
 
-def test_a_request_is_answered_to_whoever_sent_it() -> None:
+def test_a_response_is_delivered_to_the_sender_of_its_request() -> None:
     story = Story()
     story.connect()
     story.send()
@@ -116,7 +117,7 @@ def test_requests_carry_the_client_id() -> None:
     assert {header.client_id for _, header, _ in story.selector.requests} == {"me"}
 
 
-def test_a_broker_that_does_not_know_our_newest_version_question_is_asked_in_its_own() -> None:
+def test_api_versions_is_retried_at_the_version_that_the_broker_supports() -> None:
     story = Story()
     refusal = ApiVersionsResponse(error_code=35, api_keys=[ApiVersion(api_key=18, min_version=0, max_version=2)])
     asked: list[int] = []
@@ -144,15 +145,15 @@ def test_a_kafka_too_old_for_a_request_fails_that_request_with_both_ranges() -> 
     assert "kafka.example.org:9092 speaks ListOffsets 0 to 0" in str(error)
 
 
-def test_a_kafka_too_old_for_metadata_is_told_to_whoever_waits() -> None:
+def test_a_broker_too_old_for_metadata_fails_the_waiters() -> None:
     story = Story()
     story.api_versions = []
     begun = story.now
     while story.metadata.fatal is None:
         story.poll()
-    assert story.now == begun  # nobody waits first for an answer that cannot come
+    assert story.now == begun  # no caller waits first for a response that cannot arrive
     with pytest.raises(UnsupportedVersionError, match=r"boot\.example\.org:9092 does not have Metadata"):
-        story.metadata.has_news(0)
+        story.metadata.is_newer_than(0)
 
 
 def test_a_lost_connection_fails_what_was_in_flight_and_renews_the_metadata() -> None:
@@ -171,7 +172,7 @@ def test_a_lost_connection_fails_what_was_in_flight_and_renews_the_metadata() ->
     assert story.metadata.version > version
 
 
-def test_metadata_that_were_under_way_when_a_broker_came_to_be_in_doubt_are_asked_for_again() -> None:
+def test_metadata_in_flight_to_a_broker_that_comes_into_doubt_is_requested_again() -> None:
     story = Story()
     story.connect()
     story.poll(3, timeout=0)
@@ -180,7 +181,7 @@ def test_metadata_that_were_under_way_when_a_broker_came_to_be_in_doubt_are_aske
     story.clock.advance(1)
     story.poll(timeout=0)
     node, header, _ = story.selector.requests[-1]
-    story.client.doubt(NODE.node_id)
+    story.client.doubt_broker(NODE.node_id)
     del story.answers[MetadataRequest]
     story.selector.answer_late(node, header, story.answer(header, MetadataRequest()))
     version, asked = story.metadata.version, len(story.selector.requests)
@@ -201,7 +202,7 @@ def test_an_unanswered_request_ends_its_connection_after_the_request_timeout() -
     assert story.done[0].reason == "no answer within request.timeout.ms = 30000"
 
 
-def test_time_the_user_spent_elsewhere_does_not_count_as_the_brokers() -> None:
+def test_time_spent_in_user_code_does_not_count_towards_a_request_timeout() -> None:
     story = Story()
     story.connect()
     story.send()
@@ -221,7 +222,7 @@ def test_no_more_than_the_limit_is_in_flight() -> None:
     assert not story.client.is_ready(1, story.now)
 
 
-def test_a_request_that_wants_no_answer_is_complete_when_it_has_left() -> None:
+def test_a_request_that_expects_no_response_completes_when_it_is_sent() -> None:
     story = Story()
     story.connect()
     story.answers[ListOffsetsRequest] = None
@@ -241,7 +242,7 @@ def test_an_answer_out_of_order_ends_the_connection() -> None:
     assert not story.client.is_ready(1, story.now)
 
 
-def test_garbage_for_an_answer_ends_the_connection_and_nothing_else() -> None:
+def test_an_invalid_response_ends_only_its_connection() -> None:
     story = Story()
     story.connect()
     story.answers[ListOffsetsRequest] = b"\xff" * 3
@@ -257,12 +258,12 @@ def test_a_throttled_client_waits() -> None:
     story.send()
     story.poll()
     assert not story.client.is_ready(1, story.now)
-    assert story.client.delay(1, story.now) == pytest.approx(5)
+    assert story.client.connection_delay(1, story.now) == pytest.approx(5)
     story.clock.advance(5)
     assert story.client.is_ready(1, story.now)
 
 
-def test_a_broker_that_cannot_be_reached_is_tried_again_after_a_pause_that_grows() -> None:
+def test_an_unreachable_broker_is_retried_after_a_growing_backoff() -> None:
     story = Story()
     story.selector.refuse = "connection refused"
     attempts: list[float] = []
@@ -276,11 +277,11 @@ def test_a_broker_that_cannot_be_reached_is_tried_again_after_a_pause_that_grows
     assert pauses[-1] > 4 * pauses[0]
 
 
-def test_the_error_of_whoever_waited_in_vain_names_address_reason_and_setting() -> None:
+def test_a_metadata_timeout_error_names_address_reason_and_setting() -> None:
     story = Story()
     story.selector.refuse = "connection refused"
     story.poll(3)
-    text = str(story.client.unavailable(60_000, "max.block.ms"))
+    text = str(story.client.unavailable_error(60_000, "max.block.ms"))
     for fact in ("60000 ms (max.block.ms)", "boot.example.org:9092 (from bootstrap.servers)", "connection refused"):
         assert fact in text
 
@@ -292,43 +293,43 @@ def test_the_error_of_whoever_waited_in_vain_names_address_reason_and_setting() 
         "a frame of 1008813135 bytes was announced, more than the 104857600 allowed",
     ],
 )
-def test_whoever_is_no_kafka_broker_is_not_waited_for(reason: str) -> None:
+def test_a_server_that_is_no_kafka_broker_fails_at_once(reason: str) -> None:
     story = Story()
     story.answers[ApiVersionsRequest] = None
     story.poll(2, timeout=0)
     story.selector.end(-1, reason)
     story.poll()
     with pytest.raises(NoBrokersAvailableError, match=r"not a Kafka broker: boot\.example\.org:9092"):
-        story.metadata.has_news(0)
+        story.metadata.is_newer_than(0)
 
 
-def test_who_hangs_up_without_a_word_may_be_about_to_end_and_who_does_it_again_is_no_kafka_broker() -> None:
+def test_a_server_that_closes_without_a_response_is_retried_once_and_then_rejected_as_no_kafka_broker() -> None:
     story = Story()
     story.answers[ApiVersionsRequest] = None
     story.poll(2, timeout=0)
     story.selector.end(-1)
     story.poll()
-    assert story.metadata.has_news(0) is False
+    assert story.metadata.is_newer_than(0) is False
     story.clock.advance(1)
     story.poll(2, timeout=0)
     story.selector.end(-1)
     story.poll()
     with pytest.raises(NoBrokersAvailableError, match=r"not a Kafka broker: boot\.example\.org:9092"):
-        story.metadata.has_news(0)
+        story.metadata.is_newer_than(0)
 
 
 def test_a_failure_that_may_pass_is_waited_for() -> None:
     story = Story()
     story.selector.refuse = "connection refused"
     story.poll(5)
-    assert story.metadata.has_news(0) is False
+    assert story.metadata.is_newer_than(0) is False
     story.selector.refuse = ""
     for _ in range(20):
         story.poll()
     assert story.metadata.version > 0
 
 
-def test_a_connection_nobody_uses_is_closed_and_opened_again() -> None:
+def test_an_idle_connection_is_closed_and_opened_again() -> None:
     story = Story(connections_max_idle_ms=10_000)
     story.connect()
     story.poll(3, timeout=0)
@@ -338,7 +339,7 @@ def test_a_connection_nobody_uses_is_closed_and_opened_again() -> None:
     story.connect()
 
 
-def test_a_connection_that_we_end_ourselves_is_not_held_against_the_broker() -> None:
+def test_a_connection_closed_by_the_client_is_no_failure_of_the_broker() -> None:
     story = Story()
     story.connect()
     story.answers[ListOffsetsRequest] = None
@@ -347,11 +348,11 @@ def test_a_connection_that_we_end_ourselves_is_not_held_against_the_broker() -> 
     assert not story.client.ready(NODE, story.now), "a new connection begins, without a pause"
     story.poll(3, timeout=0)
     assert [response.reason for response in story.done] == ["of no more use"]
-    assert not story.client.failed(1)
+    assert not story.client.has_failed_login(1)
     assert story.client.is_ready(1, story.now)
 
 
-def test_an_answer_that_raises_in_its_handler_does_not_cost_the_others(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_exception_in_a_response_handler_does_not_affect_others(caplog: pytest.LogCaptureFixture) -> None:
     story = Story()
     story.connect()
     request = ClientRequest(1, ASKED, story.now, 30_000, lambda response: 1 / 0)  # type: ignore[arg-type]
@@ -370,7 +371,7 @@ def test_an_idle_client_does_not_spin() -> None:
 
 
 def lost(story: Story) -> set[int]:
-    """Learns of the node, loses it for good, and returns which nodes the client puts its hope in from then on."""
+    """Connect to the node, lose it, and return the nodes that the client tries from then on."""
     story.poll(6)
     assert story.metadata.cluster.nodes.keys() == {NODE.node_id}
     story.client.ready(NODE, story.now)
@@ -385,7 +386,7 @@ def lost(story: Story) -> set[int]:
     return seen
 
 
-def test_a_client_that_has_lost_all_brokers_begins_again_at_its_first_addresses() -> None:
+def test_a_client_that_lost_all_brokers_rebootstraps() -> None:
     story = Story()
     assert lost(story) == {NODE.node_id, BOOT.node_id}
     story.selector.refuse = ""
@@ -395,11 +396,11 @@ def test_a_client_that_has_lost_all_brokers_begins_again_at_its_first_addresses(
     assert story.metadata.cluster.nodes == {NODE.node_id: NODE}
 
 
-def test_a_client_told_not_to_begin_again_keeps_to_the_brokers_it_knows() -> None:
+def test_a_client_with_rebootstrap_disabled_keeps_its_known_brokers() -> None:
     assert lost(Story(metadata_recovery_strategy="none")) == {NODE.node_id}
 
 
-def test_a_client_whose_questions_stay_unanswered_begins_again_after_a_while() -> None:
+def test_a_client_without_metadata_responses_rebootstraps_after_the_trigger_time() -> None:
     story = Story(metadata_recovery_rebootstrap_trigger_ms=60_000, request_timeout_ms=10_000)
     story.poll(6)
     assert story.metadata.cluster.nodes.keys() == {NODE.node_id}
@@ -413,7 +414,7 @@ def test_a_client_whose_questions_stay_unanswered_begins_again_after_a_while() -
     assert BOOT.node_id in seen
 
 
-def test_a_broker_that_left_its_cluster_sends_the_client_back_to_its_first_addresses() -> None:
+def test_a_rebootstrap_required_error_makes_the_client_rebootstrap() -> None:
     story = Story()
     story.poll(6)
     story.answers[MetadataRequest] = MetadataResponse(error_code=129)
@@ -424,7 +425,61 @@ def test_a_broker_that_left_its_cluster_sends_the_client_back_to_its_first_addre
     assert story.metadata.cluster.nodes.keys() == {BOOT.node_id}
 
 
-def test_brokers_that_are_lost_and_found_and_lost_again_are_told_of_once_in_a_while(
+def expectations(story: Story) -> list[tuple[str | None, int]]:
+    """The cluster and the node that each ApiVersions request names."""
+    asked = [request for _, _, request in story.selector.requests if isinstance(request, ApiVersionsRequest)]
+    return [(each.cluster_id, each.node_id) for each in asked]
+
+
+def story_of_cluster(**settings: Any) -> Story:
+    """A client that knows the id of the cluster after its first response."""
+    story = Story(**settings)
+    broker = MetadataResponseBroker(node_id=NODE.node_id, host=NODE.host, port=NODE.port)
+    story.answers[MetadataRequest] = MetadataResponse(brokers=[broker], cluster_id="c")
+    story.poll(6)
+    return story
+
+
+def test_a_client_sends_the_expected_cluster_and_node_id_to_a_known_broker() -> None:
+    story = story_of_cluster()
+    story.connect()
+    assert expectations(story) == [(None, -1), ("c", NODE.node_id)]
+
+
+def test_a_client_expects_the_broker_that_is_the_coordinator_at_its_second_connection() -> None:
+    story = story_of_cluster()
+    coordinator = Node(FIRST_OF_COORDINATORS - NODE.node_id, NODE.host, NODE.port)
+    story.client.ready(coordinator, story.now)
+    story.poll(4, timeout=0)
+    assert expectations(story)[-1] == ("c", NODE.node_id)
+
+
+@pytest.mark.parametrize("settings", [{"metadata_cluster_check_enable": False}, {"metadata_recovery_strategy": "none"}])
+def test_a_client_without_the_check_expects_nothing(settings: dict[str, Any]) -> None:
+    story = story_of_cluster(**settings)
+    story.connect()
+    assert set(expectations(story)) == {(None, -1)}
+
+
+def test_a_client_that_reaches_another_broker_rebootstraps() -> None:
+    story = story_of_cluster()
+    story.answers[ApiVersionsRequest] = ApiVersionsResponse(error_code=129)
+    story.client.ready(NODE, story.now)
+    for _ in range(10):
+        story.poll(timeout=0)
+        if story.metadata.cluster.nodes.keys() == {BOOT.node_id}:
+            break
+    assert story.metadata.cluster.nodes.keys() == {BOOT.node_id}
+    assert not story.client.is_ready(NODE.node_id, story.now)
+
+    del story.answers[ApiVersionsRequest]
+    for _ in range(10):
+        story.poll()
+        story.clock.advance(1)
+    assert story.metadata.cluster.nodes.keys() == {NODE.node_id}
+
+
+def test_brokers_that_fail_repeatedly_are_logged_at_intervals(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     story = Story()
@@ -443,7 +498,7 @@ def test_brokers_that_are_lost_and_found_and_lost_again_are_told_of_once_in_a_wh
     assert (begun, len(told)) == (3, 1)
 
 
-def test_another_broker_is_asked_for_metadata_too_where_the_first_has_not_answered_for_a_second() -> None:
+def test_metadata_is_requested_from_a_second_broker_after_one_second_without_a_response() -> None:
     story = Story("boot.example.org:9092,other.example.org:9092")
     asked: list[float] = []
 
@@ -462,9 +517,7 @@ def test_another_broker_is_asked_for_metadata_too_where_the_first_has_not_answer
 
 
 @pytest.mark.parametrize(("timeout_ms", "fails"), [(1000, True), (-1, False)])
-def test_addresses_that_all_refuse_connections_are_given_up_after_the_time_that_is_set(
-    timeout_ms: int, *, fails: bool
-) -> None:
+def test_addresses_that_all_refuse_connections_fail_after_the_configured_time(timeout_ms: int, *, fails: bool) -> None:
     story = Story("boot.example.org:9092,other.example.org:9092", bootstrap_refused_timeout_ms=timeout_ms)
     story.selector.refuse = "connection refused"
     while story.metadata.fatal is None and story.now < 10:
@@ -483,7 +536,27 @@ def test_addresses_that_all_refuse_connections_are_given_up_after_the_time_that_
     assert story.metadata.fatal is None, "an answer takes it back"
 
 
-def test_one_address_that_does_not_answer_yet_is_waited_for_though_the_other_refuses() -> None:
+@pytest.mark.parametrize(("timeout_ms", "fails"), [(1000, True), (0, False)])
+def test_unresolvable_host_names_fail_after_the_configured_time(timeout_ms: int, *, fails: bool) -> None:
+    story = Story("boot.example.org:9092,other.example.org:9092", bootstrap_resolve_timeout_ms=timeout_ms)
+    story.selector.refuse = "cannot resolve the host name 'boot.example.org': unknown"
+    while story.metadata.fatal is None and story.now < 10:
+        story.poll(timeout=1.0)
+    assert (story.metadata.fatal is not None) == fails
+    if fails:
+        assert isinstance(story.metadata.fatal, NoBrokersAvailableError)
+        assert "cannot resolve boot.example.org, other.example.org within bootstrap.resolve.timeout.ms = 1000" in str(
+            story.metadata.fatal
+        )
+        assert 1 <= story.now < 3
+    story.selector.refuse = ""
+    while story.metadata.version == 0:
+        story.poll(timeout=1.0)
+        assert story.now < 20
+    assert story.metadata.fatal is None
+
+
+def test_a_slow_address_is_waited_for_while_another_refuses() -> None:
     story = Story("boot.example.org:9092,other.example.org:9092", bootstrap_refused_timeout_ms=1000)
     story.poll(3, timeout=0)
     story.selector.end(-1, "connection refused")

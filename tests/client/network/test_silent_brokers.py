@@ -1,4 +1,4 @@
-"""Brokers that accept connections and answer nothing: a client goes on with another one after a second."""
+"""Brokers that accept connections and never respond: a client switches to another broker after a second."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from ottla import Admin, Consumer, Producer, aio
 from ottla.client.network.connection_states import SLOW_SECONDS
 from ottla.client.network.in_flight_requests import InFlightRequests
-from ottla.client.network.least_loaded import least_loaded
+from ottla.client.network.least_loaded import choose_least_loaded
 from ottla.model import Node
 from tests.client.conftest import fresh_name
 from tests.client.network.test_connection_states import states
@@ -26,7 +26,7 @@ MOST_SECONDS = 15.0
 
 @pytest.fixture
 def addresses(servers: str) -> Iterator[str]:
-    """Some brokers that never answer, and behind them one that does."""
+    """Some brokers that never answer, followed by one that does."""
     with ExitStack() as stack:
         silent = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(SILENT)]
         yield ",".join([*(f"127.0.0.1:{each.getsockname()[1]}" for each in silent), servers])
@@ -58,7 +58,7 @@ def send_in_asyncio(addresses: str, topic: str) -> None:
 
 
 @pytest.mark.parametrize("use", [send, list_topics, commit, send_in_asyncio])
-def test_a_client_goes_on_with_a_broker_that_answers(
+def test_a_client_continues_with_a_responsive_broker(
     addresses: str, topic: str, use: Callable[[str, str], Any]
 ) -> None:
     began = time.monotonic()
@@ -69,20 +69,20 @@ def test_a_client_goes_on_with_a_broker_that_answers(
 NODES = [Node(number, "kafka.example.org", 9092 + number) for number in (1, 2)]
 
 
-def test_another_broker_is_tried_beside_one_whose_connection_is_slow() -> None:
+def test_another_broker_is_tried_while_one_connects_slowly() -> None:
     nodes, in_flight = states(), InFlightRequests(5)
-    nodes.connecting(1, now=0)
-    assert least_loaded(NODES, nodes, in_flight, SLOW_SECONDS / 2) == NODES[0]
+    nodes.start_connecting(1, now=0)
+    assert choose_least_loaded(NODES, nodes, in_flight, SLOW_SECONDS / 2) == NODES[0]
     assert nodes.time_to_slow(1, SLOW_SECONDS / 2) == SLOW_SECONDS / 2
-    nodes.checking_api_versions(1)
-    assert least_loaded(NODES, nodes, in_flight, SLOW_SECONDS) == NODES[1]
-    nodes.connecting(2, now=SLOW_SECONDS)
-    nodes.ready(1)
-    assert least_loaded(NODES, nodes, in_flight, SLOW_SECONDS) == NODES[0], "it has come to answer"
+    nodes.start_api_versions_check(1)
+    assert choose_least_loaded(NODES, nodes, in_flight, SLOW_SECONDS) == NODES[1]
+    nodes.start_connecting(2, now=SLOW_SECONDS)
+    nodes.mark_ready(1)
+    assert choose_least_loaded(NODES, nodes, in_flight, SLOW_SECONDS) == NODES[0], "it has come to answer"
 
 
-def test_one_that_is_slow_is_waited_for_if_there_is_no_other() -> None:
+def test_a_slow_broker_is_waited_for_if_it_is_the_only_one() -> None:
     nodes, in_flight = states(), InFlightRequests(5)
-    nodes.connecting(1, now=0)
-    assert least_loaded(NODES[:1], nodes, in_flight, 10 * SLOW_SECONDS) == NODES[0]
-    assert least_loaded(NODES, nodes, in_flight, 0, slow=NODES[1:]) == NODES[0]
+    nodes.start_connecting(1, now=0)
+    assert choose_least_loaded(NODES[:1], nodes, in_flight, 10 * SLOW_SECONDS) == NODES[0]
+    assert choose_least_loaded(NODES, nodes, in_flight, 0, slow=NODES[1:]) == NODES[0]

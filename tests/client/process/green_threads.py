@@ -29,7 +29,7 @@ def write(servers: str) -> None:
 
 
 def read(servers: str, read_by_all: list[bytes | None]) -> None:
-    """As a member of a group, until all of them have all."""
+    """Consume as a group member until all members have all records."""
     with ottla.Consumer(bootstrap_servers=servers, group_id="g", **SETTINGS) as consumer:
         consumer.subscribe(["t"])
         while len(read_by_all) < RECORDS:
@@ -37,7 +37,7 @@ def read(servers: str, read_by_all: list[bytes | None]) -> None:
 
 
 def wait(servers: str) -> int:
-    """How often another was at work during a poll that finds nothing."""
+    """Return how often another thread ran during an empty poll."""
     turns = 0
 
     def work() -> None:
@@ -55,7 +55,7 @@ def wait(servers: str) -> int:
 
 
 def main() -> None:
-    """Print how many records were read, how many of them differ, and whether others went on meanwhile."""
+    """Print the number of records read, the number of distinct ones, and whether other threads ran meanwhile."""
     read_by_all: list[bytes | None] = []
     with ottla.Broker(num_partitions=3) as broker:
         servers = broker.bootstrap_servers

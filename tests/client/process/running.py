@@ -1,4 +1,4 @@
-"""A processor that runs, and a look at what came of it."""
+"""A running processor, and the records that it has written."""
 
 from __future__ import annotations
 
@@ -29,9 +29,8 @@ def running(
     make: Callable[..., ottla.Producer] = ottla.Producer,
     **settings: Any,
 ) -> Iterator[ottla.Processor]:
-    """A processor in a thread; leaving the block stops it, and raises what it raised.
-
-    Its group and, unless it is told, its transactional id have the name of the source.
+    """Run a processor in a thread. Leaving the block stops it and raises its exception. Its group and, by default, its
+    transactional id have the name of the source.
     """
     failed: list[BaseException] = []
     ids = {"transactional_id": transactional_id or source} if settings.get("exactly_once", True) else {}
@@ -64,7 +63,7 @@ def filled(servers: str, topic: str, values: list[str]) -> None:
 
 
 def records_of(servers: str, topic: str) -> list[ottla.ConsumerRecord]:
-    """What readers of committed records see."""
+    """Return the committed values."""
     with ottla.Consumer(
         bootstrap_servers=servers, isolation_level="read_committed", auto_offset_reset="earliest"
     ) as consumer:
@@ -83,12 +82,12 @@ def values_of(servers: str, topic: str) -> list[bytes]:
 
 
 def upper(record: ottla.ConsumerRecord) -> bytes:
-    """What most tests make of a record."""
+    """The function of most tests."""
     return bytes(record.value or b"").upper()
 
 
 def settled(servers: str, group: str, topic: str, offset: int) -> Callable[[], bool]:
-    """Whether the group has committed so far."""
+    """True if the group has committed this offset."""
     place = ottla.TopicPartition(topic, 0)
 
     def check() -> bool:

@@ -1,4 +1,4 @@
-"""An admin whose controller stands still: the next is asked, and not the same again."""
+"""An admin with a suspended controller: the request is retried with the next broker, not with the same one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STILL_MS = 4000
 """So long it is waited for: on a busy machine, too, the others make a topic in less."""
 
 
-def test_a_broker_that_does_not_answer_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unresponsive_broker_gets_one_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     send = ConsumerNetworkClient.send
 

@@ -1,7 +1,7 @@
-"""Exactly once, counted: whoever is killed, each record comes through once and in order.
+"""Exactly once, counted: after any kill, each record is processed once and in order.
 
-`OTTLA_RECORDS=1000000 OTTLA_KILLS=300 pytest -s tests/client/process/test_exactly_once.py` is the long run: with so many
-kills there is one each second, of the broker or the processor, as chance has it.
+`OTTLA_RECORDS=1000000 OTTLA_KILLS=300 pytest -s tests/client/process/test_exactly_once.py` is the long run, with one
+random kill of the broker or the processor per second.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PLACE = ottla.TopicPartition("out", 0)
 
 
 class Tally(NamedTuple):
-    """What went wrong."""
+    """The faults found."""
 
     lost: int
     doubled: int
@@ -47,7 +47,7 @@ def started(address: str) -> subprocess.Popen[bytes]:
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Victim]:
-    """With the topics `in` and `out`, which are empty."""
+    """A broker with the empty topics `in` and `out`."""
     with Victim(tmp_path) as victim:
         victim.start()
         with ottla.Admin(bootstrap_servers=victim.address) as admin:
@@ -55,7 +55,7 @@ def broker(tmp_path: Path) -> Iterator[Victim]:
         yield victim
 
 
-def come_through(address: str, beyond: int) -> int:
+def wait_for_stable(address: str, beyond: int) -> int:
     """Wait until more than so many offsets of `out` are stable; how many there are."""
     deadline = time.monotonic() + PATIENCE
     with ottla.Consumer(bootstrap_servers=address, isolation_level="read_committed") as consumer:
@@ -80,14 +80,14 @@ def copied(address: str) -> list[int]:
 
 
 def tally(found: list[int]) -> Tally:
-    """Held against all numbers below `RECORDS`, in their order."""
+    """Compare the records with all numbers below `RECORDS` in order."""
     counts = Counter(found)
-    disorder = sum(after < before for before, after in pairwise(found))
+    disorder = sum(after < previous_handlers for previous_handlers, after in pairwise(found))
     return Tally(RECORDS - len(counts), counts.total() - len(counts), disorder)
 
 
 @pytest.mark.behaviour("P7", "P10")
-def test_each_record_comes_through_once_whoever_is_killed(broker: Victim) -> None:
+def test_each_record_is_processed_once_whichever_process_is_killed(broker: Victim) -> None:
     worker, end, chance, pause, begun = started(broker.address), 0, Random(RECORDS), threading.Event(), time.monotonic()
     killed: Counter[str] = Counter()
     try:
@@ -96,7 +96,7 @@ def test_each_record_comes_through_once_whoever_is_killed(broker: Victim) -> Non
                 again = time.monotonic() + RHYTHM
                 for value in range(RECORDS * number // KILLS, RECORDS * (number + 1) // KILLS):
                     feeder.send("in", b"%d" % value)
-                end = come_through(broker.address, end)
+                end = wait_for_stable(broker.address, end)
                 pause.wait(again - time.monotonic())
                 party = chance.choice(["broker", "processor"])
                 killed[party] += 1

@@ -1,4 +1,4 @@
-"""What goes wrong around a processor, and that nothing is lost or twice by it."""
+"""Faults around a processor lose and duplicate nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NUMBERS = [str(number) for number in range(40)]
 
 
 class Stumbling(ottla.Producer):
-    """Raises once what is in `ERRORS`, when it is asked to send the fifth record."""
+    """Raises each error of `ERRORS` once, at the fifth record."""
 
     error: Exception
     sent = 0
@@ -32,12 +32,12 @@ STUMBLES: dict[str, Callable[[], Exception]] = {
     "full": lambda: BufferExhaustedError("no room"),
     "abortable": lambda: TransactionAbortableError(ErrorCode.TRANSACTION_ABORTABLE, "lost a record"),
 }
-"""Made for each test: one that was raised keeps all that stood in its way, clients too."""
+"""Errors are created for each test: a raised one refers to its traceback and thus to clients."""
 
 
 @pytest.mark.parametrize("stumble", STUMBLES)
 @pytest.mark.parametrize("exactly_once", [True, False])
-def test_what_could_not_be_sent_is_read_again(
+def test_records_whose_result_could_not_be_sent_are_read_again(
     servers: str, new_topic: NewTopicName, stumble: str, exactly_once: bool
 ) -> None:
     source, target = new_topic(), new_topic()
@@ -58,7 +58,7 @@ def test_what_could_not_be_sent_is_read_again(
     assert len(found) == 40 or not exactly_once
 
 
-def test_reading_waits_where_the_producers_memory_is_full(servers: str, new_topic: NewTopicName) -> None:
+def test_reading_waits_while_the_producers_memory_is_full(servers: str, new_topic: NewTopicName) -> None:
     source, target = new_topic(), new_topic()
     filled(servers, source, NUMBERS)
     small: ottla.ProducerSettings = {"buffer_memory": 65_536, "batch_size": 16_384, "max_request_size": 65_536}
@@ -71,7 +71,7 @@ def test_reading_waits_where_the_producers_memory_is_full(servers: str, new_topi
     assert [len(value) for value in values_of(servers, target)] == [10_000] * 400
 
 
-def test_it_ends_when_another_takes_its_transactional_id(servers: str, new_topic: NewTopicName) -> None:
+def test_a_processor_ends_when_another_takes_its_transactional_id(servers: str, new_topic: NewTopicName) -> None:
     source, target = new_topic(), new_topic()
     filled(servers, source, ["a"])
 
@@ -84,7 +84,7 @@ def test_it_ends_when_another_takes_its_transactional_id(servers: str, new_topic
         return processor.is_over
 
     with (
-        pytest.raises(ProducerFencedError, match=r"taken over transactional\.id"),
+        pytest.raises(ProducerFencedError, match=r"another producer uses transactional\.id"),
         running(servers, source, upper, to=target) as processor,
     ):
         eventually(lambda: taken_over(processor))
@@ -92,7 +92,7 @@ def test_it_ends_when_another_takes_its_transactional_id(servers: str, new_topic
     assert not settled(servers, source, source, 2)()
 
 
-def test_a_target_that_is_deleted_and_created_anew_gets_what_comes_after(
+def test_a_recreated_target_topic_gets_the_later_records(
     servers: str, admin: ottla.Admin, new_topic: NewTopicName
 ) -> None:
     source, target = new_topic(), new_topic()
@@ -105,11 +105,11 @@ def test_a_target_that_is_deleted_and_created_anew_gets_what_comes_after(
 
 
 def has_partitions(admin: ottla.Admin, group: str) -> bool:
-    """Whether a member of the group has been given any."""
+    """True if a member of the group has an assignment."""
     return any(member.assignment for member in admin.describe_consumer_groups([group])[group].members)
 
 
-def test_a_source_that_is_deleted_and_made_anew_is_read_from_its_beginning(
+def test_a_recreated_source_topic_is_read_from_its_beginning(
     servers: str, admin: ottla.Admin, new_topic: NewTopicName
 ) -> None:
     source, target = new_topic(), new_topic()
@@ -165,11 +165,11 @@ def test_values_that_cannot_be_deserialized_are_dead_letters_one_by_one_from_one
     source, target, letters = new_topic(), new_topic(), new_topic()
     filled(servers, source, [str(n) if n % 3 else f"bad {n}" for n in range(300)])
 
-    def same(record: ottla.ConsumerRecord[bytes, int]) -> bytes:
+    def identity(record: ottla.ConsumerRecord[bytes, int]) -> bytes:
         return b"%d" % (record.value or 0)
 
     with running(
-        servers, source, same, to=target, dead_letter_topic=letters, reads={"value_deserializer": int}
+        servers, source, identity, to=target, dead_letter_topic=letters, reads={"value_deserializer": int}
     ) as processor:
         eventually(settled(servers, source, source, 300))
         fetched = processor._consumer.metrics().value("fetch-total")

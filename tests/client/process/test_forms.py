@@ -1,4 +1,4 @@
-"""Lists and tables instead of single records, and which of their records are to blame."""
+"""Lists and tables instead of single records, and the records that cause an error."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_function_of_tables_gets_and_returns_columns(
     ]
 
 
-def test_tables_may_go_to_several_topics_and_be_batches_or_nothing(servers: str, new_topic: NewTopicName) -> None:
+def test_tables_may_target_several_topics_and_be_batches_or_none(servers: str, new_topic: NewTopicName) -> None:
     source, target, other = new_topic(), new_topic(), new_topic()
     filled(servers, source, ["a", "b"])
 
@@ -56,7 +56,7 @@ def test_tables_may_go_to_several_topics_and_be_batches_or_nothing(servers: str,
     assert sum(int(value.split()[0]) for value in values_of(servers, target) if value.endswith(b"rows")) == 2
 
 
-def test_headers_are_in_the_table_if_they_are_asked_for_and_are_sent_on(servers: str, new_topic: NewTopicName) -> None:
+def test_headers_are_in_the_table_on_request_and_are_forwarded(servers: str, new_topic: NewTopicName) -> None:
     source, target = new_topic(), new_topic()
     with ottla.Producer(bootstrap_servers=servers) as producer:
         producer.send(source, b"v", headers=[("trace", b"7")])
@@ -65,7 +65,7 @@ def test_headers_are_in_the_table_if_they_are_asked_for_and_are_sent_on(servers:
     assert records_of(servers, target)[0].headers == [("trace", b"7")]
 
 
-def test_of_a_table_that_raises_the_rows_to_blame_become_dead_letters(servers: str, new_topic: NewTopicName) -> None:
+def test_rows_that_make_a_table_function_raise_become_dead_letters(servers: str, new_topic: NewTopicName) -> None:
     source, target, letters = new_topic(), new_topic(), new_topic()
     with ottla.Producer(bootstrap_servers=servers) as producer:
         for number in range(20):
@@ -79,7 +79,7 @@ def test_of_a_table_that_raises_the_rows_to_blame_become_dead_letters(servers: s
     assert {told["__connect.errors.exception.class.name"] for told in found} == {b"pyarrow.lib.ArrowInvalid"}
 
 
-def test_of_a_list_that_raises_the_records_to_blame_become_dead_letters(servers: str, new_topic: NewTopicName) -> None:
+def test_records_that_make_a_batch_function_raise_become_dead_letters(servers: str, new_topic: NewTopicName) -> None:
     source, target, letters = new_topic(), new_topic(), new_topic()
     filled(servers, source, ["none" if number == 6 else str(number) for number in range(10)])
 
@@ -92,7 +92,7 @@ def test_of_a_list_that_raises_the_records_to_blame_become_dead_letters(servers:
     assert values_of(servers, letters) == [b"none"]
 
 
-def test_a_table_that_raises_ends_the_loop_where_dead_letters_have_no_place(
+def test_an_exception_of_a_table_function_ends_the_loop_without_a_dead_letter_topic(
     servers: str, new_topic: NewTopicName
 ) -> None:
     source, target = new_topic(), new_topic()
@@ -142,7 +142,7 @@ def test_interceptors_see_each_record(servers: str, new_topic: NewTopicName) -> 
     assert seen == [b"%d" % number for number in range(40)]
 
 
-def test_what_is_committed_counts_what_is_no_record_too(servers: str, new_topic: NewTopicName) -> None:
+def test_committed_offsets_include_control_records(servers: str, new_topic: NewTopicName) -> None:
     source, target = new_topic(), new_topic()
     with ottla.Producer(bootstrap_servers=servers, transactional_id=f"fill-{source}") as producer:
         producer.init_transactions()

@@ -12,13 +12,13 @@ from ottla.network.poller import SelectorsPoller, default_poller
 from tests.patience import PATIENCE
 
 
-def test_a_group_reads_a_transaction_and_others_go_on_while_one_waits() -> None:
+def test_a_group_reads_a_transaction_while_other_green_threads_run() -> None:
     command = [sys.executable, "-m", "tests.client.process.green_threads"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (ended.returncode, ended.stdout) == (0, "1000 1000 True\n"), ended.stderr
     assert "Traceback" not in ended.stderr
 
 
-def test_where_there_is_no_epoll_sockets_are_waited_for_by_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_epoll_another_selector_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(select, "epoll", raising=False)
     assert isinstance(default_poller(), SelectorsPoller)

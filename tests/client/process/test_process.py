@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 import ottla
-from ottla.client.process.outgoing import outgoing
+from ottla.client.process.outgoing import to_outgoing
 from ottla.errors import RecordTooLargeError
 from tests.client.conftest import NewTopicName, eventually, fresh_name
 from tests.client.process.running import consumer_of, filled, records_of, running, settled, upper
 
 
 @pytest.mark.parametrize("exactly_once", [True, False])
-def test_what_the_function_returns_is_sent_and_committed_with_the_offsets(
+def test_results_of_the_function_are_committed_with_the_offsets(
     servers: str, new_topic: NewTopicName, exactly_once: bool
 ) -> None:
     source, target = new_topic(), new_topic()
@@ -25,9 +25,7 @@ def test_what_the_function_returns_is_sent_and_committed_with_the_offsets(
     assert [record.value for record in records_of(servers, target)] == [b"A", b"B", b"C"]
 
 
-def test_a_processor_that_is_started_again_goes_on_where_the_last_one_was(
-    servers: str, new_topic: NewTopicName
-) -> None:
+def test_a_restarted_processor_continues_at_the_committed_offsets(servers: str, new_topic: NewTopicName) -> None:
     source, target = new_topic(), new_topic()
     for number in range(3):
         filled(servers, source, [f"v{number}"])
@@ -36,7 +34,7 @@ def test_a_processor_that_is_started_again_goes_on_where_the_last_one_was(
     assert [record.value for record in records_of(servers, target)] == [b"V0", b"V1", b"V2"]
 
 
-def test_a_record_that_cannot_be_processed_becomes_a_dead_letter_that_says_why(
+def test_a_record_that_cannot_be_processed_becomes_a_dead_letter_with_the_reason(
     servers: str, new_topic: NewTopicName
 ) -> None:
     source, target, letters = new_topic(), new_topic(), new_topic()
@@ -55,9 +53,7 @@ def test_a_record_that_cannot_be_processed_becomes_a_dead_letter_that_says_why(
     assert b"Traceback" in (told["exception.stacktrace"] or b"")
 
 
-def test_an_exception_ends_the_loop_and_nothing_of_the_transaction_counts(
-    servers: str, new_topic: NewTopicName
-) -> None:
+def test_an_exception_ends_the_loop_and_aborts_the_transaction(servers: str, new_topic: NewTopicName) -> None:
     source, target = new_topic(), new_topic()
     filled(servers, source, ["1", "none"])
 
@@ -72,9 +68,7 @@ def test_an_exception_ends_the_loop_and_nothing_of_the_transaction_counts(
     assert not settled(servers, source, source, 1)()
 
 
-def test_a_result_that_is_too_large_ends_the_loop_instead_of_being_made_again_and_again(
-    servers: str, new_topic: NewTopicName
-) -> None:
+def test_an_oversized_result_ends_the_loop_instead_of_being_retried(servers: str, new_topic: NewTopicName) -> None:
     source, target = new_topic(), new_topic()
     filled(servers, source, ["a"])
     with (
@@ -85,7 +79,7 @@ def test_a_result_that_is_too_large_ends_the_loop_instead_of_being_made_again_an
     assert not settled(servers, source, source, 1)()
 
 
-def test_a_function_of_batches_gets_what_one_poll_returned(servers: str, new_topic: NewTopicName) -> None:
+def test_a_batch_function_gets_the_records_of_one_poll(servers: str, new_topic: NewTopicName) -> None:
     source, target = new_topic(), new_topic()
     filled(servers, source, ["1", "2", "3"])
     total = lambda records: b"%d" % sum(int(record.value) for record in records)  # noqa: E731
@@ -118,7 +112,7 @@ def test_a_second_processor_of_a_transactional_id_ends_the_first(servers: str, n
         ({"enable_auto_commit": True}, {}, {}, "enable.auto.commit"),
         ({}, {}, {}, "exactly_once=False"),
         ({"isolation_level": "read_uncommitted"}, {"transactional_id": "x"}, {}, "read_committed"),
-        ({}, {"transactional_id": "x"}, {"exactly_once": False}, "take away"),
+        ({}, {"transactional_id": "x"}, {"exactly_once": False}, "remove one"),
         ({}, {"value_serializer": str.encode}, {"exactly_once": False, "dead_letter_topic": "d"}, "bytes"),
         ({}, {}, {"exactly_once": False, "batches": True, "arrow": True}, "a list or a table"),
         ({"value_deserializer": bytes.decode}, {}, {"exactly_once": False, "arrow": True}, "decode them"),
@@ -126,7 +120,7 @@ def test_a_second_processor_of_a_transactional_id_ends_the_first(servers: str, n
         ({}, {}, {"exactly_once": False, "topics": []}, "name a topic"),
     ],
 )
-def test_settings_that_cannot_keep_the_promise_are_refused_with_the_remedy(
+def test_settings_that_break_the_delivery_guarantee_are_rejected_with_the_remedy(
     servers: str, reads: dict[str, Any], writes: dict[str, Any], settings: dict[str, Any], remedy: str
 ) -> None:
     given = {"group_id": fresh_name(), "enable_auto_commit": False, "isolation_level": "read_committed", **reads}
@@ -137,16 +131,16 @@ def test_settings_that_cannot_keep_the_promise_are_refused_with_the_remedy(
 
 
 def test_a_result_is_none_or_a_value_or_a_record_or_several() -> None:
-    assert list(outgoing(None)) == []
-    assert list(outgoing(b"v")) == [ottla.Outgoing(b"v")]
-    assert list(outgoing([b"v", None, ottla.Outgoing(b"w", key=b"k")])) == [
+    assert list(to_outgoing(None)) == []
+    assert list(to_outgoing(b"v")) == [ottla.Outgoing(b"v")]
+    assert list(to_outgoing([b"v", None, ottla.Outgoing(b"w", key=b"k")])) == [
         ottla.Outgoing(b"v"),
         ottla.Outgoing(b"w", key=b"k"),
     ]
-    assert list(outgoing(iter("ab"))) == [ottla.Outgoing("a"), ottla.Outgoing("b")]
+    assert list(to_outgoing(iter("ab"))) == [ottla.Outgoing("a"), ottla.Outgoing("b")]
 
 
-def test_after_a_rest_it_commits_at_once_and_then_in_its_intervals(servers: str, new_topic: NewTopicName) -> None:
+def test_after_an_idle_time_it_commits_at_once_and_then_at_its_interval(servers: str, new_topic: NewTopicName) -> None:
     source, target = new_topic(), new_topic()
     how: dict[str, Any] = {"to": target, "commit_interval_ms": 300}
     with running(servers, source, upper, **how):

@@ -1,4 +1,4 @@
-"""Processors that share topics: what is under way when partitions change hands counts once."""
+"""Processors that share topics: records in progress during a rebalance are counted once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FOREVER_MS = 60_000
 PATIENCE = 60.0
 """Seconds: a machine may be busy with five of these at once, and more."""
 QUICK = {"heartbeat_interval_ms": 50, "retry_backoff_ms": 20, "session_timeout_ms": 300_000}
-"""A session that outlasts every patience here: a member that is not heard of when it leaves would hold all up."""
+"""A session longer than every timeout here: a member that crashes would block the group."""
 WAYS: dict[str, dict[str, Any]] = {
     "range": {**QUICK, "partition_assignment_strategy": "range"},
     "cooperative-sticky": {**QUICK, "partition_assignment_strategy": "cooperative-sticky"},
@@ -56,12 +56,12 @@ def in_order(records: list[ottla.ConsumerRecord]) -> dict[int, list[int]]:
 
 
 def all_numbers(count: int) -> dict[int, list[int]]:
-    """Each once, in the order in which it was sent."""
+    """Return the expected numbers of each partition: each once, in the order of sending."""
     return {place: list(range(place, count, PARTITIONS)) for place in range(PARTITIONS)}
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_what_a_processor_has_read_counts_before_another_takes_its_partitions(
+def test_records_of_a_processor_are_committed_before_another_gets_its_partitions(
     servers: str, source: str, target: str, way: str
 ) -> None:
     reads = WAYS[way]
@@ -82,7 +82,7 @@ def test_what_a_processor_has_read_counts_before_another_takes_its_partitions(
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_members_come_and_go_and_each_record_is_there_once_and_in_order(
+def test_each_record_is_written_once_and_in_order_while_members_join_and_leave(
     servers: str, source: str, target: str, way: str
 ) -> None:
     reads = {**WAYS[way], "max_poll_records": 7}
@@ -107,14 +107,14 @@ def test_members_come_and_go_and_each_record_is_there_once_and_in_order(
 
 
 class Fed(threading.Event):
-    """Set to end the feeding."""
+    """Set to stop sending."""
 
     count = 10 * PARTITIONS
 
 
 @contextmanager
 def feeding(servers: str, topic: str) -> Iterator[Fed]:
-    """Sends number after number until somebody says that it is enough."""
+    """Send consecutive numbers until the event is set."""
     fed = Fed()
 
     def feed() -> None:
@@ -134,9 +134,7 @@ def feeding(servers: str, topic: str) -> Iterator[Fed]:
 
 
 @pytest.mark.parametrize("way", ["range", "KIP-848"])
-def test_a_processor_that_was_given_up_by_its_group_has_done_nothing(
-    servers: str, source: str, target: str, way: str
-) -> None:
+def test_a_fenced_processor_commits_nothing(servers: str, source: str, target: str, way: str) -> None:
     gone, back = threading.Event(), threading.Event()
 
     def dawdles(record: ottla.ConsumerRecord) -> ottla.Outgoing:
@@ -153,7 +151,7 @@ def test_a_processor_that_was_given_up_by_its_group_has_done_nothing(
     assert in_order(records_of(servers, target)) == all_numbers(10 * PARTITIONS)
 
 
-def test_at_least_once_members_that_come_and_go_lose_nothing(servers: str, source: str, target: str) -> None:
+def test_at_least_once_members_that_join_and_leave_lose_nothing(servers: str, source: str, target: str) -> None:
     how: dict[str, Any] = {"to": target, "reads": QUICK, "exactly_once": False}
     with running(servers, source, same_place, **how):
         with running(servers, source, same_place, **how):

@@ -1,4 +1,4 @@
-"""The end of a processor: asked for by a signal, by its own function, or by an exception."""
+"""The end of a processor: by a signal, by its own function, or by an exception."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import ottla
-from ottla.client.process.stop_signals import SIGNALS, stopped_by_signals
+from ottla.client.process.stop_signals import SIGNALS, stop_on_signals
 from tests.checker.victim import Victim
 from tests.client.conftest import NewTopicName, eventually
 from tests.client.process.running import consumer_of, filled, running, settled, upper, values_of
@@ -20,7 +20,7 @@ FOREVER_MS = "60000"
 
 
 @pytest.mark.parametrize(("way", "number"), [("plain", signal.SIGTERM), ("asyncio", signal.SIGINT)])
-def test_a_signal_ends_it_after_what_is_under_way_has_been_committed(
+def test_a_signal_ends_a_processor_after_its_transaction_is_committed(
     tmp_path: Path, way: str, number: signal.Signals
 ) -> None:
     with Victim(tmp_path) as broker:
@@ -41,14 +41,14 @@ def test_a_signal_ends_it_after_what_is_under_way_has_been_committed(
 
 
 def test_handlers_of_signals_are_there_again_when_the_last_processor_has_ended() -> None:
-    before = [signal.getsignal(number) for number in SIGNALS]
+    previous_handlers = [signal.getsignal(number) for number in SIGNALS]
     heard: list[str] = []
-    with stopped_by_signals(lambda: heard.append("one")):
-        with stopped_by_signals(lambda: heard.append("two")):
+    with stop_on_signals(lambda: heard.append("one")):
+        with stop_on_signals(lambda: heard.append("two")):
             signal.raise_signal(signal.SIGTERM)
         signal.raise_signal(signal.SIGINT)
     assert heard == ["one", "two", "one"]
-    assert [signal.getsignal(number) for number in SIGNALS] == before
+    assert [signal.getsignal(number) for number in SIGNALS] == previous_handlers
 
 
 @pytest.mark.parametrize("exactly_once", [True, False])
@@ -61,7 +61,7 @@ def test_a_function_may_stop_it_and_what_was_read_counts(
 
     def last(record: ottla.ConsumerRecord) -> bytes:
         eventually(lambda: stopped)
-        stopped[0].stop()  # which falls into the commit, where nobody is to hear of it
+        stopped[0].stop()  # during the commit, while no signal handler is installed
         return upper(record)
 
     how = {"to": target, "exactly_once": exactly_once, "commit_interval_ms": 60_000}
@@ -83,9 +83,9 @@ def test_a_coroutine_function_is_refused_by_the_processor_that_blocks(servers: s
         ottla.process(consumer, producer, function, topics=["t"])
 
 
-def test_clients_of_the_other_kind_are_refused(servers: str) -> None:
+def test_clients_of_the_wrong_kind_are_rejected(servers: str) -> None:
     with (
         consumer_of(servers, "g") as consumer,
-        pytest.raises(TypeError, match=r"is no ottla\.client\.producer\.producer\.Producer"),
+        pytest.raises(TypeError, match=r"is not a ottla\.client\.producer\.producer\.Producer"),
     ):
         ottla.process(consumer, consumer, upper, topics=["t"])  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ import ottla
 
 READS: dict[str, Any] = {
     "group_id": "copiers",
-    "group_instance_id": "one",  # so that whoever comes after it need not wait until it is missed
+    "group_instance_id": "one",  # so that the next member does not wait for the session to expire
     "auto_offset_reset": "earliest",
     "enable_auto_commit": False,
     "isolation_level": "read_committed",
@@ -24,7 +24,7 @@ WRITES: dict[str, Any] = {"transactional_id": "copier"}
 
 
 def copy(record: ottla.ConsumerRecord) -> bytes:
-    """What it does; whoever waits for it hears of each record."""
+    """Process a record and print it for the waiting test."""
     print(record.offset, flush=True)
     return bytes(record.value or b"")
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.client.producer.buffer_pool import BufferPool, Claim
+from ottla.client.producer.buffer_pool import BufferPool, MemoryClaim
 
 
 def test_memory_is_counted() -> None:
@@ -14,14 +14,14 @@ def test_memory_is_counted() -> None:
     assert memory.available_bytes == 100
 
 
-def test_there_is_no_more_than_there_is() -> None:
+def test_no_more_memory_is_granted_than_the_pool_has() -> None:
     memory = BufferPool(100)
     assert memory.allocate(100)
     assert not memory.allocate(1)
     assert memory.queued == 0
 
 
-def test_who_stands_in_line_gets_what_is_given_back() -> None:
+def test_waiting_claims_get_released_memory() -> None:
     memory = BufferPool(100)
     memory.allocate(100)
     claim = memory.claim(70)
@@ -32,12 +32,12 @@ def test_who_stands_in_line_gets_what_is_given_back() -> None:
     assert memory.available_bytes == 30
 
 
-def test_a_claim_is_granted_at_once_where_nobody_stands_in_line() -> None:
+def test_a_claim_is_granted_at_once_if_no_other_waits() -> None:
     memory = BufferPool(100)
     assert memory.claim(100).granted
 
 
-def test_a_large_wish_is_not_overtaken_by_small_ones() -> None:
+def test_a_large_claim_is_not_overtaken_by_small_ones() -> None:
     memory = BufferPool(100)
     memory.allocate(100)
     large, small = memory.claim(90), memory.claim(10)
@@ -49,7 +49,7 @@ def test_a_large_wish_is_not_overtaken_by_small_ones() -> None:
     assert small.granted
 
 
-def test_who_leaves_the_line_lets_the_next_one_have_its_turn() -> None:
+def test_a_cancelled_claim_lets_the_next_one_proceed() -> None:
     memory = BufferPool(100)
     memory.allocate(95)
     large, small = memory.claim(90), memory.claim(5)
@@ -58,7 +58,7 @@ def test_who_leaves_the_line_lets_the_next_one_have_its_turn() -> None:
     assert memory.queued == 0
 
 
-def test_what_was_granted_and_not_spent_is_given_back_and_what_was_spent_is_not() -> None:
+def test_unspent_memory_is_released_and_spent_memory_is_not() -> None:
     memory = BufferPool(100)
     unspent, spent = memory.claim(30), memory.claim(20)
     spent.spent = True
@@ -68,9 +68,11 @@ def test_what_was_granted_and_not_spent_is_given_back_and_what_was_spent_is_not(
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 100)), max_size=60))
-def test_whatever_happens_no_byte_is_lost_or_given_twice_and_who_can_be_served_is(moves: list[tuple[int, int]]) -> None:
+def test_for_any_sequence_of_calls_no_byte_is_lost_or_granted_twice_and_no_grantable_claim_waits(
+    moves: list[tuple[int, int]],
+) -> None:
     memory, held = BufferPool(100), list[int]()
-    claims: list[Claim] = []
+    claims: list[MemoryClaim] = []
     for move, size in moves:
         if move == 0 and memory.allocate(size):
             held.append(size)
@@ -86,7 +88,7 @@ def test_whatever_happens_no_byte_is_lost_or_given_twice_and_who_can_be_served_i
         assert not waiting or waiting[0].size > memory.available_bytes
 
 
-def test_a_place_in_the_line_is_given_up_once() -> None:
+def test_a_claim_is_cancelled_only_once() -> None:
     memory = BufferPool(100)
     claim = memory.claim(30)
     for _ in range(2):

@@ -35,7 +35,7 @@ def a_table() -> Any:
 
 
 class Exit(BaseException):
-    """Neither an Exception nor known to anybody."""
+    """A BaseException that is not an Exception."""
 
 
 RAISED = [Exit("over"), SystemExit(3), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError()]
@@ -77,11 +77,13 @@ def test_a_call_in_a_callback_that_would_wait_for_its_own_thread_is_refused_at_o
         eventually(lambda: len(seen) == 2)
     error, took = seen[1]
     assert isinstance(error, IllegalStateError)
-    assert "the thread that runs this code" in str(error) or "inside a callback" in str(error)
+    assert any(
+        text in str(error) for text in ("the thread that runs this code", "would deadlock", "would wait for itself")
+    )
     assert took < 5
 
 
-def test_a_callback_may_send_to_a_known_topic_and_look_at_a_future_without_waiting(servers: str, topic: str) -> None:
+def test_a_callback_may_send_to_a_known_topic_and_read_a_future_without_waiting(servers: str, topic: str) -> None:
     sent: list[Any] = []
 
     def send_again(*_: object) -> None:
@@ -116,15 +118,13 @@ def test_nothing_that_a_callback_raises_ends_the_sender(
         futures[2].add_done_callback(heard.append)
         assert [future.result(20).topic for future in futures] == [topic] * 3
         eventually(lambda: heard)
-        eventually(lambda: "on.statistics failed" in caplog.text)
+        eventually(lambda: "on.statistics raised" in caplog.text)
         assert producer._core.sender.thread.is_alive()
         assert producer.send(topic, b"after").result(20).offset == 3
     assert "a callback raised an error" in caplog.text
 
 
-def test_a_callback_that_ends_the_program_in_asyncio_does_so_after_all_outcomes_are_known(
-    servers: str, topic: str
-) -> None:
+def test_a_callback_that_ends_an_asyncio_program_does_so_after_all_outcomes_are_known(servers: str, topic: str) -> None:
     outcomes: list[Any] = []
 
     async def story() -> None:
@@ -139,7 +139,7 @@ def test_a_callback_that_ends_the_program_in_asyncio_does_so_after_all_outcomes_
     assert [each.offset for each in outcomes] == [1]
 
 
-def test_a_result_that_only_this_event_loop_would_bring_is_refused(servers: str, topic: str) -> None:
+def test_waiting_for_a_result_of_the_same_event_loop_is_rejected(servers: str, topic: str) -> None:
     async def story() -> None:
         async with aio.Producer(bootstrap_servers=servers) as producer:
             future = await producer.send(topic, b"v")

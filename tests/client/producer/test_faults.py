@@ -59,7 +59,7 @@ def send_columns(producer: Producer, first: int, count: int) -> list[Any]:
 
 @pytest.mark.behaviour("P6", "P10")
 @pytest.mark.parametrize("send", [send_rows, send_columns])
-def test_what_is_sent_again_over_cut_connections_is_there_once_and_in_order(
+def test_records_resent_over_broken_connections_are_written_once_and_in_order(
     proxy: CuttingProxy, send: Callable[[Producer, int, int], list[Any]]
 ) -> None:
     with Producer(bootstrap_servers=proxy.address, batch_size=500, max_request_size=2_000, **HASTE) as producer:
@@ -73,7 +73,7 @@ def test_what_is_sent_again_over_cut_connections_is_there_once_and_in_order(
 
 
 @pytest.mark.behaviour("P10")
-def test_without_idempotence_each_is_there_at_least_once(proxy: CuttingProxy) -> None:
+def test_without_idempotence_each_record_is_written_at_least_once(proxy: CuttingProxy) -> None:
     settings = {**HASTE, "batch_size": 500, "max_request_size": 2_000, "enable_idempotence": False}
     with Producer(bootstrap_servers=proxy.address, **settings) as producer:
         futures = send_rows(producer, 0, 6000)
@@ -87,7 +87,7 @@ def test_without_idempotence_each_is_there_at_least_once(proxy: CuttingProxy) ->
 
 
 @pytest.mark.behaviour("P10")
-def test_with_acks_0_each_is_there_at_most_once(proxy: CuttingProxy) -> None:
+def test_with_acks_0_each_record_is_written_at_most_once(proxy: CuttingProxy) -> None:
     with Producer(bootstrap_servers=proxy.address, batch_size=500, acks=0, **HASTE) as producer:
         for first in range(0, 6000, 200):
             send_rows(producer, first, 200)
@@ -100,7 +100,7 @@ def test_with_acks_0_each_is_there_at_most_once(proxy: CuttingProxy) -> None:
 
 
 @pytest.mark.behaviour("P7", "P10")
-def test_transactions_over_cut_connections_count_once_or_not_at_all(proxy: CuttingProxy, v2: bool) -> None:
+def test_transactions_over_broken_connections_are_committed_once_or_not_at_all(proxy: CuttingProxy, v2: bool) -> None:
     kept: list[bytes] = []
     with Producer(bootstrap_servers=proxy.address, transactional_id="tx", batch_size=200, **HASTE) as producer:
         producer.init_transactions()
@@ -145,7 +145,7 @@ STATES = ["initializing", "begun", "written", "committing", "aborting"]
 
 
 @pytest.mark.behaviour("P7", "P10")
-def test_a_broker_killed_in_every_state_of_a_transaction_comes_back_to_it(victim: Victim, v2: bool) -> None:
+def test_a_broker_killed_in_any_state_of_a_transaction_restores_it(victim: Victim, v2: bool) -> None:
     def restart() -> None:
         victim.kill()
         victim.start()
@@ -190,7 +190,9 @@ producer._core.transactions.machine.commit_transaction(); die("committing")
 
 @pytest.mark.behaviour("P7", "P10")
 @pytest.mark.parametrize("state", STATES)
-def test_a_producer_killed_in_any_state_leaves_nothing_open_to_its_successor(tmp_path: Path, state: str) -> None:
+def test_a_producer_killed_in_any_state_leaves_no_open_transaction_after_its_successor_starts(
+    tmp_path: Path, state: str
+) -> None:
     with Broker(tmp_path) as broker:
         servers = broker.bootstrap_servers
         died = subprocess.run([sys.executable, "-c", PROGRAM, servers, state], check=False, timeout=60)
@@ -205,7 +207,7 @@ def test_a_producer_killed_in_any_state_leaves_nothing_open_to_its_successor(tmp
 
 
 @pytest.mark.behaviour("P7", "P10")
-def test_two_producers_with_one_id_take_it_from_each_other_and_nothing_of_the_loser_counts(
+def test_two_producers_with_one_id_fence_each_other_and_the_fenced_one_commits_nothing(
     tmp_path: Path, v2: bool
 ) -> None:
     kept: list[bytes] = []
@@ -228,9 +230,7 @@ def test_two_producers_with_one_id_take_it_from_each_other_and_nothing_of_the_lo
         assert stable_end(servers, "t") == 12, "six records, each with its marker"
 
 
-def test_closing_does_not_wait_for_ever_for_a_broker_that_is_gone(
-    victim: Victim, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_closing_does_not_wait_forever_for_a_stopped_broker(victim: Victim, caplog: pytest.LogCaptureFixture) -> None:
     producer = Producer(bootstrap_servers=victim.listen, transactional_id="tx", **HASTE, max_block_ms=5_000)
     producer.init_transactions()
     producer.begin_transaction()
@@ -238,7 +238,7 @@ def test_closing_does_not_wait_for_ever_for_a_broker_that_is_gone(
     victim.kill()
     object.__setattr__(producer.config, "max_block_ms", 200)
     producer.close()
-    assert "closed with a transaction open" in caplog.text
+    assert "closed with an open transaction" in caplog.text
 
 
 @pytest.mark.behaviour("P7")

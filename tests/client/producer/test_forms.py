@@ -1,4 +1,4 @@
-"""The way of a record, compiled and plain: both do the same."""
+"""The path of a record in the compiled and the plain form, which behave the same."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def note(told: Told) -> Any:
 
 @pytest.mark.behaviour("P1")
 @pytest.mark.parametrize("form", DELIVERIES, ids=["compiled", "plain"])
-def test_each_callback_is_told_of_its_own_record(form: ModuleType) -> None:
+def test_each_callback_gets_the_metadata_of_its_own_record(form: ModuleType) -> None:
     told: Told = []
-    deliveries = form.Deliveries()
+    deliveries = form.DeliveryCallbacks()
     for index in range(40):
         deliveries.add(note(told), 2 * index, 1000 + index, -1, index)
-    deliveries.tell("t", 3, 100, -1)
+    deliveries.call_with_metadata("t", 3, 100, -1)
     assert told == [(("t", 3, 100 + 2 * index, 1000 + index, -1, index), None) for index in range(40)]
 
 
 @pytest.mark.parametrize("form", DELIVERIES, ids=["compiled", "plain"])
-def test_what_a_callback_is_told_is_a_whole_named_tuple_and_holds_nothing_longer_than_it_lives(
+def test_a_callback_gets_a_complete_named_tuple_that_keeps_no_batch_alive(
     form: ModuleType,
 ) -> None:
     topic, offset = "".join(["a", "topic"]), 2**60
@@ -52,25 +52,25 @@ def test_what_a_callback_is_told_is_a_whole_named_tuple_and_holds_nothing_longer
 
 
 @pytest.mark.parametrize("form", DELIVERIES, ids=["compiled", "plain"])
-def test_callbacks_go_on_where_one_raises(form: ModuleType, caplog: pytest.LogCaptureFixture) -> None:
+def test_callbacks_continue_after_one_raises(form: ModuleType, caplog: pytest.LogCaptureFixture) -> None:
     told: Told = []
-    deliveries = form.Deliveries()
+    deliveries = form.DeliveryCallbacks()
     deliveries.add(lambda metadata, error: 1 / 0, 0, 0, -1, -1)
     deliveries.add(note(told), 1, 0, -1, -1)
-    deliveries.fail(lambda index: ValueError(index))
+    deliveries.call_with_errors(lambda index: ValueError(index))
     assert [str(error) for _, error in told] == ["1"]
     assert "a callback raised an error; the record or request itself is not affected" in caplog.text
 
 
 @pytest.mark.parametrize("form", DELIVERIES, ids=["compiled", "plain"])
-def test_callbacks_of_a_batch_that_is_split_go_with_their_records(form: ModuleType) -> None:
+def test_callbacks_of_a_split_batch_stay_with_their_records(form: ModuleType) -> None:
     told: Told = []
-    whole, left, right = form.Deliveries(), form.Deliveries(), form.Deliveries()
+    whole, left, right = form.DeliveryCallbacks(), form.DeliveryCallbacks(), form.DeliveryCallbacks()
     for index in range(5):
         whole.add(note(told), index, index, -1, -1)
-    whole.hand_over(lambda index: (left, index) if index < 3 else (right, index - 3))
-    right.tell("t", 0, 50, -1)
-    left.tell("t", 0, -1, 9)
+    whole.move_to_parts(lambda index: (left, index) if index < 3 else (right, index - 3))
+    right.call_with_metadata("t", 0, 50, -1)
+    left.call_with_metadata("t", 0, -1, 9)
     assert [(m.offset, m.timestamp) for m, _ in told] == [(50, 3), (51, 4), (-1, 9), (-1, 9), (-1, 9)]
 
 
@@ -82,16 +82,16 @@ def test_both_sticky_partitioners_draw_the_same() -> None:
 
 
 def walk(form: ModuleType) -> list[int]:
-    """The partitions of two hundred records, the queues' lengths being learnt now and then."""
+    """Return the partitions of two hundred records, with occasional updates of the queue lengths."""
     sticky, chance, places = form.StickyPartitioner(1000, Random(7)), Random(8), []
     for number in range(200):
         if number % 10 == 0:
             sticky.update_load(range(6), [chance.randrange(4) for _ in range(6)], 6)
-        places.append(sticky.new_batch(6, True) if number % 7 == 0 else sticky.current(6))
-        sticky.appended(chance.randrange(600), 6)
+        places.append(sticky.partition_for_batch(6, True) if number % 7 == 0 else sticky.current_partition(6))
+        sticky.count_append(chance.randrange(600), 6)
     return places
 
 
-def test_what_is_compared_is_not_the_same_twice() -> None:
-    """Where there is no compiler the plain form runs alone, and these tests prove it alone."""
+def test_the_compared_implementations_are_different() -> None:
+    """Without a compiler only the plain form exists, and these tests run it alone."""
     assert not is_compiled(DELIVERIES[1])

@@ -1,4 +1,4 @@
-"""How what was sent comes to its outcome: by an answer, by the end of its time or of its tries, by a close."""
+"""The outcome of a sent batch: by a response, by its timeout, by its retry limit, or by a close."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.client.producer.test_sender import TOPIC, Story, accepted, refused
 
 
 @pytest.mark.parametrize("idempotent", [True, False])
-def test_a_batch_is_tried_as_often_as_retries_says_and_fails_with_the_last_refusal(*, idempotent: bool) -> None:
+def test_a_batch_is_retried_up_to_retries_and_fails_with_the_last_error(*, idempotent: bool) -> None:
     story = Story(enable_idempotence=idempotent, retries=2)
     story.answers = [refused(ErrorCode.NOT_ENOUGH_REPLICAS)] * 9
     [future] = story.send(1)
@@ -30,7 +30,7 @@ def test_a_batch_is_tried_as_often_as_retries_says_and_fails_with_the_last_refus
 
 
 @pytest.mark.behaviour("P4")
-def test_the_parts_of_a_batch_that_is_too_large_go_where_one_request_at_a_time_keeps_the_order() -> None:
+def test_the_parts_of_a_split_batch_keep_their_order_with_one_request_in_flight() -> None:
     story = Story(max_in_flight_requests_per_connection=1)
     story.answers = [refused(ErrorCode.MESSAGE_TOO_LARGE)]
     futures = story.send(8, 1)
@@ -44,11 +44,11 @@ def test_records_that_failed_are_counted_and_those_that_arrived_are_not() -> Non
     story.answers = [accepted(0), refused(ErrorCode.INVALID_RECORD), accepted(0)]
     story.send(1, 3, 1)
     story.run()
-    assert story.sender.batches.unheard.take() is not None
-    assert story.sender.sensors.failed.of("t").total == 3
+    assert story.sender.batches.unobserved.take_error() is not None
+    assert story.sender.sensors.failed.sensor_for("t").total == 3
 
 
-def test_the_sender_wakes_when_the_first_of_several_batches_has_no_time_left() -> None:
+def test_the_sender_wakes_at_the_earliest_expiry_of_several_batches() -> None:
     story = Story(enable_idempotence=False, delivery_timeout_ms=2000, request_timeout_ms=1500)
     story.silent = True
     [first] = story.send(1)
@@ -64,7 +64,7 @@ def test_the_sender_wakes_when_the_first_of_several_batches_has_no_time_left() -
     assert not second.done()
 
 
-def test_what_waited_behind_a_batch_that_is_refused_without_end_names_that_refusal() -> None:
+def test_a_batch_that_expires_behind_a_rejected_batch_names_its_error() -> None:
     story = Story(delivery_timeout_ms=2000, request_timeout_ms=1500)
     story.answers = [refused(ErrorCode.KAFKA_STORAGE_ERROR)] * 99
     futures = story.send(1, 2, 3, 4, 5, 6, 7)
@@ -77,7 +77,7 @@ def test_what_waited_behind_a_batch_that_is_refused_without_end_names_that_refus
     assert said[6].startswith("7 records for t-0 not delivered")
 
 
-def test_what_kept_others_long_ago_is_not_why_later_ones_are_late() -> None:
+def test_an_old_error_is_not_named_for_later_batches() -> None:
     story = Story(delivery_timeout_ms=2000, request_timeout_ms=1500)
     story.answers = [refused(ErrorCode.KAFKA_STORAGE_ERROR)] * 99
     [first] = story.send(1)
@@ -92,7 +92,7 @@ def test_what_kept_others_long_ago_is_not_why_later_ones_are_late() -> None:
     assert "NETWORK_EXCEPTION" in str(second.exception(0))
 
 
-def test_what_was_never_sent_says_so() -> None:
+def test_the_error_of_a_batch_that_was_never_sent_states_that() -> None:
     story = Story(delivery_timeout_ms=2000, request_timeout_ms=1500, max_in_flight_requests_per_connection=1)
     story.silent = True
     futures = story.send(1, 2)
@@ -103,20 +103,20 @@ def test_what_was_never_sent_says_so() -> None:
     assert ", never sent: NETWORK_EXCEPTION" in waiting
 
 
-def test_a_forced_close_says_how_many_records_it_leaves_and_fails_each(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_forced_close_reports_the_undelivered_records_and_fails_each(caplog: pytest.LogCaptureFixture) -> None:
     story = Story()
     trace = story.events.trace()
     story.silent = True
     futures = story.send(2, 3)
     story.sender.run_once()
     with caplog.at_level(logging.ERROR):
-        story.sender.batches.abort()
-    assert "5 records undelivered" in caplog.text
+        story.sender.batches.fail_remaining()
+    assert "undelivered records records=5" in caplog.text
     assert all(isinstance(future.exception(0), IllegalStateError) for future in futures)
     assert [moment.event.records for moment in trace if isinstance(moment.event, BatchFailed)] == [2, 3]
 
 
-def test_without_acks_nothing_is_waited_for() -> None:
+def test_without_acks_no_response_is_waited_for() -> None:
     story = Story(enable_idempotence=False, acks=0)
     story.silent = True
     [future] = story.send(1)
@@ -152,11 +152,11 @@ def in_flight_to_a_cut_off_leader(**settings: Any) -> tuple[Story, list[RecordFu
 
 
 def learn_that_node_2_leads(story: Story) -> None:
-    assert story.metadata.learn_leaders({TopicPartition("t", 0): (2, 4)}, [Node(2, "h", 2)])
+    assert story.metadata.update_leaders({TopicPartition("t", 0): (2, 4)}, [Node(2, "h", 2)])
 
 
 @pytest.mark.behaviour("P4", "P6")
-def test_what_has_numbers_goes_to_the_new_leader_at_once_where_the_old_one_is_silent() -> None:
+def test_a_batch_with_sequences_is_sent_to_the_new_leader_at_once_if_the_old_one_is_silent() -> None:
     story, futures = in_flight_to_a_cut_off_leader()
     started = story.clock.monotonic()
     learn_that_node_2_leads(story)
@@ -170,7 +170,7 @@ def test_what_has_numbers_goes_to_the_new_leader_at_once_where_the_old_one_is_si
 
 
 @pytest.mark.behaviour("P4", "P6")
-def test_what_the_old_leader_says_of_a_batch_that_went_to_the_new_one_changes_nothing() -> None:
+def test_a_response_of_the_old_leader_to_a_batch_resent_to_the_new_one_is_ignored() -> None:
     story, futures = in_flight_to_a_cut_off_leader()
     learn_that_node_2_leads(story)
     story.silent = True
@@ -186,7 +186,7 @@ def test_what_the_old_leader_says_of_a_batch_that_went_to_the_new_one_changes_no
     assert not any(future.done() for future in futures)
 
 
-def test_without_numbers_what_is_in_flight_waits_for_its_answer_whoever_leads_by_now() -> None:
+def test_without_sequences_an_in_flight_batch_waits_for_its_response_after_a_leader_change() -> None:
     story, _ = in_flight_to_a_cut_off_leader(enable_idempotence=False)
     learn_that_node_2_leads(story)
     story.send(6)
@@ -206,9 +206,9 @@ def test_an_error_that_keeps_records_for_long_is_reported_once_and_so_is_its_end
     assert future.result(0).offset == 0
     lines = [record.getMessage() for record in caplog.records if record.name == "ottla.client.producer.retries"]
     assert len(lines) == 2
-    assert lines[0].startswith("[p] records are sent again and again: partition=t-0 seconds=")
-    assert "delivery.timeout.ms=120000 error=KAFKA_STORAGE_ERROR: t-0: refused" in lines[0]
-    assert lines[1].startswith("[p] records are written again: partition=t-0 seconds=")
+    assert lines[0].startswith("[p] records are retried without success partition=t-0 seconds=")
+    assert "delivery.timeout.ms=120000 error=KAFKA_STORAGE_ERROR: t-0: rejected" in lines[0]
+    assert lines[1].startswith("[p] records are written again partition=t-0 seconds=")
 
 
 def test_an_error_that_passes_soon_is_not_reported(caplog: pytest.LogCaptureFixture) -> None:

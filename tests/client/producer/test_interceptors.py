@@ -13,7 +13,7 @@ from ottla.model import RecordMetadata
 
 
 class Upper:
-    """Writes values in capitals and remembers outcomes."""
+    """Changes values to upper case and records outcomes."""
 
     def __init__(self) -> None:
         self.seen: list[Any] = []
@@ -29,7 +29,7 @@ class Upper:
 
 
 class Faulty:
-    """Fails at everything."""
+    """Raises in every method."""
 
     def on_send(self, record: ProducerRecord) -> ProducerRecord:
         raise RuntimeError("no")
@@ -37,7 +37,7 @@ class Faulty:
     on_acknowledgement = on_send
 
 
-def test_interceptors_see_records_and_outcomes_and_cost_none_when_they_fail(
+def test_interceptors_get_records_and_outcomes_and_lose_none_when_they_fail(
     servers: str, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     upper, told = Upper(), []
@@ -52,7 +52,7 @@ def test_interceptors_see_records_and_outcomes_and_cost_none_when_they_fail(
     assert "failed in on_send; the record is not affected" in caplog.text
 
 
-def test_interceptors_hear_of_rows_once_for_each_batch(servers: str, topic: str) -> None:
+def test_interceptors_are_called_once_for_each_batch_of_rows(servers: str, topic: str) -> None:
     upper = Upper()
     with Producer(bootstrap_servers=servers, interceptor_classes=[upper]) as producer:
         producer.send_many(topic, [b"a", b"b"])
@@ -62,7 +62,7 @@ def test_interceptors_hear_of_rows_once_for_each_batch(servers: str, topic: str)
     assert sorted(str(each)[:17] for each in upper.seen) == ["0", "2", "MESSAGE_TOO_LARGE", "closed"]
 
 
-def test_what_is_no_interceptor_is_refused(servers: str) -> None:
+def test_objects_that_are_no_interceptors_are_rejected(servers: str) -> None:
     with pytest.raises(ConfigError, match="has neither on_send"):
         Producer(bootstrap_servers=servers, interceptor_classes=[object()])
 

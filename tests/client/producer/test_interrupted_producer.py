@@ -14,7 +14,7 @@ from tests.interrupts import Interrupter, every_point
 from tests.patience import PATIENCE
 
 STEP = 5
-"""Every so many points are tried, from another one in each call of a test."""
+"""The step between the tested points; each call of a test starts at another point."""
 EVERY_OPCODE = pytest.mark.skipif(
     sys.version_info >= (3, 12), reason="sys.settrace reports opcodes only of some calls since Python 3.12 (gh-103615)"
 )

@@ -28,7 +28,7 @@ def test_many_values_arrive_in_their_order_with_a_receipt_for_all(servers: str, 
 
 
 @pytest.mark.parametrize("pieces", [plain_rows.PIECE_BYTES, 8])
-def test_each_key_goes_to_the_partition_that_it_goes_to_alone(
+def test_keys_sent_in_bulk_get_the_same_partitions_as_single_sends(
     servers: str, new_topic: NewTopicName, monkeypatch: pytest.MonkeyPatch, pieces: int
 ) -> None:
     monkeypatch.setattr(plain_rows, "PIECE_BYTES", pieces)
@@ -42,11 +42,11 @@ def test_each_key_goes_to_the_partition_that_it_goes_to_alone(
 
 
 def sorted_by_partition(rows: list[tuple[int, Any, Any]]) -> list[tuple[int, Any, Any]]:
-    """The order within a partition kept."""
+    """Sort rows by partition, and keep the order within each partition."""
     return sorted(rows, key=lambda row: row[0])
 
 
-def test_records_without_a_key_may_go_anywhere_and_all_arrive(servers: str, new_topic: NewTopicName) -> None:
+def test_records_without_a_key_use_any_partition_and_all_arrive(servers: str, new_topic: NewTopicName) -> None:
     topic = new_topic(3)
     with Producer(bootstrap_servers=servers) as producer:
         producer.send_many(topic, [b"a", b"b", b"c"], keys=[None, b"k", None])
@@ -54,7 +54,7 @@ def test_records_without_a_key_may_go_anywhere_and_all_arrive(servers: str, new_
     assert found == {(None, b"a"), (b"k", b"b"), (None, b"c")}
 
 
-def test_the_partitioner_and_the_serializers_of_the_user_are_asked(servers: str, new_topic: NewTopicName) -> None:
+def test_custom_partitioners_and_serializers_are_called(servers: str, new_topic: NewTopicName) -> None:
     topic = new_topic(3)
 
     def last(topic: str, key: bytes | None, value: bytes | None, partitions: int) -> int:
@@ -65,7 +65,7 @@ def test_the_partitioner_and_the_serializers_of_the_user_are_asked(servers: str,
     assert keyed(servers, topic, 2, 3) == [(2, None, b"a"), (2, None, b"b")]
 
 
-def test_a_partitioner_that_chooses_what_is_not_there_is_refused(servers: str, new_topic: NewTopicName) -> None:
+def test_a_partitioner_that_returns_a_missing_partition_is_rejected(servers: str, new_topic: NewTopicName) -> None:
     with (
         Producer(bootstrap_servers=servers, partitioner_class=lambda *_: 7) as producer,
         pytest.raises(ValueError, match="chose partition 7"),
@@ -81,7 +81,7 @@ def test_many_and_single_records_keep_their_order(servers: str, topic: str) -> N
     assert read(servers, topic, 20).column("value").to_pylist() == [b"%d" % number for number in range(20)]
 
 
-def test_what_is_no_bytes_is_refused_before_anything_is_queued(servers: str, topic: str) -> None:
+def test_values_that_are_no_bytes_are_rejected_before_any_is_queued(servers: str, topic: str) -> None:
     with Producer(bootstrap_servers=servers) as producer:
         with pytest.raises(SerializationError, match="the value is int, not bytes"):
             producer.send_many(topic, [b"v", 7])
@@ -90,7 +90,7 @@ def test_what_is_no_bytes_is_refused_before_anything_is_queued(servers: str, top
         assert producer.send_many(topic, []).result(5) == {}
 
 
-def test_a_value_that_is_too_large_spoils_its_transaction(servers: str, topic: str) -> None:
+def test_an_oversized_value_makes_its_transaction_abortable(servers: str, topic: str) -> None:
     with Producer(bootstrap_servers=servers, transactional_id=topic) as producer:
         producer.init_transactions()
         producer.begin_transaction()

@@ -31,13 +31,13 @@ def name() -> str:
 
 
 @pytest.fixture
-def heir(servers: str, name: str) -> Iterator[Producer]:
+def successor(servers: str, name: str) -> Iterator[Producer]:
     with Producer(bootstrap_servers=servers, transactional_id=name) as producer:
         yield producer
 
 
 def filled(servers: str, name: str, topic: str) -> OpenTransaction:
-    """What a producer, that is closed by now, has left open."""
+    """Return the open transaction of a producer that is closed now."""
     with Producer(bootstrap_servers=servers, transactional_id=name) as producer:
         producer.init_transactions()
         producer.begin_transaction()
@@ -48,38 +48,42 @@ def filled(servers: str, name: str, topic: str) -> OpenTransaction:
         return given
 
 
-def test_it_counts_when_the_other_commits(servers: str, new_topic: NewTopicName, name: str, heir: Producer) -> None:
+def test_a_handed_over_transaction_is_visible_after_the_other_producer_commits(
+    servers: str, new_topic: NewTopicName, name: str, successor: Producer
+) -> None:
     topic = new_topic()
     given = filled(servers, name, topic)
     assert committed(servers, topic) == []
-    heir.take_over_transaction(given)
-    heir.commit_transaction()
+    successor.take_over_transaction(given)
+    successor.commit_transaction()
     assert committed(servers, topic) == [b"left open"]
 
 
-def test_it_counts_for_nothing_when_the_other_aborts(
-    servers: str, new_topic: NewTopicName, name: str, heir: Producer
+def test_a_handed_over_transaction_is_discarded_after_the_other_producer_aborts(
+    servers: str, new_topic: NewTopicName, name: str, successor: Producer
 ) -> None:
     topic = new_topic()
-    heir.take_over_transaction(filled(servers, name, topic))
-    heir.abort_transaction()
+    successor.take_over_transaction(filled(servers, name, topic))
+    successor.abort_transaction()
     assert committed(servers, topic) == []
 
 
-def test_whoever_inits_the_name_meanwhile_aborts_it_and_the_heir_is_told(
-    servers: str, new_topic: NewTopicName, name: str, heir: Producer
+def test_init_transactions_by_another_producer_aborts_the_transaction_and_fences_the_new_owner(
+    servers: str, new_topic: NewTopicName, name: str, successor: Producer
 ) -> None:
     topic = new_topic()
     given = filled(servers, name, topic)
     with Producer(bootstrap_servers=servers, transactional_id=name) as third:
         third.init_transactions()
-        heir.take_over_transaction(given)
+        successor.take_over_transaction(given)
         with pytest.raises(ProducerFencedError):
-            heir.commit_transaction()
+            successor.commit_transaction()
     assert committed(servers, topic) == []
 
 
-def test_the_giver_can_only_be_closed(servers: str, new_topic: NewTopicName, name: str) -> None:
+def test_the_producer_that_gave_its_transaction_away_can_only_be_closed(
+    servers: str, new_topic: NewTopicName, name: str
+) -> None:
     with Producer(bootstrap_servers=servers, transactional_id=name) as producer:
         producer.init_transactions()
         producer.begin_transaction()
@@ -87,16 +91,16 @@ def test_the_giver_can_only_be_closed(servers: str, new_topic: NewTopicName, nam
             producer.hand_over_transaction()
         producer.send(new_topic(), b"v").result(10)
         producer.hand_over_transaction()
-        with pytest.raises(ApplicationRecoverableError, match="was handed over"):
+        with pytest.raises(ApplicationRecoverableError, match="was passed to another"):
             producer.commit_transaction()
 
 
-def test_only_a_producer_of_the_same_name_takes_over(servers: str, heir: Producer) -> None:
-    with pytest.raises(IllegalStateError, match="give it the same"):
-        heir.take_over_transaction(OpenTransaction("another", 1, 0, True))
+def test_only_a_producer_with_the_same_transactional_id_can_take_over(servers: str, successor: Producer) -> None:
+    with pytest.raises(IllegalStateError, match="use the same id"):
+        successor.take_over_transaction(OpenTransaction("another", 1, 0, True))
 
 
-def test_a_producer_closes_at_once_in_a_transaction_that_has_nothing_in_it(servers: str, name: str) -> None:
+def test_a_producer_closes_at_once_in_an_empty_transaction(servers: str, name: str) -> None:
     producer = Producer(bootstrap_servers=servers, transactional_id=name)
     producer.init_transactions()
     producer.begin_transaction()

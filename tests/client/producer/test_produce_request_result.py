@@ -9,7 +9,7 @@ from ottla.model import RecordMetadata
 
 
 def note(result: ProduceRequestResult, seen: list[int], number: int) -> None:
-    """Have `number` noted when the record at that index has its outcome."""
+    """Record `number` when the record at that index has its outcome."""
     RecordFuture(result, number, 0, 0, 0).add_done_callback(lambda future: seen.append(number))
 
 
@@ -33,7 +33,7 @@ def test_without_an_answer_the_offset_is_unknown() -> None:
     assert RecordFuture(result, 5, 1000, -1, -1).result().offset == -1
 
 
-def test_an_error_is_that_of_all_records() -> None:
+def test_an_error_applies_to_all_records() -> None:
     result = ProduceRequestResult("t", 0)
     result.complete(error=ValueError("no"))
     for index in range(3):
@@ -45,7 +45,7 @@ def test_the_broker_may_blame_single_records() -> None:
     result.complete(error={1: "a key is missing"})
     errors = [RecordFuture(result, index, 0, 0, 0).exception() for index in range(2)]
     assert str(errors[1]) == "INVALID_RECORD: a key is missing"
-    assert "in which other records were invalid" in str(errors[0])
+    assert "other records of its batch are invalid" in str(errors[0])
     assert isinstance(errors[0], KafkaError)
 
 
@@ -81,10 +81,10 @@ def test_futures_and_callbacks_follow_a_batch_that_is_split_twice() -> None:
     assert seen == [4, 5, 0, 1, 2, 3]
     assert [f.result().offset for f in futures if f.exception() is None] == [100, 101, 102, 200, 201]
     assert isinstance(futures[3].exception(), RecordTooLargeError)
-    assert list(whole.spans(6)) == [(100, 3), (-1, 1), (200, 2)]
+    assert list(whole.iter_spans(6)) == [(100, 3), (-1, 1), (200, 2)]
 
 
-def test_a_callback_given_late_runs_at_once_also_after_a_split() -> None:
+def test_a_callback_added_after_completion_runs_at_once_also_after_a_split() -> None:
     whole, part = ProduceRequestResult("t", 0), ProduceRequestResult("t", 0)
     whole.split([(0, part)])
     part.complete(base_offset=9)

@@ -35,7 +35,7 @@ def read(servers: str, topic: str, count: int, partitions: int = 1) -> list[Any]
 
 
 @pytest.mark.behaviour("P1")
-def test_send_returns_a_future_that_tells_where_the_record_is(servers: str, topic: str) -> None:
+def test_send_returns_a_future_of_the_record_metadata(servers: str, topic: str) -> None:
     with Producer(bootstrap_servers=servers) as producer:
         futures = [producer.send(topic, b"value", key=b"key", timestamp=1000 + n) for n in range(3)]
         assert [f.result(10) for f in futures] == [RecordMetadata(topic, 0, n, 1000 + n, 3, 5) for n in range(3)]
@@ -120,14 +120,14 @@ def test_acks_0_never_waits_and_knows_no_offset(servers: str, topic: str) -> Non
 
 @pytest.mark.behaviour("P3")
 @pytest.mark.parametrize("acks", [1, "all", -1])
-def test_the_other_acks_know_it(servers: str, topic: str, acks: Any) -> None:
+def test_the_other_acks_return_an_offset(servers: str, topic: str, acks: Any) -> None:
     with Producer(bootstrap_servers=servers, acks=acks) as producer:
         assert producer.send(topic, b"v").result(10).offset == 0
 
 
 @pytest.mark.behaviour("P9")
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
-def test_each_codec_brings_back_what_was_sent(servers: str, topic: str, codec: CodecName) -> None:
+def test_records_survive_each_compression_codec(servers: str, topic: str, codec: CodecName) -> None:
     with Producer(bootstrap_servers=servers, compression_type=codec, linger_ms=1000) as producer:
         for n in range(200):
             producer.send(topic, b"value %d " % n * 10, key=b"%d" % n, headers=[("h", b"x"), ("h", None)], timestamp=n)
@@ -138,7 +138,7 @@ def test_each_codec_brings_back_what_was_sent(servers: str, topic: str, codec: C
     assert records[7].headers == [("h", b"x"), ("h", None)]
 
 
-def test_nothing_is_something_else_than_empty(servers: str, topic: str) -> None:
+def test_none_differs_from_empty_bytes(servers: str, topic: str) -> None:
     with Producer(bootstrap_servers=servers) as producer:
         producer.send(topic, None, key=b"")
         producer.send(topic, b"", key=None)
@@ -178,7 +178,7 @@ def test_text_without_a_serializer_is_refused_with_the_remedy(servers: str, topi
             producer.send(topic, b"v", headers=[("a", "text")])  # type: ignore[list-item]
 
 
-def test_serializers_make_bytes_of_anything(servers: str, topic: str) -> None:
+def test_serializers_accept_any_type(servers: str, topic: str) -> None:
     with Producer(bootstrap_servers=servers, key_serializer=str.encode, value_serializer=str.encode) as producer:
         producer.send(topic, "héllo", key="k")
     assert [(r.key, r.value) for r in read(servers, topic, 1)] == [(b"k", "héllo".encode())]
@@ -206,7 +206,7 @@ def test_the_partition_may_be_chosen_by_the_record_or_by_a_function(servers: str
         assert producer.send(topic, b"123").result(10).partition == 3
 
 
-def test_a_function_that_chooses_a_partition_there_is_not_is_told_so(servers: str, topic: str) -> None:
+def test_a_partitioner_that_returns_an_unknown_partition_is_an_error(servers: str, topic: str) -> None:
     with (
         Producer(bootstrap_servers=servers, partitioner_class=lambda t, k, v, n: n) as producer,
         pytest.raises(ValueError, match=r"the partitioner chose partition 1 of .*, which has 1"),
@@ -214,20 +214,22 @@ def test_a_function_that_chooses_a_partition_there_is_not_is_told_so(servers: st
         producer.send(topic, b"v")
 
 
-def test_a_partition_there_is_not_is_waited_for_and_then_named(servers: str, new_topic: NewTopicName) -> None:
+def test_a_missing_partition_is_waited_for_and_then_named(servers: str, new_topic: NewTopicName) -> None:
     topic = new_topic(1)  # beforehand: making it may take longer than the producer waits
     with Producer(bootstrap_servers=servers, max_block_ms=2_000) as producer:
         producer.send(topic, b"v", partition=0)  # from here on the topic is known
-        with pytest.raises(KafkaTimeoutError, match=r"has partitions 0, and 7 did not appear .* max\.block\.ms = 2000"):
+        with pytest.raises(
+            KafkaTimeoutError, match=r"has partitions 0, and 7 was not created .* max\.block\.ms = 2000"
+        ):
             producer.send(topic, b"v", partition=7)
 
 
-def test_a_topic_nobody_may_have_is_refused_at_once(servers: str) -> None:
+def test_an_invalid_topic_name_is_rejected_at_once(servers: str) -> None:
     with Producer(bootstrap_servers=servers) as producer, pytest.raises(InvalidTopicError, match="bad topic"):
         producer.send("bad topic", b"v")
 
 
-def test_the_partitions_of_a_topic_can_be_asked_for(servers: str, new_topic: NewTopicName) -> None:
+def test_the_partitions_of_a_topic_can_be_listed(servers: str, new_topic: NewTopicName) -> None:
     topic = new_topic(3)
     with Producer(bootstrap_servers=servers) as producer:
         assert [info.partition for info in producer.partitions_for(topic)] == [0, 1, 2]
@@ -304,7 +306,7 @@ def test_times_and_partitions_below_zero_are_refused(servers: str, topic: str) -
             producer.send(topic, b"v", partition=-1)
 
 
-def test_a_sender_that_goes_wrong_every_time_does_not_spin(servers: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sender_that_always_fails_does_not_spin(servers: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with Producer(bootstrap_servers=servers, retry_backoff_ms=50) as producer:
         stumbles: list[float] = []
 

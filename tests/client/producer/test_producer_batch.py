@@ -1,4 +1,4 @@
-"""A batch by itself: open, numbered, sealed, split and let go."""
+"""The states of a batch: open, numbered, closed, split and released."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def packed(count: int = 5) -> bytearray:
 
 
 def ready_made(payload: bytes | bytearray | memoryview) -> ProducerBatch:
-    """Of a table: bytes from the beginning."""
+    """A batch of a table, encoded from the start."""
     return ProducerBatch(A, 0.0, 1000, (3, 0), payload=payload, count=5)
 
 
 @pytest.mark.behaviour("P1")
-def test_a_callback_that_comes_with_a_record_is_told_where_it_was_written() -> None:
+def test_a_callback_appended_with_a_record_gets_its_metadata() -> None:
     batch = filled(1)
     told: list[tuple[object, object]] = []
     batch.try_append(1001, b"key", b"value", (), lambda metadata, error: told.append((metadata, error)))
@@ -52,26 +52,28 @@ def test_a_callback_that_comes_with_a_record_is_told_where_it_was_written() -> N
     assert told == [(RecordMetadata("t", 0, 71, 1001, 3, 5), None)]
 
 
-def test_bytes_that_were_sent_before_stay_as_they_are_where_the_numbers_begin_anew() -> None:
+def test_bytes_already_sent_do_not_change_when_sequences_restart() -> None:
     batch = ready_made(packed())
-    batch.number(ProducerIdAndEpoch(7, 0), 40, False)
+    batch.assign_sequence(ProducerIdAndEpoch(7, 0), 40, False)
     batch.close()
     sent = batch.payload
     before = bytes(sent)
     batch.attempts = 1
-    batch.number(ProducerIdAndEpoch(7, 1), 0, False)
+    batch.assign_sequence(ProducerIdAndEpoch(7, 1), 0, False)
     batch.close()
     assert bytes(sent) == before
     assert (parse_header(batch.payload).producer_epoch, parse_header(batch.payload).base_sequence) == (1, 0)
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray])
-def test_what_was_ready_made_gets_its_numbers_once_and_is_left_alone_without_any(kind: type[bytes | bytearray]) -> None:
+def test_an_encoded_batch_gets_its_sequences_once_and_stays_unchanged_without_any(
+    kind: type[bytes | bytearray],
+) -> None:
     batch = ready_made(kind(packed()))
     ready = batch.payload
     batch.close()
     assert batch.payload is ready
-    batch.number(ProducerIdAndEpoch(7, 2), 40, True)
+    batch.assign_sequence(ProducerIdAndEpoch(7, 2), 40, True)
     batch.attempts = 1
     batch.close()
     numbered = batch.payload
@@ -86,14 +88,14 @@ def test_what_was_ready_made_gets_its_numbers_once_and_is_left_alone_without_any
     )
 
 
-def test_what_is_ready_made_as_bytes_can_be_numbered_before_it_was_ever_sent() -> None:
+def test_a_batch_encoded_as_bytes_can_be_numbered_before_it_is_sent() -> None:
     batch = ready_made(bytes(packed()))
-    batch.number(ProducerIdAndEpoch(7, 2), 40, False)
+    batch.assign_sequence(ProducerIdAndEpoch(7, 2), 40, False)
     batch.close()
     assert parse_header(batch.payload).base_sequence == 40
 
 
-def test_a_batch_that_nobody_numbers_says_so_and_belongs_to_no_transaction() -> None:
+def test_a_batch_without_sequences_has_no_producer_id_and_no_transaction() -> None:
     batch = filled()
     assert not batch.sequence_reset
     batch.close()
@@ -101,7 +103,7 @@ def test_a_batch_that_nobody_numbers_says_so_and_belongs_to_no_transaction() -> 
     assert (header.producer_id, header.base_sequence, header.is_transactional) == (-1, -1, False)
 
 
-def test_a_batch_is_full_once_a_record_has_found_no_room() -> None:
+def test_a_batch_is_full_once_a_record_did_not_fit() -> None:
     batch = ProducerBatch(A, 0.0, 1000, (3, 0), builder=builder(200))
     assert batch.try_append(0, None, bytes(100), ()) is not None
     assert not batch.full
@@ -112,7 +114,7 @@ def test_a_batch_is_full_once_a_record_has_found_no_room() -> None:
 @pytest.mark.parametrize(
     ("attempts", "base_offset", "comes_back"), [(0, 0, True), (0, 9, True), (1, 9, False), (0, -1, False)]
 )
-def test_memory_comes_back_only_when_an_answer_tells_that_it_has_been_read(
+def test_memory_is_released_only_after_a_response_proves_that_it_was_read(
     attempts: int, base_offset: int, comes_back: bool
 ) -> None:
     memory = packed()
@@ -125,7 +127,7 @@ def test_memory_comes_back_only_when_an_answer_tells_that_it_has_been_read(
 
 def test_the_parts_of_a_batch_have_their_place_in_it_and_its_numbers() -> None:
     batch = filled(5)
-    batch.number(ProducerIdAndEpoch(7, 2), 100, True)
+    batch.assign_sequence(ProducerIdAndEpoch(7, 2), 100, True)
     batch.close()
     batch.attempts = 1
     first, second = batch.split(builder)
@@ -141,7 +143,7 @@ def test_the_parts_of_a_batch_have_their_place_in_it_and_its_numbers() -> None:
 @given(
     key=st.none() | SMALL, value=st.none() | SMALL, headers=st.lists(st.tuples(st.text(max_size=90), st.none() | SMALL))
 )
-def test_no_record_takes_more_than_the_bound_of_it(
+def test_no_record_exceeds_its_size_bound(
     key: bytes | None, value: bytes | None, headers: list[tuple[str, bytes | None]]
 ) -> None:
     one = builder(1_000_000)

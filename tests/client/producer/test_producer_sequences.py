@@ -1,4 +1,4 @@
-"""Numbers of batches, and what becomes of them when batches fail."""
+"""The sequences of batches, and their changes when batches fail."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def batch(records: int = 1, tp: TopicPartition = A) -> ProducerBatch:
 
 def sequences(*, transactional: bool = False) -> ProducerSequences:
     numbering = ProducerSequences(transactional=transactional)
-    numbering.adopt(FIRST)
+    numbering.set_producer(FIRST)
     return numbering
 
 
 def taken(numbering: ProducerSequences, records: int = 1, tp: TopicPartition = A) -> ProducerBatch:
     each = batch(records, tp)
-    numbering.number(each)
+    numbering.assign_sequence(each)
     return each
 
 
@@ -38,20 +38,20 @@ def wants_another_epoch(numbering: ProducerSequences) -> bool:
 
 def known_there(numbering: ProducerSequences, tp: TopicPartition = A) -> None:
     """A first batch of two records is in the log."""
-    numbering.completed(taken(numbering, 2, tp), 0)
+    numbering.record_completed(taken(numbering, 2, tp), 0)
 
 
 def test_without_an_id_nothing_is_sent() -> None:
-    assert not ProducerSequences(transactional=False).may_drain(batch())
+    assert not ProducerSequences(transactional=False).can_drain(batch())
 
 
 def test_the_second_batch_waits_until_the_broker_has_the_first() -> None:
     numbering = sequences()
     first = taken(numbering)
-    assert not numbering.may_drain(batch())
-    numbering.completed(first, 0)
+    assert not numbering.can_drain(batch())
+    numbering.record_completed(first, 0)
     taken(numbering)
-    assert numbering.may_drain(batch()), "from here on several may be under way"
+    assert numbering.can_drain(batch()), "from here on several may be under way"
 
 
 def test_no_more_batches_are_without_outcome_than_a_broker_remembers() -> None:
@@ -59,116 +59,116 @@ def test_no_more_batches_are_without_outcome_than_a_broker_remembers() -> None:
     numbering = sequences()
     known_there(numbering)
     first, *_ = [taken(numbering) for _ in range(5)]
-    assert not numbering.may_drain(batch())
-    assert numbering.may_drain(batch(tp=B)), "in another partition"
-    numbering.completed(first, 2)
-    assert numbering.may_drain(batch())
+    assert not numbering.can_drain(batch())
+    assert numbering.can_drain(batch(tp=B)), "in another partition"
+    numbering.record_completed(first, 2)
+    assert numbering.can_drain(batch())
 
 
 def test_a_batch_that_may_be_in_the_log_and_is_not_leaves_a_gap_once_nothing_else_is_in_flight() -> None:
     numbering = sequences()
     known_there(numbering)
     lost, other = taken(numbering, 3), taken(numbering, 1)
-    numbering.failed(lost, certain=False)
-    assert not numbering.may_drain(batch()), "it is not known where to go on"
-    assert numbering.resolve() == []
+    numbering.record_failed(lost, certain=False)
+    assert not numbering.can_drain(batch()), "it is not known where to go on"
+    assert numbering.resolve_failed_batches() == []
     assert not wants_another_epoch(numbering)
 
-    numbering.failed(other, certain=False)
-    assert numbering.resolve() == [A]
+    numbering.record_failed(other, certain=False)
+    assert numbering.resolve_failed_batches() == [A]
     assert wants_another_epoch(numbering)
-    assert numbering.resolve() == []
-    assert numbering.may_drain(batch())
+    assert numbering.resolve_failed_batches() == []
+    assert numbering.can_drain(batch())
 
 
-def test_a_batch_that_was_in_the_log_after_all_leaves_no_gap() -> None:
+def test_a_batch_found_to_be_in_the_log_leaves_no_gap() -> None:
     numbering = sequences()
     known_there(numbering)
     unsure, later = taken(numbering, 3), taken(numbering, 1)
-    numbering.failed(unsure, certain=False)
-    numbering.completed(later, 5)
-    assert numbering.resolve() == []
+    numbering.record_failed(unsure, certain=False)
+    numbering.record_completed(later, 5)
+    assert numbering.resolve_failed_batches() == []
     assert not wants_another_epoch(numbering)
-    assert numbering.may_drain(batch())
+    assert numbering.can_drain(batch())
 
 
-def test_a_batch_that_certainly_is_not_in_the_log_asks_for_the_next_epoch_at_once() -> None:
+def test_a_batch_that_is_certainly_not_in_the_log_requests_the_next_epoch_at_once() -> None:
     numbering = sequences()
     known_there(numbering)
-    numbering.failed(taken(numbering), certain=True)
+    numbering.record_failed(taken(numbering), certain=True)
     assert wants_another_epoch(numbering)
-    assert numbering.resolve() == []
+    assert numbering.resolve_failed_batches() == []
 
 
-def test_within_a_transaction_a_gap_is_told_and_nothing_is_numbered_anew() -> None:
+def test_a_gap_in_a_transaction_is_reported_and_no_batch_is_renumbered() -> None:
     numbering = sequences(transactional=True)
     known_there(numbering)
-    numbering.failed(taken(numbering), certain=False)
-    assert numbering.resolve() == [A]
+    numbering.record_failed(taken(numbering), certain=False)
+    assert numbering.resolve_failed_batches() == [A]
     assert not wants_another_epoch(numbering)
 
 
-def test_a_batch_that_was_never_numbered_fails_without_a_trace() -> None:
+def test_a_batch_without_sequences_fails_without_side_effects() -> None:
     numbering = sequences()
-    numbering.failed(batch(), certain=False)
-    numbering.failed(batch(), certain=True)
+    numbering.record_failed(batch(), certain=False)
+    numbering.record_failed(batch(), certain=True)
     assert not wants_another_epoch(numbering)
-    assert numbering.may_drain(batch())
+    assert numbering.can_drain(batch())
 
 
-def test_what_is_in_flight_where_a_gap_was_is_numbered_anew_and_nothing_elsewhere() -> None:
+def test_only_in_flight_batches_of_the_partition_with_the_gap_are_renumbered() -> None:
     numbering = sequences()
     known_there(numbering)
     known_there(numbering, B)
     lost, behind, elsewhere = taken(numbering, 3), taken(numbering, 2), taken(numbering, 1, B)
-    numbering.failed(lost, certain=True)
-    numbering.bump()
+    numbering.record_failed(lost, certain=True)
+    numbering.bump_epoch()
     assert (numbering.producer, numbering.bump_needed) == (SECOND, False)
     assert (behind.producer, behind.base_sequence, behind.sequence_reset) == (SECOND, 0, True)
     assert (elsewhere.producer, elsewhere.base_sequence, elsewhere.sequence_reset) == (FIRST, 2, False)
 
 
-def test_a_later_epoch_leaves_alone_what_was_numbered_anew_before() -> None:
+def test_a_later_epoch_does_not_change_batches_that_were_renumbered_before() -> None:
     numbering = sequences()
     known_there(numbering)
     known_there(numbering, B)
     lost, behind = taken(numbering), taken(numbering, 2)
-    numbering.failed(lost, certain=True)
-    numbering.bump()
-    numbering.failed(taken(numbering, 1, B), certain=True)
-    numbering.bump()
+    numbering.record_failed(lost, certain=True)
+    numbering.bump_epoch()
+    numbering.record_failed(taken(numbering, 1, B), certain=True)
+    numbering.bump_epoch()
     assert numbering.producer.epoch == 2
     assert (behind.producer, behind.base_sequence) == (SECOND, 0), "it may be in the log by now"
 
 
-def test_what_is_to_be_numbered_anew_waits_for_the_id_that_is_asked_for() -> None:
+def test_batches_to_renumber_wait_for_the_requested_producer_id() -> None:
     numbering = sequences()
-    numbering.adopt(ProducerIdAndEpoch(7, LAST_EPOCH))
+    numbering.set_producer(ProducerIdAndEpoch(7, LAST_EPOCH))
     known_there(numbering)
     lost, behind = taken(numbering), taken(numbering, 2)
-    numbering.failed(lost, certain=True)
-    numbering.bump()
+    numbering.record_failed(lost, certain=True)
+    numbering.bump_epoch()
     assert numbering.producer == NO_PRODUCER
     assert (behind.producer.epoch, behind.base_sequence) == (LAST_EPOCH, 3)
-    numbering.adopt(ProducerIdAndEpoch(8, 0))
+    numbering.set_producer(ProducerIdAndEpoch(8, 0))
     assert (behind.producer, behind.base_sequence) == (ProducerIdAndEpoch(8, 0), 0)
 
 
-def test_the_last_epoch_but_one_has_a_next_one() -> None:
+def test_the_second_to_last_epoch_has_a_successor() -> None:
     numbering = sequences()
-    numbering.adopt(ProducerIdAndEpoch(7, LAST_EPOCH - 1))
-    numbering.bump()
+    numbering.set_producer(ProducerIdAndEpoch(7, LAST_EPOCH - 1))
+    numbering.bump_epoch()
     assert numbering.producer == ProducerIdAndEpoch(7, LAST_EPOCH)
 
 
-def test_the_end_of_a_transaction_settles_what_was_open() -> None:
+def test_the_end_of_a_transaction_resolves_open_sequences() -> None:
     numbering = sequences(transactional=True)
-    numbering.failed(taken(numbering), certain=False)
+    numbering.record_failed(taken(numbering), certain=False)
     numbering.clear_unresolved()
-    assert numbering.may_drain(batch())
+    assert numbering.can_drain(batch())
 
 
-def test_only_the_first_in_flight_is_judged_by_its_number() -> None:
+def test_only_the_first_in_flight_batch_is_checked_by_its_sequence() -> None:
     numbering = sequences()
     known_there(numbering)
     first, second = taken(numbering), taken(numbering)
@@ -179,7 +179,7 @@ def test_only_the_first_in_flight_is_judged_by_its_number() -> None:
     assert wants_another_epoch(numbering)
 
 
-def test_what_a_broker_says_of_numbers_that_were_changed_meanwhile_does_not_count() -> None:
+def test_a_response_for_sequences_that_have_changed_is_ignored() -> None:
     numbering = sequences()
     known_there(numbering)
     first = taken(numbering)
@@ -189,7 +189,7 @@ def test_what_a_broker_says_of_numbers_that_were_changed_meanwhile_does_not_coun
     assert not wants_another_epoch(numbering)
 
 
-def test_a_transaction_goes_on_where_the_broker_forgot_the_producer_because_its_records_are_gone() -> None:
+def test_a_transaction_continues_after_unknown_producer_id_caused_by_deleted_records() -> None:
     forgotten = KafkaError(ErrorCode.UNKNOWN_PRODUCER_ID)
     for log_start, may_go_on in ((-1, True), (1, False), (2, True)):
         numbering = sequences(transactional=True)
@@ -200,28 +200,28 @@ def test_a_transaction_goes_on_where_the_broker_forgot_the_producer_because_its_
         assert not wants_another_epoch(numbering)
 
 
-def test_of_what_has_numbers_the_first_in_flight_goes_first() -> None:
+def test_of_batches_with_sequences_the_first_in_flight_is_sent_first() -> None:
     numbering = sequences()
     known_there(numbering)
     first, second = taken(numbering), taken(numbering)
-    assert numbering.may_drain(first)
-    assert not numbering.may_drain(second)
+    assert numbering.can_drain(first)
+    assert not numbering.can_drain(second)
     for each in (first, second):
-        numbering.failed(each, certain=False)
-    assert numbering.may_drain(second), "nothing is in flight before it"
+        numbering.record_failed(each, certain=False)
+    assert numbering.can_drain(second), "nothing is in flight before it"
 
 
-def test_under_another_epoch_nothing_new_is_numbered_before_what_is_in_flight_is_through() -> None:
+def test_after_an_epoch_change_no_new_batch_gets_sequences_before_in_flight_batches_complete() -> None:
     numbering = sequences()
     known_there(numbering)
     old = taken(numbering)
-    numbering.adopt(SECOND)
-    assert not numbering.may_drain(batch())
-    numbering.completed(old, 2)
-    assert numbering.may_drain(batch())
+    numbering.set_producer(SECOND)
+    assert not numbering.can_drain(batch())
+    numbering.record_completed(old, 2)
+    assert numbering.can_drain(batch())
 
 
-def test_a_broker_that_forgot_a_producer_of_a_log_that_is_whole_is_told_another_epoch() -> None:
+def test_unknown_producer_id_without_deleted_records_starts_a_new_epoch() -> None:
     numbering = sequences()
     known_there(numbering)
     assert numbering.can_retry(taken(numbering), KafkaError(ErrorCode.UNKNOWN_PRODUCER_ID), 0)

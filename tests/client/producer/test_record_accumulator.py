@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from msgspec import structs
 
 from ottla.client.metadata.cluster import Cluster, TopicInfo
 from ottla.client.producer.buffer_pool import BufferPool
@@ -32,7 +33,7 @@ class NoJitter(Random):
 
 
 def cluster(leaders: dict[int, int], topic: str = "t") -> Cluster:
-    """A topic whose partitions are led by these nodes (-1: nobody)."""
+    """A topic with these nodes as leaders (-1: none)."""
     parts = tuple(PartitionInfo(topic, p, leader, 0, (), ()) for p, leader in leaders.items())
     nodes = {n: Node(n, "h", n) for n in leaders.values() if n >= 0}
     return Cluster(nodes=nodes, topics={topic: TopicInfo(topic, UUID(int=0), False, parts)})
@@ -78,7 +79,7 @@ class Story:
 
 
 @pytest.mark.behaviour("P2")
-def test_a_batch_waits_for_company_until_it_has_lingered() -> None:
+def test_a_batch_waits_for_more_records_until_its_linger_time() -> None:
     story = Story()
     story.clock.advance(0.25)
     story.append()
@@ -101,7 +102,7 @@ def test_a_full_batch_does_not_wait() -> None:
 
 
 @pytest.mark.behaviour("P2")
-def test_a_record_larger_than_a_batch_travels_alone() -> None:
+def test_a_record_larger_than_a_batch_gets_its_own_batch() -> None:
     story = Story()
     story.append(10)
     story.append(5000)
@@ -109,7 +110,7 @@ def test_a_record_larger_than_a_batch_travels_alone() -> None:
     assert [batch.count for _ in range(3) for batch in story.drain()] == [1, 1, 1]
 
 
-def test_the_sender_is_woken_only_when_a_batch_is_begun() -> None:
+def test_the_sender_is_woken_only_when_a_batch_is_created() -> None:
     story, woken = Story(), []
     story.accumulator.set_waker(lambda: woken.append("once"))
     for _ in range(2):
@@ -117,7 +118,7 @@ def test_the_sender_is_woken_only_when_a_batch_is_begun() -> None:
     assert woken == ["once"]
 
 
-def test_nothing_is_added_to_a_batch_that_was_taken() -> None:
+def test_no_record_is_added_to_a_drained_batch() -> None:
     story = Story()
     story.append()
     story.clock.advance(LINGER)
@@ -127,7 +128,7 @@ def test_nothing_is_added_to_a_batch_that_was_taken() -> None:
 
 
 @pytest.mark.behaviour("P2")
-def test_memory_is_taken_per_batch_and_given_back_when_it_is_finished() -> None:
+def test_memory_is_allocated_for_each_batch_and_released_at_its_end() -> None:
     story = Story(buffer_memory=2 * BATCH)
     pool = story.pool
     story.append(partition=0)
@@ -142,7 +143,7 @@ def test_memory_is_taken_per_batch_and_given_back_when_it_is_finished() -> None:
     story.append(partition=2)
 
 
-def test_a_shortage_of_memory_makes_everything_due() -> None:
+def test_all_batches_are_due_when_memory_is_short() -> None:
     story = Story()
     story.append()
     story.pool.claim(EVERYTHING)
@@ -160,7 +161,7 @@ def test_a_leader_gets_one_batch_of_each_of_its_partitions() -> None:
     assert {node: [b.tp.partition for b in batches] for node, batches in drained.items()} == {1: [0, 1]}
 
 
-def test_a_request_is_not_larger_than_allowed_and_nobody_starves() -> None:
+def test_a_request_stays_within_its_limit_and_no_partition_starves() -> None:
     story = Story()
     for partition in range(5):
         for _ in range(40):
@@ -183,7 +184,7 @@ def test_a_request_may_be_exactly_as_large_as_allowed() -> None:
     assert len(story.drain(known, 2 * size)) == 2
 
 
-def test_a_batch_larger_than_a_request_still_goes_alone() -> None:
+def test_a_batch_larger_than_a_request_is_sent_alone() -> None:
     story = Story()
     story.append(5000)
     assert len(story.drain(most=100)) == 1
@@ -198,7 +199,7 @@ def test_a_topic_without_a_leader_is_reported() -> None:
 
 
 @pytest.mark.behaviour("P4")
-def test_a_retried_batch_goes_first_and_after_its_backoff() -> None:
+def test_a_retried_batch_is_sent_first_and_after_its_backoff() -> None:
     story = Story()
     for _ in range(10):
         story.append()
@@ -213,7 +214,7 @@ def test_a_retried_batch_goes_first_and_after_its_backoff() -> None:
     assert story.accumulator.ready(ONE, story.clock.monotonic()).next_check == pytest.approx(0.2)
 
 
-def test_a_batch_that_waits_for_its_next_attempt_holds_up_its_own_partition_alone() -> None:
+def test_a_batch_in_retry_backoff_delays_only_its_own_partition() -> None:
     story = Story()
     known = cluster({0: 1, 1: 1})
     story.append(partition=0)
@@ -238,7 +239,7 @@ def test_batches_that_fail_together_keep_their_order() -> None:
 
 
 @pytest.mark.behaviour("P4")
-def test_a_batch_is_given_up_when_its_delivery_timeout_is_over() -> None:
+def test_a_batch_expires_at_its_delivery_timeout() -> None:
     story = Story(delivery_timeout_ms=10_000)
     story.append()
     story.clock.advance(9.9)
@@ -249,7 +250,7 @@ def test_a_batch_is_given_up_when_its_delivery_timeout_is_over() -> None:
 
 
 @pytest.mark.behaviour("P4")
-def test_it_is_known_when_the_first_of_what_is_queued_will_be_given_up() -> None:
+def test_the_earliest_expiry_of_queued_batches_is_known() -> None:
     story = Story(delivery_timeout_ms=10_000)
     story.clock.advance(5)
     story.append(partition=0)
@@ -300,7 +301,7 @@ def test_a_flush_makes_everything_due_and_waits_for_it() -> None:
     assert story.ready() == set()
 
 
-def test_a_flush_does_not_wait_for_what_comes_later() -> None:
+def test_a_flush_does_not_wait_for_later_records() -> None:
     story = Story()
     story.append(partition=0)
     story.append(partition=1)
@@ -312,7 +313,7 @@ def test_a_flush_does_not_wait_for_what_comes_later() -> None:
 
 
 @pytest.mark.parametrize("codec", list(Codec))
-def test_a_batch_found_too_large_comes_back_as_two_with_the_same_records(codec: Codec) -> None:
+def test_a_batch_rejected_as_too_large_is_split_into_two_with_the_same_records(codec: Codec) -> None:
     story = Story(codec=codec, batch_size=10_000)
     futures = [story.append() for _ in range(9)]
     batch = story.drain()[0]
@@ -335,7 +336,7 @@ def test_a_batch_found_too_large_comes_back_as_two_with_the_same_records(codec: 
     assert story.pool.available_bytes == 100_000
 
 
-def test_a_closed_accumulator_takes_nothing_and_everything_is_due() -> None:
+def test_a_closed_accumulator_accepts_no_records_and_all_batches_are_due() -> None:
     story = Story()
     story.append()
     story.accumulator.close()
@@ -348,17 +349,81 @@ def test_a_closed_accumulator_takes_nothing_and_everything_is_due() -> None:
     assert story.pool.available_bytes == free
 
 
-def test_whole_batches_go_to_one_partition_after_the_other() -> None:
+def test_whole_batches_are_placed_on_one_partition_after_another() -> None:
     story = Story()
     chosen = [story.accumulator.sticky_partition("t", 50, BATCH // 2) for _ in range(20)]
     assert chosen[::2] == chosen[1::2]
     assert len(set(chosen)) > 5
 
 
-def test_who_listens_hears_of_a_batch_that_is_begun() -> None:
+def test_creating_a_batch_is_traced() -> None:
     events = EventStream()
     story = Story(events=events)
     with events.trace() as trace:
         story.append()
         story.append()
     assert [moment.event for moment in trace] == [BatchBegun(TopicPartition("t", 0))]
+
+
+def racks(leaders: dict[int, int], of: dict[int, str]) -> Cluster:
+    """A topic with these leaders, on brokers in these racks."""
+    known = cluster(leaders)
+    return structs.replace(known, nodes={n: Node(n, "h", 9092, of.get(n)) for n in known.nodes.keys() | of.keys()})
+
+
+def appended_to(story: Story, known: Cluster, partitions: int) -> set[int]:
+    """The partitions that get records without a key."""
+    story.ready(known)
+    for _ in range(100):
+        story.append(partition=-1, partitions=partitions)
+        story.ready(known)
+    return {batch.tp.partition for _ in range(100) for batch in story.drain(known)}
+
+
+@pytest.mark.parametrize("adaptive", [True, False])
+def test_records_without_a_key_prefer_leaders_in_the_rack_of_the_producer(adaptive: bool) -> None:
+    known = racks({0: 1, 1: 2, 2: 1, 3: 2}, {1: "here", 2: "there"})
+    story = Story(rack="here", adaptive=adaptive, cluster=lambda: known)
+
+    assert appended_to(story, known, 4) == {0, 2}
+
+
+def test_records_without_a_key_are_sent_to_any_partition_if_no_leader_is_in_the_rack_of_the_producer() -> None:
+    known = racks({0: 1, 1: 2}, {1: "here", 2: "there"})
+    story = Story(rack="nowhere", cluster=lambda: known)
+
+    assert appended_to(story, known, 2) == {0, 1}
+
+
+def test_an_incremental_batch_reserves_memory_as_it_grows() -> None:
+    story = Story(buffer_memory=10_000, chunk_bytes=400)
+
+    story.append(100)
+    first = story.pool.available_bytes
+    for _ in range(3):
+        story.append(100)
+    second = story.pool.available_bytes
+    for _ in range(20):
+        story.append(100)
+
+    assert (first, second) == (9_600, 9_200)
+    assert story.pool.available_bytes >= 10_000 - 3 * BATCH
+    for batch in [batch for _ in range(5) for batch in story.drain()]:
+        story.accumulator.finish(batch)
+    assert story.pool.available_bytes == 10_000
+
+
+def test_an_incremental_batch_is_closed_if_there_is_no_memory_for_the_next_chunk() -> None:
+    story = Story(buffer_memory=400, chunk_bytes=400)
+    story.append(100)
+    story.append(100)
+
+    assert story.accumulator.append("t", 0, 1, 1, None, bytes(100), ()) is None
+    assert story.ready() == {1}, "a full batch is due at once"
+    assert [batch.count for batch in story.drain()] == [2]
+
+
+def test_a_record_larger_than_a_batch_is_reserved_as_a_whole() -> None:
+    story = Story(buffer_memory=10_000, chunk_bytes=400)
+    story.append(5_000)
+    assert story.pool.available_bytes < 5_000

@@ -1,4 +1,4 @@
-"""The sender against a broker that the test plays: what goes over the wire, and in which order."""
+"""The sender with a broker that the test controls: the requests sent, and their order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ottla.client.runtime.exits import EXITS
 from ottla.clock import ManualClock
 from ottla.errors import ErrorCode, IllegalStateError, KafkaError, KafkaTimeoutError, SslAuthenticationError
 from ottla.model import Node, TopicPartition
-from ottla.network.refusal import Refusal
+from ottla.network.refusal import PeerRefusal
 from ottla.network.selector import Selector
 from ottla.protocol.apis import APIS
 from ottla.protocol.messages.add_partitions_to_txn import (
@@ -112,17 +112,17 @@ class Story:
         )
         self.sender = Sender(self.config, client, self.accumulator, "p", self.manager, self.events)
         self.features: list[FinalizedFeatureKey] = []
-        """What the whole cluster runs."""
+        """The features of the cluster."""
         self.answers: list[PartitionProduceResponse] = []
-        """What to answer to the next batches; after that it is judged by their numbers."""
+        """The responses to the next batches; later ones are checked by their numbers."""
         self.expected: dict[tuple[int, int], int] = {}
         """The number that is due from each id and epoch."""
         self.endpoints: list[NodeEndpoint] = []
         self.sent: list[tuple[Any, int, int, int, int]] = []
-        """Channel, producer id, epoch, first number and count of each batch that came."""
+        """Channel, producer id, epoch, base sequence and record count of each received batch."""
         self.silent = False
         self.ids = iter(range(40, 50))
-        self.metadata.want("t", 0.0)
+        self.metadata.track_topic("t", 0.0)
 
     def serve(self, header: Any, request: Any) -> Any:
         match request:
@@ -168,7 +168,7 @@ class Story:
         return ProduceResponse([TopicProduceResponse("t", TOPIC, [answer])], node_endpoints=self.endpoints)
 
     def send(self, *counts: int) -> list[RecordFuture]:
-        """Batches of so many records, of each the future of its first record."""
+        """Append batches of so many records and return the future of each first record."""
         firsts = []
         for count in counts:
             builder = BatchBuilder(Codec.NONE, None, 10_000)
@@ -181,18 +181,18 @@ class Story:
         return firsts
 
     def begin(self) -> None:
-        """A transaction, in which the partition takes part."""
+        """Begin a transaction that contains the partition."""
         assert self.manager is not None
         machine = self.manager.machine
         done = machine.init_transactions()
         while not done.done:
             self.sender.run_once()
-        machine.acknowledged("init_transactions")
+        machine.acknowledge_call("init_transactions")
         machine.begin_transaction()
-        machine.send_to(TopicPartition("t", 0))
+        machine.add_partition(TopicPartition("t", 0))
 
     def versions(self, kind: type[Any]) -> list[int]:
-        """In which versions requests of a kind came."""
+        """Return the versions of the received requests of a type."""
         return [header.api_version for _, header, request in self.selector.requests if isinstance(request, kind)]
 
     def times_asked_who_leads(self) -> int:
@@ -206,7 +206,7 @@ class Story:
 
     @property
     def numbers(self) -> list[tuple[int, int]]:
-        """Epoch and first number of each batch that came."""
+        """Return epoch and base sequence of each received batch."""
         return [(epoch, first) for _, _, epoch, first, _ in self.sent]
 
 
@@ -230,7 +230,7 @@ def test_without_idempotence_batches_have_no_numbers() -> None:
 
 
 @pytest.mark.behaviour("P6")
-def test_a_batch_that_is_tried_again_has_the_same_numbers_and_goes_before_later_ones() -> None:
+def test_a_retried_batch_keeps_its_sequences_and_is_sent_before_later_ones() -> None:
     story = Story()
     story.answers = [
         accepted(0),
@@ -244,7 +244,7 @@ def test_a_batch_that_is_tried_again_has_the_same_numbers_and_goes_before_later_
 
 
 @pytest.mark.behaviour("P6")
-def test_a_gap_in_front_of_the_first_batch_begins_the_next_epoch_at_0() -> None:
+def test_a_gap_before_the_first_batch_starts_the_next_epoch_at_0() -> None:
     story = Story()
     story.answers = [accepted(0), refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)]
     futures = story.send(2, 2)
@@ -254,8 +254,8 @@ def test_a_gap_in_front_of_the_first_batch_begins_the_next_epoch_at_0() -> None:
 
 
 @pytest.mark.behaviour("P6")
-def test_a_batch_that_a_later_one_has_overtaken_goes_on_in_the_next_epoch() -> None:
-    """As where a topic is deleted and made anew under a producer: the new one takes any number first."""
+def test_a_batch_overtaken_by_a_later_one_is_resent_in_the_next_epoch() -> None:
+    """A topic that is deleted and created again under a producer accepts any first number."""
     story = Story()
     story.answers = [
         accepted(0), refused(ErrorCode.UNKNOWN_TOPIC_ID), accepted(0), refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER),
@@ -276,7 +276,7 @@ def test_a_broker_that_has_forgotten_the_producer_is_sent_the_next_epoch() -> No
 
 
 @pytest.mark.behaviour("P6")
-def test_what_the_broker_has_long_since_is_a_success_without_an_offset() -> None:
+def test_a_duplicate_sequence_is_a_success_without_an_offset() -> None:
     story = Story()
     story.answers = [refused(ErrorCode.DUPLICATE_SEQUENCE_NUMBER)]
     (future,) = story.send(2)
@@ -285,7 +285,7 @@ def test_what_the_broker_has_long_since_is_a_success_without_an_offset() -> None
 
 
 @pytest.mark.parametrize("answer", [accepted(7), refused(ErrorCode.INVALID_TOPIC_EXCEPTION)])
-def test_nothing_comes_of_an_answer_to_a_batch_that_was_given_up_meanwhile(answer: PartitionProduceResponse) -> None:
+def test_a_response_to_an_expired_batch_is_ignored(answer: PartitionProduceResponse) -> None:
     story = Story(delivery_timeout_ms=2000, request_timeout_ms=1500)
     trace = story.events.trace()
     [future] = story.send(1)
@@ -308,19 +308,19 @@ def test_nothing_comes_of_an_answer_to_a_batch_that_was_given_up_meanwhile(answe
 
 
 @pytest.mark.behaviour("P4", "P6")
-def test_a_batch_that_is_refused_for_good_fails_alone_and_leaves_no_gap() -> None:
+def test_a_batch_with_a_fatal_error_fails_alone_and_leaves_no_gap() -> None:
     story = Story()
     story.answers = [accepted(0), refused(ErrorCode.INVALID_RECORD)]
     first, second, third = story.send(1, 1, 1)
     story.run()
-    assert str(second.exception(0)) == "INVALID_RECORD: t-0: refused"
+    assert str(second.exception(0)) == "INVALID_RECORD: t-0: rejected"
     assert first.exception(0) is None
     assert third.exception(0) is None
     assert story.numbers[-1] == (1, 0), "what follows begins the next epoch"
 
 
 @pytest.mark.behaviour("P4")
-def test_a_batch_that_cannot_be_made_bytes_fails_alone_and_is_not_sent() -> None:
+def test_a_batch_that_cannot_be_encoded_fails_alone_and_is_not_sent() -> None:
     story = Story()
     (first,) = story.send(1)
     batch = story.accumulator.append_batch(TopicPartition("t", 0), bytearray(100), 2)
@@ -334,7 +334,7 @@ def test_a_batch_that_cannot_be_made_bytes_fails_alone_and_is_not_sent() -> None
 
 
 @pytest.mark.behaviour("P4")
-def test_what_a_broker_remarks_about_a_record_is_told_of_that_record() -> None:
+def test_a_record_error_of_the_broker_is_raised_for_that_record() -> None:
     story = Story()
     story.answers = [refused(ErrorCode.INVALID_RECORD)]
     story.answers[0].record_errors = [BatchIndexAndErrorMessage(0, "it has no key")]
@@ -354,13 +354,13 @@ def test_the_parts_of_a_batch_that_is_too_large_share_its_numbers() -> None:
 
 
 @pytest.mark.behaviour("P6")
-def test_a_producer_whose_epochs_are_used_up_asks_for_another_id() -> None:
+def test_a_producer_with_exhausted_epochs_requests_another_id() -> None:
     story = Story()
     story.answers = [accepted(0), refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)]
     story.send(1)
     story.run()
     assert story.manager is not None
-    story.manager.sequences.adopt(story.manager.sequences.producer._replace(epoch=2**15 - 2))
+    story.manager.sequences.set_producer(story.manager.sequences.producer._replace(epoch=2**15 - 2))
     story.answers = [accepted(0), refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)]
     story.send(1, 1)
     story.run()
@@ -370,7 +370,7 @@ def test_a_producer_whose_epochs_are_used_up_asks_for_another_id() -> None:
 
 
 @pytest.mark.behaviour("P4")
-def test_errors_that_may_pass_are_tried_again_and_others_are_not() -> None:
+def test_retriable_errors_are_retried_and_others_are_not() -> None:
     story = Story(enable_idempotence=False)
     story.answers = [refused(ErrorCode.NOT_ENOUGH_REPLICAS), refused(ErrorCode.KAFKA_STORAGE_ERROR)]
     (passing,) = story.send(1)
@@ -407,9 +407,7 @@ def test_a_broker_that_names_the_new_leader_saves_the_wait() -> None:
         (ErrorCode.INVALID_RECORD, False),
     ],
 )
-def test_who_leads_is_asked_anew_where_a_broker_says_that_it_does_not_and_not_for_every_error(
-    code: ErrorCode, asks: bool
-) -> None:
+def test_metadata_is_refreshed_after_not_leader_errors_and_not_after_every_error(code: ErrorCode, asks: bool) -> None:
     story = Story()
     story.send(1)
     story.run()
@@ -421,8 +419,8 @@ def test_who_leads_is_asked_anew_where_a_broker_says_that_it_does_not_and_not_fo
 
 
 @pytest.mark.behaviour("P4")
-def test_a_leader_that_may_be_cut_off_is_not_the_one_that_is_asked_who_leads() -> None:
-    """It cannot commit, and names itself for as long as it does not hear that another leads."""
+def test_metadata_is_not_requested_from_a_leader_that_may_be_partitioned() -> None:
+    """A partitioned leader cannot commit, and reports itself as the leader until it finds out about another."""
     story = Story()
     story.send(1)
     story.run()
@@ -468,7 +466,7 @@ def test_without_numbers_only_one_request_at_a_time_keeps_the_order_of_batches_w
 
 
 def without_an_id() -> Story:
-    """One whose user may write to no topic, and so gets no producer id."""
+    """A broker where the user may write to no topic and therefore gets no producer id."""
     story = Story()
     serve = story.serve
     refusal = InitProducerIdResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
@@ -478,19 +476,19 @@ def without_an_id() -> Story:
     return story
 
 
-def test_an_id_that_is_refused_for_good_fails_every_record() -> None:
+def test_a_fatal_init_producer_id_error_fails_every_record() -> None:
     story = without_an_id()
     futures = story.send(1, 1)
     story.run()
     for future in futures:
         told = str(future.exception(0))
         assert "CLUSTER_AUTHORIZATION_FAILED" in told
-        assert "a rule (ACL) for WRITE on the topic" in told
+        assert "an ACL for WRITE on the topic" in told
         assert "for the cluster" not in told
 
 
 def test_a_turn_that_fails_records_before_it_waits_ends_at_once_so_that_a_flush_does() -> None:
-    """A flush looks again when a turn ends; with nothing left to do the turn would wait for ever."""
+    """A flush checks again at the end of a turn; a turn without work would wait forever."""
     story = without_an_id()
     (future,) = story.send(1)
     while not future.done():
@@ -500,13 +498,13 @@ def test_a_turn_that_fails_records_before_it_waits_ends_at_once_so_that_a_flush_
     assert story.selector.waited[-1] != 0.0
 
 
-def test_what_is_queued_for_a_broker_that_does_not_take_us_fails_at_once() -> None:
+def test_records_queued_for_a_broker_that_refuses_the_connection_fail_at_once() -> None:
     story = Story()
     story.send(1)
     story.run()
     begun = story.clock.monotonic()
     story.selector.end(1)
-    story.selector.refuse = Refusal("the broker's certificate has expired: have it renewed")
+    story.selector.refuse = PeerRefusal("the broker's certificate has expired: have it renewed")
     story.sender.run_once()
     (future,) = story.send(1)
     story.run()
@@ -515,14 +513,14 @@ def test_what_is_queued_for_a_broker_that_does_not_take_us_fails_at_once() -> No
     assert story.clock.monotonic() - begun < 10
 
 
-def test_a_batch_that_may_have_been_written_is_not_given_up_as_if_it_had_not_been() -> None:
+def test_a_batch_that_may_have_been_written_does_not_expire_as_unwritten() -> None:
     story = Story()
     story.silent = True
     (future,) = story.send(1)
     while not story.sent:
         story.sender.run_once()
     story.selector.end(story.sent[-1][0])
-    story.selector.refuse = Refusal("the broker's certificate has expired: have it renewed")
+    story.selector.refuse = PeerRefusal("the broker's certificate has expired: have it renewed")
     story.run()
     assert isinstance(future.exception(0), SslAuthenticationError)
     story.selector.refuse, story.silent = "", False
@@ -533,16 +531,16 @@ def test_a_batch_that_may_have_been_written_is_not_given_up_as_if_it_had_not_bee
     assert story.numbers == [(0, 0), (1, 0)], "the number may be taken, so what follows begins the next epoch"
 
 
-def test_a_batch_that_was_refused_until_its_time_was_over_says_by_what() -> None:
+def test_a_batch_rejected_until_its_delivery_timeout_names_the_last_error() -> None:
     story = Story(delivery_timeout_ms=2000, request_timeout_ms=1500)
     story.answers = [refused(ErrorCode.NOT_ENOUGH_REPLICAS)] * 100
     (future,) = story.send(1)
     story.run(100)
     assert isinstance(future.exception(0), KafkaTimeoutError)
-    assert "NOT_ENOUGH_REPLICAS: t-0: refused" in str(future.exception(0))
+    assert "NOT_ENOUGH_REPLICAS: t-0: rejected" in str(future.exception(0))
 
 
-def test_a_batch_that_is_begun_wakes_the_sender_that_waits_and_no_other() -> None:
+def test_a_new_batch_wakes_only_a_sender_that_waits() -> None:
     story = Story()
     story.sender.run_once()
     poll, woken = story.selector.poll, []
@@ -559,7 +557,7 @@ def test_a_batch_that_is_begun_wakes_the_sender_that_waits_and_no_other() -> Non
     assert woken == [False, True]
 
 
-def test_the_sender_waits_exactly_until_a_batch_in_flight_is_to_be_given_up() -> None:
+def test_the_sender_waits_until_the_expiry_of_an_in_flight_batch() -> None:
     story = Story(delivery_timeout_ms=2000, request_timeout_ms=1500)
     story.silent = True
     story.send(1)
@@ -571,7 +569,7 @@ def test_the_sender_waits_exactly_until_a_batch_in_flight_is_to_be_given_up() ->
     assert story.clock.monotonic() == pytest.approx(created + 2.0, rel=1e-6)
 
 
-def test_who_listens_hears_of_the_way_of_a_batch() -> None:
+def test_trace_events_cover_the_life_of_a_batch() -> None:
     story = Story()
     with story.events.trace() as trace:
         story.send(1)
@@ -591,7 +589,7 @@ def test_a_sender_that_is_closed_sends_what_is_queued_and_ends(caplog: pytest.Lo
     assert not caplog.records
 
 
-def test_a_sender_that_has_to_end_fails_what_is_left(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_forced_close_fails_the_remaining_records(caplog: pytest.LogCaptureFixture) -> None:
     story = Story()
     futures = story.send(1, 2)
     story.sender.initiate_close()
@@ -600,11 +598,11 @@ def test_a_sender_that_has_to_end_fails_what_is_left(caplog: pytest.LogCaptureFi
     for future in futures:
         with pytest.raises(IllegalStateError, match="closed before the record was delivered"):
             future.result(0)
-    assert "closed with 3 records undelivered" in caplog.text
+    assert "closed with undelivered records records=3" in caplog.text
     assert story.accumulator.incomplete() == []
 
 
-def test_a_sender_that_hangs_is_not_closed_once_more_at_the_end_of_the_process() -> None:
+def test_a_hanging_sender_is_not_closed_again_at_process_exit() -> None:
     story = Story(request_timeout_ms=10)
     entered, go_on = threading.Event(), threading.Event()
     serve = story.serve
@@ -629,7 +627,7 @@ def test_a_sender_that_hangs_is_not_closed_once_more_at_the_end_of_the_process()
 
 @pytest.mark.behaviour("P7")
 @pytest.mark.parametrize(("level", "versions"), [(1, [11]), (2, [13])])
-def test_brokers_that_do_not_take_partitions_in_are_not_asked_as_if_they_did(level: int, versions: list[int]) -> None:
+def test_the_produce_version_depends_on_the_transaction_version(level: int, versions: list[int]) -> None:
     story = Story(transactional_id="x")
     story.features = [FinalizedFeatureKey("transaction.version", level, level)]
     story.begin()
@@ -640,7 +638,7 @@ def test_brokers_that_do_not_take_partitions_in_are_not_asked_as_if_they_did(lev
 
 @pytest.mark.behaviour("P7")
 @pytest.mark.parametrize("forced", [False, True])
-def test_a_transaction_that_is_open_at_the_end_is_aborted_if_there_is_time(forced: bool) -> None:
+def test_a_transaction_open_at_close_is_aborted_if_time_remains(forced: bool) -> None:
     story = Story(transactional_id="x")
     story.begin()
     story.send(1)

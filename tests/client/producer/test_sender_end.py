@@ -1,4 +1,4 @@
-"""The sender's beginning, its sleep and its end, and what it says to who waited in vain."""
+"""The start, the sleep and the end of the sender, and the errors of callers that timed out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FOR_EVER_MS = 2**31 - 1
 
 
 def counting(story: Story) -> list[None]:
-    """One for each time that the sender is woken from now on."""
+    """Return a list that grows by one at each wake-up of the sender."""
     woken: list[None] = []
     wake = story.selector.wakeup
 
@@ -31,7 +31,7 @@ def counting(story: Story) -> list[None]:
     return woken
 
 
-def test_a_sender_that_nobody_watches_sends_all_the_same() -> None:
+def test_a_sender_without_trace_listeners_sends_records() -> None:
     story = Story()
     story.sender = Sender(story.config, story.sender._client, story.accumulator, "p", story.manager)
     (future,) = story.send(1)
@@ -43,7 +43,7 @@ def test_a_producer_that_was_never_closed_keeps_no_process_from_ending() -> None
     assert Story().sender.thread.daemon
 
 
-def test_who_sleeps_is_woken_once_however_many_records_come_meanwhile() -> None:
+def test_a_sleeping_sender_is_woken_once_for_any_number_of_records() -> None:
     story = Story()
     woken = counting(story)
     poll = story.selector.poll
@@ -62,14 +62,16 @@ def test_who_sleeps_is_woken_once_however_many_records_come_meanwhile() -> None:
 
 Complaint = Callable[[Sender], Exception]
 IN_VAIN: list[Any] = [
-    pytest.param(lambda sender: sender.missing("t", None, None), "topic 't' did not appear within", id="a topic"),
-    pytest.param(lambda sender: sender.late("flush", 1), r"flush\(\) did not finish within 1 s", id="a call"),
+    pytest.param(
+        lambda sender: sender.missing_topic_error("t", None, None), "topic 't' not found within", id="a topic"
+    ),
+    pytest.param(lambda sender: sender.timeout_error("flush", 1), r"flush\(\) did not finish within 1 s", id="a call"),
 ]
 
 
 @pytest.mark.behaviour("P4")
 @pytest.mark.parametrize(("complaint", "text"), IN_VAIN)
-def test_who_waited_in_vain_is_told_of_the_servers_until_one_has_answered(complaint: Complaint, text: str) -> None:
+def test_a_timeout_error_names_the_bootstrap_servers_until_one_has_answered(complaint: Complaint, text: str) -> None:
     story = Story()
     with pytest.raises(KafkaTimeoutError, match=r"max\.block\.ms") as told:
         raise complaint(story.sender)
@@ -82,22 +84,22 @@ def test_who_waited_in_vain_is_told_of_the_servers_until_one_has_answered(compla
         raise complaint(story.sender)
 
 
-def test_of_a_step_that_is_late_the_state_of_the_transaction_is_told() -> None:
+def test_a_transaction_call_that_times_out_reports_the_transaction_state() -> None:
     story = Story(transactional_id="x")
     story.begin()
     assert "commit_transaction() did not finish within 2 s [IN_TRANSACTION]; call it again" in str(
-        story.sender.late("commit_transaction", 2)
+        story.sender.timeout_error("commit_transaction", 2)
     )
 
 
-def test_of_a_producer_without_numbers_no_state_is_told() -> None:
+def test_a_timeout_of_a_producer_without_idempotence_reports_no_state() -> None:
     story = Story(enable_idempotence=False)
     story.send(1)
     story.run()
-    assert "flush() did not finish within 2 s; call it again" in str(story.sender.late("flush", 2))
+    assert "flush() did not finish within 2 s; call it again" in str(story.sender.timeout_error("flush", 2))
 
 
-def test_nothing_is_taken_any_more_by_one_that_is_to_end() -> None:
+def test_a_closing_sender_accepts_no_more_records() -> None:
     story = Story()
     story.sender.initiate_close()
     with pytest.raises(IllegalStateError, match="closed"):
@@ -105,7 +107,7 @@ def test_nothing_is_taken_any_more_by_one_that_is_to_end() -> None:
 
 
 @pytest.mark.behaviour("P2")
-def test_what_was_taken_is_sent_before_it_ends() -> None:
+def test_accepted_records_are_sent_before_the_sender_ends() -> None:
     story = Story()
     (future,) = story.send(1)
     story.sender.start()
@@ -114,7 +116,7 @@ def test_what_was_taken_is_sent_before_it_ends() -> None:
     assert story.sender._finish_at_exit not in EXITS._closers
 
 
-def test_after_the_time_that_close_has_it_ends_at_once_and_what_is_left_fails() -> None:
+def test_after_the_close_timeout_the_sender_ends_and_fails_remaining_records() -> None:
     story = Story(delivery_timeout_ms=FOR_EVER_MS, request_timeout_ms=20_000)
     story.silent = True
     (future,) = story.send(1)
@@ -126,7 +128,7 @@ def test_after_the_time_that_close_has_it_ends_at_once_and_what_is_left_fails() 
     assert len(woken) >= 2, "it might sleep again by then"
 
 
-def test_one_that_is_stuck_is_not_waited_for_again_at_the_end_of_the_process() -> None:
+def test_a_stuck_sender_is_not_waited_for_again_at_process_exit() -> None:
     story, going, stuck = Story(request_timeout_ms=1, retry_backoff_ms=1), threading.Event(), threading.Event()
     serve = story.selector.handler
 
@@ -149,7 +151,7 @@ def test_one_that_is_stuck_is_not_waited_for_again_at_the_end_of_the_process() -
         story.sender.thread.join()
 
 
-def test_one_that_has_ended_by_itself_is_not_asked_again_at_the_end_of_the_process() -> None:
+def test_a_sender_that_has_ended_is_not_closed_again_at_process_exit() -> None:
     story = Story()
     story.sender.start()
     story.sender.initiate_close()

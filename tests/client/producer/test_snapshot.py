@@ -1,4 +1,4 @@
-"""What a producer shows of itself."""
+"""The snapshot of a producer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.client.conftest import NewTopicName
 from tests.patience import PATIENCE
 
 
-def test_what_lingers_is_seen_by_partition_with_its_memory_and_later_is_gone(
+def test_a_snapshot_shows_lingering_batches_by_partition_with_their_memory(
     servers: str, new_topic: NewTopicName
 ) -> None:
     topic = new_topic(2)
@@ -32,9 +32,7 @@ def test_what_lingers_is_seen_by_partition_with_its_memory_and_later_is_gone(
         assert producer.snapshot().accumulator.queues == ()
 
 
-def test_a_traced_producer_tells_its_parts_until_it_is_closed(
-    short_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_traced_producer_has_snapshots_until_it_is_closed(short_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTTLA_TRACE", str(short_path))
     with Producer(bootstrap_servers="127.0.0.1:1", transactional_id="till") as producer:
         (path,) = short_path.glob("producer-*.sock")

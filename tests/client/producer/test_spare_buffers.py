@@ -22,20 +22,20 @@ def batch_in(buffer: bytearray) -> ProducerBatch:
 
 def test_memory_is_used_again() -> None:
     spare = SpareBuffers({SIZE})
-    buffer = spare.take(SIZE)
-    spare.give_back(buffer)
-    assert spare.take(SIZE) is buffer
-    assert spare.take(SIZE) is not buffer
+    buffer = spare.take_buffer(SIZE)
+    spare.return_buffer(buffer)
+    assert spare.take_buffer(SIZE) is buffer
+    assert spare.take_buffer(SIZE) is not buffer
 
 
-def test_other_sizes_and_too_much_are_not_kept() -> None:
+def test_buffers_of_other_sizes_or_above_the_limit_are_not_kept() -> None:
     spare = SpareBuffers({SIZE})
-    spare.give_back(bytearray(SIZE - 1))
-    assert len(spare.take(SIZE)) == SIZE
+    spare.return_buffer(bytearray(SIZE - 1))
+    assert len(spare.take_buffer(SIZE)) == SIZE
     given = [bytearray(SIZE) for _ in range(10)]
     for buffer in given:
-        spare.give_back(buffer)
-    taken = [spare.take(SIZE) for _ in range(10)]
+        spare.return_buffer(buffer)
+    taken = [spare.take_buffer(SIZE) for _ in range(10)]
     assert sum(any(buffer is one for one in given) for buffer in taken) == KEPT_BYTES // SIZE
 
 
@@ -52,7 +52,7 @@ def test_a_batch_is_written_where_it_is_sent_from_and_leaves_its_memory_when_it_
 def test_cve_2026_35554_memory_that_a_socket_may_still_have_is_left_alone() -> None:
     failed, unanswered, sent_twice = (batch_in(bytearray(SIZE)) for _ in range(3))
     failed.result.complete(error=ValueError("no"))
-    unanswered.result.complete()  # acks=0: nobody says that it has arrived
+    unanswered.result.complete()  # acks=0: the broker does not respond
     sent_twice.attempts = 1
     sent_twice.result.complete(base_offset=7)
     assert [batch.release() for batch in (failed, unanswered, sent_twice)] == [None, None, None]
@@ -63,7 +63,7 @@ def test_a_batch_that_is_sent_again_under_other_numbers_gets_memory_of_its_own()
     batch = batch_in(buffer)
     before = bytes(batch.payload)
     batch.attempts = 1
-    batch.number(batch.producer, 5, False)
+    batch.assign_sequence(batch.producer, 5, False)
     batch.close()
     assert bytes(buffer[: len(before)]) == before
     assert parse_header(batch.payload).base_sequence == 5

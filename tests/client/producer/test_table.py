@@ -9,7 +9,7 @@ import pytest
 from ottla import Consumer, Producer, TopicPartition
 from ottla.client.producer import TableReceipt
 from ottla.client.producer.config import CodecName
-from ottla.client.producer.partitioner import by_key
+from ottla.client.producer.partitioner import choose_by_key
 from ottla.errors import KafkaTimeoutError, RecordTooLargeError, SerializationError
 from tests.client.conftest import NewTopicName, eventually
 
@@ -61,14 +61,14 @@ def test_columns_are_named_by_the_arguments(servers: str, topic: str) -> None:
 
 
 @pytest.mark.behaviour("P8")
-def test_a_key_goes_where_a_single_records_key_goes(servers: str, new_topic: NewTopicName) -> None:
+def test_a_key_in_a_table_gets_the_same_partition_as_a_single_record(servers: str, new_topic: NewTopicName) -> None:
     topic = new_topic(5)
     keys = [b"key-%d" % n for n in range(200)]
     send(servers, topic, pa.table({"key": keys, "value": keys}))
     rows = read(servers, topic, 200, 5).to_pylist()
     assert len(rows) == 200
     for row in rows:
-        assert row["partition"] == by_key(topic, row["key"], None, 5)
+        assert row["partition"] == choose_by_key(topic, row["key"], None, 5)
     for partition in range(5):
         mine = [keys.index(row["key"]) for row in rows if row["partition"] == partition]
         assert mine == sorted(mine), "the order within a partition is the table's"
@@ -81,10 +81,10 @@ def test_the_partition_may_be_a_column_and_where_it_is_null_the_key_decides(
     table = pa.table({"key": [b"k"] * 4, "value": [b"0", b"1", b"2", b"3"], "p": pa.array([2, 0, None, 1], pa.int32())})
     send(servers, topic, table, partition="p")
     found = {row["value"]: row["partition"] for row in read(servers, topic, 4, 3).to_pylist()}
-    assert found == {b"0": 2, b"1": 0, b"2": by_key(topic, b"k", None, 3), b"3": 1}
+    assert found == {b"0": 2, b"1": 0, b"2": choose_by_key(topic, b"k", None, 3), b"3": 1}
 
 
-def test_a_partitioner_of_the_users_own_is_asked_for_each_row(servers: str, new_topic: NewTopicName) -> None:
+def test_a_custom_partitioner_is_called_for_each_row(servers: str, new_topic: NewTopicName) -> None:
     topic = new_topic(3)
     with Producer(bootstrap_servers=servers, partitioner_class=lambda t, k, v, n: int(v) % n) as producer:
         producer.send_table(topic, pa.table({"value": ["0", "1", "2", "4"]})).result(20)
@@ -128,7 +128,7 @@ def test_a_record_batch_is_a_table_too(servers: str, topic: str) -> None:
     assert send(servers, topic, batch) == {TopicPartition(topic, 0): [range(1)]}
 
 
-def test_an_empty_table_is_nothing(servers: str, topic: str) -> None:
+def test_an_empty_table_sends_no_record(servers: str, topic: str) -> None:
     assert send(servers, topic, pa.table({"value": pa.array([], pa.binary())})) == {}
 
 
@@ -150,24 +150,24 @@ def test_batches_too_large_for_their_topic_are_split(servers: str, new_topic: Ne
 @pytest.mark.parametrize(
     ("table", "columns", "words"),
     [
-        ([1, 2], {}, "a list is no table"),
+        ([1, 2], {}, "a list is not a table"),
         (pa.table({"v": ["a"]}), {}, "columns named 'value'"),
         (pa.table({"value": [1.5]}), {}, "value is double; cast it"),
         (pa.table({"value": ["a"]}), {"key": "k"}, "columns named 'k'"),
-        (pa.table({"value": ["a"], "p": ["x"]}), {"partition": "p"}, "no column 'p' of whole numbers"),
+        (pa.table({"value": ["a"], "p": ["x"]}), {"partition": "p"}, "no integer column 'p'"),
     ],
 )
-def test_what_is_wrong_with_a_table_is_said(servers: str, topic: str, table: Any, columns: Any, words: str) -> None:
+def test_an_invalid_table_is_a_clear_error(servers: str, topic: str, table: Any, columns: Any, words: str) -> None:
     with Producer(bootstrap_servers=servers) as producer, pytest.raises(SerializationError, match=words):
         producer.send_table(topic, table, **columns)
 
 
-def test_a_partition_there_is_not_is_named(servers: str, topic: str) -> None:
+def test_a_missing_partition_is_named(servers: str, topic: str) -> None:
     with Producer(bootstrap_servers=servers) as producer, pytest.raises(ValueError, match="partition 7 in column 'p'"):
         producer.send_table(topic, pa.table({"value": ["a", "b"], "p": [0, 7]}), partition="p")
 
 
-def test_a_receipt_can_be_asked_batch_by_batch(servers: str, topic: str) -> None:
+def test_a_receipt_can_be_read_batch_by_batch(servers: str, topic: str) -> None:
     with Producer(bootstrap_servers=servers) as producer:
         receipt = producer.send_table(topic, pa.table({"value": [bytes(1000)] * 2000}))
         offsets = [future.result(20).offset for future in receipt.futures]

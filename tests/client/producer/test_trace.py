@@ -1,4 +1,4 @@
-"""What a producer tells of itself while it works."""
+"""The events of a producer."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_records_are_followed_from_their_queue_to_the_answer(servers: str, new_t
     assert str(acknowledged).startswith(f"3 records of {tp} from 0 acknowledged after ")
 
 
-def test_the_asyncio_face_tells_the_same(servers: str, new_topic: NewTopicName) -> None:
+def test_an_asyncio_producer_emits_the_same_events(servers: str, new_topic: NewTopicName) -> None:
     topic = new_topic(1)
 
     async def story() -> list[str]:
@@ -66,7 +66,7 @@ def test_a_table_s_batches_are_followed_too(servers: str, new_topic: NewTopicNam
     assert of_kind(trace, events.Acknowledged)[0].records == 5
 
 
-def test_a_transaction_tells_its_states_and_what_it_asks(servers: str, new_topic: NewTopicName) -> None:
+def test_the_states_and_requests_of_a_transaction_are_traced(servers: str, new_topic: NewTopicName) -> None:
     topic = new_topic(1)
     with Producer(bootstrap_servers=servers, transactional_id=f"tx-{topic}") as producer, producer.trace() as trace:
         producer.init_transactions()
@@ -81,7 +81,7 @@ def test_a_transaction_tells_its_states_and_what_it_asks(servers: str, new_topic
     assert [event.api for event in of_kind(trace, events.CoordinatorAnswered)] == asked
 
 
-def test_a_batch_that_is_sent_again_tells_why_and_one_that_fails_too() -> None:
+def test_retries_and_failures_of_a_batch_are_traced_with_their_reason() -> None:
     story = Story(enable_idempotence=False, retries=1)
     story.answers = [refused(ErrorCode.NOT_LEADER_OR_FOLLOWER), refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)]
     with story.sender._events.trace() as trace:
@@ -94,7 +94,7 @@ def test_a_batch_that_is_sent_again_tells_why_and_one_that_fails_too() -> None:
     assert [event.attempts for event in of_kind(trace, events.BatchDrained)] == [0, 1]
 
 
-def test_a_batch_that_is_too_large_tells_that_it_is_split() -> None:
+def test_splitting_a_batch_is_traced() -> None:
     story = Story()
     with story.sender._events.trace() as trace:
         story.answers = [refused(ErrorCode.MESSAGE_TOO_LARGE)]
@@ -104,23 +104,23 @@ def test_a_batch_that_is_too_large_tells_that_it_is_split() -> None:
     assert [event.records for event in of_kind(trace, events.Acknowledged)] == [1, 1]
 
 
-def test_what_a_forced_close_leaves_undelivered_is_told() -> None:
+def test_records_undelivered_at_a_forced_close_are_traced() -> None:
     story = Story()
     with story.sender._events.trace() as trace:
         story.send(2)
-        story.sender.batches.abort()
+        story.sender.batches.fail_remaining()
     (failed,) = of_kind(trace, events.BatchFailed)
     assert str(failed) == "2 records of t-0 failed: the producer was closed before the record was delivered"
 
 
-def test_a_closed_producer_says_so(servers: str) -> None:
+def test_closing_a_producer_is_traced(servers: str) -> None:
     producer = Producer(bootstrap_servers=servers)
     producer.close()
     with pytest.raises(IllegalStateError, match="the producer is closed"):
         producer.trace()
 
 
-def test_nothing_is_told_while_nobody_listens(servers: str, new_topic: NewTopicName) -> None:
+def test_no_event_is_created_without_listeners(servers: str, new_topic: NewTopicName) -> None:
     topic = new_topic(1)
     with Producer(bootstrap_servers=servers) as producer:
         with producer.trace() as trace:

@@ -1,4 +1,4 @@
-"""Whole conversations of a transactional producer, as they are written down in `transcript.py`."""
+"""Transcripts of complete exchanges of a transactional producer; `transcript.py` describes the format."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.client.producer.transcript import BEGINNING, Player, play
 
 
 @pytest.mark.behaviour("P7")
-def test_a_producer_takes_its_id_over_before_anything_else() -> None:
+def test_a_producer_initializes_its_transactional_id_first() -> None:
     play(
         """
         > call begin_transaction
@@ -40,7 +40,7 @@ def test_a_producer_takes_its_id_over_before_anything_else() -> None:
 
 
 @pytest.mark.behaviour("P7")
-def test_a_batch_waits_until_its_partition_takes_part() -> None:
+def test_a_batch_waits_until_its_partition_is_added() -> None:
     play(
         """
         > record t-0
@@ -60,7 +60,7 @@ def test_a_batch_waits_until_its_partition_takes_part() -> None:
 
 
 @pytest.mark.behaviour("P7")
-def test_with_version_2_a_batch_takes_its_partition_along() -> None:
+def test_with_version_2_a_batch_adds_its_partition() -> None:
     play(
         """
         > record t-0
@@ -80,7 +80,7 @@ def test_with_version_2_a_batch_takes_its_partition_along() -> None:
 
 
 @pytest.mark.behaviour("P7")
-def test_partitions_that_came_together_are_asked_for_together() -> None:
+def test_partitions_added_together_are_in_one_request() -> None:
     play(
         """
         > record t-0
@@ -97,7 +97,7 @@ def test_partitions_that_came_together_are_asked_for_together() -> None:
 
 
 @pytest.mark.behaviour("P7")
-def test_offsets_are_announced_and_then_promised_to_the_groups_own_coordinator() -> None:
+def test_offsets_are_added_to_the_transaction_and_then_sent_to_the_group_coordinator() -> None:
     play(
         """
         > call send_offsets_to_transaction
@@ -123,7 +123,7 @@ def test_offsets_are_announced_and_then_promised_to_the_groups_own_coordinator()
 
 
 @pytest.mark.behaviour("P7")
-def test_with_version_2_offsets_are_promised_at_once() -> None:
+def test_with_version_2_offsets_are_sent_at_once() -> None:
     play(
         """
         > call send_offsets_to_transaction
@@ -169,7 +169,7 @@ def test_a_commit_waits_for_the_outcome_of_every_batch() -> None:
 
 
 @pytest.mark.behaviour("P7")
-def test_a_transaction_with_nothing_in_it_asks_nobody() -> None:
+def test_an_empty_transaction_sends_no_request() -> None:
     play(
         """
         > call commit_transaction
@@ -187,7 +187,7 @@ def test_a_transaction_with_nothing_in_it_asks_nobody() -> None:
 
 
 @pytest.mark.behaviour("P7")
-def test_a_lost_batch_leaves_nothing_but_to_abort_and_costs_an_epoch() -> None:
+def test_a_lost_batch_requires_an_abort_and_a_new_epoch() -> None:
     play(
         """
         > record t-0
@@ -197,9 +197,9 @@ def test_a_lost_batch_leaves_nothing_but_to_abort_and_costs_an_epoch() -> None:
         > refuse REQUEST_TIMED_OUT
           [ABORTABLE_ERROR]
         > record t-0
-          TransactionAbortableError: call abort_transaction(), then begin anew
+          TransactionAbortableError: call abort_transaction(), then start again
         > call commit_transaction
-          TransactionAbortableError: call abort_transaction(), then begin anew
+          TransactionAbortableError: call abort_transaction(), then start again
         > call abort_transaction
           [ABORTING_TRANSACTION]
         > turn
@@ -273,7 +273,7 @@ def test_a_batch_that_fails_in_the_middle_of_a_commit_fails_the_commit() -> None
 
 
 @pytest.mark.behaviour("P7")
-def test_an_abort_waits_for_the_answer_to_what_may_have_begun_the_transaction() -> None:
+def test_an_abort_waits_for_the_response_to_a_request_that_may_have_started_the_transaction() -> None:
     play(
         """
         > record t-0
@@ -302,7 +302,7 @@ def test_an_abort_waits_for_the_answer_to_what_may_have_begun_the_transaction() 
 
 
 @pytest.mark.behaviour("P7")
-def test_an_abort_of_what_was_asked_of_nobody_is_done_at_once() -> None:
+def test_an_abort_of_a_transaction_without_requests_completes_at_once() -> None:
     play(
         """
         > record t-0
@@ -334,7 +334,7 @@ def test_a_refused_partition_fails_the_transaction_and_was_never_in_it() -> None
 
 
 @pytest.mark.behaviour("P7")
-def test_a_coordinator_that_has_moved_is_looked_for_and_asked_again() -> None:
+def test_a_request_is_retried_with_a_moved_coordinator() -> None:
     play(
         """
         > record t-0
@@ -355,7 +355,28 @@ def test_a_coordinator_that_has_moved_is_looked_for_and_asked_again() -> None:
 
 
 @pytest.mark.behaviour("P7")
-def test_a_call_that_is_made_again_goes_on_waiting_and_no_other_is_taken_meanwhile() -> None:
+def test_another_coordinator_is_found_after_the_connection_to_the_old_one_was_lost() -> None:
+    play(
+        """
+        > record t-0
+        > turn
+          AddPartitionsToTxn t-0
+        > lost
+        > turn
+          again in 0.10 s
+        > later 1
+        > turn
+          FindCoordinator x
+        > answer
+        > turn
+          AddPartitionsToTxn t-0
+        > answer
+        """
+    )
+
+
+@pytest.mark.behaviour("P7")
+def test_a_repeated_call_continues_to_wait_and_other_calls_are_rejected_meanwhile() -> None:
     play(
         """
         > record t-0
@@ -367,9 +388,9 @@ def test_a_call_that_is_made_again_goes_on_waiting_and_no_other_is_taken_meanwhi
         > turn
           EndTxn commit epoch 0
         > call abort_transaction
-          IllegalStateError: call commit_transaction() again to go on waiting
+          IllegalStateError: call commit_transaction() again to continue waiting
         > call begin_transaction
-          IllegalStateError: call commit_transaction() again to go on waiting
+          IllegalStateError: call commit_transaction() again to continue waiting
         > call commit_transaction
         > answer
           [READY]
@@ -379,7 +400,7 @@ def test_a_call_that_is_made_again_goes_on_waiting_and_no_other_is_taken_meanwhi
 
 
 @pytest.mark.behaviour("P7")
-def test_a_fenced_producer_is_at_its_end() -> None:
+def test_a_fenced_producer_enters_the_fatal_state() -> None:
     play(
         """
         > record t-0
@@ -394,16 +415,16 @@ def test_a_fenced_producer_is_at_its_end() -> None:
           [FATAL_ERROR]
           commit_transaction: ProducerFencedError
         > call abort_transaction
-          ProducerFencedError: close this producer and make a new one
+          ProducerFencedError: close this producer and create a new one
         > call begin_transaction
-          ProducerFencedError: close this producer and make a new one
+          ProducerFencedError: close this producer and create a new one
         > turn
         """
     )
 
 
 @pytest.mark.behaviour("P7")
-def test_an_id_that_the_coordinator_has_forgotten_is_asked_for_anew_instead_of_an_end() -> None:
+def test_a_producer_id_unknown_to_the_coordinator_is_replaced_without_end_txn() -> None:
     play(
         """
         > call send_offsets_to_transaction
@@ -454,15 +475,15 @@ def test_a_transaction_is_handed_over_once_a_broker_knows_of_it_and_ended_by_ano
     play(
         """
         > record t-0
-        > call hand_over
+        > call hand_over_transaction
           IllegalStateError: no broker knows of the transaction yet; flush() first
         > turn
           AddPartitionsToTxn t-0
         > answer
-        > call hand_over
+        > call hand_over_transaction
           [FATAL_ERROR]
         > call commit_transaction
-          ApplicationRecoverableError: close this producer and make a new one
+          ApplicationRecoverableError: close this producer and create a new one
         > take_over
           [IN_TRANSACTION]
         > record t-0
@@ -480,7 +501,7 @@ def test_a_transaction_is_handed_over_once_a_broker_knows_of_it_and_ended_by_ano
 
 @pytest.mark.behaviour("P7")
 @pytest.mark.parametrize("known", [False, True])
-def test_an_epoch_is_asked_for_once_after_a_failure_and_not_again_after_the_next_transaction(known: bool) -> None:
+def test_an_epoch_is_requested_once_after_a_failure_and_not_after_the_next_transaction(known: bool) -> None:
     taken_in = """
         > turn
           AddPartitionsToTxn t-0
@@ -517,7 +538,7 @@ def test_an_epoch_is_asked_for_once_after_a_failure_and_not_again_after_the_next
 
 
 @pytest.mark.behaviour("P7")
-def test_what_was_not_asked_yet_is_not_asked_any_more_of_a_transaction_that_is_aborted() -> None:
+def test_pending_requests_of_an_aborted_transaction_are_dropped() -> None:
     play(
         """
         > record t-0
@@ -539,7 +560,7 @@ def test_what_was_not_asked_yet_is_not_asked_any_more_of_a_transaction_that_is_a
 
 @pytest.mark.behaviour("P7")
 @pytest.mark.parametrize("code", ["UNKNOWN_SERVER_ERROR", "NOT_COORDINATOR"])
-def test_what_is_refused_after_it_was_given_up_is_of_no_more_interest(code: str) -> None:
+def test_an_error_for_an_abandoned_request_is_ignored(code: str) -> None:
     play(
         f"""
         > record t-0
@@ -566,7 +587,7 @@ def test_what_is_refused_after_it_was_given_up_is_of_no_more_interest(code: str)
 
 
 @pytest.mark.behaviour("P7")
-def test_what_is_open_when_the_producer_is_closed_is_aborted() -> None:
+def test_closing_a_producer_aborts_its_open_transaction() -> None:
     play(
         """
         > record t-0
@@ -585,7 +606,7 @@ def test_what_is_open_when_the_producer_is_closed_is_aborted() -> None:
 
 
 @pytest.mark.behaviour("P7")
-def test_an_idempotent_producer_asks_for_an_id_when_it_is_needed_and_for_nothing_else() -> None:
+def test_an_idempotent_producer_requests_only_a_producer_id_and_only_when_needed() -> None:
     play(
         """
         > turn
@@ -624,7 +645,7 @@ HAPPENINGS = st.one_of(
 @pytest.mark.behaviour("P7")
 @settings(max_examples=400, deadline=None)
 @given(st.lists(HAPPENINGS, max_size=60), st.booleans())
-def test_whatever_happens_whoever_waits_is_told_in_the_end(happenings: list[str], v2: bool) -> None:
+def test_for_any_sequence_of_events_every_waiting_call_completes(happenings: list[str], v2: bool) -> None:
     player = Player(v2=v2)
     for what in (*BEGINNING, *happenings):
         if what.split()[0] not in ("answer", "lost") or player.machine.requests.in_flight is not None:

@@ -30,7 +30,7 @@ MakeProducer = Callable[..., Producer]
 
 @pytest.fixture(params=["version 1", "version 2"])
 def version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """As with brokers before Kafka 4 (partitions are added by the producer), and as since then."""
+    """Both versions: before Kafka 4 the producer adds partitions, since then the brokers do."""
     if request.param == "version 1":
         monkeypatch.setattr(TransactionSender, "_is_v2", lambda *_: False)
     return str(request.param)
@@ -38,7 +38,7 @@ def version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def make(servers: str) -> Iterator[MakeProducer]:
-    """Makes initialized producers with a transactional id of their own, or with one that is given."""
+    """Create initialized producers with a new or a given transactional id."""
     made: list[Producer] = []
 
     def producer(transactional_id: str | None = None, *, init: bool = True, **settings: Any) -> Producer:
@@ -55,14 +55,14 @@ def make(servers: str) -> Iterator[MakeProducer]:
 
 @pytest.fixture(scope="module")
 def impatient_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A broker that looks for late transactions all the time."""
+    """A broker that checks for expired transactions at a short interval."""
     settings: Any = {"transaction_abort_timed_out_transaction_cleanup_interval_ms": 50}
     with Broker(tmp_path_factory.mktemp("impatient"), **settings) as broker:
         yield broker.bootstrap_servers
 
 
 def fail_after(sent: Any = None) -> None:
-    """What goes wrong in the middle of a transaction, when something of it has been written."""
+    """Raise an error in the middle of a transaction, after a part was written."""
     if sent is not None:
         sent.result(10)
     raise ZeroDivisionError
@@ -74,7 +74,7 @@ def promise(producer: Producer, place: TopicPartition, offset: int, group: str) 
 
 
 def committed(servers: str, topic: str, partitions: int = 1) -> list[bytes]:
-    """Everything that a reader of committed records sees of a topic, by partition."""
+    """Return the committed values of a topic by partition."""
     values: list[Any] = []
     places = [TopicPartition(topic, index) for index in range(partitions)]
     with Consumer(
@@ -88,7 +88,7 @@ def committed(servers: str, topic: str, partitions: int = 1) -> list[bytes]:
 
 
 @pytest.mark.behaviour("P7")
-def test_what_is_committed_is_seen_and_what_is_aborted_is_not(
+def test_committed_records_are_visible_and_aborted_records_are_not(
     servers: str, new_topic: NewTopicName, make: MakeProducer, version: str
 ) -> None:
     topic, producer = new_topic(3), make()
@@ -102,13 +102,13 @@ def test_what_is_committed_is_seen_and_what_is_aborted_is_not(
 
 
 @pytest.mark.behaviour("P7")
-def test_a_record_that_the_sender_sees_before_its_partition_takes_part_is_not_left_lying(
+def test_a_record_queued_before_its_partition_is_added_is_still_sent(
     topic: str, make: MakeProducer, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     producer, looks = make(), 0
     sender, manager = producer._core.sender, producer._core.transactions
     assert manager is not None
-    look, send_to = sender._send_producer_data, manager.send_to
+    look, send_to = sender._send_producer_data, manager.add_partition
 
     def looked(now: float) -> float:
         nonlocal looks
@@ -128,16 +128,16 @@ def test_a_record_that_the_sender_sees_before_its_partition_takes_part_is_not_le
 
     producer.partitions_for(topic)
     monkeypatch.setattr(sender, "_send_producer_data", looked)
-    monkeypatch.setattr(manager, "send_to", late)
+    monkeypatch.setattr(manager, "add_partition", late)
     with producer.transaction():
         assert producer.send(topic, b"seen too soon").result(20).topic == topic
 
 
-def test_what_is_aborted_at_a_stroke_does_not_go_with_the_next_transaction(
+def test_records_aborted_immediately_are_not_part_of_the_next_transaction(
     servers: str, topic: str, make: MakeProducer, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     producer, held, go_on = make(), threading.Event(), threading.Event()
-    send_next = TransactionSender.send_next
+    send_next = TransactionSender.send_next_request
 
     def late(sender: TransactionSender, now: float, **rest: Any) -> float:
         held.set()
@@ -146,7 +146,7 @@ def test_what_is_aborted_at_a_stroke_does_not_go_with_the_next_transaction(
 
     producer.partitions_for(topic)
     producer.begin_transaction()
-    monkeypatch.setattr(TransactionSender, "send_next", late)
+    monkeypatch.setattr(TransactionSender, "send_next_request", late)
     producer._core.sender.wakeup_for_metadata()
     assert held.wait(10)
     producer.send(topic, b"aborted")
@@ -186,7 +186,7 @@ def test_the_new_producer_of_an_id_ends_what_the_old_one_left_and_fences_it(
     new = make("shared-" + topic)
     with new.transaction():
         new.send(topic, b"alive")
-    with pytest.raises(ProducerFencedError, match=r"taken over transactional\.id"):
+    with pytest.raises(ProducerFencedError, match=r"another producer uses transactional\.id"):
         old.commit_transaction()
     for call in (old.begin_transaction, old.commit_transaction, old.abort_transaction, lambda: old.send(topic, b"v")):
         with pytest.raises(ProducerFencedError, match=r"\(\) cannot be called \[FATAL_ERROR\]: close this producer"):
@@ -195,7 +195,7 @@ def test_the_new_producer_of_an_id_ends_what_the_old_one_left_and_fences_it(
 
 
 @pytest.mark.behaviour("P7")
-def test_a_fenced_producer_hears_so_from_its_with_block_too(
+def test_a_with_block_raises_that_its_producer_was_fenced(
     servers: str, topic: str, make: MakeProducer, version: str
 ) -> None:
     old = make("shared-" + topic)
@@ -219,7 +219,7 @@ def test_offsets_are_committed_with_the_transaction_or_not_at_all(
 
 
 @pytest.mark.parametrize("end", ["commit", "abort"])
-def test_offsets_that_were_not_sent_in_time_are_waited_for_again_or_given_up(
+def test_offsets_that_timed_out_can_be_waited_for_again_or_abandoned(
     servers: str, topic: str, make: MakeProducer, version: str, end: str
 ) -> None:
     producer, place, group = make(), TopicPartition(topic, 0), f"group-{topic}"
@@ -230,7 +230,7 @@ def test_offsets_that_were_not_sent_in_time_are_waited_for_again_or_given_up(
         producer.send_offsets_to_transaction(*promised, timeout=0)
     except KafkaTimeoutError as error:
         late = error
-    assert late is None or "call it again to go on waiting" in str(late)  # None: the sender was quicker
+    assert late is None or "call it again to continue waiting" in str(late)  # None: the sender was quicker
     if end == "commit":
         producer.send_offsets_to_transaction(*promised)
         producer.commit_transaction()
@@ -286,7 +286,7 @@ def test_a_transaction_that_takes_too_long_is_aborted_by_the_coordinator(impatie
 
 
 def stable_end(servers: str, topic: str) -> int:
-    """The first offset that a reader of committed records has to wait for."""
+    """Return the last stable offset."""
     place = TopicPartition(topic, 0)
     with Consumer(bootstrap_servers=servers, isolation_level="read_committed") as consumer:
         return consumer.end_offsets([place])[place]
@@ -331,7 +331,7 @@ def test_a_batch_that_the_broker_refuses_fails_the_commit(
     assert committed(servers, topic) == [b"next"]
 
 
-def test_what_was_not_sent_when_a_transaction_is_aborted_is_not_sent(
+def test_records_queued_when_a_transaction_is_aborted_are_not_sent(
     servers: str, topic: str, make: MakeProducer
 ) -> None:
     producer = make(linger_ms=60_000, delivery_timeout_ms=200_000)
@@ -342,7 +342,7 @@ def test_what_was_not_sent_when_a_transaction_is_aborted_is_not_sent(
     assert stable_end(servers, topic) == 0
 
 
-def test_a_transaction_without_records_asks_nobody(topic: str, make: MakeProducer, version: str) -> None:
+def test_a_transaction_without_records_sends_no_request(topic: str, make: MakeProducer, version: str) -> None:
     producer = make()
     for _ in range(3):
         with producer.transaction():
@@ -364,7 +364,7 @@ def test_closing_in_the_middle_of_a_transaction_aborts_it(
 
 
 @pytest.mark.behaviour("P7")
-def test_methods_say_what_to_call_instead(topic: str, make: MakeProducer) -> None:
+def test_methods_called_in_a_wrong_state_name_the_right_call(topic: str, make: MakeProducer) -> None:
     producer = make(init=False)
     with pytest.raises(
         IllegalStateError, match=r"begin_transaction\(\).*\[UNINITIALIZED\]: call init_transactions\(\)"
@@ -380,7 +380,7 @@ def test_methods_say_what_to_call_instead(topic: str, make: MakeProducer) -> Non
     producer.begin_transaction()
     with pytest.raises(IllegalStateError, match=r"begin_transaction\(\).*\[IN_TRANSACTION\]: call commit_transaction"):
         producer.begin_transaction()
-    with pytest.raises(TypeError, match=r"hand over consumer.group_metadata\(\)"):
+    with pytest.raises(TypeError, match=r"pass consumer.group_metadata\(\)"):
         producer.send_offsets_to_transaction({}, "group")  # type: ignore[arg-type]
     producer.abort_transaction()
     producer.close()
@@ -401,7 +401,7 @@ def test_a_timeout_that_the_broker_does_not_allow_names_both_settings(make: Make
         producer.init_transactions()
 
 
-def test_waiting_for_a_coordinator_in_vain_names_the_setting_and_may_go_on() -> None:
+def test_a_coordinator_timeout_names_the_setting_and_the_call_can_be_repeated() -> None:
     with Producer(bootstrap_servers="127.0.0.1:1", transactional_id="t", max_block_ms=100) as producer:
         for _ in range(2):
             with pytest.raises(NoBrokersAvailableError, match=r"max\.block\.ms"):
@@ -427,7 +427,7 @@ def test_tables_belong_to_transactions_too(
     assert sorted(committed(servers, topic, 2), key=int) == [b"%d" % n for n in range(1000)]
 
 
-def test_what_is_going_on_can_be_followed_in_the_log(
+def test_transactions_can_be_followed_in_the_log(
     topic: str, make: MakeProducer, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.DEBUG, "ottla.client.producer"):

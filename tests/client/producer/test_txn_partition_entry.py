@@ -1,4 +1,4 @@
-"""The numbers of one partition: which is next, and how far they were acknowledged, also where they begin again at 0."""
+"""The sequences of one partition: the next and the last acknowledged one, also when they wrap to 0."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ SERIAL = count()
 
 
 def entry(next_sequence: int = 0) -> TxnPartitionEntry:
-    """That has given out the numbers before this one."""
+    """Return an entry that has assigned the sequences before this one."""
     entry = TxnPartitionEntry()
-    entry.start(ProducerIdAndEpoch(7, 0))
+    entry.start_sequence(ProducerIdAndEpoch(7, 0))
     entry.next_sequence = next_sequence
     return entry
 
 
 def numbered(entry: TxnPartitionEntry, records: int = 1) -> ProducerBatch:
     batch = ProducerBatch(TopicPartition("t", 0), 0.0, 0, (next(SERIAL), 0), payload=b"", count=records)
-    entry.number(batch, False)
+    entry.assign_sequence(batch, False)
     return batch
 
 
@@ -36,32 +36,32 @@ def test_the_first_number_is_next_while_nothing_is_acknowledged() -> None:
 
 
 @pytest.mark.parametrize("first", [0, HALF, MAX_SEQUENCE])
-def test_what_follows_the_last_acknowledged_is_next(first: int) -> None:
+def test_the_sequence_after_the_last_acknowledged_one_is_next(first: int) -> None:
     numbers = entry(first)
-    numbers.acked(numbered(numbers), 10)
+    numbers.record_ack(numbered(numbers), 10)
     assert numbers.last_acked_sequence == first
     assert numbers.is_next(numbers.next_sequence)
     assert numbers.next_sequence == (0 if first == MAX_SEQUENCE else first + 1)
 
 
-def test_an_earlier_one_that_is_acknowledged_later_takes_nothing_back() -> None:
+def test_a_late_acknowledgement_of_an_earlier_batch_does_not_move_back() -> None:
     numbers = entry()
     first, second = numbered(numbers, 3), numbered(numbers, 2)
-    numbers.acked(second, 4)
-    numbers.acked(first, 2)
+    numbers.record_ack(second, 4)
+    numbers.record_ack(first, 2)
     assert (numbers.last_acked_sequence, numbers.last_acked_offset) == (4, 4)
 
 
 @pytest.mark.parametrize(("ahead", "counts"), [(HALF, True), (HALF + 1, False)])
 def test_half_of_all_numbers_ahead_is_later_and_more_is_earlier(ahead: int, counts: bool) -> None:
     numbers = entry()
-    numbers.acked(numbered(numbers), 0)
+    numbers.record_ack(numbered(numbers), 0)
     numbers.next_sequence = ahead
-    numbers.acked(numbered(numbers), 1)
+    numbers.record_ack(numbered(numbers), 1)
     assert numbers.last_acked_sequence == (ahead if counts else 0)
 
 
-def test_parts_of_a_batch_are_where_it_was() -> None:
+def test_the_parts_of_a_split_batch_replace_it() -> None:
     numbers = entry()
     whole, behind = numbered(numbers, 2), numbered(numbers)
     parts = [numbered(entry()), numbered(entry())]

@@ -1,4 +1,4 @@
-"""What `send` waits for, and how waiting ends: memory, a close, Ctrl-C, and the turns of the sender."""
+"""The waits of `send`, and their ends: memory, close, Ctrl-C, and the turns of the sender."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def stuck(servers: str, topic: str, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 
 @pytest.mark.behaviour("P2")
-def test_who_waits_too_long_is_told_which_settings_to_raise(stuck: Producer, topic: str) -> None:
+def test_a_timed_out_send_names_the_settings_to_raise(stuck: Producer, topic: str) -> None:
     stuck._core.max_block = 0.05
     with pytest.raises(BufferExhaustedError, match=r"max\.block\.ms = 60000: 4000 bytes \(buffer\.memory\)"):
         stuck.send(topic, RECORD)
@@ -44,7 +44,7 @@ def test_who_waits_too_long_is_told_which_settings_to_raise(stuck: Producer, top
 
 
 @pytest.mark.behaviour("P2")
-def test_who_waits_for_memory_goes_on_when_there_is_some_and_nothing_of_the_users_runs_twice(
+def test_a_send_that_waited_for_memory_continues_and_calls_user_code_once(
     servers: str, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
@@ -77,7 +77,7 @@ def test_a_record_that_waits_when_its_producer_is_closed_is_refused(stuck: Produ
     assert "closed" in str(errors[0])
 
 
-def test_ctrl_c_while_a_record_waits_leaves_the_line(
+def test_ctrl_c_while_a_record_waits_cancels_its_claim(
     stuck: Producer, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(*_: object) -> None:
@@ -107,7 +107,7 @@ def test_an_interrupted_flush_lets_batches_linger_again(
         monkeypatch.undo()
 
 
-def test_who_waits_looks_again_when_a_turn_has_ended() -> None:
+def test_a_waiting_send_checks_again_after_each_sender_turn() -> None:
     turns, looks = Turns(), 0
 
     def patient() -> Steps[str]:
@@ -120,15 +120,15 @@ def test_who_waits_looks_again_when_a_turn_has_ended() -> None:
     thread = threading.Thread(target=lambda: results.append(turns.run(patient())))
     thread.start()
     while thread.is_alive():
-        turns.end()
+        turns.end_turn()
     assert (results, looks) == (["done"], 2)
 
 
-def test_a_turn_that_ends_between_a_look_and_the_wait_is_not_missed() -> None:
+def test_a_turn_that_ends_between_the_check_and_the_wait_is_not_missed() -> None:
     turns = Turns()
 
     def unlucky() -> Steps[bool]:
-        turns.end()  # just before the wait
+        turns.end_turn()  # just before the wait
         yield 60.0
         return True
 

@@ -1,6 +1,6 @@
-"""Conversations with a `TransactionMachine`, written down: lines with `>` are what happens, all others what it makes of that.
+"""Transcripts of a `TransactionMachine`: lines with `>` are events, all other lines are the expected results.
 
-The player is what users and the sender are to the machine: it sends what is due, hears how calls end, and says so.
+The player takes the part of the user and of the sender: it sends due requests and records how calls end.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
 from ottla.client.producer.open_transaction import OpenTransaction
 from ottla.client.producer.producer_batch import ProducerBatch
-from ottla.client.producer.transactions.outcome import Outcome
+from ottla.client.producer.transactions.call_outcome import CallOutcome
 from ottla.client.producer.transactions.requests import (
     AddOffsetsToTxn,
     AddPartitionsToTxn,
@@ -58,9 +58,8 @@ BACKOFF = ExponentialBackoff(100, 1000, NoJitter())
 
 
 def play(story: str, *, begun: bool = True, transactional: bool = True, v2: bool = False) -> None:
-    """Play the lines with `>`, and hold all that comes of them against the story.
-
-    Most stories begin where a transaction was `begun`, by a producer that has its id and epoch 0.
+    """Play the lines with `>`, and compare all results with the story. Most stories start in a transaction that was
+    started (`begun`) by a producer with its id and epoch 0.
     """
     wanted = [line.rstrip() for line in dedent(story).strip().splitlines()]
     player = Player(transactional=transactional, v2=v2)
@@ -74,7 +73,7 @@ def play(story: str, *, begun: bool = True, transactional: bool = True, v2: bool
 
 
 class Player:
-    """Takes what happens to a machine, and writes down what it does."""
+    """Applies events to a machine and records its results."""
 
     def __init__(self, *, transactional: bool = True, v2: bool = False) -> None:
         self.machine = TransactionMachine(BACKOFF, "x" if transactional else None, 60_000)
@@ -82,11 +81,11 @@ class Player:
         self.lines: list[str] = []
         self.now = 0.0
         self.incomplete = False
-        self.awaited: dict[str, Outcome] = {}
+        self.awaited: dict[str, CallOutcome] = {}
         self.given: OpenTransaction | None = None
 
     def happens(self, what: str) -> None:
-        """One thing, and what comes of it."""
+        """Apply one event and return the lines of its results."""
         self.lines.append(f"> {what}")
         before = self.machine.status.state
         name, *rest = what.split()
@@ -99,9 +98,9 @@ class Player:
         for call, outcome in list(self.awaited.items()):
             if outcome.done:
                 del self.awaited[call]
-                self.machine.acknowledged(call)
+                self.machine.acknowledge_call(call)
                 self.lines.append(f"  {call}: {'done' if outcome.error is None else type(outcome.error).__name__}")
-        self.machine.status.take_news()
+        self.machine.status.take_log_lines()
         self.machine.check()
 
     # What happens
@@ -112,18 +111,18 @@ class Player:
             outcome = self.machine.send_offsets({TopicPartition("t", 0): OffsetAndMetadata(7)}, GROUP)
         else:
             outcome = getattr(self.machine, call)()
-        if isinstance(outcome, Outcome):
+        if isinstance(outcome, CallOutcome):
             self.awaited[call] = outcome
         elif isinstance(outcome, OpenTransaction):
             self.given = outcome
 
     def record(self, partition: str) -> None:
         self.machine.check_send()
-        self.machine.send_to(of(partition))
+        self.machine.add_partition(of(partition))
 
     def drain(self, partition: str) -> None:
         batch = ProducerBatch(of(partition), 0.0, 0, (1, 0))
-        may = self.machine.may_drain(batch)
+        may = self.machine.can_drain(batch)
         self.lines.append(f"  {'it goes' if may else 'it is held back'}")
 
     def refuse(self, code: str) -> None:
@@ -131,13 +130,13 @@ class Player:
         self.machine.fail_transaction(error_for(ErrorCode[code], "a batch"))
 
     def turn(self) -> None:
-        """What the sender does each time."""
-        self.machine.resolve()
+        """Do the sender's work of one turn."""
+        self.machine.resolve_failed_batches()
         request, wait = self.machine.next_request(self.now, incomplete=lambda: self.incomplete)
-        if request is not None and request.coordinator and self.machine.requests.coordinator_of(request) is None:
+        if request is not None and request.coordinator and self.machine.requests.find_coordinator(request) is None:
             request, wait = self.machine.next_request(self.now, incomplete=lambda: self.incomplete)
         if request is not None:
-            self.machine.sent(request)
+            self.machine.record_sent(request)
             self.lines.append(f"  {described(request)}")
         elif 0 < wait < FOREVER:
             self.lines.append(f"  again in {wait:.2f} s")
@@ -148,11 +147,11 @@ class Player:
         producer = self.machine.sequences.producer
         epoch = producer.epoch + 1 if isinstance(request, InitProducerId) or self.v2 else -1
         answer = ANSWERS[type(request)](request, ErrorCode[code], epoch)
-        self.machine.answered(request, answer, self.now, v2=self.v2)
+        self.machine.handle_response(request, answer, self.now, v2=self.v2)
 
     def lost(self) -> None:
         assert self.machine.requests.in_flight is not None
-        self.machine.lost(self.machine.requests.in_flight, self.now)
+        self.machine.handle_disconnect(self.machine.requests.in_flight, self.now)
 
     def later(self, seconds: str) -> None:
         self.now += float(seconds)
@@ -166,7 +165,7 @@ class Player:
     def take_over(self) -> None:
         assert self.given is not None
         self.machine = TransactionMachine(BACKOFF, "x", 60_000)
-        self.machine.take_over(self.given)
+        self.machine.take_over_transaction(self.given)
 
     HAPPENINGS: ClassVar[dict[str, Callable[..., None]]] = {
         "call": call,
@@ -180,7 +179,7 @@ class Player:
         "written": written,
         "unwritten": unwritten,
         "take_over": take_over,
-        "abandon": lambda player: player.machine.abandon(),
+        "abandon": lambda player: player.machine.abandon_transaction(),
     }
 
 
@@ -190,13 +189,13 @@ def of(partition: str) -> TopicPartition:
 
 
 def shortened(error: OttlaError) -> str:
-    """What to do, of a message."""
+    """The action of a line."""
     text: str = error.message or "" if isinstance(error, KafkaError) else str(error)
     return re.split(r": |; (?=the cause|call)", text)[1]
 
 
 def described(request: TxnRequest) -> str:
-    """A request as it stands in a story."""
+    """Format a request for a story."""
     message = request.message
     match request:
         case FindCoordinator():
@@ -224,7 +223,7 @@ def parts_of(request: AddPartitionsToTxn, code: ErrorCode) -> AddPartitionsToTxn
 
 def offsets_of(code: ErrorCode) -> TxnOffsetCommitResponse:
     return TxnOffsetCommitResponse(
-        topics=[TxnOffsetCommitResponseTopic("t", [TxnOffsetCommitResponsePartition(0, code)])]
+        topics=[TxnOffsetCommitResponseTopic("t", partitions=[TxnOffsetCommitResponsePartition(0, code)])]
     )
 
 

@@ -1,4 +1,4 @@
-"""Processes that end without closing their clients, by themselves or by a signal."""
+"""Processes that exit without closing their clients, normally or by a signal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TERMINATED = 143
 PATIENCE = 60
 
 WAIT = "while True: signal.sigtimedwait([], 0.05)"
-"""Until a signal comes; signal.pause() misses one that comes just before it."""
+"""Wait for a signal; signal.pause() misses one that arrives just before it."""
 PLAIN = """
 import signal, sys
 from ottla import Producer
@@ -123,7 +123,7 @@ print("ready", flush=True)
 
 @contextmanager
 def running(script: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """A process that has said that it is ready."""
+    """A process that has printed that it is ready."""
     path = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-c", script, *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=path) as process:
@@ -136,12 +136,12 @@ def running(script: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def ended(process: subprocess.Popen[str]) -> int:
-    """How it ended."""
+    """The exit status."""
     return process.wait(PATIENCE)
 
 
 def asleep(process: subprocess.Popen[str]) -> bool:
-    """Whether its main thread waits: a signal on the way there is seen by Python at the next one only."""
+    """True if its main thread waits: Python handles an earlier signal only at the next one."""
     state = Path(f"/proc/{process.pid}/stat")
     return not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "S"
 
@@ -153,7 +153,7 @@ def end_of(servers: str, topic: str) -> int:
 
 
 @pytest.mark.parametrize("script", [PLAIN, IN_ASYNCIO.format(seconds=600)], ids=["plain", "asyncio"])
-def test_what_was_sent_is_delivered_before_a_process_ends_by_sigterm(servers: str, topic: str, script: str) -> None:
+def test_sent_records_are_delivered_before_a_process_ends_by_sigterm(servers: str, topic: str, script: str) -> None:
     with running(script, servers, topic) as process:
         process.terminate()
         assert ended(process) == TERMINATED
@@ -166,7 +166,7 @@ def test_a_sigterm_waits_until_a_producer_of_an_event_loop_has_finished_what_it_
     assert end_of(servers, topic) == COUNT
 
 
-def test_what_an_event_loop_left_unsent_is_sent_at_the_end_of_the_process(servers: str, topic: str) -> None:
+def test_records_left_unsent_by_an_event_loop_are_sent_at_process_exit(servers: str, topic: str) -> None:
     with running(IN_ASYNCIO.format(seconds=0), servers, topic) as process:
         assert ended(process) == 0
     assert end_of(servers, topic) == COUNT
@@ -181,7 +181,7 @@ def test_what_an_event_loop_left_unsent_is_sent_at_the_end_of_the_process(server
     ],
     ids=["the main thread has ended", "the main thread ends by it", "the main thread goes on"],
 )
-def test_what_stays_keeps_neither_the_process_nor_its_records(
+def test_undeliverable_records_do_not_keep_the_process_alive(
     servers: str, topic: str, stay: str, wait: str, then: str
 ) -> None:
     with running(STUBBORN.format(stay=stay, wait=wait, then=then), servers, topic) as process:
@@ -196,7 +196,7 @@ def test_what_stays_keeps_neither_the_process_nor_its_records(
     ["threading._register_atexit(terminate)", "exits.EXITS.add(terminate)"],
     ids=["as the program's threads are waited for", "while clients are closed"],
 )
-def test_a_sigterm_at_the_very_end_of_a_program_leaves_nothing_unsent(servers: str, topic: str, moment: str) -> None:
+def test_a_sigterm_at_the_end_of_a_program_leaves_no_record_unsent(servers: str, topic: str, moment: str) -> None:
     with running(AT_THE_END.format(moment=moment), servers, topic) as process:
         assert ended(process) == -signal.SIGTERM
     assert end_of(servers, topic) == COUNT
@@ -218,11 +218,11 @@ def test_a_forked_worker_of_multiprocessing_delivers_too(servers: str, topic: st
     ],
     ids=["a handler before", "the default after", "a handler after"],
 )
-def test_a_program_has_the_last_word_on_its_signals(
+def test_signal_handlers_of_the_program_take_precedence(
     servers: str, topic: str, before: str, after: str, status: int
 ) -> None:
     lines = PLAIN.replace("servers, topic", f"{before}\nservers, topic").replace("for i", f"{after}\nfor i")
-    # One is dropped before it is ready: a signal in the middle of its end would be told to nobody.
+    # One thread is dropped before it is ready: an interrupt during its end would be lost.
     more = 'Producer(bootstrap_servers=servers)\nprint("ready"'
     with running(lines.replace('print("ready"', more), servers, topic) as process:
         process.terminate()
@@ -240,7 +240,7 @@ def test_a_program_has_the_last_word_on_its_signals(
     ],
     ids=["kept", "dropped", "dropped, SIGTERM", "kept, SIGTERM"],
 )
-def test_who_ends_without_close_leaves_its_group_and_commits_nothing(
+def test_a_process_that_exits_without_close_leaves_its_group_and_commits_nothing(
     servers: str, new_topic: NewTopicName, admin: Admin, protocol: str, use: str, end: str, status: int
 ) -> None:
     topic = new_topic()
@@ -255,7 +255,7 @@ def test_who_ends_without_close_leaves_its_group_and_commits_nothing(
     assert not admin.list_consumer_group_offsets(topic)
 
 
-def test_a_consumer_that_is_dropped_leaves_at_once(servers: str, topic: str, admin: Admin) -> None:
+def test_a_garbage_collected_consumer_leaves_at_once(servers: str, topic: str, admin: Admin) -> None:
     consumer: Any = Consumer(bootstrap_servers=servers, group_id=topic)
     consumer.subscribe([topic])
     while not consumer.assignment():

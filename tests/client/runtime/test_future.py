@@ -17,7 +17,7 @@ def test_a_result_can_be_had_any_number_of_times() -> None:
     assert future.exception() is None
 
 
-def test_an_error_is_raised_to_whoever_asks_for_the_result() -> None:
+def test_result_raises_the_error_of_the_future() -> None:
     future: Future[int] = Future()
     future.set_exception(ValueError("no"))
     with pytest.raises(ValueError, match="no"):
@@ -46,7 +46,7 @@ def test_only_the_first_completion_counts() -> None:
     assert future.result() == 1
 
 
-def test_callbacks_run_in_the_order_they_came_and_at_once_when_it_is_late() -> None:
+def test_callbacks_run_in_order_and_at_once_after_completion() -> None:
     future: Future[int] = Future()
     seen: list[str] = []
     future.add_done_callback(lambda f: seen.append("a"))
@@ -56,7 +56,7 @@ def test_callbacks_run_in_the_order_they_came_and_at_once_when_it_is_late() -> N
     assert seen == ["a", "b", "c"]
 
 
-def test_a_callback_that_raises_is_logged_and_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_callback_that_raises_is_logged_and_does_not_affect_others(caplog: pytest.LogCaptureFixture) -> None:
     future: Future[int] = Future()
     seen: list[int] = []
     future.add_done_callback(lambda f: 1 / 0)  # type: ignore[arg-type]

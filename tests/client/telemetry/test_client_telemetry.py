@@ -1,4 +1,4 @@
-"""What a client tells of its metrics: names, kinds, sums that grow, and no more than is taken."""
+"""The pushed metrics: names, kinds, growing sums, and the size limit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from ottla.client.metrics.client_metrics import ClientMetrics, Sheet
+from ottla.client.metrics.client_metrics import ClientMetrics, MetricsBuilder
 from ottla.client.telemetry.client_telemetry import ClientTelemetry
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.get_telemetry_subscriptions import (
@@ -15,7 +15,7 @@ from ottla.protocol.messages.get_telemetry_subscriptions import (
     GetTelemetrySubscriptionsResponse,
 )
 from ottla.protocol.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
-from ottla.protocol.metrics_data import Kind, Point, read_metrics
+from ottla.protocol.metrics_data import MetricKind, Point, read_metrics
 from ottla.protocol.schema import ZERO_UUID
 from ottla.records.compression import Codec, decompress
 
@@ -26,15 +26,15 @@ FREE = "org.apache.kafka.producer.buffer.available.bytes"
 
 
 def numbers(sent: float, latency: float = float("nan")) -> ClientMetrics:
-    sheet = Sheet("me")
-    sheet.of("producer-topic-metrics", topic="orders").put("record-send-total", sent)
-    sheet.of("producer-metrics").put("request-latency-max", latency)
-    sheet.put("buffer-available-bytes", 10)
-    return sheet.whole()
+    builder = MetricsBuilder("me")
+    builder.select_group("producer-topic-metrics", topic="orders").put("record-send-total", sent)
+    builder.select_group("producer-metrics").put("request-latency-max", latency)
+    builder.put("buffer-available-bytes", 10)
+    return builder.build()
 
 
 class Story:
-    """A client, and a broker that asks for what the test says; each push takes a second."""
+    """A client, and a broker with the subscription that the test sets; each push takes a second."""
 
     def __init__(self, **wanted: Any) -> None:
         self.telemetry, self.now = ClientTelemetry(0.0, 1_000_000), 0.0
@@ -50,18 +50,18 @@ class Story:
             "delta_temporality": True,
             "requested_metrics": ["*"],
         }
-        self.hear(GetTelemetrySubscriptionsResponse(**{**answer, **wanted}))
+        self.record_event(GetTelemetrySubscriptionsResponse(**{**answer, **wanted}))
 
     def next(self) -> Any:
         self.now = max(self.now, self.telemetry.due)
         wall_ms = 1_000_000 + round(self.now * 1000)
         return self.telemetry.next_request(self.now, wall_ms, lambda: self.metrics, lambda: {"group_id": "g"})
 
-    def hear(self, message: object) -> None:
-        self.telemetry.answered(message, self.now, 0.5)
+    def record_event(self, message: object) -> None:
+        self.telemetry.handle_response(message, self.now, 0.5)
 
     def push(self) -> dict[str, Point]:
-        """What is pushed next, by name; every point bears the client's label."""
+        """Return the next push by name; every point has the client's label."""
         request = self.next()
         assert isinstance(request, PushTelemetryRequest)
         assert (request.client_instance_id, request.subscription_id) == (ID, 3)
@@ -71,7 +71,7 @@ class Story:
         return {point.name: point for point in points}
 
     def answer(self, error: ErrorCode = ErrorCode.NONE) -> None:
-        self.hear(PushTelemetryResponse(error_code=error))
+        self.record_event(PushTelemetryResponse(error_code=error))
 
 
 def test_numbers_have_the_names_of_kip_714_and_their_tags_as_labels() -> None:
@@ -79,24 +79,24 @@ def test_numbers_have_the_names_of_kip_714_and_their_tags_as_labels() -> None:
     story.metrics = numbers(5, 1.5)
     pushed = story.push()
     assert pushed.keys() == {SENT, LATENCY, FREE}
-    assert pushed[SENT][:4] == (SENT, Kind.DELTA, 5.0, (("group_id", "g"), ("topic", "orders")))
-    assert pushed[LATENCY][:4] == (LATENCY, Kind.GAUGE, 1.5, (("group_id", "g"),))
-    assert pushed[SENT].begun_ns == 1_000_000 * 1_000_000
+    assert pushed[SENT][:4] == (SENT, MetricKind.DELTA, 5.0, (("group_id", "g"), ("topic", "orders")))
+    assert pushed[LATENCY][:4] == (LATENCY, MetricKind.GAUGE, 1.5, (("group_id", "g"),))
+    assert pushed[SENT].start_ns == 1_000_000 * 1_000_000
     assert pushed[SENT].at_ns == pushed[LATENCY].at_ns == 1_001_000 * 1_000_000
 
 
-def test_what_has_no_value_is_not_told() -> None:
+def test_metrics_without_a_value_are_not_pushed() -> None:
     assert Story().push().keys() == {SENT, FREE}
 
 
-def test_sums_are_told_by_what_they_grew_since_a_push_was_taken() -> None:
+def test_delta_sums_are_pushed_since_the_last_accepted_push() -> None:
     story = Story()
     told = []
     for sent, error in [(5, 0), (8, ErrorCode.THROTTLING_QUOTA_EXCEEDED), (9, 0), (9, 0)]:
         story.metrics = numbers(sent)
         if isinstance(request := story.next(), GetTelemetrySubscriptionsRequest):
             assert request.client_instance_id == ID
-            story.hear(
+            story.record_event(
                 GetTelemetrySubscriptionsResponse(
                     client_instance_id=ID,
                     subscription_id=3,
@@ -108,23 +108,23 @@ def test_sums_are_told_by_what_they_grew_since_a_push_was_taken() -> None:
             )
             request = story.next()
         data = decompress(Codec(request.compression_type), request.metrics)
-        told += [(point.value, point.begun_ns) for point in read_metrics(memoryview(data)) if point.name == SENT]
+        told += [(point.value, point.start_ns) for point in read_metrics(memoryview(data)) if point.name == SENT]
         story.answer(ErrorCode(error))
     begun, first = 1_000_000_000_000, 1_001_000_000_000
     assert told[:3] == [(5.0, begun), (3.0, first), (4.0, first)]
     assert told[3][0] == 0.0
 
 
-def test_sums_are_told_whole_where_a_broker_wants_them_so() -> None:
+def test_cumulative_sums_are_pushed_if_the_broker_requests_them() -> None:
     story = Story(delta_temporality=False)
     for sent in (5, 8):
         story.metrics = numbers(sent)
         point = story.push()[SENT]
-        assert (point.kind, point.value, point.begun_ns) == (Kind.CUMULATIVE, sent, 1_000_000_000_000)
+        assert (point.kind, point.value, point.start_ns) == (MetricKind.CUMULATIVE, sent, 1_000_000_000_000)
         story.answer()
 
 
-def test_only_what_is_asked_for_is_told() -> None:
+def test_only_subscribed_metrics_are_pushed() -> None:
     assert Story(
         requested_metrics=["org.apache.kafka.producer.topic.", "org.apache.kafka.consumer."]
     ).push().keys() == {SENT}
@@ -133,7 +133,7 @@ def test_only_what_is_asked_for_is_told() -> None:
 @pytest.mark.parametrize(
     ("accepted", "codec"), [([4, 1], 4), ([1, 4], 1), ([], 0), ([9, -1, 3], 3)], ids=["zstd", "gzip", "none", "known"]
 )
-def test_the_first_compression_that_we_can_is_the_one(accepted: list[int], codec: int) -> None:
+def test_the_first_supported_compression_is_used(accepted: list[int], codec: int) -> None:
     request = Story(accepted_compression_types=accepted).next()
     assert request.compression_type == codec
     assert list(read_metrics(memoryview(decompress(Codec(codec), request.metrics))))
@@ -146,35 +146,37 @@ def test_a_compression_that_is_refused_is_not_used_again() -> None:
     assert isinstance(story.next(), GetTelemetrySubscriptionsRequest)
     wanted = {"client_instance_id": ID, "subscription_id": 3, "push_interval_ms": 1000, "telemetry_max_bytes": 10_000}
     accepted = {"accepted_compression_types": [Codec.ZSTD, Codec.GZIP], "requested_metrics": ["*"]}
-    story.hear(GetTelemetrySubscriptionsResponse(**wanted, **accepted))  # type: ignore[arg-type]
+    story.record_event(GetTelemetrySubscriptionsResponse(**wanted, **accepted))  # type: ignore[arg-type]
     assert story.next().compression_type == Codec.GZIP
 
 
-def test_what_is_more_than_a_broker_takes_is_told_without_topics_and_told_once(
+def test_an_oversized_push_leaves_out_topic_metrics_and_is_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     story = Story(telemetry_max_bytes=150)
     for _ in range(2):
         assert story.push().keys() == {FREE}
         story.answer()
-    assert [record.getMessage().partition(",")[0] for record in caplog.records] == ["2 metrics are 215 bytes"]
+    assert [record.getMessage().partition(" limit")[0] for record in caplog.records] == [
+        "telemetry payload too large metrics=2 bytes=215"
+    ]
 
 
-def test_where_nothing_fits_an_empty_push_says_that_we_are_there() -> None:
+def test_an_empty_push_is_sent_if_nothing_fits() -> None:
     request = Story(telemetry_max_bytes=10).next()
     assert isinstance(request, PushTelemetryRequest)
     assert bytes(request.metrics) == b""
 
 
-def test_a_refusal_for_good_is_told_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_fatal_rejection_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     story = Story()
     story.next()
     story.answer(ErrorCode.INVALID_RECORD)
     assert story.telemetry.is_over
-    assert "no more metrics are pushed: the broker answered INVALID_RECORD" in caplog.text
+    assert "telemetry stopped after a broker error error=INVALID_RECORD" in caplog.text
 
 
-def test_the_last_push_says_so_and_what_is_answered_after_the_end_is_no_matter() -> None:
+def test_the_last_push_is_marked_as_terminating_and_later_responses_are_ignored() -> None:
     story = Story()
     story.telemetry.close(story.now)
     assert story.next().terminating

@@ -1,4 +1,4 @@
-"""Conversations of a client that pushes metrics, written down: lines with `>` are what happens, all others what is made of that."""
+"""Transcripts of a client that pushes metrics: lines with `>` are events, all other lines are the expected results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from ottla.client.telemetry.telemetry_machine import Subscription, TelemetryMachine, TelemetryState
+from ottla.client.telemetry.telemetry_machine import PushSubscription, TelemetryMachine, TelemetryState
 from ottla.errors import ErrorCode
 from ottla.model import FOREVER
 from ottla.protocol.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsResponse
@@ -22,7 +22,7 @@ SAID = {
 
 
 def play(transcript: str) -> TelemetryMachine:
-    """Compare what happens with what is written; the whole of it is shown where they differ."""
+    """Compare the results with the transcript; a difference shows all of it."""
     machine, now, came = TelemetryMachine(0.0), 0.0, []
     for line in dedent(transcript).strip().splitlines():
         if not line.startswith("> "):
@@ -32,17 +32,17 @@ def play(transcript: str) -> TelemetryMachine:
         if verb == "later":
             now += float(words[0])
         else:
-            came += told(machine, verb, words, now)
-        machine.check()
+            came += apply_event(machine, verb, words, now)
+        machine.assert_invariants()
     assert "\n".join(came) == dedent(transcript).strip()
     return machine
 
 
-def told(machine: TelemetryMachine, verb: str, words: list[str], now: float) -> list[str]:
-    """Do one thing; the lines that come of it."""
+def apply_event(machine: TelemetryMachine, verb: str, words: list[str], now: float) -> list[str]:
+    """Apply one event and return the lines of its results."""
     match verb:
         case "look":
-            state = machine.begin(now)
+            state = machine.start_request(now)
             if state is not None:
                 return [f"  {SAID[state]}"]
         case "wants":
@@ -51,14 +51,14 @@ def told(machine: TelemetryMachine, verb: str, words: list[str], now: float) -> 
             wanted = GetTelemetrySubscriptionsResponse(
                 client_instance_id=ID, push_interval_ms=int(facts["every"]) * 1000, requested_metrics=metrics
             )
-            machine.subscribed(wanted, now, float(facts["chance"]))
+            machine.handle_subscription(wanted, now, float(facts["chance"]))
         case "refuses":
             refusal = GetTelemetrySubscriptionsResponse(error_code=ErrorCode[words[0]])
-            machine.subscribed(refusal, now, 0.5)
+            machine.handle_subscription(refusal, now, 0.5)
         case "answers":
-            machine.pushed(ErrorCode[words[0]], now, compression=4)
+            machine.handle_push_response(ErrorCode[words[0]], now, compression=4)
         case "lost":
-            machine.unanswered(now)
+            machine.handle_disconnect(now)
         case "closes":
             machine.close(now)
         case _:
@@ -100,7 +100,7 @@ def test_metrics_are_pushed_at_their_interval_and_once_more_at_the_end() -> None
 
 
 @pytest.mark.parametrize(("chance", "wait"), [(0, 5), (0.5, 10), (1, 15)])
-def test_first_pushes_are_strewn_over_an_interval(chance: float, wait: int) -> None:
+def test_first_pushes_are_spread_over_an_interval(chance: float, wait: int) -> None:
     play(f"""
         > look
           asks
@@ -109,7 +109,7 @@ def test_first_pushes_are_strewn_over_an_interval(chance: float, wait: int) -> N
         """)
 
 
-def test_a_client_of_which_nothing_is_wanted_asks_again_and_ends_without_a_word() -> None:
+def test_a_client_with_an_empty_subscription_polls_it_and_sends_no_last_push() -> None:
     play(
         """
         > look
@@ -127,7 +127,7 @@ def test_a_client_of_which_nothing_is_wanted_asks_again_and_ends_without_a_word(
     )
 
 
-def test_a_client_whose_subscription_has_changed_asks_at_once() -> None:
+def test_a_changed_subscription_is_requested_at_once() -> None:
     machine = play(
         """
         > look
@@ -150,11 +150,11 @@ def test_a_client_whose_subscription_has_changed_asks_at_once() -> None:
           subscription needed, again in 0
         """
     )
-    assert machine.refused_compressions == {4}
+    assert machine.rejected_codecs == {4}
 
 
 @pytest.mark.parametrize("error", ["THROTTLING_QUOTA_EXCEEDED", "TELEMETRY_TOO_LARGE"])
-def test_a_client_that_is_to_be_slower_waits_for_an_interval(error: str) -> None:
+def test_a_throttled_client_waits_for_an_interval(error: str) -> None:
     play(f"""
         > look
           asks
@@ -173,7 +173,7 @@ def test_a_client_that_is_to_be_slower_waits_for_an_interval(error: str) -> None
         """)
 
 
-def test_a_lost_connection_is_followed_by_a_question_after_an_interval() -> None:
+def test_after_a_lost_connection_the_subscription_is_requested_after_an_interval() -> None:
     play(
         """
         > look
@@ -195,7 +195,7 @@ def test_a_lost_connection_is_followed_by_a_question_after_an_interval() -> None
 
 
 @pytest.mark.parametrize("error", ["INVALID_RECORD", "INVALID_REQUEST", "UNSUPPORTED_VERSION", "UNKNOWN_SERVER_ERROR"])
-def test_what_cannot_be_right_the_next_time_ends_it(error: str) -> None:
+def test_a_permanent_error_ends_telemetry(error: str) -> None:
     play(f"""
         > look
           asks
@@ -239,7 +239,7 @@ def test_a_push_that_is_under_way_at_the_end_is_waited_for(end: str, after: str)
         """)
 
 
-def test_a_last_push_is_the_last_whatever_is_answered() -> None:
+def test_no_push_follows_the_last_one_whatever_the_response() -> None:
     for end in ("answers UNKNOWN_SUBSCRIPTION_ID", "answers NONE", "lost"):
         play(f"""
             > look
@@ -255,7 +255,7 @@ def test_a_last_push_is_the_last_whatever_is_answered() -> None:
             """)
 
 
-def test_a_client_that_was_told_nothing_yet_ends_without_a_word() -> None:
+def test_a_client_without_a_subscription_response_sends_no_last_push() -> None:
     play(
         """
         > look
@@ -277,39 +277,39 @@ def test_a_client_that_was_told_nothing_yet_ends_without_a_word() -> None:
         ((), False),
     ],
 )
-def test_metrics_are_asked_for_by_how_their_names_begin(metrics: tuple[str, ...], wanted: bool) -> None:
-    subscription = Subscription(1, (), 10.0, 1000, True, metrics)
-    assert subscription.wants("org.apache.kafka.producer.record.send.total") is wanted
+def test_metrics_are_subscribed_by_name_prefix(metrics: tuple[str, ...], wanted: bool) -> None:
+    subscription = PushSubscription(1, (), 10.0, 1000, True, metrics)
+    assert subscription.is_subscribed("org.apache.kafka.producer.record.send.total") is wanted
 
 
-def test_whatever_happens_it_is_in_one_of_its_states() -> None:
-    """Any order of events: `check` holds, and there is an end."""
+def test_for_any_sequence_of_events_telemetry_is_in_a_defined_state() -> None:
+    """Any order of events: `assert_invariants` holds, and there is an end."""
     for seed in range(200):
         random, machine, now = Random(seed), TelemetryMachine(0.0), 0.0
         for _ in range(30):
             now += random.choice([0.0, 1.0, 400.0])
-            machine.begin(now)
+            machine.start_request(now)
             if random.random() < 0.1:
                 machine.close(now)
             answer(machine, random, now)
-            machine.check()
+            machine.assert_invariants()
         machine.close(now)
         for _ in range(3):
-            machine.begin(now)
+            machine.start_request(now)
             answer(machine, random, now)
         assert machine.state is TelemetryState.TERMINATED
 
 
 def answer(machine: TelemetryMachine, random: Random, now: float) -> None:
-    """Something that may be answered to what is under way, if anything is."""
+    """Return a random response to the request in flight, if there is one."""
     error = random.choice([0, 0, *[ErrorCode[name] for name in ("UNKNOWN_SUBSCRIPTION_ID", "TELEMETRY_TOO_LARGE")]])
     if "in progress" in machine.state.value and random.random() < 0.2:
-        machine.unanswered(now)
+        machine.handle_disconnect(now)
     elif machine.state is TelemetryState.SUBSCRIPTION_IN_PROGRESS:
         metrics = random.choice([[], ["*"]])
         wanted = GetTelemetrySubscriptionsResponse(
             error_code=error, client_instance_id=ID, push_interval_ms=1000, requested_metrics=metrics
         )
-        machine.subscribed(wanted, now, random.random())
+        machine.handle_subscription(wanted, now, random.random())
     elif "push in progress" in machine.state.value:
-        machine.pushed(error, now)
+        machine.handle_push_response(error, now)

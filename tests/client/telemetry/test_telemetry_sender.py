@@ -1,4 +1,4 @@
-"""To whom a client pushes, and when it says nothing: played with a selector without sockets, then with a broker."""
+"""The target and the timing of pushes: first with a fake selector, then with a broker."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from ottla import Admin, Broker, Consumer, Producer, aio
-from ottla.broker.loop_call import call_in_loop
-from ottla.broker.pushed_page import taken, written
+from ottla.broker.event_loop.loop_call import call_in_loop
+from ottla.broker.introspection.pushed_metrics_page import build_page, format_page
 from ottla.client.admin import ConfigResource
 from ottla.client.metrics.client_metrics import ClientMetrics
 from ottla.client.runtime.steps import Steps
@@ -35,17 +35,17 @@ WANTED = GetTelemetrySubscriptionsResponse(
     client_instance_id=ID, push_interval_ms=60_000, telemetry_max_bytes=1000, requested_metrics=["*"]
 )
 SENT = "kafka_client_telemetry_producer_record_send"
-"""As the broker's figures have it, which the page adds `_total` to."""
+"""The names in the broker's metrics, where the page appends `_total`."""
 
 
 class TelemetryStory(Story):
-    """A client that pushes no numbers, but often enough."""
+    """A client with a short push interval and without metrics."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.answers[GetTelemetrySubscriptionsRequest] = WANTED
         self.answers[PushTelemetryRequest] = PushTelemetryResponse()
-        self.client.telemetry.begin(lambda _: ClientMetrics({}))
+        self.client.telemetry.enable(lambda _: ClientMetrics({}))
 
     def asked(self) -> list[tuple[object, str]]:
         """Requests about metrics, by node."""
@@ -57,7 +57,7 @@ class TelemetryStory(Story):
         ]
 
 
-def test_a_client_asks_as_soon_as_a_broker_is_ready_and_pushes_at_the_interval() -> None:
+def test_a_client_requests_its_subscription_once_a_broker_is_ready_and_pushes_at_the_interval() -> None:
     story = TelemetryStory()
     story.connect()
     story.poll(2, timeout=0)
@@ -76,7 +76,7 @@ def test_no_connection_is_opened_to_push() -> None:
     assert story.asked() == []
 
 
-def test_a_broker_that_takes_no_metrics_is_not_asked() -> None:
+def test_a_broker_without_telemetry_gets_no_request() -> None:
     story = TelemetryStory()
     story.api_versions = [each for each in story.api_versions if each.api_key != GetTelemetrySubscriptionsRequest.KEY]
     story.connect()
@@ -89,12 +89,12 @@ def test_a_broker_that_takes_no_metrics_is_not_asked() -> None:
     assert story.asked()[0] == (1, "Get")
 
 
-def test_who_waits_for_an_id_that_is_not_given_is_told_at_once() -> None:
+def test_a_waiter_for_an_instance_id_gets_an_error_at_once_if_there_is_none() -> None:
     story = TelemetryStory()
     story.api_versions = [each for each in story.api_versions if each.api_key != GetTelemetrySubscriptionsRequest.KEY]
     begun = story.now
     steps = story.client.telemetry.client_instance_id(story.client, 60)
-    with pytest.raises(UnsupportedVersionError, match="takes no metrics of clients"):
+    with pytest.raises(UnsupportedVersionError, match="does not accept client metrics"):
         done(story, steps)
     assert story.now == begun
 
@@ -104,7 +104,7 @@ def done(story: Story, steps: Steps[Any]) -> None:
         story.client.poll(span)
 
 
-def test_a_client_that_was_not_begun_is_silent() -> None:
+def test_a_client_that_was_not_started_sends_no_telemetry() -> None:
     story = TelemetryStory()
     other = Story()
     other.answers = story.answers
@@ -113,21 +113,21 @@ def test_a_client_that_was_not_begun_is_silent() -> None:
     assert not [request for _, _, request in other.selector.requests if isinstance(request, PushTelemetryRequest)]
 
 
-def test_a_client_loads_nothing_of_it_before_a_broker_wants_metrics() -> None:
+def test_a_client_imports_telemetry_only_after_a_broker_subscribes_to_metrics() -> None:
     program = "import sys; from ottla import Admin, Consumer, Producer; from ottla.client.network.network_client import NetworkClient; "
     loaded = program + "print([name for name in sys.modules if 'client_telemetry' in name or 'metrics_data' in name])"
     assert subprocess.run([sys.executable, "-c", loaded], capture_output=True, check=True).stdout == b"[]\n"
 
 
-def test_metrics_that_cannot_be_taken_cost_the_client_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
+def test_failing_metrics_do_not_affect_the_client_otherwise(caplog: pytest.LogCaptureFixture) -> None:
     story = TelemetryStory()
-    story.client.telemetry.begin(lambda _: 1 / 0)  # type: ignore[arg-type, return-value]
+    story.client.telemetry.enable(lambda _: 1 / 0)  # type: ignore[arg-type, return-value]
     story.connect()
     story.poll(20, timeout=60)
     story.client.finish()
     assert story.asked() == [(1, "Get")]
     assert [record.getMessage() for record in caplog.records if "metrics" in record.getMessage()] == [
-        "no more metrics are pushed, since they could not be taken or written"
+        "telemetry stopped: the metrics could not be collected or encoded"
     ]
 
 
@@ -156,7 +156,7 @@ def test_the_end_waits_for_the_last_push_and_not_for_long() -> None:
 
 
 @pytest.mark.parametrize("hurried", [False, True])
-def test_the_end_of_a_client_that_nobody_asked_waits_for_nothing(hurried: bool) -> None:
+def test_closing_a_client_without_subscriptions_does_not_wait(hurried: bool) -> None:
     story = TelemetryStory()
     story.answers[GetTelemetrySubscriptionsRequest] = WANTED if hurried else GetTelemetrySubscriptionsResponse()
     story.connect()
@@ -167,7 +167,7 @@ def test_the_end_of_a_client_that_nobody_asked_waits_for_nothing(hurried: bool) 
     assert story.asked() == [(1, "Get")]
 
 
-def test_a_lost_push_is_followed_by_a_question_later() -> None:
+def test_after_a_lost_push_the_subscription_is_requested_later() -> None:
     story = TelemetryStory()
     story.connect()
     story.poll(2, timeout=0)
@@ -190,19 +190,21 @@ def test_a_lost_push_is_followed_by_a_question_later() -> None:
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Broker]:
-    """It wants everything, and often."""
+    """A broker that subscribes to all metrics at a short interval."""
     with Broker(metrics_listen="127.0.0.1:0") as broker, Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
         admin.alter_configs({ConfigResource("client-metrics", "all"): {"metrics": "*", "interval.ms": 100}})
         yield broker
 
 
 def pushed(broker: Broker, metric: str, client_id: str) -> dict[str, float]:
-    """What the broker was told by one client's instances, by their ids, with all their labels added up."""
+    """Return the metrics that the instances of one client pushed, by their ids, with summed labels."""
     server = broker.server
     assert server is not None
     node = server.node
 
-    text = written(call_in_loop(server.call_soon, lambda: taken(node.telemetry.pushed(node.clock.monotonic())), 60))
+    text = format_page(
+        call_in_loop(server.call_soon, lambda: build_page(node.telemetry.list_metrics(node.clock.monotonic())), 60)
+    )
     told: dict[str, float] = {}
     for each in text_string_to_metric_families(text):
         for sample in each.samples if each.name == metric else ():
@@ -213,7 +215,7 @@ def pushed(broker: Broker, metric: str, client_id: str) -> dict[str, float]:
 
 
 @pytest.mark.behaviour("B8")
-def test_what_a_producer_has_sent_is_added_up_by_the_broker(broker: Broker) -> None:
+def test_the_broker_sums_the_counts_of_a_producer(broker: Broker) -> None:
     with Producer(bootstrap_servers=broker.bootstrap_servers, client_id="hands") as producer:
         for count in (5, 8):
             for _ in range(5 if count == 5 else 3):
@@ -224,7 +226,7 @@ def test_what_a_producer_has_sent_is_added_up_by_the_broker(broker: Broker) -> N
         assert producer.client_instance_id(0) == told
 
 
-def test_a_consumer_pushes_while_it_polls_and_says_of_which_group_it_is(broker: Broker) -> None:
+def test_a_consumer_pushes_during_poll_with_its_group_as_a_label(broker: Broker) -> None:
     polls = "kafka_client_telemetry_consumer_request"
     with Consumer(bootstrap_servers=broker.bootstrap_servers, client_id="eyes", group_id="billing") as consumer:
         consumer.subscribe(["orders"])
@@ -272,14 +274,14 @@ def test_a_broker_without_a_page_gives_no_ids() -> None:
     with (
         Broker() as silent,
         Admin(bootstrap_servers=silent.bootstrap_servers) as admin,
-        pytest.raises(UnsupportedVersionError, match="takes no metrics of clients"),
+        pytest.raises(UnsupportedVersionError, match="does not accept client metrics"),
     ):
         admin.client_instance_id()
 
 
-def test_who_waits_in_vain_for_an_id_is_told_of_the_brokers() -> None:
+def test_an_instance_id_timeout_names_the_brokers() -> None:
     with (
         Consumer(bootstrap_servers=f"127.0.0.1:{free_port()}") as consumer,
-        pytest.raises(KafkaTimeoutError, match=r"no broker gave this client an id within 0\.01 s: 127\.0\.0\.1"),
+        pytest.raises(KafkaTimeoutError, match=r"no client instance id received within 0\.01 s: 127\.0\.0\.1"),
     ):
         consumer.client_instance_id(0.01)

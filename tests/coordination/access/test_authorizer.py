@@ -1,4 +1,4 @@
-"""The authorizer: what its rules mean, one by one, and against a model that looks at every rule each time."""
+"""The authorizer: each rule alone, and all of them against a model that scans every rule."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def store(*acls: Acl) -> AclStore:
 def may(
     *acls: Acl, operation: Operation = READ, name: str = "orders", principal: str = ALICE, host: str = HERE
 ) -> bool:
-    return Authorizer(store(*acls)).allows(principal, host, operation, TOPIC, name)
+    return Authorizer(store(*acls)).is_allowed(principal, host, operation, TOPIC, name)
 
 
-def test_without_a_rule_nobody_may_do_anything() -> None:
+def test_without_a_rule_every_operation_is_denied() -> None:
     assert not may()
 
 
@@ -62,7 +62,32 @@ def test_an_allowance_is_for_its_principal_host_operation_and_name() -> None:
     assert not may(acl(kind=GROUP))
 
 
-def test_user_star_is_everybody_and_star_is_every_name() -> None:
+@pytest.mark.parametrize(
+    ("cidr", "host", "expected"),
+    [
+        ("10.0.0.0/8", "10.200.0.1", True),
+        ("10.0.0.0/8", "11.0.0.1", False),
+        ("10.0.0.77/24", "10.0.0.1", True),
+        ("10.0.0.1/32", "10.0.0.2", False),
+        ("2001:db8::/32", "2001:db8::7", True),
+        ("2001:db8::/32", "2001:db9::7", False),
+        ("2001:db8::/32", "10.0.0.1", False),
+        ("0.0.0.0/0", "::1", False),
+        ("10.0.0.0/8", "a unix socket", False),
+        ("10.0.0.0/99", "10.0.0.1", False),
+    ],
+)
+def test_a_rule_may_be_for_a_range_of_addresses(cidr: str, host: str, expected: bool) -> None:
+    assert may(acl(host=cidr), host=host) == expected
+
+
+def test_a_denied_range_outweighs_an_allowed_address() -> None:
+    rules = acl(host=HERE), acl(host="10.0.0.0/24", permission=DENY)
+    assert not may(*rules)
+    assert may(*rules, acl(host="10.1.0.0/16"), host="10.1.0.1")
+
+
+def test_user_star_matches_every_principal_and_star_every_name() -> None:
     assert may(acl("*", principal="User:*"), principal="User:bob", name="anything")
 
 
@@ -89,52 +114,52 @@ def test_characters_of_patterns_mean_themselves() -> None:
         acl(principal="User:*", permission=DENY),
     ],
 )
-def test_a_denial_counts_before_every_allowance(denial: Acl) -> None:
+def test_a_deny_rule_overrides_every_allow_rule(denial: Acl) -> None:
     assert not may(acl(), acl("*", ALL), denial)
 
 
 @pytest.mark.parametrize("operation", [READ, WRITE, Operation.DELETE, Operation.ALTER])
-def test_who_may_do_something_to_it_may_know_of_it(operation: Operation) -> None:
+def test_any_allowed_operation_implies_describe(operation: Operation) -> None:
     assert may(acl(operation=operation), operation=DESCRIBE)
     assert not may(acl(operation=Operation.CREATE), operation=DESCRIBE)
 
 
-def test_who_may_alter_configs_may_see_them() -> None:
+def test_alter_configs_implies_describe_configs() -> None:
     assert may(acl(operation=Operation.ALTER_CONFIGS), operation=Operation.DESCRIBE_CONFIGS)
 
 
-def test_to_deny_one_thing_denies_nothing_else() -> None:
+def test_a_deny_rule_denies_only_its_operation() -> None:
     assert may(acl(permission=DENY), acl(operation=WRITE), operation=DESCRIBE)
 
 
-def test_a_super_user_may_do_what_is_denied() -> None:
+def test_a_super_user_ignores_deny_rules() -> None:
     authorizer = Authorizer(store(acl("*", ALL, DENY)), [ALICE])
-    assert authorizer.allows(ALICE, HERE, WRITE, TOPIC, "orders")
+    assert authorizer.is_allowed(ALICE, HERE, WRITE, TOPIC, "orders")
 
 
-def test_where_everybody_may_without_rules_a_rule_for_another_closes_the_resource() -> None:
+def test_a_rule_for_another_principal_closes_a_resource_that_was_open_by_default() -> None:
     authorizer = Authorizer(store(acl(principal="User:bob")), allow_if_no_acl=True)
-    assert authorizer.allows(ALICE, HERE, READ, TOPIC, "other")
-    assert not authorizer.allows(ALICE, HERE, READ, TOPIC, "orders")
+    assert authorizer.is_allowed(ALICE, HERE, READ, TOPIC, "other")
+    assert not authorizer.is_allowed(ALICE, HERE, READ, TOPIC, "orders")
 
 
-def test_a_verdict_holds_until_a_rule_changes() -> None:
+def test_a_cached_decision_is_valid_until_a_rule_changes() -> None:
     kept = store(acl())
     authorizer = Authorizer(kept)
-    assert authorizer.allows(ALICE, HERE, READ, TOPIC, "orders")
-    assert not authorizer.allows_any(ALICE, HERE, WRITE, TOPIC)
+    assert authorizer.is_allowed(ALICE, HERE, READ, TOPIC, "orders")
+    assert not authorizer.is_any_allowed(ALICE, HERE, WRITE, TOPIC)
     kept.remove(UUID(int=1))
-    assert not authorizer.allows(ALICE, HERE, READ, TOPIC, "orders")
+    assert not authorizer.is_allowed(ALICE, HERE, READ, TOPIC, "orders")
     kept.add(UUID(int=2), acl(operation=WRITE))
-    assert authorizer.allows_any(ALICE, HERE, WRITE, TOPIC)
+    assert authorizer.is_any_allowed(ALICE, HERE, WRITE, TOPIC)
 
 
-def test_names_that_are_made_up_do_not_fill_the_memory() -> None:
+def test_invented_names_do_not_fill_the_memory() -> None:
     authorizer = Authorizer(store(acl()))
     for number in range(MOST_VERDICTS + 10):
-        authorizer.allows(ALICE, HERE, READ, TOPIC, f"t{number}")
+        authorizer.is_allowed(ALICE, HERE, READ, TOPIC, f"t{number}")
     assert len(authorizer._verdicts) <= MOST_VERDICTS
-    assert authorizer.allows(ALICE, HERE, READ, TOPIC, "orders")
+    assert authorizer.is_allowed(ALICE, HERE, READ, TOPIC, "orders")
 
 
 def test_operations_are_a_bit_for_each() -> None:
@@ -157,8 +182,8 @@ def test_operations_are_a_bit_for_each() -> None:
         ((acl(operation=WRITE), acl("orders", READ, DENY)), True),
     ],
 )
-def test_somebody_may_write_somewhere_if_some_rule_is_left(acls: Sequence[Acl], verdict: bool) -> None:
-    assert Authorizer(store(*acls)).allows_any(ALICE, HERE, WRITE, TOPIC) is verdict
+def test_write_is_possible_somewhere_if_an_allow_rule_remains(acls: Sequence[Acl], verdict: bool) -> None:
+    assert Authorizer(store(*acls)).is_any_allowed(ALICE, HERE, WRITE, TOPIC) is verdict
 
 
 NAMES = st.sampled_from(["a", "ab", "abc", "b", "*", "a*", ""])
@@ -212,18 +237,18 @@ def naive(acls: Sequence[Acl], default: bool, principal: str, host: str, operati
     ),
     st.integers(0, 5),
 )
-def test_every_verdict_is_that_of_a_model_that_looks_at_every_rule(
+def test_every_decision_equals_that_of_a_model_that_scans_every_rule(
     acls: list[Acl], default: bool, questions: list[tuple[str, str, Operation, ResourceType, str]], gone: int
 ) -> None:
     kept = store(*acls)
     authorizer = Authorizer(kept, allow_if_no_acl=default)
     for question in questions:
-        assert authorizer.allows(*question) is naive(acls, default, *question)
+        assert authorizer.is_allowed(*question) is naive(acls, default, *question)
     kept.remove(UUID(int=gone + 1))
     kept.check()
     left = [each for number, each in enumerate(acls) if number != gone]
     for question in questions:
-        assert authorizer.allows(*question) is naive(left, default, *question)
+        assert authorizer.is_allowed(*question) is naive(left, default, *question)
 
 
 FILTERS = st.builds(
@@ -239,12 +264,12 @@ FILTERS = st.builds(
 
 
 @given(FILTERS, ACLS)
-def test_a_filter_that_is_a_match_for_a_name_finds_what_would_decide_about_it(wanted: AclFilter, rule: Acl) -> None:
-    found = wanted.matches(rule)
+def test_a_match_filter_finds_the_rules_that_decide_about_a_name(wanted: AclFilter, rule: Acl) -> None:
+    found = wanted.is_match(rule)
     if wanted == AclFilter():
         assert found
     if found and wanted.pattern_type == PatternType.MATCH and wanted.name is not None:
-        assert rule.covers(rule.resource_type, wanted.name)
+        assert rule.is_covering(rule.resource_type, wanted.name)
     if found and wanted.pattern_type in (LITERAL, PREFIXED):
         assert rule.pattern_type == wanted.pattern_type
         assert wanted.name in (None, rule.name)

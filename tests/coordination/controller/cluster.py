@@ -1,4 +1,4 @@
-"""A controller whose records are replayed as they are decided, and what tests tell of it in a line."""
+"""A controller whose records are replayed as they are decided, with commands and descriptions of one line."""
 
 from __future__ import annotations
 
@@ -17,8 +17,14 @@ from ottla.coordination.cluster.records import (
 )
 from ottla.coordination.cluster.topic import PartitionState
 from ottla.coordination.controller.config import ControllerConfig
-from ottla.coordination.controller.controller import SOFT, Controller
-from ottla.coordination.controller.events import NO_CHANCE, Activated, Asked, Chance, SessionsDue
+from ottla.coordination.controller.controller import SESSION_RECORDS, Controller
+from ottla.coordination.controller.events import (
+    NO_RANDOM_VALUES,
+    ControllerActivated,
+    ControllerRequest,
+    RandomValues,
+    SessionTimerExpired,
+)
 from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from ottla.protocol.messages.broker_registration import (
     BrokerRegistrationRequest,
@@ -78,7 +84,7 @@ class Cluster:
 
     def write(self, records: Iterable[Any]) -> None:
         for record in records:
-            if isinstance(record, SOFT):
+            if isinstance(record, SESSION_RECORDS):
                 self.controller.replay(record)
                 continue
             self.controller.replay(decode_record(encode_record(record)), len(self.log))
@@ -95,26 +101,26 @@ class Cluster:
                 self.alarms[alarm.name] = alarm.at
         return decision.replies[0].message if decision.replies else None
 
-    def ask(self, request: Message, kind: type[Response], chance: Chance = NO_CHANCE) -> Response:
-        answer = self.happen(Asked(1, request, chance))
+    def ask(self, request: Message, kind: type[Response], chance: RandomValues = NO_RANDOM_VALUES) -> Response:
+        answer = self.happen(ControllerRequest(1, request, chance))
         assert isinstance(answer, kind)
         return answer
 
     def wait(self, seconds: float) -> None:
-        """Let time pass, and every alarm that is due ring at its moment."""
+        """Let time pass; each alarm fires at its time."""
         end = self.now + seconds
         while due := [(at, name) for name, at in self.alarms.items() if at is not None and at <= end]:
             at, name = min(due)
             del self.alarms[name]
             self.now = max(self.now, at)
-            self.happen(SessionsDue())
+            self.happen(SessionTimerExpired())
         self.now = end
 
     def register(self, broker: int, start: int = 1, **said: Any) -> BrokerRegistrationResponse:
         return self.ask(registration(broker, start, **said), BrokerRegistrationResponse)
 
     def beat(self, broker: int, **said: Any) -> BrokerHeartbeatResponse:
-        """A heartbeat of a broker that knows all of the metadata, if nothing else is said."""
+        """Send a heartbeat of a broker that has replayed all metadata, unless other values are given."""
         epoch = said.pop("epoch", self.epoch(broker))
         offset = said.pop("offset", len(self.log) - 1)
         return self.ask(BrokerHeartbeatRequest(broker, epoch, offset, **said), BrokerHeartbeatResponse)
@@ -124,7 +130,7 @@ class Cluster:
         assert not self.beat(broker).is_fenced
 
     def stop_cleanly(self, broker: int) -> None:
-        """A controlled shutdown, while all others go on beating."""
+        """Stop a broker by a controlled shutdown, while all others send heartbeats."""
         while not self.beat(broker, want_shut_down=True).should_shut_down:
             for other, known in self.controller.metadata.registrations.items():
                 if other != broker and not known.fenced:
@@ -141,10 +147,10 @@ class Cluster:
             metadata.replay(decode_record(encode_record(record)))
         self.controller = Controller(self.config, metadata, len(self.log))
         self.alarms.clear()
-        self.happen(Activated())
+        self.happen(ControllerActivated())
 
     def topic(self, *partitions: tuple[int, ...], name: str = "t", topic_id: UUID = TOPIC) -> None:
-        """A topic whose partitions have these replicas, all in sync, and led by the first of each."""
+        """Create a topic whose partitions have these replicas, all in the ISR, each led by its first."""
         self.write([TopicRecord(name, topic_id)])
         for index, replicas in enumerate(partitions):
             places = [directory(each) for each in replicas]
@@ -154,6 +160,6 @@ class Cluster:
         return self.controller.metadata.topics[topic].partitions[index]
 
     def led(self, index: int = 0) -> tuple[int, tuple[int, ...]]:
-        """Who leads and who is in sync."""
+        """Return the leader and the ISR."""
         state = self.partition(index)
         return state.leader, state.isr

@@ -7,8 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from ottla.coordination.cluster.events import FeaturesRequested
-from ottla.coordination.cluster.features import OF_A_BROKER, OF_SEVERAL
+from ottla.coordination.cluster.events import FeatureChangeRequested
+from ottla.coordination.cluster.features import BROKER_LEVELS, INITIAL_CLUSTER_LEVELS
 from ottla.coordination.cluster.node_records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
@@ -20,7 +20,7 @@ from ottla.coordination.cluster.node_records import (
 )
 from ottla.coordination.cluster.records import PartitionChangeRecord, PartitionRecord, TopicRecord
 from ottla.coordination.cluster.topic import LOST
-from ottla.coordination.controller.events import Activated, BrokerGone
+from ottla.coordination.controller.events import BrokerProcessEnded, ControllerActivated
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
@@ -40,7 +40,7 @@ from ottla.protocol.messages.update_features import FeatureUpdateKey
 from tests.coordination.controller.cluster import TOPIC, Cluster, directory
 
 
-def test_a_broker_s_epoch_is_the_offset_of_its_registration() -> None:
+def test_the_epoch_of_a_broker_is_the_offset_of_its_registration() -> None:
     cluster = Cluster()
     answer = cluster.register(1)
     assert (answer.error_code, answer.broker_epoch) == (0, 2)
@@ -49,7 +49,7 @@ def test_a_broker_s_epoch_is_the_offset_of_its_registration() -> None:
     assert (record.broker_epoch, record.fenced, record.log_dirs) == (2, True, [directory(1)])
 
 
-def test_a_broker_is_let_in_once_it_knows_of_its_own_registration() -> None:
+def test_a_broker_is_unfenced_after_it_has_replayed_its_registration() -> None:
     cluster = Cluster()
     cluster.register(1)
     behind = cluster.beat(1, offset=1)
@@ -62,20 +62,20 @@ def test_a_broker_is_let_in_once_it_knows_of_its_own_registration() -> None:
     assert len(cluster.log) == written, "a heartbeat that changes nothing writes nothing"
 
 
-def test_a_broker_of_another_cluster_is_refused_and_told_of_both_ids() -> None:
+def test_a_broker_of_another_cluster_is_rejected_with_both_cluster_ids() -> None:
     cluster = Cluster()
     assert cluster.register(1, cluster_id="d").error_code == ErrorCode.INCONSISTENT_CLUSTER_ID
-    assert cluster.notes == ["broker 1 is turned away: it belongs to cluster 'd', this one is 'c'"]
+    assert cluster.notes == ["broker 1 is rejected: it belongs to cluster 'd', this one is 'c'"]
 
 
-def test_a_second_broker_of_a_number_is_refused_while_the_first_is_heard() -> None:
+def test_a_second_broker_with_the_same_id_is_rejected_while_the_session_of_the_first_is_valid() -> None:
     cluster = Cluster(1)
     assert cluster.register(1, start=2).error_code == ErrorCode.DUPLICATE_BROKER_REGISTRATION
     cluster.wait(9.0)
     assert cluster.register(1, start=2).error_code == 0
 
 
-def test_a_broker_that_registers_again_in_the_same_start_keeps_its_epoch() -> None:
+def test_a_running_broker_that_registers_again_keeps_its_epoch() -> None:
     cluster = Cluster(1)
     epoch = cluster.epoch(1)
     assert cluster.register(1, rack="a").broker_epoch == epoch
@@ -83,18 +83,18 @@ def test_a_broker_that_registers_again_in_the_same_start_keeps_its_epoch() -> No
     assert (known.rack, known.fenced) == ("a", False)
 
 
-def test_a_broker_that_comes_after_another_directory_s_owner_is_refused() -> None:
+def test_a_broker_with_a_directory_of_another_broker_is_rejected() -> None:
     cluster = Cluster(1)
     assert cluster.register(2, log_dirs=[directory(1)]).error_code == ErrorCode.INVALID_REGISTRATION
     assert f"directory {directory(1)} is broker 1's" in cluster.notes[-1]
 
 
 @pytest.mark.parametrize("places", [[], [UUID(int=1)], [UUID(int=500)] * 2])
-def test_directories_that_cannot_be_told_apart_are_refused(places: list[UUID]) -> None:
+def test_ambiguous_directory_ids_are_rejected(places: list[UUID]) -> None:
     assert Cluster().register(1, log_dirs=places).error_code == ErrorCode.INVALID_REGISTRATION
 
 
-def test_a_broker_that_lacks_a_level_that_the_cluster_runs_is_refused_and_told_which() -> None:
+def test_a_broker_without_a_feature_level_of_the_cluster_is_rejected_with_that_level() -> None:
     cluster = Cluster()
     assert (
         cluster.register(1, features=[Feature("metadata.version", 7, 30)]).error_code == ErrorCode.UNSUPPORTED_VERSION
@@ -107,20 +107,20 @@ def test_a_broker_that_lacks_a_level_that_the_cluster_runs_is_refused_and_told_w
     assert nameless.error_code == ErrorCode.INVALID_REGISTRATION
 
 
-def test_what_is_wrong_first_in_kafka_s_order_is_told() -> None:
+def test_the_first_registration_error_in_kafkas_order_is_returned() -> None:
     cluster = Cluster(1)
     assert cluster.register(1, 2, cluster_id="d", log_dirs=[]).error_code == ErrorCode.INCONSISTENT_CLUSTER_ID
     assert cluster.register(1, 2, log_dirs=[]).error_code == ErrorCode.DUPLICATE_BROKER_REGISTRATION
     assert cluster.register(2, log_dirs=[], features=[]).error_code == ErrorCode.INVALID_REGISTRATION
 
 
-def test_a_heartbeat_of_an_earlier_incarnation_counts_nothing() -> None:
+def test_a_heartbeat_of_an_earlier_incarnation_is_ignored() -> None:
     cluster = Cluster(1)
     assert cluster.beat(1, epoch=1).error_code == ErrorCode.STALE_BROKER_EPOCH
     assert cluster.beat(7).error_code == ErrorCode.STALE_BROKER_EPOCH
 
 
-def test_a_broker_that_is_silent_is_fenced_and_others_lead() -> None:
+def test_a_broker_without_heartbeats_is_fenced_and_other_leaders_are_elected() -> None:
     cluster = Cluster(1, 2, 3)
     cluster.topic((1, 2, 3), (2, 3, 1))
     cluster.wait(5)
@@ -129,10 +129,10 @@ def test_a_broker_that_is_silent_is_fenced_and_others_lead() -> None:
     assert (cluster.led(0), cluster.led(1)) == ((2, (2, 3)), (2, (2, 3)))
     assert (cluster.partition(0).leader_epoch, cluster.partition(1).leader_epoch) == (1, 0)
     assert cluster.controller.metadata.registrations[1].fenced
-    assert cluster.notes == ["Broker 1 is fenced: it was not heard for 9 s."]
+    assert cluster.notes == ["Broker 1 is fenced: it sent no heartbeat for 9 s."]
 
 
-def test_a_broker_that_is_heard_in_time_is_never_fenced() -> None:
+def test_a_broker_with_timely_heartbeats_is_never_fenced() -> None:
     cluster = Cluster(1)
     for _ in range(20):
         cluster.wait(8.9)
@@ -140,7 +140,7 @@ def test_a_broker_that_is_heard_in_time_is_never_fenced() -> None:
     assert cluster.notes == []
 
 
-def test_when_all_fall_silent_the_one_that_was_in_sync_last_leads_again_when_it_is_back() -> None:
+def test_after_all_sessions_have_expired_the_last_isr_member_leads_again_when_it_returns() -> None:
     cluster = Cluster(1, 2, elr=False)
     cluster.topic((1, 2))
     cluster.wait(1)
@@ -153,7 +153,7 @@ def test_when_all_fall_silent_the_one_that_was_in_sync_last_leads_again_when_it_
     assert cluster.led() == (2, (2,))
 
 
-def test_with_elr_any_of_those_that_were_in_sync_when_too_few_were_left_may_lead() -> None:
+def test_with_elr_any_isr_member_of_the_time_below_min_isr_can_be_elected() -> None:
     cluster = Cluster(1, 2, 3, min_isr=2)
     cluster.topic((1, 2, 3))
     cluster.wait(20)
@@ -164,7 +164,7 @@ def test_with_elr_any_of_those_that_were_in_sync_when_too_few_were_left_may_lead
     assert (cluster.led(), cluster.partition().elr) == ((3, (3,)), (2,))
 
 
-def test_a_broker_that_lost_power_may_not_lead_what_it_was_in_sync_with_last() -> None:
+def test_a_broker_that_lost_power_is_not_elected_from_the_elr() -> None:
     cluster = Cluster(1, 2, min_isr=2)
     cluster.topic((1, 2))
     cluster.wait(20)
@@ -175,7 +175,7 @@ def test_a_broker_that_lost_power_may_not_lead_what_it_was_in_sync_with_last() -
     assert cluster.led() == (2, (2,)), "this one was stopped cleanly, and has all"
 
 
-def test_a_controlled_shutdown_moves_leaders_and_ends_when_the_others_know() -> None:
+def test_a_controlled_shutdown_moves_leaders_and_ends_when_the_others_have_replayed_that() -> None:
     cluster = Cluster(1, 2)
     cluster.topic((1, 2), (2, 1))
     leaving = cluster.beat(1, want_shut_down=True)
@@ -187,7 +187,7 @@ def test_a_controlled_shutdown_moves_leaders_and_ends_when_the_others_know() -> 
     assert (gone.should_shut_down, gone.is_fenced) == (True, True)
 
 
-def test_a_broker_that_leads_nothing_may_stop_at_once_and_come_back_at_once() -> None:
+def test_a_broker_without_leaderships_may_stop_and_register_again_at_once() -> None:
     cluster = Cluster(1, 2)
     cluster.topic((2, 1))
     epoch = cluster.epoch(1)
@@ -196,14 +196,14 @@ def test_a_broker_that_leads_nothing_may_stop_at_once_and_come_back_at_once() ->
     assert cluster.register(1, start=2, previous_broker_epoch=epoch).error_code == 0
 
 
-def test_the_broker_of_the_only_copy_may_go_and_leaves_nobody_who_leads() -> None:
+def test_the_broker_of_the_only_replica_may_stop_and_the_partition_has_no_leader() -> None:
     cluster = Cluster(1, elr=False)
     cluster.topic((1,))
     cluster.stop_cleanly(1)
     assert cluster.led() == (-1, (1,))
 
 
-def test_a_controlled_shutdown_goes_on_under_the_next_controller() -> None:
+def test_a_controlled_shutdown_continues_under_the_next_controller() -> None:
     cluster = Cluster(1, 2)
     cluster.topic((1, 2))
     cluster.beat(1, want_shut_down=True)
@@ -225,31 +225,31 @@ def test_a_new_controller_gives_every_broker_a_fresh_session() -> None:
     assert cluster.led() == (2, (2,))
 
 
-def test_a_broker_whose_process_has_ended_is_fenced_at_once_and_may_come_back_at_once() -> None:
+def test_a_broker_whose_process_has_ended_is_fenced_at_once_and_may_register_again_at_once() -> None:
     cluster = Cluster(1, 2, 3)
     cluster.topic((1, 2, 3))
     epoch = cluster.controller.metadata.registrations[1].epoch
-    cluster.happen(BrokerGone(1, epoch - 1))
+    cluster.happen(BrokerProcessEnded(1, epoch - 1))
     assert cluster.led() == (1, (1, 2, 3)), "that was an earlier one"
-    cluster.happen(BrokerGone(1, epoch))
+    cluster.happen(BrokerProcessEnded(1, epoch))
     assert cluster.led() == (2, (2, 3))
     assert cluster.notes == ["Broker 1 is fenced: its process has ended."]
-    cluster.happen(BrokerGone(1, epoch))
-    cluster.happen(BrokerGone(7, 0))
+    cluster.happen(BrokerProcessEnded(1, epoch))
+    cluster.happen(BrokerProcessEnded(7, 0))
     assert cluster.register(1, start=2).error_code == 0
     assert len(cluster.notes) == 1
 
 
-def test_a_new_controller_knows_who_was_not_heard_yet() -> None:
+def test_a_new_controller_lists_the_brokers_without_a_heartbeat() -> None:
     cluster = Cluster(1, 2)
-    assert cluster.controller.unheard() == []
+    assert cluster.controller.brokers_without_heartbeat() == []
     cluster.fail_over()
-    assert [each.broker_id for each in cluster.controller.unheard()] == [1, 2]
+    assert [each.broker_id for each in cluster.controller.brokers_without_heartbeat()] == [1, 2]
     cluster.beat(2)
-    assert [each.broker_id for each in cluster.controller.unheard()] == [1]
+    assert [each.broker_id for each in cluster.controller.brokers_without_heartbeat()] == [1]
 
 
-def test_a_broker_that_is_registered_before_a_snapshot_is_let_in_by_the_controller_that_read_it() -> None:
+def test_a_broker_registered_before_a_snapshot_is_unfenced_by_the_controller_that_loaded_it() -> None:
     cluster = Cluster()
     cluster.register(1)
     cluster.fail_over()
@@ -257,7 +257,7 @@ def test_a_broker_that_is_registered_before_a_snapshot_is_let_in_by_the_controll
     assert not cluster.beat(1).is_fenced
 
 
-def test_a_broker_that_is_struck_off_is_in_sync_nowhere_and_may_lead_nothing() -> None:
+def test_an_unregistered_broker_is_in_no_isr_and_is_not_elected() -> None:
     cluster = Cluster(1, 2, min_isr=2)
     cluster.topic((1, 2))
     answer = cluster.ask(UnregisterBrokerRequest(1), UnregisterBrokerResponse)
@@ -269,7 +269,7 @@ def test_a_broker_that_is_struck_off_is_in_sync_nowhere_and_may_lead_nothing() -
     assert again.error_message == "no broker 1 is registered"
 
 
-def test_copies_in_a_directory_that_is_gone_are_led_by_others_and_the_broker_stays() -> None:
+def test_replicas_in_a_lost_directory_get_other_leaders_and_the_broker_stays_unfenced() -> None:
     cluster = Cluster(2)
     places = [directory(1), UUID(int=501)]
     cluster.join(1, log_dirs=places)
@@ -282,7 +282,7 @@ def test_copies_in_a_directory_that_is_gone_are_led_by_others_and_the_broker_sta
     assert len(cluster.log) == written
 
 
-def test_a_broker_that_is_let_in_without_its_directory_does_not_lead_what_lies_there() -> None:
+def test_a_broker_that_registers_without_a_directory_is_not_elected_for_its_replicas() -> None:
     cluster = Cluster(1, elr=False)
     cluster.topic((1,))
     cluster.wait(20)
@@ -299,16 +299,16 @@ def test_cordoned_directories_are_written_once() -> None:
     assert len(cluster.log) == written
 
 
-def test_a_controller_says_where_it_is() -> None:
+def test_a_controller_registers_its_endpoints() -> None:
     cluster = Cluster()
-    levels = [Feature(name, *levels) for name, levels in OF_A_BROKER.items()]
+    levels = [Feature(name, *levels) for name, levels in BROKER_LEVELS.items()]
     request = ControllerRegistrationRequest(9, UUID(int=9), features=levels)
     answer = cluster.ask(request, ControllerRegistrationResponse)
     assert answer.error_code == 0
     assert cluster.controller.metadata.controllers[9].incarnation_id == UUID(int=9)
 
 
-def test_a_controller_that_cannot_run_what_the_cluster_runs_is_not_put_on_the_list() -> None:
+def test_a_controller_without_a_feature_level_of_the_cluster_is_not_registered() -> None:
     cluster = Cluster()
     request = ControllerRegistrationRequest(9, UUID(int=9), features=[Feature("metadata.version", 7, 17)])
     answer = cluster.ask(request, ControllerRegistrationResponse)
@@ -317,26 +317,26 @@ def test_a_controller_that_cannot_run_what_the_cluster_runs_is_not_put_on_the_li
     assert not cluster.controller.metadata.controllers
 
 
-def test_a_level_is_refused_that_a_controller_cannot_run() -> None:
+def test_a_level_that_a_controller_does_not_support_is_rejected() -> None:
     cluster = Cluster()
     cluster.write([RegisterControllerRecord(9, UUID(int=9), features=[ControllerFeature("group.version", 0, 0)])])
-    refusal = cluster.happen(FeaturesRequested(1, [FeatureUpdateKey("group.version", 1)]))
+    refusal = cluster.happen(FeatureChangeRequested(1, [FeatureUpdateKey("group.version", 1)]))
     assert "group.version 1 is more than controller 9 can run, which knows 0 to 0" in str(refusal)
 
 
-def test_the_first_controller_of_a_cluster_says_what_it_runs_and_the_next_ones_do_not() -> None:
+def test_only_the_first_controller_of_a_cluster_writes_the_feature_levels() -> None:
     cluster = Cluster.empty()
     cluster.fail_over()
-    assert cluster.controller.metadata.features == OF_SEVERAL
+    assert cluster.controller.metadata.features == INITIAL_CLUSTER_LEVELS
     written = len(cluster.log)
     cluster.fail_over()
     assert len(cluster.log) == written
 
 
-def test_a_transaction_that_another_controller_left_open_is_aborted() -> None:
+def test_a_transaction_left_open_by_another_controller_is_aborted() -> None:
     cluster = Cluster(1)
     cluster.write([BeginTransactionRecord(), UnregisterBrokerRecord(1, cluster.epoch(1))])
-    cluster.happen(Activated())
+    cluster.happen(ControllerActivated())
     assert isinstance(cluster.log[-1], AbortTransactionRecord)
     assert list(cluster.controller.metadata.registrations) == [1]
 
@@ -344,7 +344,7 @@ def test_a_transaction_that_another_controller_left_open_is_aborted() -> None:
 @pytest.mark.behaviour("B5")
 @pytest.mark.parametrize("leader", [1, 2, 3])
 @pytest.mark.parametrize("order", list(permutations((1, 2, 3))))
-def test_whichever_disk_of_three_killed_brokers_is_emptied_another_leads_in_whatever_order_they_come(
+def test_after_an_emptied_disk_another_of_three_killed_brokers_leads_in_any_order_of_return(
     order: tuple[int, ...], leader: int
 ) -> None:
     others = [each for each in (1, 2, 3) if each != leader]
@@ -366,7 +366,7 @@ def test_whichever_disk_of_three_killed_brokers_is_emptied_another_leads_in_what
 
 
 @pytest.mark.parametrize("order", list(permutations((1, 2, 3))))
-def test_who_has_lost_what_was_committed_and_says_so_gives_way_to_one_who_had_everything_while_there_is_one(
+def test_a_leader_that_reports_a_lost_directory_is_replaced_by_a_complete_replica_if_there_is_one(
     order: tuple[int, ...],
 ) -> None:
     cluster = Cluster(1, 2, 3, min_isr=2)
@@ -379,18 +379,18 @@ def test_who_has_lost_what_was_committed_and_says_so_gives_way_to_one_who_had_ev
     for broker in order:
         cluster.beat(broker)
     first = cluster.led()[0]
-    lies_in(cluster, first, LOST)
+    report_directory(cluster, first, LOST)
     second, in_sync = cluster.led()
     assert second not in (first, -1)
     assert in_sync == (second,)
-    lies_in(cluster, second, LOST)
+    report_directory(cluster, second, LOST)
     assert cluster.led()[0] == -1
-    lies_in(cluster, second, directory(second))
+    report_directory(cluster, second, directory(second))
     assert cluster.led()[0] == second
 
 
-def lies_in(cluster: Cluster, broker: int, place: UUID) -> None:
-    """It says where its copy is."""
+def report_directory(cluster: Cluster, broker: int, place: UUID) -> None:
+    """Report the directory of the broker's replica."""
     told = RequestDirectoryData(place, [RequestTopicData(TOPIC, [RequestPartitionData(0)])])
     answer = cluster.ask(
         AssignReplicasToDirsRequest(broker, cluster.epoch(broker), [told]), AssignReplicasToDirsResponse
@@ -398,7 +398,7 @@ def lies_in(cluster: Cluster, broker: int, place: UUID) -> None:
     assert not answer.error_code
 
 
-def test_a_copy_in_a_directory_that_is_gone_leads_by_itself_where_there_is_no_other() -> None:
+def test_the_only_replica_leads_again_after_its_directory_is_lost() -> None:
     cluster = Cluster(1)
     cluster.topic((1,))
     cluster.wait(20)
@@ -409,7 +409,7 @@ def test_a_copy_in_a_directory_that_is_gone_leads_by_itself_where_there_is_no_ot
     assert cluster.led() == (1, (1,))
 
 
-def test_where_all_directories_are_gone_somebody_may_have_the_partition_begin_anew() -> None:
+def test_an_unclean_election_restarts_a_partition_all_of_whose_directories_are_lost() -> None:
     cluster = Cluster(1, 2, min_isr=2)
     cluster.topic((1, 2))
     cluster.wait(20)
@@ -426,10 +426,10 @@ DISKS = [directory(2), directory(3)]
 
 
 @pytest.mark.parametrize(("min_isr", "leads"), [(2, 3), (1, -1)])
-def test_where_who_was_elected_loses_its_disk_before_others_have_followed_it_the_next_one_leads_that_had_everything(
+def test_an_elected_leader_that_loses_its_disk_is_replaced_by_the_next_complete_replica(
     min_isr: int, leads: int
 ) -> None:
-    """Where one in sync is enough, it may have acknowledged what nobody else has."""
+    """With min.insync.replicas 1 the elected leader may have acknowledged records that no other replica has."""
     cluster = Cluster(1, 2, 3, min_isr=min_isr)
     cluster.write([TopicRecord("t", TOPIC), PartitionRecord(0, TOPIC, [2, 3], [], leader=-1, directories=DISKS)])
     cluster.write([PartitionChangeRecord(0, TOPIC, last_known_elr=[2, 3])])

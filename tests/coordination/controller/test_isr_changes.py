@@ -1,4 +1,4 @@
-"""Leaders say who is in sync with them, and are told what is so, or what is wrong with it."""
+"""Leaders propose ISRs, and get the new state or an error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.coordination.controller.cluster import TOPIC, Cluster, directory
 
 
 def alter(cluster: Cluster, broker: int, *isr: int, topic_id: UUID = TOPIC, **said: Any) -> PartitionData:
-    """What a broker hears that says who is in sync, with the epochs that it should know."""
+    """Propose an ISR with the current broker epochs."""
     state = cluster.partition()
     known = {"leader_epoch": state.leader_epoch, "partition_epoch": state.partition_epoch}
     states = [BrokerState(each, cluster.epoch(each)) for each in isr]
@@ -36,7 +36,7 @@ def three() -> Cluster:
     return cluster
 
 
-def test_a_leader_takes_a_follower_out_and_in_again_and_hears_the_partition_s_new_epoch() -> None:
+def test_a_leader_removes_and_adds_a_follower_and_gets_the_new_partition_epoch() -> None:
     cluster = three()
     out = alter(cluster, 1, 1, 2)
     assert (out.error_code, out.leader_id, out.isr, out.leader_epoch, out.partition_epoch) == (0, 1, (1, 2), 0, 1)
@@ -44,14 +44,14 @@ def test_a_leader_takes_a_follower_out_and_in_again_and_hears_the_partition_s_ne
     assert cluster.led() == (1, (1, 2, 3))
 
 
-def test_to_say_what_is_so_writes_nothing() -> None:
+def test_an_unchanged_isr_writes_nothing() -> None:
     cluster = three()
     written = len(cluster.log)
     assert alter(cluster, 1, 1, 2, 3).partition_epoch == 0
     assert len(cluster.log) == written
 
 
-def test_a_leader_of_an_older_version_says_no_epochs_of_those_in_sync() -> None:
+def test_a_request_of_an_older_version_has_no_broker_epochs() -> None:
     answer = alter(three(), 1, new_isr_with_epochs=(), new_isr=[1, 3])
     assert (answer.error_code, answer.isr) == (0, (1, 3))
 
@@ -74,7 +74,7 @@ def test_a_leader_of_an_older_version_says_no_epochs_of_those_in_sync() -> None:
         ({"new_isr_with_epochs": [BrokerState(2), BrokerState(3, 1)]}, ErrorCode.INELIGIBLE_REPLICA),
     ],
 )
-def test_what_is_wrong_is_told(said: dict[str, Any], error: ErrorCode) -> None:
+def test_an_invalid_isr_change_is_rejected_with_its_error(said: dict[str, Any], error: ErrorCode) -> None:
     cluster = three()
     cluster.wait(1)
     cluster.beat(2), cluster.beat(3)
@@ -84,14 +84,14 @@ def test_what_is_wrong_is_told(said: dict[str, Any], error: ErrorCode) -> None:
     assert cluster.partition().partition_epoch == 1
 
 
-def test_of_several_faults_the_first_in_kafka_s_order_is_told() -> None:
+def test_of_several_errors_the_first_in_kafkas_order_is_returned() -> None:
     cluster = three()
     assert alter(cluster, 2, 9, leader_epoch=1).error_code == ErrorCode.NOT_CONTROLLER
     assert alter(cluster, 2, 9).error_code == ErrorCode.INVALID_REQUEST
     assert alter(cluster, 2, 9, topic_id=UUID(int=9), leader_epoch=1).error_code == ErrorCode.UNKNOWN_TOPIC_ID
 
 
-def test_a_broker_that_was_started_anew_since_it_fetched_is_not_taken_in() -> None:
+def test_a_broker_that_restarted_since_its_fetch_does_not_join_the_isr() -> None:
     cluster = three()
     alter(cluster, 1, 1, 2)
     before = cluster.epoch(3)
@@ -102,21 +102,21 @@ def test_a_broker_that_was_started_anew_since_it_fetched_is_not_taken_in() -> No
     assert alter(cluster, 1, 1, 2, 3).error_code == 0
 
 
-def test_a_leader_that_is_shutting_down_takes_nobody_out() -> None:
+def test_a_leader_in_a_controlled_shutdown_removes_no_replica_from_the_isr() -> None:
     cluster = three()
     cluster.beat(3, want_shut_down=True)
     assert cluster.led() == (1, (1, 2))
     assert alter(cluster, 1, 1, 2, 3).error_code == ErrorCode.INELIGIBLE_REPLICA
 
 
-def test_a_broker_of_another_epoch_is_refused_as_a_whole() -> None:
+def test_a_request_with_another_broker_epoch_is_rejected_as_a_whole() -> None:
     cluster = three()
     answer = cluster.ask(AlterPartitionRequest(1, 1, []), AlterPartitionResponse)
     assert answer.error_code == ErrorCode.STALE_BROKER_EPOCH
 
 
 @pytest.mark.parametrize(("disks", "place"), [((301,), UUID(int=301)), ((301, 302), ANY_DIRECTORY)])
-def test_who_comes_to_be_in_sync_on_a_new_disk_may_lead_before_it_has_said_where(
+def test_a_replica_that_joins_the_isr_on_a_new_disk_can_lead_before_its_directory_is_reported(
     disks: tuple[int, ...], place: UUID
 ) -> None:
     cluster = Cluster(1, 2)

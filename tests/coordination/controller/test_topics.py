@@ -6,9 +6,9 @@ from uuid import UUID
 
 import pytest
 
-from ottla.coordination.cluster.events import ConfigsChanged, FeaturesRequested, TopicsUnwanted
+from ottla.coordination.cluster.events import ConfigChangeRequested, FeatureChangeRequested, TopicDeletionRequested
 from ottla.coordination.cluster.records import ClearElrRecord
-from ottla.coordination.controller.events import Chance
+from ottla.coordination.controller.events import RandomValues
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from ottla.protocol.messages.create_partitions import (
@@ -33,7 +33,7 @@ from tests.coordination.controller.cluster import TOPIC, Cluster, directory
 
 
 def create(cluster: Cluster, *topics: CreatableTopic, dry: bool = False) -> list[CreatableTopicResult]:
-    chance = Chance([UUID(int=2000 + number) for number in range(len(topics))], 7)
+    chance = RandomValues([UUID(int=2000 + number) for number in range(len(topics))], 7)
     return list(cluster.ask(CreateTopicsRequest(topics, validate_only=dry), CreateTopicsResponse, chance).topics)
 
 
@@ -47,7 +47,7 @@ def grow(cluster: Cluster, count: int, *replicas: tuple[int, ...], dry: bool = F
     return cluster.ask(CreatePartitionsRequest([wanted], validate_only=dry), CreatePartitionsResponse).results[0]
 
 
-def test_a_topic_has_its_copies_on_different_brokers_and_a_leader_for_each_partition() -> None:
+def test_a_topic_has_replicas_on_different_brokers_and_a_leader_for_each_partition() -> None:
     cluster = Cluster(1, 2, 3)
     result = create(cluster, CreatableTopic("t", 6, 2, configs=[CreatableTopicConfig("retention.ms", "5")]))[0]
     assert (result.error_code, result.num_partitions, result.replication_factor) == (0, 6, 2)
@@ -60,7 +60,7 @@ def test_a_topic_has_its_copies_on_different_brokers_and_a_leader_for_each_parti
     assert {state.leader for state in topic.partitions} == {1, 2, 3}
 
 
-def test_who_is_fenced_is_a_replica_and_not_in_sync() -> None:
+def test_a_fenced_broker_is_a_replica_outside_the_isr() -> None:
     cluster = Cluster(1, 2)
     cluster.register(3)
     create(cluster, CreatableTopic("t", 4, 3))
@@ -68,7 +68,7 @@ def test_who_is_fenced_is_a_replica_and_not_in_sync() -> None:
         assert (set(state.replicas), set(state.isr)) == ({1, 2, 3}, {1, 2})
 
 
-def test_nothing_is_put_on_a_broker_all_of_whose_directories_are_cordoned_unless_it_is_said() -> None:
+def test_a_broker_with_cordoned_directories_only_gets_replicas_by_assignment_alone() -> None:
     cluster = Cluster(1, 2)
     cluster.beat(2, cordoned_log_dirs=[directory(2)])
     create(cluster, CreatableTopic("t", 4, 1))
@@ -77,14 +77,14 @@ def test_nothing_is_put_on_a_broker_all_of_whose_directories_are_cordoned_unless
     assert create(cluster, assigned("u", (2, 1)))[0].error_code == 0
 
 
-def test_a_broker_with_several_directories_says_later_where_a_copy_lies() -> None:
+def test_a_broker_with_several_directories_reports_the_chosen_one_later() -> None:
     cluster = Cluster()
     cluster.join(1, log_dirs=[directory(1), UUID(int=501)])
     create(cluster, CreatableTopic("t", 1, 1))
     assert cluster.partition().directories == (UUID(int=1),)
 
 
-def test_what_is_only_looked_at_is_answered_and_not_written() -> None:
+def test_a_validated_request_returns_results_and_writes_nothing() -> None:
     cluster = Cluster(1)
     written = len(cluster.log)
     result = create(cluster, CreatableTopic("t", 2, 1), dry=True)[0]
@@ -111,7 +111,7 @@ def test_what_is_only_looked_at_is_answered_and_not_written() -> None:
         (CreatableTopic("u", -1, -1, [CreatableReplicaAssignment(1, [1])]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
     ],
 )
-def test_a_topic_that_cannot_be_is_refused_and_nothing_is_written(topic: CreatableTopic, error: ErrorCode) -> None:
+def test_an_invalid_topic_is_rejected_and_writes_nothing(topic: CreatableTopic, error: ErrorCode) -> None:
     cluster = Cluster(1, 2)
     cluster.register(3)
     cluster.topic((1, 2))
@@ -121,19 +121,19 @@ def test_a_topic_that_cannot_be_is_refused_and_nothing_is_written(topic: Creatab
     assert result.error_message
 
 
-def test_one_of_two_topics_is_made_where_the_other_cannot_be() -> None:
+def test_a_rejected_topic_does_not_prevent_the_other_one() -> None:
     cluster = Cluster(1)
     results = create(cluster, CreatableTopic("a", 1, 1), CreatableTopic("b", 1, 7), CreatableTopic("c", -1, -1))
     assert [result.error_code for result in results] == [0, ErrorCode.INVALID_REPLICATION_FACTOR, 0]
     assert list(cluster.controller.metadata.topics) == ["a", "c"]
 
 
-def test_a_topic_named_twice_is_made_not_once() -> None:
+def test_a_topic_named_twice_is_not_created() -> None:
     results = create(Cluster(1), CreatableTopic("a", 1, 1), CreatableTopic("a", 2, 1))
     assert [result.error_code for result in results] == [ErrorCode.INVALID_REQUEST] * 2
 
 
-def test_a_topic_grows_by_partitions_in_as_many_copies() -> None:
+def test_added_partitions_have_the_replication_factor_of_the_topic() -> None:
     cluster = Cluster(1, 2, 3)
     cluster.topic((1, 2))
     assert grow(cluster, 4, dry=True).error_code == 0
@@ -145,7 +145,7 @@ def test_a_topic_grows_by_partitions_in_as_many_copies() -> None:
     assert cluster.led(4) == (3, (3, 1))
 
 
-def test_a_topic_does_not_grow_as_it_cannot() -> None:
+def test_an_invalid_number_of_partitions_is_rejected() -> None:
     cluster = Cluster(1, 2)
     cluster.topic((1, 2))
     assert grow(cluster, 1).error_code == ErrorCode.INVALID_PARTITIONS
@@ -156,7 +156,7 @@ def test_a_topic_does_not_grow_as_it_cannot() -> None:
     assert grow(cluster, 2).error_code == ErrorCode.INVALID_REPLICATION_FACTOR
 
 
-def test_every_block_of_producer_ids_goes_to_one_broker() -> None:
+def test_every_block_of_producer_ids_is_allocated_to_one_broker() -> None:
     cluster = Cluster(1, 2)
 
     def block(broker: int) -> tuple[int, int]:
@@ -171,32 +171,32 @@ def test_every_block_of_producer_ids_goes_to_one_broker() -> None:
     assert stale.error_code == ErrorCode.STALE_BROKER_EPOCH
 
 
-def test_a_topic_is_deleted_as_in_a_cluster_of_one() -> None:
+def test_a_topic_is_deleted_as_in_a_cluster_of_one_node() -> None:
     cluster = Cluster(1, 2)
     cluster.topic((1, 2))
-    assert cluster.happen(TopicsUnwanted(1, [DeleteTopicState("t")]))[0].error_code == 0
+    assert cluster.happen(TopicDeletionRequested(1, [DeleteTopicState("t")]))[0].error_code == 0
     assert cluster.controller.metadata.topics == {}
 
 
-def test_who_might_lead_by_other_terms_of_sync_may_no_more() -> None:
+def test_a_change_of_min_insync_replicas_clears_the_elr() -> None:
     cluster = Cluster(1, 2, 3, min_isr=3)
     cluster.topic((1, 2, 3))
     cluster.beat(3, want_shut_down=True)
     assert cluster.partition().elr == (3,)
     lower = AlterConfigsResource(2, "t", [AlterableConfig("min.insync.replicas", 0, "2")])
-    cluster.happen(ConfigsChanged(1, [lower]))
+    cluster.happen(ConfigChangeRequested(1, [lower]))
     assert cluster.log[-1] == ClearElrRecord("t")
     assert cluster.partition().elr == ()
 
 
-def test_a_level_that_a_broker_cannot_run_is_refused_by_its_name() -> None:
-    refusal = Cluster(1).happen(FeaturesRequested(1, [FeatureUpdateKey("group.version", 1)]))
+def test_a_level_that_a_broker_does_not_support_is_rejected_by_its_name() -> None:
+    refusal = Cluster(1).happen(FeatureChangeRequested(1, [FeatureUpdateKey("group.version", 1)]))
     assert refusal.code == ErrorCode.INVALID_UPDATE_VERSION
     assert "group.version 1 is more than broker 1 can run, which knows 0 to 0" in str(refusal)
 
 
-def test_topics_of_other_clusters_ids_are_not_confused() -> None:
+def test_a_new_topic_gets_an_id_of_its_own() -> None:
     cluster = Cluster(1)
     cluster.topic((1,))
-    assert cluster.controller.metadata.topic_by_id(TOPIC) is not None
+    assert cluster.controller.metadata.find_topic_by_id(TOPIC) is not None
     assert create(cluster, CreatableTopic("u", 1, 1))[0].topic_id == UUID(int=2000)

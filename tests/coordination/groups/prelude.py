@@ -1,4 +1,4 @@
-"""Where many stories of classic groups begin, told once. What happens under each step is compared each time.
+"""Common first steps of transcripts of classic groups. The output of each step is compared every time.
 
 `options` are those of every join, such as `session=60`.
 """
@@ -46,7 +46,7 @@ def two_joined(options: str = "") -> str:
 
 
 def two_assigned(options: str = "") -> str:
-    """The leader has shared out, and the other one has not asked yet."""
+    """The leader has sent the assignment, and the other member has not requested it yet."""
     return f"""{two_joined(options)}
         sync m1 gen=2 m1=A m2=B
         keep generation 2 m1=A m2=B

@@ -1,15 +1,16 @@
-"""The language in which groups are told.
+"""The transcript language for groups.
 
-    join a session=10 range=t           a client without an id (JoinGroup v4: it is given one, and comes again with it)
-    join m1 range=t                     a member, by its id; ids are m1, m2, … as they are given away
+    join a session=10 range=t           a client without an id (JoinGroup v4: it gets one, and joins again with it)
+    join m1 range=t                     a member, by its id; ids are m1, m2, … in the order of assignment
     join a static=i version=9 range=t   a static member
     sync m1 gen=1 m1=A m2=B             the leader's sync; a follower's has no assignments
     beat m1 gen=1 | leave m1 | leave static=i | commit m1 gen=1 t-0=5 | hangup m1 | wait 10 | restart | expire
     promise m1 gen=1 t-0=5 by=7     the offsets of a transaction, here of producer 7
     ended commit by=7               and its end: commit or abort
 
-A story may begin with what `prelude` has. Under each step, in order: what is kept in the log, why a rebalance began, every answer, and the group if it has changed: its
-state, generation and members, `*` for the leader, `+` for one that waits in a join, `~` for one that waits in a sync.
+A story may start with the steps of `prelude`. Below each step, in order: the records in the log, the reason of a rebalance,
+every response, and the group if it has changed: its state, generation and members, `*` for the leader, `+` for a member
+that waits in a join, `~` for a member that waits in a sync.
 """
 
 from __future__ import annotations
@@ -23,9 +24,7 @@ from ottla.coordination.groups.classic.notes import RebalanceStarted
 from ottla.coordination.groups.classic.records import ClassicGroupRecord, GroupInMemory
 from ottla.coordination.groups.config import GroupConfig
 from ottla.coordination.groups.events import (
-    AlarmName,
-    AlarmRang,
-    CallerGone,
+    ClientDisconnected,
     ExpiryDue,
     GroupDeletionRequested,
     HeartbeatReceived,
@@ -35,6 +34,8 @@ from ottla.coordination.groups.events import (
     OffsetDeletionRequested,
     OffsetsCommitted,
     SyncRequested,
+    TimerExpired,
+    TimerName,
     TopicsDeleted,
     TransactionalOffsetsCommitted,
 )
@@ -76,7 +77,7 @@ class Story:
         self.config = GroupConfig(**config)
         self.machine = Shard(self.config)
         self.now = 0.0
-        self.alarms: dict[AlarmName, float] = {}
+        self.alarms: dict[TimerName, float] = {}
         self.log: list[tuple[bytes, bytes | None]] = []
         self.askers: dict[int, str] = {}
         self.ids = 0
@@ -84,10 +85,10 @@ class Story:
         self.happened: list[str] = []
         self.notes: list[str] = []
         """All that a log would have, from the beginning."""
-        self.orphans: set[AlarmName] = set()
+        self.orphans: set[TimerName] = set()
 
     def play(self, *texts: str) -> Self:
-        """Let it happen, and compare."""
+        """Run the commands, and compare their output."""
         for command, expected in (step for text in texts for step in steps_of(text)):
             self.happened = []
             verb, *words = command.split()
@@ -133,7 +134,7 @@ class Story:
             self.machine.replay(record)
         self.machine.check()
         for alarm in decision.alarms:
-            assert isinstance(alarm.name, AlarmName)
+            assert isinstance(alarm.name, TimerName)
             if alarm.keep and alarm.name in self.alarms:
                 continue
             self.alarms.pop(alarm.name, None)
@@ -148,7 +149,7 @@ class Story:
         self.show_group()
 
     def check_alarms(self) -> None:
-        """Nothing rings for who is gone, nor for what is over; but ids given away may outlive a group that is deleted."""
+        """No timer exists for a removed member or an ended phase; but ids without a join may outlive a deleted group."""
         for name in self.alarms:
             group = self.machine.groups.get(name.group)
             if group is None:
@@ -199,8 +200,8 @@ class Story:
             protocols,
             options.get("reason"),
         )
-        fresh_id, version = ("" if known else f"m{self.ids}"), int(options.get("version", 5))
-        self.tell(who, lambda ticket: JoinRequested(ticket, request, version, fresh_id, "app", "/h", self.wall_ms))
+        new_member_id, version = ("" if known else f"m{self.ids}"), int(options.get("version", 5))
+        self.tell(who, lambda ticket: JoinRequested(ticket, request, version, new_member_id, "app", "/h", self.wall_ms))
 
     def sync(self, names: list[str], options: dict[str, str]) -> None:
         assignments = [
@@ -252,15 +253,16 @@ class Story:
         }
         member = " ".join(names)
         producer, generation = int(options["by"]), int(options.get("gen", -1))
+        version = int(options.get("version", 5))
         self.tell(
             member or "producer",
             lambda ticket: TransactionalOffsetsCommitted(
-                ticket, "g", offsets, producer, 0, self.wall_ms, generation, member, options.get("static")
+                ticket, "g", offsets, producer, 0, self.wall_ms, generation, member, options.get("static"), version
             ),
         )
 
     def ended(self, names: list[str], options: dict[str, str]) -> None:
-        """What the log has as a marker."""
+        """Replay the marker of a transaction."""
         self.machine.replay(TransactionEnded(int(options["by"]), names == ["commit"]))
         self.machine.check()
         self.happened += [f"{place} at {value.offset}" for place, value in self.machine.offsets.of("g").items()]
@@ -281,24 +283,24 @@ class Story:
         member = self.group.members[names[0]]
         waiting = member.join_ticket or member.sync_ticket
         assert waiting, f"{names[0]} does not wait"
-        self.tell(names[0], lambda ticket: CallerGone(ticket, "g", waiting, self.wall_ms))
+        self.tell(names[0], lambda ticket: ClientDisconnected(ticket, "g", waiting, self.wall_ms))
 
     def wait(self, names: list[str], options: dict[str, str]) -> None:
-        """Let seconds pass, with every alarm that rings in them."""
+        """Advance the clock, and run every timer that expires."""
         end = self.now + float(names[0])
         while self.alarms and min(self.alarms.values()) <= end:
             name = min(self.alarms, key=lambda each: self.alarms[each])
             self.now = max(self.now, self.alarms.pop(name))
-            self.tell("", lambda ticket, name=name: AlarmRang(ticket, name, self.wall_ms))  # type: ignore[misc]
+            self.tell("", lambda ticket, name=name: TimerExpired(ticket, name, self.wall_ms))  # type: ignore[misc]
         self.now = end
 
     def restart(self, names: list[str], options: dict[str, str]) -> None:
-        """As after kill -9."""
+        """Restart as after kill -9."""
         self.rebuild()
         self.tell("", lambda ticket: Loaded(ticket, self.wall_ms))
 
     def rebuild(self) -> None:
-        """Build the machine anew from its log."""
+        """Rebuild the machine from its log."""
         self.machine, self.alarms = Shard(self.config), {}
         for key, value in self.log:
             record = decode_record(key, value)
@@ -311,7 +313,7 @@ RINGS: dict[str, Callable[[ClassicGroup, str], bool]] = {
     JOIN: lambda group, _: group.state is ClassicGroupState.PREPARING_REBALANCE,
     SYNC: lambda group, _: bool(group.pending_sync),
 }
-"""What there must be for an alarm of each kind to ring."""
+"""The condition under which a timer of each kind may exist."""
 
 VERBS: dict[str, Callable[[Story, list[str], dict[str, str]], None]] = {
     "join": Story.join,

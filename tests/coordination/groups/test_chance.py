@@ -1,4 +1,4 @@
-"""Groups to which anything happens in any order: every step keeps the invariants, and nobody waits for ever."""
+"""Groups under random events: every step keeps the invariants, and every request is answered."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LONG = 5_000
 
 
 def step(story: Story, chance: random.Random) -> None:
-    """Something happens: mostly what members do, at times what they should not."""
+    """Run one random event: mostly a valid request of a member, sometimes an invalid one."""
     group = story.machine.groups.get("g")
     ids = [*group.members, *sorted(group.pending)] if group else []
     who = chance.choice([*ids, "stranger"])
@@ -50,7 +50,7 @@ def step(story: Story, chance: random.Random) -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_whatever_happens_the_group_is_sound_and_everybody_is_answered_in_the_end(seed: int) -> None:
+def test_the_group_keeps_its_invariants_and_every_request_is_answered(seed: int) -> None:
     chance = random.Random(seed)
     story = Story(initial_rebalance_delay=chance.choice([0.0, 3.0]), max_size=chance.choice([3, 100]))
     for _ in range(STEPS):
@@ -62,7 +62,7 @@ def test_whatever_happens_the_group_is_sound_and_everybody_is_answered_in_the_en
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_restart_at_any_moment_brings_back_what_was_last_kept(seed: int) -> None:
+def test_a_restart_at_any_moment_restores_the_last_written_state(seed: int) -> None:
     chance = random.Random(1000 + seed)
     story = Story()
     for _ in range(STEPS):

@@ -1,4 +1,4 @@
-"""What one classic group answers about itself; what happens to it is in the transcripts."""
+"""Queries of one classic group; its events are in the transcripts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ottla.coordination.groups.classic.group import ClassicGroup, ClassicGroupState, ClassicMember, listed
+from ottla.coordination.groups.classic.group import ClassicGroup, ClassicGroupState, ClassicMember, format_members
 
 
 def member(name: str, rebalance_timeout_ms: int = 60_000) -> ClassicMember:
@@ -25,7 +25,7 @@ def test_a_group_is_blank_while_nothing_is_known_of_it() -> None:
     assert not NOBODY.changed(protocol_type="consumer").is_blank
 
 
-def test_who_is_gone_is_waited_for_nowhere() -> None:
+def test_a_removed_member_is_not_waited_for() -> None:
     group = TWO.changed(pending=frozenset({"c", "d"}), pending_sync=frozenset({"a", "b"})).without("a", "c")
     assert (list(group.members), group.leader) == (["b"], "b")
     assert group.pending == {"d"}
@@ -39,7 +39,7 @@ def test_a_static_member_is_waited_for_under_its_new_id() -> None:
     assert TWO.changed(pending_sync=frozenset({"b"})).replace_static_member("a", member("a2")).pending_sync == {"b"}
 
 
-def test_a_rebalance_may_take_what_the_most_patient_member_grants() -> None:
+def test_a_rebalance_may_take_the_longest_rebalance_timeout() -> None:
     assert TWO.rebalance_timeout == 90.5
     assert NOBODY.rebalance_timeout == 0
 
@@ -48,18 +48,20 @@ def test_a_rebalance_may_take_what_the_most_patient_member_grants() -> None:
     ("protocol_type", "names", "fits"),
     [("consumer", {"range"}, True), ("", {"range"}, False), ("consumer", set(), False)],
 )
-def test_an_empty_group_takes_who_names_a_type_and_a_protocol(protocol_type: str, names: set[str], fits: bool) -> None:
-    assert NOBODY.supports(protocol_type, names) is fits
+def test_an_empty_group_accepts_a_member_with_a_type_and_a_protocol(
+    protocol_type: str, names: set[str], fits: bool
+) -> None:
+    assert NOBODY.is_supporting(protocol_type, names) is fits
 
 
-def test_a_group_of_consumers_that_does_not_say_what_it_reads_may_read_anything() -> None:
-    assert TWO.may_read("t")
-    assert not TWO.changed(protocol_type="connect").may_read("t")
-    assert TWO.changed(topics=frozenset({"t"})).may_read("t")
-    assert not TWO.changed(topics=frozenset({"t"})).may_read("u")
+def test_a_consumer_group_with_an_unreadable_subscription_may_read_any_topic() -> None:
+    assert TWO.can_read("t")
+    assert not TWO.changed(protocol_type="connect").can_read("t")
+    assert TWO.changed(topics=frozenset({"t"})).can_read("t")
+    assert not TWO.changed(topics=frozenset({"t"})).can_read("u")
 
 
-def test_when_a_group_came_into_its_state_is_unknown_at_first() -> None:
+def test_the_time_of_the_last_state_change_is_unknown_at_first() -> None:
     assert NOBODY.changed_ms == -1
 
 
@@ -76,7 +78,7 @@ def test_when_a_group_came_into_its_state_is_unknown_at_first() -> None:
         NOBODY.changed(state=ClassicGroupState.DEAD),
     ],
 )
-def test_a_group_that_cannot_be_is_found(broken: ClassicGroup) -> None:
+def test_an_inconsistent_group_is_detected(broken: ClassicGroup) -> None:
     with pytest.raises(AssertionError):
         broken.check()
 
@@ -87,7 +89,7 @@ def test_a_member_waits_in_a_join_or_in_a_sync() -> None:
     assert replace(member("a"), sync_ticket=1).is_waiting
 
 
-def test_what_was_read_of_a_members_metadata_is_no_part_of_it() -> None:
+def test_parsed_metadata_is_not_part_of_a_members_identity() -> None:
     asked = member("a")
     asked.subscription("range")
     assert asked == member("a")
@@ -96,5 +98,5 @@ def test_what_was_read_of_a_members_metadata_is_no_part_of_it() -> None:
 
 def test_ten_members_are_listed_and_more_are_counted() -> None:
     names = [f"m{i}" for i in range(11)]
-    assert listed(names[:10]) == "m0, m1, m2, m3, m4, m5, m6, m7, m8, m9"
-    assert listed(names) == "m0, m1, m2, m3, m4, m5, m6, m7, m8, m9 and 1 more"
+    assert format_members(names[:10]) == "m0, m1, m2, m3, m4, m5, m6, m7, m8, m9"
+    assert format_members(names) == "m0, m1, m2, m3, m4, m5, m6, m7, m8, m9 and 1 more"

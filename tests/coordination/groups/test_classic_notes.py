@@ -1,4 +1,4 @@
-"""What a broker's log says of classic groups."""
+"""Log lines about classic groups."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.coordination.groups.prelude import two_assigned
 from tests.coordination.groups.story import Story
 
 
-def test_a_log_tells_what_happens_in_a_group() -> None:
+def test_the_log_reports_the_events_of_a_group() -> None:
     story = Story().play("""
         join a range=t rebalance=20 session=60
         a: MEMBER_ID_REQUIRED m1
@@ -19,20 +19,20 @@ def test_a_log_tells_what_happens_in_a_group() -> None:
 
         wait 20
         keep generation 2
-        because 1 members did not ask for their part in time
+        because 1 members did not send SyncGroup in time
         Empty 2
     """)
     assert story.notes == [
-        "group g (Empty): a new member is to be called m1, and is asked to join with that id",
-        "group g (PreparingRebalance): generation 0 is over: m1 joins",
-        "group g: generation 1 begins with 1 members",
-        "group g: members that have not synced are out: m1",
-        "group g (PreparingRebalance): generation 1 is over: 1 members did not ask for their part in time",
-        "group g: nobody is left after generation 2",
+        "group g (Empty): a new member without an id was assigned m1, and has to join again with it",
+        "group g (PreparingRebalance): rebalance of generation 0: m1 joins",
+        "group g: generation 1 started with 1 members",
+        "group g: removed members that have not synced in time: m1",
+        "group g (PreparingRebalance): rebalance of generation 1: 1 members did not send SyncGroup in time",
+        "group g: generation 2 is empty",
     ]
 
 
-def test_a_log_tells_who_did_not_join() -> None:
+def test_the_log_names_members_that_did_not_join() -> None:
     story = Story().play(two_assigned("rebalance=20 session=60"))
     before = len(story.notes)
     story.play("""
@@ -47,7 +47,7 @@ def test_a_log_tells_who_did_not_join() -> None:
         CompletingRebalance 3: m2*
     """)
     assert story.notes[before:] == [
-        "group g (PreparingRebalance): generation 2 is over: m2 joins again in Stable",
-        "group g: members that have not joined are out: m1",
-        "group g: generation 3 begins with 1 members",
+        "group g (PreparingRebalance): rebalance of generation 2: m2 joins again in Stable",
+        "group g: removed members that have not joined in time: m1",
+        "group g: generation 3 started with 1 members",
     ]

@@ -1,4 +1,4 @@
-"""Who may commit, and what is kept."""
+"""Commits of offsets: permissions and stored values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.coordination.groups.prelude import one_joined, one_stable
 from tests.coordination.groups.story import Story
 
 
-def test_a_group_without_members_is_open_to_who_claims_no_generation() -> None:
+def test_an_empty_group_accepts_commits_without_a_generation() -> None:
     Story().play("""
         commit t-0=5
         keep t-0 5
@@ -39,7 +39,7 @@ def test_a_group_without_members_is_open_to_who_claims_no_generation() -> None:
     """)
 
 
-def test_a_group_with_members_takes_commits_of_its_members() -> None:
+def test_a_group_accepts_commits_of_its_members() -> None:
     Story().play(one_joined()).play("""
         commit t-0=7 → admin: UNKNOWN_MEMBER_ID
         commit m1 gen=1 t-0=7 → m1: REBALANCE_IN_PROGRESS
@@ -63,7 +63,7 @@ def test_a_group_with_members_takes_commits_of_its_members() -> None:
     """)
 
 
-def test_a_member_that_has_to_join_may_commit_before_and_lives_by_it() -> None:
+def test_a_member_that_has_to_rejoin_may_commit_and_thereby_renews_its_session() -> None:
     Story().play(one_stable()).play("""
         join b version=3 range=t session=60
         because m2 joins

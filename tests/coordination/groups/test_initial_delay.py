@@ -1,4 +1,4 @@
-"""The first rebalance of a group waits for members that are on their way."""
+"""The first rebalance of a group waits for joining members."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.coordination.groups.prelude import one_awaited
 from tests.coordination.groups.story import Story
 
 
-def test_it_is_put_off_as_long_as_members_come_and_no_longer_than_a_rebalance_may_take() -> None:
+def test_the_first_rebalance_is_delayed_while_members_join_up_to_the_rebalance_timeout() -> None:
     Story(initial_rebalance_delay=3.0).play(one_awaited("rebalance=7")).play("""
         wait 2 →
         join b version=3 range=t rebalance=7 → PreparingRebalance 0: m1*+ m2+
@@ -24,7 +24,7 @@ def test_it_is_put_off_as_long_as_members_come_and_no_longer_than_a_rebalance_ma
     """)
 
 
-def test_it_ends_after_the_delay_when_nobody_came() -> None:
+def test_the_first_rebalance_ends_after_the_delay_without_new_members() -> None:
     Story(initial_rebalance_delay=3.0).play(one_awaited()).play("""
         wait 2 →
 
@@ -61,7 +61,7 @@ def test_a_group_that_has_emptied_has_a_first_rebalance_again() -> None:
     """)
 
 
-def test_who_leaves_meanwhile_is_not_waited_for() -> None:
+def test_a_member_that_leaves_during_the_delay_is_not_waited_for() -> None:
     Story(initial_rebalance_delay=3.0).play(one_awaited()).play("""
         hangup m1 → PreparingRebalance 0
 
@@ -71,7 +71,7 @@ def test_who_leaves_meanwhile_is_not_waited_for() -> None:
     """)
 
 
-def test_who_came_before_the_last_delay_does_not_put_it_off_twice() -> None:
+def test_a_member_extends_the_delay_only_once() -> None:
     Story(initial_rebalance_delay=3.0).play(one_awaited()).play("""
         wait 2 →
         join b version=3 range=t → PreparingRebalance 0: m1*+ m2+

@@ -1,10 +1,10 @@
-"""Members come, share out, and come back."""
+"""Members join, get assignments, and rejoin."""
 
 from __future__ import annotations
 
 from ottla.coordination.groups.classic.decision import SESSION, updated_member
 from ottla.coordination.groups.classic.group import ClassicMember
-from ottla.coordination.groups.events import AlarmName, JoinRequested
+from ottla.coordination.groups.events import JoinRequested, TimerName
 from ottla.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from tests.coordination.groups.prelude import (
     one_joined,
@@ -18,7 +18,7 @@ from tests.coordination.groups.prelude import (
 from tests.coordination.groups.story import Story
 
 
-def test_a_client_is_given_an_id_and_joins_with_it_and_leads() -> None:
+def test_a_client_gets_a_member_id_and_joins_with_it_as_leader() -> None:
     Story().play("""
         join a range=t
         a: MEMBER_ID_REQUIRED m1
@@ -77,7 +77,7 @@ def test_a_second_member_makes_the_first_one_join_again_and_the_leader_shares_ou
     """)
 
 
-def test_an_id_that_was_given_and_not_used_keeps_nobody_waiting_for_longer_than_a_session() -> None:
+def test_an_unused_member_id_delays_a_rebalance_for_at_most_its_session() -> None:
     Story().play(one_stable(part="all")).play("""
         join b range=t session=6 → b: MEMBER_ID_REQUIRED m2
 
@@ -94,7 +94,7 @@ def test_an_id_that_was_given_and_not_used_keeps_nobody_waiting_for_longer_than_
     """)
 
 
-def test_who_joins_while_it_is_prepared_waits_for_all_the_others() -> None:
+def test_a_join_during_a_rebalance_waits_for_all_members() -> None:
     Story().play(two_joining()).play("""
         join c version=3 range=t → PreparingRebalance 1: m1* m2+ m3+
 
@@ -106,7 +106,7 @@ def test_who_joins_while_it_is_prepared_waits_for_all_the_others() -> None:
     """)
 
 
-def test_a_rebalance_takes_as_long_as_the_most_patient_member_allows_and_then_goes_on_without_who_is_missing() -> None:
+def test_a_rebalance_waits_for_the_longest_rebalance_timeout_and_drops_missing_members() -> None:
     Story().play(one_stable("rebalance=20 session=60", part="all")).play("""
         join b version=3 range=t rebalance=30 session=60
         because m2 joins
@@ -152,7 +152,7 @@ def test_in_the_first_version_the_session_timeout_is_for_the_rebalance_too() -> 
     """)
 
 
-def test_a_follower_that_joins_again_with_nothing_new_hears_what_it_missed_and_a_leader_starts_a_rebalance() -> None:
+def test_an_unchanged_rejoin_of_a_follower_repeats_the_response_and_one_of_the_leader_rebalances() -> None:
     Story().play(two_joined()).play("""
         join m2 range=t → m2: m2 in 2 by range led by m1
         join m1 range=t → m1: m1 in 2 by range led by m1 of m1,m2
@@ -186,7 +186,7 @@ def test_a_member_with_a_new_subscription_starts_a_rebalance() -> None:
     """)
 
 
-def test_a_new_subscription_while_assignments_are_made_sends_everybody_back_to_join() -> None:
+def test_a_new_subscription_during_assignment_makes_all_members_rejoin() -> None:
     Story().play(two_joined()).play("""
         sync m2 gen=2 → CompletingRebalance 2: m1* m2~
 
@@ -202,7 +202,7 @@ def test_a_new_subscription_while_assignments_are_made_sends_everybody_back_to_j
     """)
 
 
-def test_who_joins_a_second_time_over_a_new_connection_is_answered_there() -> None:
+def test_a_repeated_join_is_answered_on_the_new_connection() -> None:
     Story().play(one_stable()).play("""
         join b version=3 range=t
         because m2 joins
@@ -217,7 +217,7 @@ def test_who_joins_a_second_time_over_a_new_connection_is_answered_there() -> No
     """)
 
 
-def test_strangers_and_sessions_out_of_bounds_are_refused() -> None:
+def test_unknown_members_and_out_of_range_session_timeouts_are_rejected() -> None:
     Story().play("""
         join stranger range=t → stranger: UNKNOWN_MEMBER_ID stranger
 
@@ -240,7 +240,7 @@ def test_strangers_and_sessions_out_of_bounds_are_refused() -> None:
     """)
 
 
-def test_a_session_begins_anew_where_a_member_hears_once_more_what_it_missed() -> None:
+def test_a_repeated_response_renews_the_session() -> None:
     Story().play(two_stable()).play("""
         wait 8 →
         beat m1 gen=2 → m1: NONE
@@ -251,7 +251,7 @@ def test_a_session_begins_anew_where_a_member_hears_once_more_what_it_missed() -
     """)
 
 
-def test_the_timeouts_of_a_members_last_join_count() -> None:
+def test_the_timeouts_of_the_last_join_apply() -> None:
     Story().play(one_stable("rebalance=10")).play("""
         join m1 session=30 rebalance=20 range=t
         because the leader, m1, joins again in Stable
@@ -278,7 +278,7 @@ def test_the_timeouts_of_a_members_last_join_count() -> None:
     """)
 
 
-def test_who_grants_a_rebalance_no_time_is_not_waited_for() -> None:
+def test_a_member_with_a_zero_rebalance_timeout_is_not_waited_for() -> None:
     Story().play(one_stable("rebalance=0")).play("""
         join b version=3 rebalance=0 range=t
         because m2 joins
@@ -288,12 +288,12 @@ def test_who_grants_a_rebalance_no_time_is_not_waited_for() -> None:
         b: m2 in 2 by range led by m2 of m2
         CompletingRebalance 2: m2*
         keep generation 3
-        because 1 members did not ask for their part in time
+        because 1 members did not send SyncGroup in time
         Empty 3
     """)
 
 
-def test_a_full_group_takes_nobody() -> None:
+def test_a_full_group_rejects_joins() -> None:
     Story(max_size=2).play(two_assigned()).play("""
         join c version=3 range=t → c: GROUP_MAX_SIZE_REACHED
         join m2 range=t → m2: m2 in 2 by range led by m1
@@ -301,7 +301,7 @@ def test_a_full_group_takes_nobody() -> None:
     """)
 
 
-def test_in_a_rebalance_of_a_full_group_those_stay_who_join_first() -> None:
+def test_in_a_rebalance_of_a_full_group_the_first_members_to_join_stay() -> None:
     Story(max_size=2).play(two_joining()).play("""
         join c version=3 range=t → PreparingRebalance 1: m1* m2+ m3+
         join m2 range=t → b: REBALANCE_IN_PROGRESS m2
@@ -314,7 +314,7 @@ def test_in_a_rebalance_of_a_full_group_those_stay_who_join_first() -> None:
     """)
 
 
-def test_a_member_that_syncs_again_over_another_connection_has_the_first_one_answered() -> None:
+def test_a_repeated_sync_on_another_connection_answers_the_first_one() -> None:
     Story().play(two_joined()).play("""
         sync m2 gen=2 → CompletingRebalance 2: m1* m2~
         sync m2 gen=2 → m2: REBALANCE_IN_PROGRESS
@@ -327,7 +327,7 @@ def test_a_member_that_syncs_again_over_another_connection_has_the_first_one_ans
     """)
 
 
-def test_an_id_for_which_there_is_no_room_is_not_waited_for() -> None:
+def test_a_member_id_beyond_the_group_limit_is_not_waited_for() -> None:
     Story(max_size=2).play(two_joining()).play("""
         join c range=t → c: MEMBER_ID_REQUIRED m3
         join d version=3 range=t → PreparingRebalance 1: m1* m2+ m4+
@@ -341,12 +341,12 @@ def test_an_id_for_which_there_is_no_room_is_not_waited_for() -> None:
     """)
 
 
-def test_an_id_is_kept_for_the_session_that_its_client_asked_for() -> None:
+def test_a_member_id_is_kept_for_the_requested_session_timeout() -> None:
     story = Story().play("join a session=6 range=t\na: MEMBER_ID_REQUIRED m1\nEmpty 0")
-    assert story.alarms == {AlarmName(SESSION, "g", "m1"): 6.0}
+    assert story.alarms == {TimerName(SESSION, "g", "m1"): 6.0}
 
 
-def test_a_join_says_anew_who_a_member_is() -> None:
+def test_a_join_updates_the_client_of_a_member() -> None:
     member = ClassicMember("m1", None, "app", "/h", 1, 2, (("range", b""),), _topics={"range": frozenset("t")})
     request = JoinGroupRequest(
         "g", 20, 10, "m1", protocol_type="consumer", protocols=[JoinGroupRequestProtocol("sticky", b"s")]

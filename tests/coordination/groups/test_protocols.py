@@ -42,7 +42,7 @@ def test_the_preferred_protocol_wins_by_votes() -> None:
     """)
 
 
-def test_who_has_nothing_in_common_with_the_members_is_refused() -> None:
+def test_a_member_without_a_common_protocol_is_rejected() -> None:
     Story().play(one_joined()).play("""
         join b version=3 sticky=t → b: INCONSISTENT_GROUP_PROTOCOL
         join c version=3 type=connect range=t → c: INCONSISTENT_GROUP_PROTOCOL

@@ -25,13 +25,13 @@ def encoded() -> tuple[bytes, bytes]:
     return pair[0], pair[1]
 
 
-def test_a_group_comes_back_as_it_was() -> None:
+def test_a_group_record_is_read_back_unchanged() -> None:
     record = decode_record(*encoded())
     assert isinstance(record, ClassicGroupRecord)
     assert group_of(record) == GROUP
 
 
-def test_a_group_has_the_bytes_that_kafka_gives_it() -> None:
+def test_a_group_record_has_kafkas_bytes() -> None:
     key, value = encoded()
     assert key == b"\0\2" + b"\0\1g"
     head = b"\0\3" + b"\0\x08consumer" + b"\0\0\0\3" + b"\0\5range" + b"\0\1m" + (9).to_bytes(8, "big")
@@ -40,11 +40,11 @@ def test_a_group_has_the_bytes_that_kafka_gives_it() -> None:
     assert value == head + b"\0\0\0\1" + member + len(metadata).to_bytes(4, "big") + metadata + b"\0\0\0\1A"
 
 
-def test_what_dies_with_the_process_has_no_bytes() -> None:
+def test_in_memory_state_is_not_encoded() -> None:
     assert encode_record(GroupInMemory(GROUP)) is None
 
 
-def test_a_group_that_is_no_more_has_a_key_only() -> None:
+def test_a_deleted_group_is_a_tombstone() -> None:
     assert encode_record(ClassicGroupRecord.tombstone("g")) == (b"\0\2\0\1g", None)
     assert decode_record(b"\0\2\0\1g", None) == ClassicGroupRecord.tombstone("g")
 
@@ -77,7 +77,7 @@ def test_topics_of_a_subscription_are_read(topics: list[str]) -> None:
 
 
 @given(st.binary(max_size=60))
-def test_what_is_no_subscription_says_no_topics(metadata: bytes) -> None:
+def test_an_invalid_subscription_has_no_topics(metadata: bytes) -> None:
     found = subscribed_topics(metadata)
     assert found is None or all(isinstance(topic, str) for topic in found)
     assert subscribed_topics(metadata[:5]) is None

@@ -1,4 +1,4 @@
-"""What comes back after kill -9, at any point."""
+"""Restored state after kill -9 at any point."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.coordination.groups.prelude import one_left_alone, one_stable
 from tests.coordination.groups.story import Story
 
 
-def test_a_stable_group_comes_back_with_its_members_and_assignments_and_everybody_has_a_fresh_session() -> None:
+def test_a_stable_group_is_restored_with_members_assignments_and_fresh_sessions() -> None:
     Story().play(one_stable(part="all")).play("""
         commit m1 gen=1 t-0=5
         keep t-0 5
@@ -21,12 +21,12 @@ def test_a_stable_group_comes_back_with_its_members_and_assignments_and_everybod
 
         wait 10
         keep generation 2
-        because m1 was silent for its session
+        because the session of m1 timed out
         Empty 2
     """)
 
 
-def test_a_restart_amid_a_join_is_as_if_nobody_had_joined() -> None:
+def test_a_restart_during_a_join_forgets_the_join() -> None:
     Story().play(one_stable(part="all")).play("""
         join b version=3 range=t
         because m2 joins
@@ -53,7 +53,7 @@ def test_a_restart_amid_a_join_is_as_if_nobody_had_joined() -> None:
     """)
 
 
-def test_a_restart_before_the_assignment_came_brings_back_the_last_generation() -> None:
+def test_a_restart_before_the_assignment_restores_the_last_generation() -> None:
     Story().play(one_stable(part="all")).play("""
         join b version=3 range=t
         because m2 joins
@@ -79,7 +79,7 @@ def test_a_restart_before_the_assignment_came_brings_back_the_last_generation() 
     """)
 
 
-def test_a_static_member_comes_back_to_its_place_after_a_restart() -> None:
+def test_a_static_member_returns_to_its_place_after_a_restart() -> None:
     Story().play("""
         join a static=i version=9 range=t session=30
         because m1, which is instance i, joins
@@ -105,7 +105,7 @@ def test_a_static_member_comes_back_to_its_place_after_a_restart() -> None:
     """)
 
 
-def test_a_group_that_emptied_comes_back_empty_in_its_last_generation() -> None:
+def test_an_emptied_group_is_restored_empty_in_its_last_generation() -> None:
     Story().play(one_left_alone()).play("""
         restart →
 

@@ -1,20 +1,20 @@
-"""Members are alive as long as they are heard."""
+"""Sessions of members: a member is alive while it sends requests."""
 
 from __future__ import annotations
 
 from ottla.coordination.groups.classic.decision import JOIN, SYNC
-from ottla.coordination.groups.events import AlarmName, AlarmRang
+from ottla.coordination.groups.events import TimerExpired, TimerName
 from tests.coordination.groups.prelude import one_stable, two_assigned, two_joined, two_joining, two_stable
 from tests.coordination.groups.story import Story
 
 
-def test_a_silent_member_is_removed_and_the_others_share_its_part() -> None:
+def test_a_silent_member_is_removed_and_its_partitions_are_reassigned() -> None:
     Story().play(two_stable()).play("""
         wait 6 →
         beat m1 gen=2 → m1: NONE
 
         wait 4
-        because m2 was silent for its session
+        because the session of m2 timed out
         PreparingRebalance 2: m1*
 
         beat m1 gen=2 → m1: REBALANCE_IN_PROGRESS
@@ -47,7 +47,7 @@ def test_a_member_that_waits_for_the_others_needs_no_heartbeat() -> None:
     """)
 
 
-def test_a_member_that_nobody_can_reach_yet_is_given_up_after_five_minutes() -> None:
+def test_a_new_member_that_is_unreachable_is_removed_after_five_minutes() -> None:
     Story().play(one_stable("session=1000 rebalance=1000")).play("""
         join b version=3 range=t rebalance=1000
         because m2 joins
@@ -64,17 +64,17 @@ def test_a_member_that_nobody_can_reach_yet_is_given_up_after_five_minutes() -> 
 def test_a_member_that_does_not_fetch_its_assignment_is_removed() -> None:
     Story().play(two_assigned("rebalance=20 session=60")).play("""
         wait 20
-        because 1 members did not ask for their part in time
+        because 1 members did not send SyncGroup in time
         PreparingRebalance 2: m1*
     """)
 
 
-def test_a_leader_that_does_not_assign_is_removed_and_who_waited_joins_again() -> None:
+def test_a_leader_that_does_not_assign_is_removed_and_waiting_members_rejoin() -> None:
     Story().play(two_joined("rebalance=20 session=60")).play("""
         sync m2 gen=2 → CompletingRebalance 2: m1* m2~
 
         wait 20
-        because 1 members did not ask for their part in time
+        because 1 members did not send SyncGroup in time
         m2: REBALANCE_IN_PROGRESS
         PreparingRebalance 2: m2*
     """)
@@ -134,7 +134,7 @@ def test_several_leave_at_once_and_each_has_an_answer() -> None:
     """)
 
 
-def test_an_id_that_was_given_may_leave_without_having_joined() -> None:
+def test_a_member_id_may_leave_without_a_join() -> None:
     Story().play("""
         join a range=t
         a: MEMBER_ID_REQUIRED m1
@@ -148,7 +148,7 @@ def test_an_id_that_was_given_may_leave_without_having_joined() -> None:
     """)
 
 
-def test_who_hangs_up_before_its_first_answer_is_forgotten_at_once() -> None:
+def test_a_member_that_disconnects_before_its_first_response_is_removed_at_once() -> None:
     Story().play(one_stable()).play("""
         join b version=3 range=t
         because m2 joins
@@ -162,7 +162,7 @@ def test_who_hangs_up_before_its_first_answer_is_forgotten_at_once() -> None:
     """)
 
 
-def test_who_hangs_up_while_joining_again_has_a_session_to_come_back() -> None:
+def test_a_member_that_disconnects_during_a_rejoin_has_its_session_to_return() -> None:
     Story().play(two_stable("session=30")).play("""
         join m2 range=u session=30
         because m2 joins again in Stable
@@ -175,7 +175,7 @@ def test_who_hangs_up_while_joining_again_has_a_session_to_come_back() -> None:
     """)
 
 
-def test_who_hangs_up_while_waiting_for_its_assignment_has_a_session_to_come_back() -> None:
+def test_a_member_that_disconnects_before_its_assignment_has_its_session_to_return() -> None:
     Story().play(two_joined("session=30")).play("""
         sync m2 gen=2 → CompletingRebalance 2: m1* m2~
         hangup m2 → CompletingRebalance 2: m1* m2
@@ -189,7 +189,7 @@ def test_who_hangs_up_while_waiting_for_its_assignment_has_a_session_to_come_bac
     """)
 
 
-def test_who_waited_for_an_assignment_has_a_session_from_when_it_hears_that_there_is_none() -> None:
+def test_the_session_of_a_waiting_member_starts_with_the_error_response() -> None:
     Story().play(two_joined()).play("""
         sync m2 gen=2 → CompletingRebalance 2: m1* m2~
         wait 8 →
@@ -207,7 +207,7 @@ def test_who_waited_for_an_assignment_has_a_session_from_when_it_hears_that_ther
     """)
 
 
-def test_who_waits_in_a_sync_needs_no_heartbeat() -> None:
+def test_a_member_waiting_in_a_sync_needs_no_heartbeat() -> None:
     Story().play(two_joined("session=10")).play("""
         sync m2 gen=2 → CompletingRebalance 2: m1* m2~
         wait 9 →
@@ -222,7 +222,7 @@ def test_who_waits_in_a_sync_needs_no_heartbeat() -> None:
     """)
 
 
-def test_after_a_restart_nobody_is_new() -> None:
+def test_after_a_restart_no_member_is_new() -> None:
     Story().play(two_stable()).play("""
         restart →
 
@@ -234,17 +234,17 @@ def test_after_a_restart_nobody_is_new() -> None:
     """)
 
 
-def test_what_rings_too_late_changes_nothing() -> None:
+def test_a_late_timer_changes_nothing() -> None:
     story = Story().play(two_stable())
     for kind in (JOIN, SYNC):
         story.happened = []
-        story.tell("", lambda ticket, kind=kind: AlarmRang(ticket, AlarmName(kind, "g", ""), story.wall_ms))  # type: ignore[misc]
+        story.tell("", lambda ticket, kind=kind: TimerExpired(ticket, TimerName(kind, "g", ""), story.wall_ms))  # type: ignore[misc]
         assert not story.happened
 
 
-def test_a_group_that_emptied_reads_nothing_and_has_no_protocol() -> None:
+def test_an_emptied_group_has_no_subscriptions_and_no_protocol() -> None:
     story = Story().play(one_stable())
-    assert story.group.may_read("t")
+    assert story.group.can_read("t")
     story.play("""
         leave m1
         keep generation 2
@@ -252,5 +252,5 @@ def test_a_group_that_emptied_reads_nothing_and_has_no_protocol() -> None:
         m1: NONE
         Empty 2
     """)
-    assert not story.group.may_read("t")
+    assert not story.group.can_read("t")
     assert story.group.protocol_name is None

@@ -6,7 +6,7 @@ from tests.coordination.groups.prelude import one_stable, static_joined, static_
 from tests.coordination.groups.story import Story
 
 
-def test_a_static_member_that_comes_back_has_its_part_without_a_rebalance_and_its_old_form_is_fenced() -> None:
+def test_a_returning_static_member_keeps_its_assignment_and_its_old_id_is_fenced() -> None:
     Story().play(two_static_joining("version=9")).play("""
         join m1 static=i version=9 range=t
         m1: m1 in 2 by range led by m1 of m1,m2
@@ -32,7 +32,7 @@ def test_a_static_member_that_comes_back_has_its_part_without_a_rebalance_and_it
     """)
 
 
-def test_a_static_leader_that_comes_back_is_told_to_keep_the_assignment_and_an_old_one_that_it_does_not_lead() -> None:
+def test_a_returning_static_leader_skips_the_assignment_or_is_not_leader_in_old_versions() -> None:
     Story().play(static_stable("version=9")).play("""
         join a2 static=i version=9 range=t
         keep generation 1 m2=A
@@ -53,7 +53,7 @@ def test_a_static_leader_that_comes_back_is_told_to_keep_the_assignment_and_an_o
     """)
 
 
-def test_a_static_member_that_comes_back_for_other_topics_or_with_other_protocols_starts_a_rebalance() -> None:
+def test_a_returning_static_member_with_other_topics_or_protocols_starts_a_rebalance() -> None:
     Story().play(static_stable("sticky=t")).play("""
         join b static=i range=t+u sticky=t
         because m2, which is instance i, joins again
@@ -72,7 +72,7 @@ def test_a_static_member_that_comes_back_for_other_topics_or_with_other_protocol
     """)
 
 
-def test_a_static_member_that_comes_back_while_assignments_are_made_starts_a_rebalance() -> None:
+def test_a_static_member_returning_during_assignment_starts_a_rebalance() -> None:
     Story().play(static_joined()).play("""
         join b static=j range=t
         because m2, which is instance j, joins
@@ -97,7 +97,7 @@ def test_a_static_member_that_comes_back_while_assignments_are_made_starts_a_reb
     """)
 
 
-def test_a_static_member_that_comes_back_while_the_group_joins_takes_its_own_place() -> None:
+def test_a_static_member_returning_during_a_join_takes_its_own_place() -> None:
     Story().play(static_stable()).play("""
         join b version=3 range=t
         because m2 joins
@@ -110,7 +110,7 @@ def test_a_static_member_that_comes_back_while_the_group_joins_takes_its_own_pla
     """)
 
 
-def test_a_second_one_of_the_same_name_sends_away_the_one_that_waits() -> None:
+def test_a_second_member_with_the_same_instance_id_fences_the_waiting_one() -> None:
     Story().play(one_stable()).play("""
         join b static=i range=t
         because m2, which is instance i, joins
@@ -145,7 +145,7 @@ def test_a_static_member_keeps_its_place_through_a_rebalance_that_it_misses() ->
     """)
 
 
-def test_when_no_static_member_comes_to_a_rebalance_their_sessions_end_it() -> None:
+def test_a_rebalance_that_no_static_member_joins_ends_with_their_sessions() -> None:
     Story().play(static_stable("session=30 rebalance=20")).play("""
         join b version=3 range=t session=10 rebalance=20
         because m2 joins
@@ -160,7 +160,7 @@ def test_when_no_static_member_comes_to_a_rebalance_their_sessions_end_it() -> N
     """)
 
 
-def test_a_static_member_is_removed_by_its_name_and_stays_when_somebody_else_is_named() -> None:
+def test_a_static_member_is_removed_only_by_its_own_instance_id() -> None:
     Story().play(static_stable()).play("""
         leave m1 static=k → m1: UNKNOWN_MEMBER_ID
         leave static=k → k: UNKNOWN_MEMBER_ID
@@ -173,7 +173,7 @@ def test_a_static_member_is_removed_by_its_name_and_stays_when_somebody_else_is_
     """)
 
 
-def test_a_rebalance_that_nobody_came_to_has_its_time_once_more() -> None:
+def test_a_rebalance_without_joins_is_extended_once() -> None:
     Story().play(static_joined("session=1000 rebalance=20")).play("""
         join b static=j range=t session=1000 rebalance=20
         because m2, which is instance j, joins

@@ -1,4 +1,4 @@
-"""The life of a broker under controllers, told as what it hears and what it wants."""
+"""The lifecycle of a broker under controllers, as events and actions."""
 
 from __future__ import annotations
 
@@ -8,15 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.coordination.cluster.registration import Listener, Registration
-from ottla.coordination.lifecycle.broker_lifecycle import NEVER, BrokerLifecycle, BrokerState, Incarnation, Spans
+from ottla.coordination.cluster.registration import BrokerListener, BrokerRegistration
+from ottla.coordination.lifecycle.broker_lifecycle import (
+    NEVER,
+    BrokerLifecycle,
+    BrokerState,
+    Incarnation,
+    LifecycleTimeouts,
+)
 from ottla.coordination.lifecycle.events import (
-    Beaten,
     ControllerElected,
     ControllerFound,
     DirectoryFailed,
     Event,
-    Fail,
+    HeartbeatResponseReceived,
+    LifecycleAction,
+    LifecycleRequestFailed,
+    LifecycleTick,
     MetadataApplied,
     Note,
     Recover,
@@ -24,27 +32,33 @@ from ottla.coordination.lifecycle.events import (
     Registered,
     Send,
     Serve,
+    ShutdownRequested,
     Stop,
-    StopWanted,
-    TimePassed,
-    Unanswered,
-    Wish,
+    StopBroker,
 )
-from ottla.coordination.lifecycle.joining import refusal
+from ottla.coordination.lifecycle.registration_errors import unsupported_features
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from ottla.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 
 DIRECTORY = UUID(int=150)
 WHO = Incarnation(
-    7, "cluster", UUID(int=9), (Listener("PLAINTEXT", "h", 9092, 0),), (DIRECTORY,), (DIRECTORY,), previous_epoch=4
+    7,
+    "cluster",
+    UUID(int=9),
+    (BrokerListener("PLAINTEXT", "h", 9092, 0),),
+    (DIRECTORY,),
+    (DIRECTORY,),
+    previous_epoch=4,
 )
 FEATURES = {"metadata.version": 30, "eligible.leader.replicas.version": 1, "group.version": 1, "kraft.version": 1}
 REGISTERED = Registered(BrokerRegistrationResponse(broker_epoch=12))
 
 
-def heard(*, caught_up: bool = False, fenced: bool = True, shut_down: bool = False, error: int = 0) -> Beaten:
-    return Beaten(BrokerHeartbeatResponse(0, error, caught_up, fenced, shut_down))
+def heartbeat_response(
+    *, caught_up: bool = False, fenced: bool = True, shut_down: bool = False, error: int = 0
+) -> HeartbeatResponseReceived:
+    return HeartbeatResponseReceived(BrokerHeartbeatResponse(0, error, caught_up, fenced, shut_down))
 
 
 class Story:
@@ -52,37 +66,37 @@ class Story:
 
     def __init__(self, who: Incarnation = WHO) -> None:
         self.now = 0.0
-        self.broker = BrokerLifecycle(who, Spans(), self.now)
+        self.broker = BrokerLifecycle(who, LifecycleTimeouts(), self.now)
 
-    def after(self, seconds: float, event: Event) -> list[Wish]:
+    def after(self, seconds: float, event: Event) -> list[LifecycleAction]:
         self.now += seconds
         wishes = self.broker.handle(event, self.now)
         self.broker.check()
         return wishes
 
-    def tell(self, *events: Event) -> list[Wish]:
-        """The wishes of the last of them."""
-        wishes: list[Wish] = []
+    def tell(self, *events: Event) -> list[LifecycleAction]:
+        """Return the actions of the last event."""
+        wishes: list[LifecycleAction] = []
         for event in events:
             wishes = self.after(0, event)
         return wishes
 
     def running(self) -> Story:
-        self.tell(ControllerFound(FEATURES), REGISTERED, heard(caught_up=True))
+        self.tell(ControllerFound(FEATURES), REGISTERED, heartbeat_response(caught_up=True))
         self.after(1, Recovered())
-        assert Serve() in self.tell(heard(fenced=False))
+        assert Serve() in self.tell(heartbeat_response(fenced=False))
         return self
 
 
-def sent(wishes: list[Wish]) -> BrokerHeartbeatRequest:
+def find_heartbeat(wishes: list[LifecycleAction]) -> BrokerHeartbeatRequest:
     (request,) = [wish.request for wish in wishes if isinstance(wish, Send)]
     assert isinstance(request, BrokerHeartbeatRequest)
     return request
 
 
-def test_a_broker_registers_when_it_knows_who_to_ask_and_says_what_it_is() -> None:
+def test_a_broker_registers_its_properties_when_it_knows_a_controller() -> None:
     story = Story()
-    assert story.after(5, TimePassed()) == []
+    assert story.after(5, LifecycleTick()) == []
     (wish,) = story.tell(ControllerFound(FEATURES))
     assert isinstance(wish, Send)
     request = wish.request
@@ -91,142 +105,143 @@ def test_a_broker_registers_when_it_knows_who_to_ask_and_says_what_it_is() -> No
     assert [(each.name, each.port) for each in request.listeners] == [("PLAINTEXT", 9092)]
     ranges = {each.name: (each.min_supported_version, each.max_supported_version) for each in request.features}
     assert ranges["eligible.leader.replicas.version"] == (0, 1)
-    assert "share.version" not in ranges
+    assert ranges["share.version"] == (0, 2)
+    assert "streams.version" not in ranges
 
 
-def test_it_beats_quickly_until_it_has_caught_up_then_sees_to_its_logs_and_is_let_in() -> None:
+def test_heartbeats_are_frequent_until_catch_up_then_logs_load_and_the_broker_is_unfenced() -> None:
     story = Story()
     story.tell(ControllerFound(FEATURES))
-    first = sent(story.tell(REGISTERED))
+    first = find_heartbeat(story.tell(REGISTERED))
     assert (first.broker_epoch, first.want_fence, first.cordoned_log_dirs) == (12, True, None)
-    assert story.tell(heard()) == []
+    assert story.tell(heartbeat_response()) == []
     story.tell(MetadataApplied(12))
-    assert sent(story.after(0.01, TimePassed())).current_metadata_offset == 12
-    assert story.tell(heard(caught_up=True)) == [Recover()]
-    ready = sent(story.after(0, Recovered()))
+    assert find_heartbeat(story.after(0.01, LifecycleTick())).current_metadata_offset == 12
+    assert story.tell(heartbeat_response(caught_up=True)) == [Recover()]
+    ready = find_heartbeat(story.after(0, Recovered()))
     assert (ready.want_fence, ready.cordoned_log_dirs) == (False, (DIRECTORY,))
-    assert story.tell(heard(caught_up=True, fenced=False)) == [Serve()]
+    assert story.tell(heartbeat_response(caught_up=True, fenced=False)) == [Serve()]
     assert story.broker.state is BrokerState.RUNNING
 
 
-def test_a_broker_that_runs_is_heard_of_every_two_seconds() -> None:
+def test_a_running_broker_sends_a_heartbeat_every_two_seconds() -> None:
     story = Story().running()
-    assert story.after(1.9, TimePassed()) == []
-    assert not sent(story.after(0.1, TimePassed())).want_shut_down
+    assert story.after(1.9, LifecycleTick()) == []
+    assert not find_heartbeat(story.after(0.1, LifecycleTick())).want_shut_down
 
 
-def test_where_another_broker_hands_over_what_was_applied_is_told_at_once_and_not_with_the_next_heartbeat() -> None:
+def test_during_another_brokers_shutdown_the_applied_offset_is_reported_at_once() -> None:
     story = Story().running()
     assert story.after(0.5, MetadataApplied(20)) == []
-    assert sent(story.tell(MetadataApplied(21, awaited=True))).current_metadata_offset == 21
+    assert find_heartbeat(story.tell(MetadataApplied(21, awaited=True))).current_metadata_offset == 21
     assert story.tell(MetadataApplied(22, awaited=True)) == [], "one question at a time"
-    assert sent(story.tell(heard(fenced=False))).current_metadata_offset == 22
+    assert find_heartbeat(story.tell(heartbeat_response(fenced=False))).current_metadata_offset == 22
 
 
-def test_one_question_is_under_way_at_a_time_and_what_is_urgent_follows_at_once() -> None:
+def test_one_request_is_in_flight_and_an_urgent_one_follows_at_once() -> None:
     story = Story()
     story.tell(ControllerFound(FEATURES), REGISTERED)
-    assert story.after(100, TimePassed()) == []
+    assert story.after(100, LifecycleTick()) == []
     assert story.tell(Recovered()) == []
-    assert not sent(story.tell(heard(caught_up=False))).want_fence
+    assert not find_heartbeat(story.tell(heartbeat_response(caught_up=False))).want_fence
 
 
-def test_a_controller_that_does_not_answer_is_asked_again() -> None:
+def test_a_request_without_a_response_is_retried() -> None:
     story = Story().running()
-    sent(story.after(2, TimePassed()))
-    assert story.tell(Unanswered()) == []
-    assert sent(story.after(2, TimePassed())).broker_epoch == 12
+    find_heartbeat(story.after(2, LifecycleTick()))
+    assert story.tell(LifecycleRequestFailed()) == []
+    assert find_heartbeat(story.after(2, LifecycleTick())).broker_epoch == 12
 
 
 def test_the_next_heartbeat_is_counted_from_the_last_and_not_from_its_answer() -> None:
     story = Story().running()
-    sent(story.after(2, TimePassed()))
-    assert story.after(1.5, heard(fenced=False)) == []
-    sent(story.after(0.5, TimePassed()))
+    find_heartbeat(story.after(2, LifecycleTick()))
+    assert story.after(1.5, heartbeat_response(fenced=False)) == []
+    find_heartbeat(story.after(0.5, LifecycleTick()))
 
 
-def test_who_waited_long_for_an_answer_in_vain_asks_at_once() -> None:
+def test_a_request_that_timed_out_is_retried_at_once() -> None:
     story = Story().running()
-    sent(story.after(2, TimePassed()))
-    sent(story.after(4.5, Unanswered()))
+    find_heartbeat(story.after(2, LifecycleTick()))
+    find_heartbeat(story.after(4.5, LifecycleRequestFailed()))
 
 
-def test_a_new_active_controller_hears_of_a_broker_at_once() -> None:
+def test_a_new_active_controller_gets_a_heartbeat_at_once() -> None:
     story = Story().running()
-    sent(story.after(0.1, ControllerElected()))
+    find_heartbeat(story.after(0.1, ControllerElected()))
     assert story.tell(ControllerElected()) == []
-    sent(story.tell(Unanswered()))
+    find_heartbeat(story.tell(LifecycleRequestFailed()))
 
 
-def test_a_broker_that_knows_no_controller_says_nothing_because_of_an_election() -> None:
+def test_an_election_sends_no_request_if_no_controller_is_known() -> None:
     assert Story().tell(ControllerElected()) == []
 
 
-def test_a_broker_that_was_fenced_says_so_and_serves_again_when_it_is_let_in() -> None:
+def test_a_fenced_broker_logs_it_and_serves_again_when_unfenced() -> None:
     story = Story().running()
-    story.after(2, TimePassed())
-    (note,) = story.tell(heard(fenced=True))
+    story.after(2, LifecycleTick())
+    (note,) = story.tell(heartbeat_response(fenced=True))
     assert isinstance(note, Note)
-    story.after(2, TimePassed())
-    assert story.tell(heard(fenced=False)) == [Serve()]
+    story.after(2, LifecycleTick())
+    assert story.tell(heartbeat_response(fenced=False)) == [Serve()]
 
 
-def test_a_broker_that_ends_hands_over_first() -> None:
+def test_a_stopping_broker_first_requests_a_controlled_shutdown() -> None:
     story = Story().running()
-    assert sent(story.tell(StopWanted())).want_shut_down
-    assert story.tell(heard(fenced=False)) == []
-    assert sent(story.after(0.05, TimePassed())).want_shut_down
-    assert story.tell(heard(fenced=False, shut_down=True)) == [Stop()]
-    assert story.after(100, TimePassed()) == []
+    assert find_heartbeat(story.tell(ShutdownRequested())).want_shut_down
+    assert story.tell(heartbeat_response(fenced=False)) == []
+    assert find_heartbeat(story.after(0.05, LifecycleTick())).want_shut_down
+    assert story.tell(heartbeat_response(fenced=False, shut_down=True)) == [Stop()]
+    assert story.after(100, LifecycleTick()) == []
 
 
-def test_a_broker_that_ends_waits_for_nobody_where_no_controller_has_answered_for_a_while() -> None:
+def test_a_stopping_broker_does_not_wait_for_silent_controllers() -> None:
     story = Story().running()
-    story.after(2, TimePassed())
-    story.tell(Unanswered())
-    story.after(4, TimePassed())
-    story.tell(StopWanted())
-    told, stop = story.tell(Unanswered())
+    story.after(2, LifecycleTick())
+    story.tell(LifecycleRequestFailed())
+    story.after(4, LifecycleTick())
+    story.tell(ShutdownRequested())
+    told, stop = story.tell(LifecycleRequestFailed())
     assert isinstance(told, Note)
-    assert "no controller answers" in told.sentence
+    assert "no controller responds" in told.text
     assert stop == Stop()
-    assert story.after(100, TimePassed()) == []
+    assert story.after(100, LifecycleTick()) == []
 
 
-def test_a_broker_that_ends_while_another_controller_is_elected_waits_for_that() -> None:
+def test_a_stopping_broker_waits_for_a_controller_election() -> None:
     story = Story().running()
-    assert sent(story.tell(StopWanted())).want_shut_down
-    assert story.tell(Unanswered()) == []
-    assert sent(story.after(2, TimePassed())).want_shut_down
-    assert story.tell(Unanswered()) == []
-    assert sent(story.after(0, ControllerElected())).want_shut_down
-    assert story.tell(heard(fenced=False)) == []
-    story.after(0.05, TimePassed())
-    assert story.tell(Unanswered()) == []
-    story.after(2, TimePassed())
-    assert story.tell(heard(fenced=False, shut_down=True)) == [Stop()]
+    assert find_heartbeat(story.tell(ShutdownRequested())).want_shut_down
+    assert story.tell(LifecycleRequestFailed()) == []
+    assert find_heartbeat(story.after(2, LifecycleTick())).want_shut_down
+    assert story.tell(LifecycleRequestFailed()) == []
+    assert find_heartbeat(story.after(0, ControllerElected())).want_shut_down
+    assert story.tell(heartbeat_response(fenced=False)) == []
+    story.after(0.05, LifecycleTick())
+    assert story.tell(LifecycleRequestFailed()) == []
+    story.after(2, LifecycleTick())
+    assert story.tell(heartbeat_response(fenced=False, shut_down=True)) == [Stop()]
 
 
-def test_a_broker_that_ends_asks_until_five_seconds_after_the_last_answer_and_no_longer() -> None:
+def test_a_stopping_broker_retries_until_five_seconds_after_the_last_response() -> None:
     story, begun = Story().running(), 1.0
-    story.tell(StopWanted())
-    while not (wishes := story.tell(Unanswered())):
-        sent(story.after(story.broker.due - story.now, TimePassed()))
+    story.tell(ShutdownRequested())
+    while not (wishes := story.tell(LifecycleRequestFailed())):
+        find_heartbeat(story.after(story.broker.due - story.now, LifecycleTick()))
     assert wishes[-1] == Stop()
     assert story.now == begun + 5
 
 
-def test_a_broker_that_was_never_let_in_has_nothing_to_hand_over() -> None:
+def test_a_broker_that_was_never_unfenced_stops_without_controlled_shutdown() -> None:
     story = Story()
     story.tell(ControllerFound(FEATURES), REGISTERED)
-    assert story.tell(StopWanted()) == [Stop()]
+    assert story.tell(ShutdownRequested()) == [Stop()]
 
 
-def test_a_cluster_that_runs_what_is_not_there_is_not_asked_at_all() -> None:
-    (wish,) = Story().tell(ControllerFound({**FEATURES, "share.version": 1, "streams.version": 1}))
-    assert isinstance(wish, Fail)
-    assert "share.version 1 (share groups) and streams.version 1" in wish.sentence
-    assert "downgrade --feature share.version=0 --feature streams.version=0" in wish.sentence
+def test_a_broker_does_not_register_with_a_cluster_at_an_unsupported_level() -> None:
+    (wish,) = Story().tell(ControllerFound({**FEATURES, "share.version": 3, "streams.version": 1}))
+    assert isinstance(wish, StopBroker)
+    assert "share.version 3 (share groups) and streams.version 1" in wish.error
+    assert "downgrade --feature share.version=2 --feature streams.version=0" in wish.error
 
 
 @pytest.mark.parametrize(
@@ -234,33 +249,34 @@ def test_a_cluster_that_runs_what_is_not_there_is_not_asked_at_all() -> None:
     [
         (FEATURES, None),
         ({"share.version": 0}, None),
+        ({"share.version": 2}, None),
         ({"metadata.version": 31}, "--feature metadata.version=30"),
         ({"metadata.version": 4}, "metadata.version 4"),
         ({"unheard.of": 2}, "--feature unheard.of=0"),
     ],
 )
-def test_a_level_is_refused_that_is_beyond_what_can_be_run(finalized: dict[str, int], says: str | None) -> None:
-    sentence = refusal(finalized)
+def test_a_level_above_the_supported_range_is_rejected(finalized: dict[str, int], says: str | None) -> None:
+    sentence = unsupported_features(finalized)
     assert (sentence is None) if says is None else (sentence is not None and says in sentence)
 
 
-def test_another_broker_of_the_number_is_waited_for_until_it_is_silent() -> None:
+def test_a_registration_waits_until_another_broker_with_the_same_id_is_silent() -> None:
     story = Story()
     story.tell(ControllerFound(FEATURES))
     (note,) = story.tell(Registered(BrokerRegistrationResponse(0, ErrorCode.DUPLICATE_BROKER_REGISTRATION)))
     assert isinstance(note, Note)
-    (again,) = story.after(2, TimePassed())
+    (again,) = story.after(2, LifecycleTick())
     assert isinstance(again, Send)
     assert story.tell(Registered(BrokerRegistrationResponse(0, ErrorCode.DUPLICATE_BROKER_REGISTRATION))) == []
 
 
-def known(broker: int, *log_dirs: UUID) -> dict[int, Registration]:
-    """Somebody is registered."""
-    listeners = (Listener("PLAINTEXT", "elsewhere", 9092, 0),)
-    return {broker: Registration(broker, 3, UUID(int=8), listeners, (), log_dirs=log_dirs)}
+def known(broker: int, *log_dirs: UUID) -> dict[int, BrokerRegistration]:
+    """Registrations with one broker."""
+    listeners = (BrokerListener("PLAINTEXT", "elsewhere", 9092, 0),)
+    return {broker: BrokerRegistration(broker, 3, UUID(int=8), listeners, (), log_dirs=log_dirs)}
 
 
-def refused(code: int, others: dict[int, Registration]) -> Registered:
+def refused(code: int, others: dict[int, BrokerRegistration]) -> Registered:
     return Registered(BrokerRegistrationResponse(0, code), others)
 
 
@@ -268,10 +284,10 @@ def test_a_directory_of_another_broker_is_named_with_that_broker() -> None:
     story = Story()
     story.tell(ControllerFound(FEATURES))
     (wish,) = story.tell(refused(ErrorCode.INVALID_REGISTRATION, known(3, UUID(int=1), DIRECTORY)))
-    assert wish == Fail(
+    assert wish == StopBroker(
         "directory.id = AAAAAAAAAAAAAAAAAAAAlg in meta.properties is that of a directory of broker 3 (elsewhere:9092), and "
         "this is broker 7: a directory was copied with its meta.properties; format an empty one with "
-        "`ottla storage format`, or take that broker out of the cluster"
+        "`ottla storage format`, or unregister that broker"
     )
 
 
@@ -281,96 +297,96 @@ def test_a_directory_with_an_id_that_none_may_have_is_named() -> None:
     )
     story.tell(ControllerFound(FEATURES))
     (wish,) = story.tell(refused(ErrorCode.INVALID_REGISTRATION, {}))
-    assert wish == Fail(
-        "directory.id = AAAAAAAAAAAAAAAAAAAAYw in meta.properties is one of Kafka's marks, and no broker gets in with it: format "
-        "an empty directory with `ottla storage format`, with an id that `ottla storage random-uuid` draws"
+    assert wish == StopBroker(
+        "directory.id = AAAAAAAAAAAAAAAAAAAAYw in meta.properties is reserved by Kafka, and a registration with it is rejected: format "
+        "an empty directory with `ottla storage format`, with an id from `ottla storage random-uuid`"
     )
 
 
-def test_a_refusal_that_nothing_explains_yet_is_told_and_tried_again() -> None:
+def test_an_unexplained_rejection_is_logged_and_retried() -> None:
     story = Story()
     story.tell(ControllerFound(FEATURES))
     for others in ({}, known(7, DIRECTORY), known(3, UUID(int=1))):
         (note,) = story.tell(refused(ErrorCode.INVALID_REGISTRATION, others))
-        assert note == Note("not registered yet: the controller says INVALID_REGISTRATION")
-        (again,) = story.after(2, TimePassed())
+        assert note == Note("registration failed, retrying: error=INVALID_REGISTRATION")
+        (again,) = story.after(2, LifecycleTick())
         assert isinstance(again, Send)
 
 
-def test_another_broker_of_the_number_that_is_not_silent_in_time_is_named() -> None:
+def test_a_broker_with_the_same_id_that_stays_active_is_named() -> None:
     story = Story()
     story.tell(ControllerFound(FEATURES), refused(ErrorCode.DUPLICATE_BROKER_REGISTRATION, known(7)))
-    (wish,) = story.after(60, TimePassed())
-    assert wish == Fail(
-        "node.id = 7 is that of another broker, which runs (elsewhere:9092): give this one a node.id and a directory of its own"
+    (wish,) = story.after(60, LifecycleTick())
+    assert wish == StopBroker(
+        "node.id = 7 is used by another running broker (elsewhere:9092): set another node.id and use another directory for this one"
     )
 
 
-def test_a_directory_that_fails_is_told_at_once_and_with_every_heartbeat_from_then_on() -> None:
+def test_a_failed_directory_is_reported_at_once_and_with_every_later_heartbeat() -> None:
     story = Story().running()
-    first = sent(story.after(0.5, DirectoryFailed(DIRECTORY)))
+    first = find_heartbeat(story.after(0.5, DirectoryFailed(DIRECTORY)))
     assert first.offline_log_dirs == (DIRECTORY,)
-    assert story.tell(heard(fenced=False)) == []
-    assert sent(story.after(2, TimePassed())).offline_log_dirs == (DIRECTORY,)
-    assert story.tell(heard(fenced=False)) == []
-    story.after(60, TimePassed())
+    assert story.tell(heartbeat_response(fenced=False)) == []
+    assert find_heartbeat(story.after(2, LifecycleTick())).offline_log_dirs == (DIRECTORY,)
+    assert story.tell(heartbeat_response(fenced=False)) == []
+    story.after(60, LifecycleTick())
     assert story.broker.state is BrokerState.RUNNING
 
 
-def test_a_broker_ends_whose_controllers_do_not_hear_in_time_that_a_directory_has_failed() -> None:
+def test_a_broker_stops_if_a_failed_directory_cannot_be_reported_in_time() -> None:
     story = Story().running()
-    sent(story.after(0.5, DirectoryFailed(DIRECTORY)))
+    find_heartbeat(story.after(0.5, DirectoryFailed(DIRECTORY)))
     for _ in range(14):
-        story.tell(Unanswered())
-        sent(story.after(2, TimePassed()))
-    story.tell(Unanswered())
-    (wish,) = story.after(2, TimePassed())
-    assert isinstance(wish, Fail)
-    assert "log.dir.failure.timeout.ms" in wish.sentence
+        story.tell(LifecycleRequestFailed())
+        find_heartbeat(story.after(2, LifecycleTick()))
+    story.tell(LifecycleRequestFailed())
+    (wish,) = story.after(2, LifecycleTick())
+    assert isinstance(wish, StopBroker)
+    assert "log.dir.failure.timeout.ms" in wish.error
 
 
-def test_a_broker_that_finds_no_controller_in_time_gives_up() -> None:
-    (wish,) = Story().after(60, TimePassed())
-    assert isinstance(wish, Fail)
-    assert "controller.quorum.bootstrap.servers" in wish.sentence
+def test_a_broker_that_finds_no_controller_in_time_stops() -> None:
+    (wish,) = Story().after(60, LifecycleTick())
+    assert isinstance(wish, StopBroker)
+    assert "controller.quorum.bootstrap.servers" in wish.error
 
 
-def test_a_broker_that_is_not_registered_in_time_says_what_to_look_at() -> None:
+def test_a_registration_timeout_names_the_likely_causes() -> None:
     story = Story()
-    story.tell(ControllerFound(FEATURES), Unanswered())
-    (wish,) = story.after(60, TimePassed())
-    assert isinstance(wish, Fail)
-    assert "initial.broker.registration.timeout.ms" in wish.sentence
+    story.tell(ControllerFound(FEATURES), LifecycleRequestFailed())
+    (wish,) = story.after(60, LifecycleTick())
+    assert isinstance(wish, StopBroker)
+    assert "initial.broker.registration.timeout.ms" in wish.error
 
 
-def test_a_broker_whose_number_was_taken_over_ends() -> None:
+def test_a_broker_replaced_under_its_id_stops() -> None:
     story = Story().running()
-    story.after(2, TimePassed())
-    (wish,) = story.tell(heard(error=ErrorCode.STALE_BROKER_EPOCH))
-    assert isinstance(wish, Fail)
-    assert "another process has registered as broker 7, or that was unregistered" in wish.sentence
+    story.after(2, LifecycleTick())
+    (wish,) = story.tell(heartbeat_response(error=ErrorCode.STALE_BROKER_EPOCH))
+    assert isinstance(wish, StopBroker)
+    assert "another process has registered as broker 7, or that broker was unregistered" in wish.error
 
 
-def test_controllers_of_another_cluster_are_left_alone() -> None:
+def test_a_cluster_id_mismatch_fails_the_registration() -> None:
     story = Story()
     story.tell(ControllerFound(FEATURES))
     (wish,) = story.tell(Registered(BrokerRegistrationResponse(0, ErrorCode.INCONSISTENT_CLUSTER_ID)))
-    assert isinstance(wish, Fail)
+    assert isinstance(wish, StopBroker)
 
 
 EVENTS: list[Event] = [
-    TimePassed(),
+    LifecycleTick(),
     Recovered(),
     MetadataApplied(3),
     MetadataApplied(4, awaited=True),
     ControllerFound(FEATURES),
-    heard(),
-    heard(caught_up=True),
-    heard(fenced=False, caught_up=True),
-    heard(error=ErrorCode.NOT_CONTROLLER),
-    Unanswered(),
+    heartbeat_response(),
+    heartbeat_response(caught_up=True),
+    heartbeat_response(fenced=False, caught_up=True),
+    heartbeat_response(error=ErrorCode.NOT_CONTROLLER),
+    LifecycleRequestFailed(),
     ControllerElected(),
-    StopWanted(),
+    ShutdownRequested(),
 ]
 
 
@@ -383,13 +399,13 @@ EVENTS: list[Event] = [
         max_size=40,
     )
 )
-def test_a_broker_speaks_at_least_every_two_seconds_until_it_ends(steps: list[tuple[float, Event]]) -> None:
+def test_a_broker_sends_a_request_at_least_every_two_seconds_until_it_stops(steps: list[tuple[float, Event]]) -> None:
     story, asking = Story(), False
     beginning: list[tuple[float, Event]] = [(0.0, ControllerFound(FEATURES)), (0.0, REGISTERED)]
     for pause, event in [*beginning, *steps]:
-        if isinstance(event, Registered | Beaten | Unanswered):
+        if isinstance(event, Registered | HeartbeatResponseReceived | LifecycleRequestFailed):
             if not asking:
-                continue  # nothing was asked that this could answer
+                continue  # no request was sent that this could answer
             asking = False
         wishes = story.after(pause, event)
         assert not (asking and any(isinstance(wish, Send) for wish in wishes))
@@ -404,7 +420,7 @@ def test_a_registration_refused_as_a_duplicate_is_repeated_soon_and_then_at_the_
     duplicate = Registered(BrokerRegistrationResponse(0, ErrorCode.DUPLICATE_BROKER_REGISTRATION))
     story.tell(duplicate)
     for pause in (0.25, 0.5, 1.0, 2.0, 2.0):
-        assert story.after(pause * 0.9, TimePassed()) == []
-        (again,) = story.after(pause * 0.1, TimePassed())
+        assert story.after(pause * 0.9, LifecycleTick()) == []
+        (again,) = story.after(pause * 0.1, LifecycleTick())
         assert isinstance(again, Send)
         story.tell(duplicate)

@@ -43,7 +43,7 @@ RECORDS: list[ControlRecord] = [
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
-def test_a_control_record_comes_back_as_it_was(record: ControlRecord) -> None:
+def test_a_control_record_is_read_back_unchanged(record: ControlRecord) -> None:
     key, value = encode_control(record)
     assert key == bytes((0, 0, 0, record.KEY))
     assert tidy(decode_control(record.KEY, value)) == tidy(record)
@@ -52,7 +52,7 @@ def test_a_control_record_comes_back_as_it_was(record: ControlRecord) -> None:
 @pytest.mark.parametrize(
     ("cls", "version"), [(cls, version) for cls in KINDS.values() for version in range(cls.VERSIONS.last + 1)], ids=ids
 )
-def test_any_control_record_comes_back_as_it_was(cls: type[Message], version: int) -> None:
+def test_any_control_record_is_read_back_unchanged(cls: type[Message], version: int) -> None:
     for record in map(messages(plan_of(cls, version)), chances(40, cls)):
         record.version = version
         assert tidy(decode_control(cls.KEY, encode_control(record)[1])) == tidy(record)
@@ -86,7 +86,7 @@ def test_an_encoder_that_is_not_ours_writes_the_same_bytes(record: ControlRecord
     assert encode_control(record)[1] == kio_encode(to_kio(record, theirs))
 
 
-def test_the_quorum_of_one_that_snapshots_say_today_is_read() -> None:
+def test_the_single_voter_of_current_snapshots_is_read() -> None:
     alone = voter.Voter(7, DIRECTORY)
     assert decode_control(5, alone.version_record()) == KRaftVersionRecord(0, 1)
     told = decode_control(6, alone.voters_record())
@@ -97,7 +97,7 @@ def test_the_quorum_of_one_that_snapshots_say_today_is_read() -> None:
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
-def test_a_value_that_is_too_short_or_too_long_is_told(record: ControlRecord) -> None:
+def test_a_value_that_is_too_short_or_too_long_is_reported(record: ControlRecord) -> None:
     _, value = encode_control(record)
     for size in range(2):
         with pytest.raises(CorruptRecordError, match=f"a {type(record).__name__} of version"):

@@ -1,4 +1,4 @@
-"""What a replica tells of its quorum: the leader all of it, anybody else whom to ask, a controller where controllers are."""
+"""Descriptions of the quorum: a leader returns all, another replica the leader, a controller the controllers."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ WALL_MS = 1_700_000_000_000
 FOURTH = ReplicaKey(4, UUID(int=4))
 
 
-def asked(*places: tuple[str, int]) -> DescribeQuorumRequest:
+def quorum_request(*places: tuple[str, int]) -> DescribeQuorumRequest:
     return DescribeQuorumRequest(
         [RequestTopicData(topic, [RequestPartitionData(index)]) for topic, index in places or [(METADATA_TOPIC, 0)]]
     )
 
 
-def told(raft: Raft) -> PartitionData:
-    (topic,) = describe_quorum(raft, asked(), WALL_MS).topics
+def describe(raft: Raft) -> PartitionData:
+    (topic,) = describe_quorum(raft, quorum_request(), 2, WALL_MS).topics
     (partition,) = topic.partitions
     assert (topic.topic_name, partition.partition_index) == (METADATA_TOPIC, 0)
     return partition
 
 
-def test_a_leader_tells_how_far_each_has_come_and_when_it_was_heard() -> None:
+def test_a_leader_describes_the_progress_and_last_fetch_of_each_replica() -> None:
     raft = leading()
     raft.step(RequestReceived(1, fetches()), 9.1, 0.0)
     raft.step(RequestReceived(2, fetches(LogShape(0, 0, ()), committed=0, who=FOURTH)), 9.25, 0.0)
-    found = told(raft)
+    found = describe(raft)
     assert (found.error_code, found.leader_id, found.leader_epoch, found.high_watermark) == (0, 1, 1, 1)
     assert found.current_voters == [
         ReplicaState(1, ME.directory_id, 1, WALL_MS, WALL_MS),
@@ -59,28 +59,28 @@ def test_a_leader_tells_how_far_each_has_come_and_when_it_was_heard() -> None:
     assert found.observers == [ReplicaState(4, FOURTH.directory_id, 0, WALL_MS, -1)]
 
 
-def test_a_leader_that_has_taken_itself_out_reads_along() -> None:
+def test_a_leader_that_removed_itself_is_an_observer() -> None:
     raft = leading()
     raft.log = FIRST._replace(voters=VOTERS.without(1))
-    found = told(raft)
+    found = describe(raft)
     assert [each.replica_id for each in found.current_voters] == [2, 3]
     assert [each.replica_id for each in found.observers] == [1]
 
 
-def test_whoever_does_not_lead_tells_whom_to_ask() -> None:
+def test_a_replica_that_does_not_lead_names_the_leader() -> None:
     raft = replica()
-    found = told(raft)
+    found = describe(raft)
     assert (found.error_code, found.leader_id, found.leader_epoch) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1, 3)
-    assert found.error_message == "node 1 does not lead the quorum, nobody is known to in epoch 3"
+    assert found.error_message == "node 1 does not lead the quorum, no node is known to in epoch 3"
     raft.step(RequestReceived(1, wire.begin_request("cluster", 2, ME, 4, [])), 0.1, 0.0)
-    found = told(raft)
+    found = describe(raft)
     assert (found.error_code, found.leader_id, found.leader_epoch) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, 2, 4)
     assert found.error_message == "node 1 does not lead the quorum, node 2 does in epoch 4"
     assert (found.current_voters, found.observers) == ((), ())
 
 
-def test_only_the_metadata_have_a_quorum() -> None:
-    response = describe_quorum(leading(), asked((METADATA_TOPIC, 1), ("flights", 0)), WALL_MS)
+def test_only_the_metadata_partition_has_a_quorum() -> None:
+    response = describe_quorum(leading(), quorum_request((METADATA_TOPIC, 1), ("flights", 0)), 2, WALL_MS)
     assert [each.error_code for topic in response.topics for each in topic.partitions] == [
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     ] * 2
@@ -88,7 +88,7 @@ def test_only_the_metadata_have_a_quorum() -> None:
 
 
 def placed(*ids: int) -> VoterSet:
-    """Voters that say where they are, but for the last."""
+    """The voters with known endpoints, except for the last."""
     return VoterSet(
         Voter(
             id_,
@@ -104,16 +104,16 @@ def alone(voters: VoterSet) -> Raft:
     return Raft(ME, "cluster", LogShape(0, 1, ((1, 0),), 1, voters=voters), ElectionState(1), QuorumConfig(), 0.0, 0.0)
 
 
-def test_where_one_partition_is_told_of_so_are_the_places_of_all_who_vote() -> None:
+def test_a_described_partition_includes_the_endpoints_of_all_voters() -> None:
     raft = leading()
     raft.log = FIRST._replace(voters=placed(2, 1, 3))
-    response = describe_quorum(raft, asked(("flights", 0), (METADATA_TOPIC, 0)), WALL_MS)
+    response = describe_quorum(raft, quorum_request(("flights", 0), (METADATA_TOPIC, 0)), 2, WALL_MS)
     nodes = [(each.node_id, [(one.name, one.host, one.port) for one in each.listeners]) for each in response.nodes]
     assert nodes == [(1, [("CONTROLLER", "h1", 9091)]), (2, [("CONTROLLER", "h2", 9092)]), (3, [])]
-    assert describe_quorum(replica(), asked(), WALL_MS).nodes == ()
+    assert describe_quorum(replica(), quorum_request(), 2, WALL_MS).nodes == ()
 
 
-def test_a_controller_tells_where_controllers_are_those_who_vote_first_and_who_has_registered() -> None:
+def test_a_controller_lists_controllers_voters_first_and_registered_ones() -> None:
     raft = alone(placed(2, 1, 3))
     registered = {1: ("elsewhere", 1), 4: ("h4", 9094), 3: ("h3", 9093)}
     found = describe_cluster(raft, DescribeClusterRequest(endpoint_type=CONTROLLERS), registered)
@@ -129,13 +129,13 @@ def test_a_controller_tells_where_controllers_are_those_who_vote_first_and_who_h
 
 
 @pytest.mark.parametrize("kind", [0, 1, 3])
-def test_who_asks_a_controller_for_brokers_is_told_that_it_is_none(kind: int) -> None:
+def test_a_broker_request_to_a_controller_is_rejected(kind: int) -> None:
     found = describe_cluster(replica(), DescribeClusterRequest(endpoint_type=kind))
     assert found.error_code == ErrorCode.MISMATCHED_ENDPOINT_TYPE
     assert "bootstrap controllers" in (found.error_message or "")
 
 
-def test_whoever_answers_says_where_the_leader_is_by_the_voters_or_by_its_own_word() -> None:
+def test_responses_contain_the_leaders_endpoint_from_the_voters_or_the_leader() -> None:
     raft = alone(placed(1, 2, 3))
     assert (raft._responses.leader_id, raft._responses.endpoints) == (-1, [])
     raft.step(RequestReceived(1, wire.begin_request("cluster", 2, ME, 4, [])), 0.1, 0.0)
@@ -146,7 +146,7 @@ def test_whoever_answers_says_where_the_leader_is_by_the_voters_or_by_its_own_wo
     assert (raft._responses.epoch, raft._responses.endpoints) == (5, [(3, "there", 9)])
 
 
-def test_who_led_and_was_started_anew_tells_all_others_that_it_does_not_lead() -> None:
+def test_a_restarted_leader_tells_the_voters_that_it_resigned() -> None:
     raft = replica(ElectionState(3, ME.id))
     done = raft.step(Tick(), 0.1, 0.0)
     told_to = {wish.to: wish.request for wish in done if isinstance(wish, SendRequest)}

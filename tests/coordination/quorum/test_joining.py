@@ -1,4 +1,4 @@
-"""A replica that the voters' record is wrong about asks for another, once, and only when it knows what is committed."""
+"""A replica whose voters record is wrong requests a change once, and only when it knows the high watermark."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ CONFIG = QuorumConfig(fetch_timeout_ms=2000, request_timeout_ms=700)
 END = 10
 
 
-def told_of(*endpoints: Endpoint, feature: tuple[int, int] = (0, 1), key: ReplicaKey = ME) -> VoterSet:
-    """Voters of whom this replica is one, as the record has it."""
+def voters_with(*endpoints: Endpoint, feature: tuple[int, int] = (0, 1), key: ReplicaKey = ME) -> VoterSet:
+    """Return voters that include this replica, as recorded."""
     others = [Voter(2, OTHER.directory_id, [], KRaftVersionFeature(0, 1))]
     return VoterSet([Voter(*key, list(endpoints), KRaftVersionFeature(*feature)), *others])
 
 
 def replica(voters: VoterSet, *, endpoints: tuple[Endpoint, ...] = HERE, joins: bool = False) -> Raft:
-    """One that has all that its leader told it is committed."""
+    """Return a replica that has every record the leader reported as committed."""
     log = LogShape(0, END, ((3, 0),), END, voters=voters)
     entry = OwnEntry(endpoints, auto_join=joins)
     raft = Raft(ME, "cluster", log, ElectionState(3), CONFIG, 5.0, 0.0, own_entry=entry)
@@ -45,8 +45,8 @@ def places(request: Any) -> list[tuple[str, str, int]]:
     return [(each.name, each.host, each.port) for each in request.listeners]
 
 
-def test_a_voter_who_is_elsewhere_says_where_and_again_after_a_fetch_s_patience() -> None:
-    raft = replica(told_of(Endpoint("CONTROLLER", "there", 1)))
+def test_a_moved_voter_reports_its_endpoint_and_repeats_it_after_the_fetch_timeout() -> None:
+    raft = replica(voters_with(Endpoint("CONTROLLER", "there", 1)))
     request = raft._entry_request()
     assert isinstance(request, UpdateRaftVoterRequest)
     assert (request.cluster_id, request.current_leader_epoch, request.voter_id) == ("cluster", 3, 1)
@@ -65,7 +65,7 @@ def has_fixed_voters(raft: Raft) -> None:
     raft.log = raft.log._replace(kraft_version=0)
 
 
-def has_heard_nothing(raft: Raft) -> None:
+def reset_responses(raft: Raft) -> None:
     raft._has_leader_answered = False
 
 
@@ -83,18 +83,18 @@ def fetches_a_snapshot(raft: Raft) -> None:
 
 @pytest.mark.parametrize(
     "hinder",
-    [is_early, has_fixed_voters, has_heard_nothing, knows_no_watermark, lacks_something, fetches_a_snapshot],
+    [is_early, has_fixed_voters, reset_responses, knows_no_watermark, lacks_something, fetches_a_snapshot],
 )
-def test_nobody_asks_before_it_knows_what_is_committed(hinder: Callable[[Raft], None]) -> None:
-    raft = replica(told_of())
+def test_no_request_to_join_is_sent_before_the_high_watermark_is_known(hinder: Callable[[Raft], None]) -> None:
+    raft = replica(voters_with())
     hinder(raft)
     assert raft._entry_request() is None
     assert raft._update_entry_at <= raft.now + 0.01, "it may ask as soon as nothing is in its way"
 
 
 @pytest.mark.parametrize("watermark", [0, 1, END])
-def test_who_has_more_than_is_committed_knows_it_too(watermark: int) -> None:
-    raft = replica(told_of())
+def test_a_replica_ahead_of_the_high_watermark_knows_the_high_watermark(watermark: int) -> None:
+    raft = replica(voters_with())
     raft._leader_high_watermark = watermark
     assert raft._entry_request() is not None
 
@@ -102,13 +102,13 @@ def test_who_has_more_than_is_committed_knows_it_too(watermark: int) -> None:
 @pytest.mark.parametrize(
     ("voters", "asks"),
     [
-        (told_of(*HERE), False),
-        (told_of(*reversed(HERE)), False),
-        (told_of(HERE[1], Endpoint("controller", "here", 9093)), False),
-        (told_of(HERE[0]), True),
-        (told_of(HERE[0], Endpoint("OTHER", "here", 1)), True),
-        (told_of(*HERE, feature=(0, 2)), True),
-        (told_of(*HERE, feature=(1, 1)), True),
+        (voters_with(*HERE), False),
+        (voters_with(*reversed(HERE)), False),
+        (voters_with(HERE[1], Endpoint("controller", "here", 9093)), False),
+        (voters_with(HERE[0]), True),
+        (voters_with(HERE[0], Endpoint("OTHER", "here", 1)), True),
+        (voters_with(*HERE, feature=(0, 2)), True),
+        (voters_with(*HERE, feature=(1, 1)), True),
     ],
 )
 def test_a_record_is_right_whatever_the_order_of_listeners_and_the_case_of_their_names(
@@ -118,12 +118,12 @@ def test_a_record_is_right_whatever_the_order_of_listeners_and_the_case_of_their
 
 
 @pytest.mark.parametrize("joins", [True, False])
-def test_who_does_not_know_where_it_is_leaves_the_record_as_it_is(joins: bool) -> None:
-    assert replica(told_of(), endpoints=(), joins=joins)._entry_request() is None
+def test_a_replica_without_known_endpoints_does_not_change_the_record(joins: bool) -> None:
+    assert replica(voters_with(), endpoints=(), joins=joins)._entry_request() is None
     assert replica(VOTERS.without(1), endpoints=(), joins=joins)._entry_request() is None
 
 
-def test_who_is_to_vote_comes_by_itself_and_waits_for_no_commit() -> None:
+def test_an_automatic_voter_joins_without_waiting_for_the_commit() -> None:
     assert replica(VOTERS.without(1))._entry_request() is None
     request = replica(VOTERS.without(1), joins=True)._entry_request()
     assert isinstance(request, AddRaftVoterRequest)
@@ -132,9 +132,9 @@ def test_who_is_to_vote_comes_by_itself_and_waits_for_no_commit() -> None:
     assert places(request) == [("CONTROLLER", "here", 9093), ("OTHER", "here", 9094)]
 
 
-def test_who_comes_with_another_disk_has_its_directory_of_before_go_first() -> None:
+def test_a_voter_with_a_new_disk_first_removes_its_old_directory() -> None:
     before = ReplicaKey(1, UUID(int=77))
-    request = replica(told_of(*HERE, key=before), joins=True)._entry_request()
+    request = replica(voters_with(*HERE, key=before), joins=True)._entry_request()
     assert isinstance(request, RemoveRaftVoterRequest)
     assert (request.cluster_id, request.voter_id, request.voter_directory_id) == ("cluster", *before)
 
@@ -149,13 +149,13 @@ def leader(voters: VoterSet, *, committed: bool = True) -> Raft:
 
 
 def written(raft: Raft, now: float) -> list[list[Endpoint]]:
-    """Where each record of voters that it appends says it is."""
+    """Return the endpoints of this replica in each voters record that it appends."""
     done = raft.step(Tick(), now, 0.0)
     records: list[Any] = [record for wish in done if isinstance(wish, AppendControlRecords) for record in wish.records]
     return [each.endpoints for record in records for each in record.voters if each.voter_id == 1]
 
 
-def test_a_leader_who_is_elsewhere_changes_the_record_itself_and_once() -> None:
+def test_a_moved_leader_updates_its_own_record_once() -> None:
     raft = leader(VOTERS)
     assert written(raft, 9.2) == [[*HERE]]
     assert raft._update_entry_at == 9.2 + raft._config.fetch_timeout_ms / 1000
@@ -165,7 +165,7 @@ def test_a_leader_who_is_elsewhere_changes_the_record_itself_and_once() -> None:
     assert written(raft, 12.0) == []
 
 
-def test_a_leader_whom_the_record_is_right_about_changes_nothing() -> None:
+def test_a_leader_with_a_correct_record_changes_nothing() -> None:
     right = VoterSet([Voter(*ME, list(HERE), KRaftVersionFeature(0, 1)), *list(VOTERS.voters.values())[1:]])
     assert written(leader(right), 9.2) == []
 

@@ -1,4 +1,4 @@
-"""What the quorum makes of a log's shape: whose has more, where two part, and who can only be helped by a snapshot."""
+"""Decisions of the quorum from the shape of a log: the longer log, the divergence, and the need for a snapshot."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ottla.coordination.replication.epochs import EpochEnd
 
 WHOLE = LogShape(0, 30, ((1, 0), (4, 10), (5, 20)))
 SHORT = LogShape(10, 30, ((4, 12), (5, 20)), snapshot=SnapshotId(10, 3), start_epoch=3)
-"""What was before is only in a snapshot."""
+"""The records before the start are only in a snapshot."""
 EMPTY = LogShape(10, 10, (), snapshot=SnapshotId(10, 3), start_epoch=3)
 
 
-def test_a_log_is_of_the_epoch_of_its_last_record_be_that_only_in_a_snapshot() -> None:
+def test_the_epoch_of_a_log_is_that_of_its_last_record_or_snapshot() -> None:
     assert [shape.epoch for shape in (WHOLE, SHORT, EMPTY, LogShape())] == [5, 5, 3, 0]
     assert WHOLE.position == (5, 30)
 
@@ -50,7 +50,7 @@ def test_an_epoch_ends_where_the_next_begins_and_those_of_a_snapshot_at_its_end(
         (SHORT._replace(start=0, start_epoch=0), 0, 0, True),
     ],
 )
-def test_a_snapshot_is_for_whoever_lacks_what_is_nowhere_else(
+def test_a_snapshot_is_sent_to_a_follower_behind_the_log_start(
     shape: LogShape, offset: int, epoch: int, needs: bool
 ) -> None:
     assert shape.needs_snapshot(offset, epoch) is needs
@@ -60,13 +60,13 @@ def test_a_snapshot_is_for_whoever_lacks_what_is_nowhere_else(
     ("offset", "epoch", "parting"),
     [(0, 9, None), (20, 4, None), (15, 4, None), (21, 4, (4, 20)), (15, 3, (1, 10)), (30, 5, None), (31, 5, (5, 30))],
 )
-def test_a_log_that_is_no_part_of_this_one_parts_where_its_epoch_ends_here(
+def test_a_foreign_log_diverges_at_the_local_end_of_its_epoch(
     offset: int, epoch: int, parting: tuple[int, int] | None
 ) -> None:
     assert WHOLE.divergence(offset, epoch) == parting
 
 
-def test_a_log_is_never_cut_below_what_is_only_in_a_snapshot() -> None:
+def test_a_log_is_never_truncated_below_its_snapshot() -> None:
     assert WHOLE.truncation_offset(EpochEnd(4, 15)) == 15
     assert SHORT.truncation_offset(EpochEnd(4, 15)) == 15
     assert SHORT.truncation_offset(EpochEnd(2, 5)) == 10

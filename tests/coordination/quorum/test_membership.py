@@ -1,4 +1,4 @@
-"""Who votes changes by one at a time, and only where the change before, and something of the leader's own, is committed."""
+"""Voters change one at a time, and only after the previous change and a record of the leader's epoch are committed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.coordination.quorum.test_raft import FIRST, ME, OTHER, THIRD, VOTERS,
 
 FOURTH = ReplicaKey(4, UUID(int=4))
 WITHOUT_THIRD = FIRST._replace(end=2, durable=2, voters=VOTERS.without(3), voters_end=2)
-"""Its record is written, and nobody else has it yet."""
+"""The record of its removal is written but not replicated."""
 
 
 def remove(key: ReplicaKey = THIRD, cluster_id: str | None = None) -> RemoveRaftVoterRequest:
@@ -50,8 +50,8 @@ def committing(log: LogShape = FIRST) -> Raft:
     return raft
 
 
-def told(done: list[Action]) -> list[tuple[int, int]]:
-    """Who is answered about a change, and what."""
+def change_responses(done: list[Action]) -> list[tuple[int, int]]:
+    """The tickets and error codes of responses to changes."""
     answers: list[Any] = [wish for wish in done if isinstance(wish, SendResponse)]
     return [(each.ticket, each.response.error_code) for each in answers if not hasattr(each.response, "responses")]
 
@@ -62,45 +62,45 @@ def written(done: list[Action]) -> list[set[int]]:
     return [{each.voter_id for each in record.voters} for record in records]
 
 
-def asks(raft: Raft, request: Any, now: float = 9.2) -> list[Action]:
+def handle_request(raft: Raft, request: Any, now: float = 9.2) -> list[Action]:
     done = raft.step(RequestReceived(7, request), now, 0.0)
     raft.check()
     return done
 
 
-def test_a_voter_goes_and_whoever_asked_is_told_once_that_is_committed() -> None:
+def test_a_removal_of_a_voter_is_answered_once_committed() -> None:
     raft = committing()
-    done = asks(raft, remove())
-    assert (written(done), told(done)) == ([{1, 2}], [])
-    assert told(raft.step(LogChanged(WITHOUT_THIRD), 9.3, 0.0)) == []
-    assert told(raft.step(RequestReceived(8, fetches(WITHOUT_THIRD)), 9.4, 0.0)) == [(7, 0)]
+    done = handle_request(raft, remove())
+    assert (written(done), change_responses(done)) == ([{1, 2}], [])
+    assert change_responses(raft.step(LogChanged(WITHOUT_THIRD), 9.3, 0.0)) == []
+    assert change_responses(raft.step(RequestReceived(8, fetches(WITHOUT_THIRD)), 9.4, 0.0)) == [(7, 0)]
 
 
-def test_nothing_is_changed_before_the_last_change_is_committed_even_if_nobody_waits_for_it() -> None:
+def test_a_change_waits_for_the_commit_of_the_previous_one_even_if_unobserved() -> None:
     raft = committing()
-    asks(raft, remove())
+    handle_request(raft, remove())
     raft.step(LogChanged(WITHOUT_THIRD), 9.3, 0.0)
-    assert told(asks(raft, remove(OTHER))) == [(7, ErrorCode.REQUEST_TIMED_OUT)]
-    assert told(raft.step(Tick(), 11.19, 0.0)) == []
-    assert told(raft.step(Tick(), 11.2, 0.0)) == [(7, ErrorCode.REQUEST_TIMED_OUT)]
-    done = asks(raft, remove(OTHER), 11.3)
-    assert (written(done), told(done)) == ([], [(7, ErrorCode.REQUEST_TIMED_OUT)])
+    assert change_responses(handle_request(raft, remove(OTHER))) == [(7, ErrorCode.REQUEST_TIMED_OUT)]
+    assert change_responses(raft.step(Tick(), 11.19, 0.0)) == []
+    assert change_responses(raft.step(Tick(), 11.2, 0.0)) == [(7, ErrorCode.REQUEST_TIMED_OUT)]
+    done = handle_request(raft, remove(OTHER), 11.3)
+    assert (written(done), change_responses(done)) == ([], [(7, ErrorCode.REQUEST_TIMED_OUT)])
 
 
-def test_a_leader_that_has_committed_nothing_changes_nothing() -> None:
-    done = asks(leading(), remove())
-    assert (written(done), told(done)) == ([], [(7, ErrorCode.REQUEST_TIMED_OUT)])
+def test_a_leader_without_a_commit_in_its_epoch_rejects_changes() -> None:
+    done = handle_request(leading(), remove())
+    assert (written(done), change_responses(done)) == ([], [(7, ErrorCode.REQUEST_TIMED_OUT)])
 
 
-def test_a_leader_may_take_itself_out_and_its_own_disk_is_not_counted_then() -> None:
+def test_a_leader_may_remove_itself_and_then_does_not_count() -> None:
     raft = committing()
-    assert written(asks(raft, remove(ME))) == [{2, 3}]
+    assert written(handle_request(raft, remove(ME))) == [{2, 3}]
     gone = FIRST._replace(end=2, durable=2, voters=VOTERS.without(1), voters_end=2)
     raft.step(LogChanged(gone), 9.3, 0.0)
     raft.step(RequestReceived(8, fetches(gone)), 9.4, 0.0)
     assert raft.high_watermark == 1
     done = raft.step(RequestReceived(9, fetches(gone, who=THIRD)), 9.5, 0.0)
-    assert told(done)[0] == (7, 0)
+    assert change_responses(done)[0] == (7, 0)
     assert raft.leadership is None
 
 
@@ -116,27 +116,29 @@ def test_a_leader_may_take_itself_out_and_its_own_disk_is_not_counted_then() -> 
         (UpdateRaftVoterRequest(None, 1, *FOURTH), ErrorCode.VOTER_NOT_FOUND),
     ],
 )
-def test_what_cannot_be_is_refused_with_kafka_s_errors(request_: Any, code: ErrorCode) -> None:
-    done = asks(committing(), request_)
-    assert (written(done), told(done)) == ([], [(7, code)])
+def test_impossible_changes_are_rejected_with_kafkas_errors(request_: Any, code: ErrorCode) -> None:
+    done = handle_request(committing(), request_)
+    assert (written(done), change_responses(done)) == ([], [(7, code)])
 
 
-def test_voters_that_are_fixed_and_the_last_one_stay() -> None:
-    assert told(asks(committing(FIRST._replace(kraft_version=0)), remove())) == [(7, ErrorCode.UNSUPPORTED_VERSION)]
+def test_static_voters_and_the_last_voter_cannot_be_removed() -> None:
+    assert change_responses(handle_request(committing(FIRST._replace(kraft_version=0)), remove())) == [
+        (7, ErrorCode.UNSUPPORTED_VERSION)
+    ]
     raft = committing()
     alone = FIRST._replace(voters=VOTERS.without(2).without(3))
     raft.step(LogChanged(alone), 9.15, 0.0)
-    assert told(asks(raft, remove(ME))) == [(7, ErrorCode.VOTER_NOT_FOUND)]
+    assert change_responses(handle_request(raft, remove(ME))) == [(7, ErrorCode.VOTER_NOT_FOUND)]
 
 
-# who comes
+# the joining node
 
 
-def asked(raft: Raft, request: AddRaftVoterRequest) -> int:
-    """The number of the question to who is to come."""
-    done = asks(raft, request)
+def request_addition(raft: Raft, request: AddRaftVoterRequest) -> int:
+    """Return the number of the request to the joining node."""
+    done = handle_request(raft, request)
     (number,) = [wish.number for wish in done if isinstance(wish, SendRequest) and wish.to == 4]
-    assert (written(done), told(done)) == ([], [])
+    assert (written(done), change_responses(done)) == ([], [])
     return number
 
 
@@ -145,37 +147,39 @@ def able(first: int = 0, last: int = 1) -> ApiVersionsResponse:
 
 
 def copying(log: LogShape = FIRST) -> Raft:
-    """A leader whose log node 4 has copied."""
+    """Return a leader with a log that node 4 has copied."""
     raft = committing()
     raft.step(RequestReceived(2, fetches(log, who=FOURTH)), 9.15, 0.0)
     return raft
 
 
-def test_who_has_the_log_and_goes_by_the_same_rules_comes_to_vote() -> None:
+def test_a_caught_up_node_with_the_same_features_becomes_a_voter() -> None:
     raft = copying()
-    number = asked(raft, add())
-    assert told(asks(raft, remove())) == [(7, ErrorCode.REQUEST_TIMED_OUT)], "one change at a time"
+    number = request_addition(raft, add())
+    assert change_responses(handle_request(raft, remove())) == [(7, ErrorCode.REQUEST_TIMED_OUT)], (
+        "one change at a time"
+    )
     assert written(raft.step(ResponseReceived(4, number, able()), 9.3, 0.0)) == [{1, 2, 3, 4}]
 
 
 @pytest.mark.parametrize("response", [able(0, 0), able(2, 3), ApiVersionsResponse()])
-def test_who_goes_by_other_rules_does_not_come_to_vote(response: ApiVersionsResponse) -> None:
+def test_a_node_with_other_features_does_not_become_a_voter(response: ApiVersionsResponse) -> None:
     raft = copying()
-    done = raft.step(ResponseReceived(4, asked(raft, add()), response), 9.3, 0.0)
-    assert (written(done), told(done)) == ([], [(7, ErrorCode.INVALID_REQUEST)])
+    done = raft.step(ResponseReceived(4, request_addition(raft, add()), response), 9.3, 0.0)
+    assert (written(done), change_responses(done)) == ([], [(7, ErrorCode.INVALID_REQUEST)])
 
 
 @pytest.mark.parametrize("made", [committing, lambda: copying(LogShape(0, 0, ()))], ids=["never", "not all"])
-def test_who_has_not_copied_the_log_does_not_come_to_vote(made: Callable[[], Raft]) -> None:
+def test_a_node_behind_the_log_does_not_become_a_voter(made: Callable[[], Raft]) -> None:
     raft = made()
-    done = raft.step(ResponseReceived(4, asked(raft, add()), able()), 9.3, 0.0)
-    assert (written(done), told(done)) == ([], [(7, ErrorCode.REQUEST_TIMED_OUT)])
+    done = raft.step(ResponseReceived(4, request_addition(raft, add()), able()), 9.3, 0.0)
+    assert (written(done), change_responses(done)) == ([], [(7, ErrorCode.REQUEST_TIMED_OUT)])
 
 
 @pytest.mark.parametrize("answer", ["lost", "refused", "late"])
-def test_who_does_not_say_what_it_can_does_not_come_to_vote(answer: str) -> None:
+def test_a_node_without_known_features_does_not_become_a_voter(answer: str) -> None:
     raft = copying()
-    number = asked(raft, add())
+    number = request_addition(raft, add())
     events: dict[str, tuple[Any, float]] = {
         "lost": (RequestFailed(4, number), 9.3),
         "refused": (ResponseReceived(4, number, ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION)), 9.3),
@@ -183,13 +187,13 @@ def test_who_does_not_say_what_it_can_does_not_come_to_vote(answer: str) -> None
     }
     event, now = events[answer]
     done = raft.step(event, now, 0.0)
-    assert (written(done), told(done)) == ([], [(7, ErrorCode.REQUEST_TIMED_OUT)])
+    assert (written(done), change_responses(done)) == ([], [(7, ErrorCode.REQUEST_TIMED_OUT)])
     assert raft._voter_change is None
 
 
 @pytest.mark.parametrize("waits", [True, False])
-def test_who_asked_for_a_voter_waits_for_the_others_only_where_it_says_so(waits: bool) -> None:
+def test_an_add_voter_request_waits_for_the_commit_only_if_requested(waits: bool) -> None:
     raft = copying()
-    raft.step(ResponseReceived(4, asked(raft, add(ack_when_committed=waits)), able()), 9.3, 0.0)
+    raft.step(ResponseReceived(4, request_addition(raft, add(ack_when_committed=waits)), able()), 9.3, 0.0)
     four = FIRST._replace(end=2, durable=2, voters=VOTERS, voters_end=2)
-    assert told(raft.step(LogChanged(four), 9.4, 0.0)) == ([] if waits else [(7, 0)])
+    assert change_responses(raft.step(LogChanged(four), 9.4, 0.0)) == ([] if waits else [(7, 0)])

@@ -1,4 +1,4 @@
-"""One request to a node at a time, and whom it is time to ask."""
+"""One request in flight per node, and the choice of the next node."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ottla.coordination.quorum.request_tracker import RequestTracker
 CONFIG = QuorumConfig(request_timeout_ms=2000, retry_backoff_ms=20)
 
 
-def test_whoever_was_asked_is_not_asked_again_before_it_has_answered() -> None:
+def test_a_node_has_one_request_in_flight() -> None:
     peers = RequestTracker(CONFIG)
     number = peers.start_request(2, 1.0)
     assert (peers.is_ready(2, 2.9), peers.is_ready(3, 1.0), peers.is_waiting) == (False, True, True)
@@ -16,7 +16,7 @@ def test_whoever_was_asked_is_not_asked_again_before_it_has_answered() -> None:
     assert (peers.is_ready(2, 1.1), peers.is_waiting) == (True, False)
 
 
-def test_an_answer_to_another_request_is_nobody_s() -> None:
+def test_a_response_to_another_request_is_ignored() -> None:
     peers = RequestTracker(CONFIG)
     old = peers.start_request(2, 1.0)
     number = peers.start_request(2, 4.0)
@@ -26,7 +26,7 @@ def test_an_answer_to_another_request_is_nobody_s() -> None:
     assert not peers.finish_request(2, number)
 
 
-def test_whoever_does_not_answer_in_time_is_left_alone_for_a_moment() -> None:
+def test_a_node_that_timed_out_is_skipped_for_a_moment() -> None:
     peers = RequestTracker(CONFIG)
     peers.start_request(2, 1.0)
     assert peers.wake_at(1.0) == 3.0
@@ -37,7 +37,7 @@ def test_whoever_does_not_answer_in_time_is_left_alone_for_a_moment() -> None:
     assert peers.wake_at(3.02) == float("inf")
 
 
-def test_after_a_new_beginning_everybody_may_be_asked() -> None:
+def test_after_a_reset_every_node_is_available() -> None:
     peers = RequestTracker(CONFIG)
     peers.start_request(2, 1.0)
     peers.back_off(3, 1.0)

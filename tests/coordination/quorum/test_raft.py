@@ -1,4 +1,4 @@
-"""One replica of the quorum, asked by others and by strangers."""
+"""One replica of the quorum, with requests from other voters and from unknown nodes."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def replica(saved: ElectionState | None = None, log: LogShape = LOG) -> Raft:
     return Raft(ME, "cluster", log, saved or ElectionState(log.epoch), CONFIG, 0.0, 0.0)
 
 
-def wishes(raft: Raft, event: Any, now: float = 0.1) -> list[Action]:
-    """What it wants, but for questions that it would ask anyhow."""
+def list_actions(raft: Raft, event: Any, now: float = 0.1) -> list[Action]:
+    """Return the actions except periodic requests."""
     done = raft.step(event, now, 0.0)
     raft.check()
     return [wish for wish in done if not isinstance(wish, SendRequest)]
@@ -72,7 +72,7 @@ def answered(done: list[Action]) -> Any:
 
 
 def test_a_vote_is_on_the_disk_before_it_is_answered() -> None:
-    done = wishes(replica(), RequestReceived(1, vote_request(4)))
+    done = list_actions(replica(), RequestReceived(1, vote_request(4)))
     assert done[:-1] == [
         PersistElectionState(ElectionState(4)),
         LeaderChanged(None, 4),
@@ -81,23 +81,23 @@ def test_a_vote_is_on_the_disk_before_it_is_answered() -> None:
     assert answered(done).vote_granted
 
 
-def test_nobody_gets_a_second_vote_in_an_epoch_be_it_after_a_new_start() -> None:
+def test_a_second_vote_in_an_epoch_is_rejected_even_after_a_restart() -> None:
     raft = replica(ElectionState(4, None, OTHER))
-    assert answered(wishes(raft, RequestReceived(1, vote_request(4)))).vote_granted
-    assert not answered(wishes(raft, RequestReceived(2, vote_request(4, who=THIRD)))).vote_granted
+    assert answered(list_actions(raft, RequestReceived(1, vote_request(4)))).vote_granted
+    assert not answered(list_actions(raft, RequestReceived(2, vote_request(4, who=THIRD)))).vote_granted
     assert not answered(
-        wishes(raft, RequestReceived(3, vote_request(4, who=OTHER._replace(directory_id=UUID(int=9)))))
+        list_actions(raft, RequestReceived(3, vote_request(4, who=OTHER._replace(directory_id=UUID(int=9)))))
     ).vote_granted
 
 
 @pytest.mark.parametrize(("end", "last", "granted"), [(10, 3, True), (9, 3, False), (99, 2, False), (11, 3, True)])
-def test_who_lacks_something_gets_no_vote(end: int, last: int, granted: bool) -> None:
-    assert answered(wishes(replica(), RequestReceived(1, vote_request(4, end, last)))).vote_granted is granted
+def test_a_candidate_with_a_shorter_log_gets_no_vote(end: int, last: int, granted: bool) -> None:
+    assert answered(list_actions(replica(), RequestReceived(1, vote_request(4, end, last)))).vote_granted is granted
 
 
-def test_being_asked_whether_it_would_vote_binds_nobody() -> None:
+def test_a_pre_vote_binds_no_voter() -> None:
     raft = replica()
-    done = wishes(raft, RequestReceived(1, vote_request(3, pre_vote=True)))
+    done = list_actions(raft, RequestReceived(1, vote_request(3, pre_vote=True)))
     assert answered(done).vote_granted
     assert not [wish for wish in done if isinstance(wish, PersistElectionState)]
     assert raft._voted is None
@@ -121,13 +121,13 @@ def test_being_asked_whether_it_would_vote_binds_nobody() -> None:
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Message) else None,
 )
-def test_what_makes_no_sense_is_refused_with_kafkas_errors(request_: Message, code: ErrorCode) -> None:
-    assert answered(wishes(replica(), RequestReceived(1, request_))).error_code == code
+def test_invalid_requests_are_rejected_with_kafkas_errors(request_: Message, code: ErrorCode) -> None:
+    assert answered(list_actions(replica(), RequestReceived(1, request_))).error_code == code
 
 
-def test_another_cluster_and_another_topic_are_refused_as_a_whole() -> None:
-    told, stranger = wishes(replica(), RequestReceived(1, VoteRequest("another")))
-    (lost,) = wishes(replica(), RequestReceived(1, BeginQuorumEpochRequest("cluster")))
+def test_requests_for_another_cluster_or_topic_are_rejected_as_a_whole() -> None:
+    told, stranger = list_actions(replica(), RequestReceived(1, VoteRequest("another")))
+    (lost,) = list_actions(replica(), RequestReceived(1, BeginQuorumEpochRequest("cluster")))
     assert isinstance(told, ReportProblem)
     assert "a node of another cluster ('another') sends requests to this node of cluster cluster" in told.sentence
     assert isinstance(stranger, SendResponse)
@@ -136,32 +136,32 @@ def test_another_cluster_and_another_topic_are_refused_as_a_whole() -> None:
     assert getattr(lost.response, "error_code", 0) == ErrorCode.INVALID_REQUEST
 
 
-def asks(raft: Raft, now: float) -> dict[int, int]:
-    """The numbers of what it asks the others, who have not answered in time."""
+def list_requests(raft: Raft, now: float) -> dict[int, int]:
+    """Return the numbers of the requests to the other nodes, which have not responded in time."""
     return {wish.to: wish.number for wish in raft.step(Tick(), now, 0.0) if isinstance(wish, SendRequest)}
 
 
 def refused(raft: Raft, other: int, number: int) -> list[Action]:
-    """What follows where another says that it is of another cluster."""
-    return wishes(raft, ResponseReceived(other, number, VoteResponse(ErrorCode.INCONSISTENT_CLUSTER_ID)), 2.5)
+    """Return the actions after another node reports another cluster id."""
+    return list_actions(raft, ResponseReceived(other, number, VoteResponse(ErrorCode.INCONSISTENT_CLUSTER_ID)), 2.5)
 
 
-def test_one_voter_of_another_cluster_is_told_of_and_ends_nobody() -> None:
+def test_one_voter_of_another_cluster_is_logged_and_stops_no_node() -> None:
     raft = replica()
-    numbers = asks(raft, 2.5)
+    numbers = list_requests(raft, 2.5)
     (told,) = refused(raft, 2, numbers[2])
     assert isinstance(told, ReportProblem)
     assert (
         "node 2 belongs to another cluster than this node, which belongs to cluster: compare cluster.id"
         in told.sentence
     )
-    wishes(raft, ResponseReceived(3, numbers[3], raft._responses.vote_response(0, granted=True)), 2.5)
+    list_actions(raft, ResponseReceived(3, numbers[3], raft._responses.vote_response(0, granted=True)), 2.5)
     assert raft.state is State.CANDIDATE
 
 
-def test_who_is_of_another_cluster_than_most_ends() -> None:
+def test_a_node_with_another_cluster_id_than_the_majority_stops() -> None:
     raft = replica()
-    numbers = asks(raft, 2.5)
+    numbers = list_requests(raft, 2.5)
     refused(raft, 2, numbers[2])
     (failed,) = refused(raft, 3, numbers[3])
     assert isinstance(failed, Halt)
@@ -171,16 +171,16 @@ def test_who_is_of_another_cluster_than_most_ends() -> None:
     )
 
 
-def test_who_answers_otherwise_later_is_of_this_cluster_again() -> None:
+def test_a_later_valid_response_clears_the_foreign_cluster_mark() -> None:
     raft = replica()
-    numbers = asks(raft, 2.5)
+    numbers = list_requests(raft, 2.5)
     refused(raft, 2, numbers[2])
-    again = asks(raft, 3.4)
-    wishes(raft, ResponseReceived(2, again[2], raft._responses.vote_response(0, granted=False)), 3.4)
+    again = list_requests(raft, 3.4)
+    list_actions(raft, ResponseReceived(2, again[2], raft._responses.vote_response(0, granted=False)), 3.4)
     assert not [wish for wish in refused(raft, 3, numbers[3]) if isinstance(wish, Halt)]
 
 
-def test_an_observer_ends_where_all_whom_it_may_ask_are_of_another_cluster() -> None:
+def test_an_observer_stops_if_all_its_peers_are_of_another_cluster() -> None:
     raft = Raft(ME, "cluster", LogShape(0, 0, ()), ElectionState(0), CONFIG, 0.0, 0.0, bootstrap=[-2, -3])
     found = raft.step(Tick(), 0.1, 0.0)
     kinds = []
@@ -192,30 +192,30 @@ def test_an_observer_ends_where_all_whom_it_may_ask_are_of_another_cluster() -> 
     assert kinds == [ReportProblem, Halt]
 
 
-def test_who_led_before_it_was_started_neither_leads_nor_votes_in_that_epoch() -> None:
+def test_a_restarted_leader_neither_leads_nor_votes_in_its_epoch() -> None:
     raft = replica(ElectionState(4, 1, ME))
     assert raft.state is State.RESIGNED
-    assert not answered(wishes(raft, RequestReceived(1, vote_request(4)))).vote_granted
-    wishes(raft, Tick(), 1.1)
+    assert not answered(list_actions(raft, RequestReceived(1, vote_request(4)))).vote_granted
+    list_actions(raft, Tick(), 1.1)
     assert (raft.state, raft.epoch) == (State.UNATTACHED, 5)
 
 
-def test_who_stood_for_an_epoch_stands_for_it_again() -> None:
+def test_a_restarted_candidate_is_a_candidate_for_the_same_epoch() -> None:
     raft = replica(ElectionState(4, None, ME))
     sent = [wish for wish in raft.step(Tick(), 0.1, 0.0) if isinstance(wish, SendRequest)]
     assert raft.state is State.CANDIDATE
     assert sorted(wish.to for wish in sent) == [2, 3]
 
 
-def test_a_file_that_is_behind_the_log_counts_for_nothing() -> None:
+def test_an_election_state_older_than_the_log_is_ignored() -> None:
     raft = replica(ElectionState(2, 2, OTHER))
     assert (raft.state, raft.epoch, raft._voted) == (State.UNATTACHED, 3, None)
 
 
-def test_two_leaders_of_one_epoch_end_the_process() -> None:
+def test_two_leaders_of_one_epoch_stop_the_process() -> None:
     raft = replica()
-    wishes(raft, RequestReceived(1, wire.begin_request("cluster", 2, ME, 4, [])))
-    done = wishes(raft, RequestReceived(2, wire.begin_request("cluster", 3, ME, 4, [])))
+    list_actions(raft, RequestReceived(1, wire.begin_request("cluster", 2, ME, 4, [])))
+    done = list_actions(raft, RequestReceived(2, wire.begin_request("cluster", 3, ME, 4, [])))
     assert "nodes 2 and 3 both lead the quorum in epoch 4" in next(w for w in done if isinstance(w, Halt)).sentence
 
 
@@ -234,7 +234,7 @@ def response(**said: Any) -> FetchResponse:
 
 
 @pytest.mark.parametrize(("is_gone", "becomes"), [(True, State.PROSPECTIVE), (False, State.FOLLOWER)])
-def test_who_hears_that_the_leader_s_process_has_ended_stands_soon(is_gone: bool, becomes: State) -> None:
+def test_a_follower_starts_an_election_soon_after_the_leaders_process_ends(is_gone: bool, becomes: State) -> None:
     raft, fetch = following()
     raft.step(RequestFailed(2, fetch.number, is_gone), 0.2, 0.5)
     assert raft.state is State.FOLLOWER
@@ -243,7 +243,7 @@ def test_who_hears_that_the_leader_s_process_has_ended_stands_soon(is_gone: bool
 
 
 def rounds(raft: Raft, count: int, *, is_gone: bool) -> list[float]:
-    """How long it waits for votes in so many attempts, of which nobody hears."""
+    """Return the time that it waits for votes in each of `count` attempts without responses."""
     now, spans = raft.now + 10, list[float]()
     while len(spans) < count:
         raft.step(Tick(), now, 0.0)
@@ -251,20 +251,20 @@ def rounds(raft: Raft, count: int, *, is_gone: bool) -> list[float]:
             spans.append(raft._deadline - now)
             if is_gone:
                 for voter in (2, 3):
-                    raft.step(RequestFailed(voter, raft._requests.start_request(voter, now), is_gone=True), now, 0.0)
+                    raft.step(RequestFailed(voter, raft._requests.start_request(voter, now), has_ended=True), now, 0.0)
         now = raft._deadline
     return spans
 
 
-def test_votes_that_come_too_late_have_more_time_with_each_attempt_but_not_for_ever() -> None:
+def test_the_election_timeout_grows_with_each_attempt_up_to_a_limit() -> None:
     assert rounds(replica(), 6, is_gone=False) == pytest.approx([1, 1, 2, 4, 4, 4])
 
 
-def test_who_knows_that_too_few_run_does_not_wait_longer_for_them() -> None:
+def test_the_election_timeout_does_not_grow_if_too_few_voters_run() -> None:
     assert rounds(replica(), 6, is_gone=True) == pytest.approx([1] * 6)
 
 
-def test_whoever_has_a_leader_is_as_impatient_as_before() -> None:
+def test_the_election_timeout_is_reset_by_a_leader() -> None:
     raft = replica()
     rounds(raft, 5, is_gone=False)
     done = raft.step(RequestReceived(1, wire.begin_request("cluster", 2, ME, 4, [])), 30.0, 0.0)
@@ -273,7 +273,7 @@ def test_whoever_has_a_leader_is_as_impatient_as_before() -> None:
     assert rounds(raft, 2, is_gone=False) == pytest.approx([1, 1])
 
 
-def test_the_next_fetch_waits_until_the_disk_has_what_came() -> None:
+def test_the_next_fetch_waits_for_the_flush_of_the_last() -> None:
     raft, fetch = following()
     done = raft.step(ResponseReceived(2, fetch.number, response(records=b"batch")), 0.2, 0.0)
     assert done == [AppendFetched(b"batch", 4)]
@@ -282,7 +282,7 @@ def test_the_next_fetch_waits_until_the_disk_has_what_came() -> None:
     assert [wish.to for wish in done if isinstance(wish, SendRequest)] == [2]
 
 
-def test_nobody_stands_for_anything_while_its_log_is_written() -> None:
+def test_no_election_starts_while_the_log_is_written() -> None:
     raft, fetch = following()
     raft.step(ResponseReceived(2, fetch.number, response(records=b"batch")), 0.2, 0.0)
     states = [raft.state]
@@ -292,7 +292,7 @@ def test_nobody_stands_for_anything_while_its_log_is_written() -> None:
     assert states == [State.FOLLOWER, State.FOLLOWER, State.PROSPECTIVE]
 
 
-def test_a_log_that_parts_from_the_leaders_is_cut_and_never_below_what_is_committed() -> None:
+def test_a_diverging_log_is_truncated_but_never_below_the_high_watermark() -> None:
     raft, fetch = following()
     done = raft.step(ResponseReceived(2, fetch.number, response(diverging_epoch=EpochEndOffset(1, 4))), 0.2, 0.0)
     assert done == [TruncateLog(4)]
@@ -303,14 +303,14 @@ def test_a_log_that_parts_from_the_leaders_is_cut_and_never_below_what_is_commit
     assert any(isinstance(wish, Halt) and "offset 8 was committed" in wish.sentence for wish in done)
 
 
-def test_an_answer_that_comes_twice_or_under_another_number_is_nobodys() -> None:
+def test_a_repeated_or_mismatched_response_is_ignored() -> None:
     raft, fetch = following()
     assert raft.step(ResponseReceived(2, fetch.number + 1, response(records=b"batch")), 0.2, 0.0) == []
     raft.step(ResponseReceived(2, fetch.number, response(records=b"batch")), 0.2, 0.0)
     assert raft.step(ResponseReceived(2, fetch.number, response(records=b"batch")), 0.2, 0.0) == []
 
 
-def test_who_votes_alone_leads_with_its_first_step_and_leaves_in_peace() -> None:
+def test_a_single_voter_leads_with_its_first_step_and_stops_without_waiting() -> None:
     raft = replica(log=LogShape(voters=VoterSet.of(ME)))
     done = raft.step(Tick(), 0.0, 0.0)
     assert [type(wish) for wish in done] == [
@@ -328,16 +328,16 @@ def test_who_votes_alone_leads_with_its_first_step_and_leaves_in_peace() -> None
 DECIDED = LOG._replace(holds_metadata=True)
 
 
-def test_nobody_stands_for_a_log_in_which_somebody_decides_and_others_get_its_vote() -> None:
+def test_a_node_that_cannot_be_controller_starts_no_election_for_a_log_with_metadata() -> None:
     raft = replica(log=DECIDED)
     for now in (5.0, 10.0, 15.0):
-        assert wishes(raft, Tick(), now) == []
+        assert list_actions(raft, Tick(), now) == []
         assert raft.state is State.UNATTACHED
     assert answered(raft.step(RequestReceived(1, vote_request(4, pre_vote=True)), 16.0, 0.0)).vote_granted
     assert answered(raft.step(RequestReceived(2, vote_request(4)), 16.0, 0.0)).vote_granted
 
 
-def test_a_follower_that_does_not_stand_says_yes_to_others_once_its_leader_is_silent() -> None:
+def test_a_follower_that_is_no_candidate_grants_pre_votes_once_its_leader_is_silent() -> None:
     raft, fetch = following()
     raft.step(LogChanged(DECIDED), 0.2, 0.0)
     raft.step(ResponseReceived(2, fetch.number, response()), 0.3, 0.0)
@@ -349,10 +349,10 @@ def test_a_follower_that_does_not_stand_says_yes_to_others_once_its_leader_is_si
     assert answered(raft.step(RequestReceived(4, vote_request(5, who=THIRD)), 9.2, 0.0)).vote_granted
 
 
-def test_who_stood_before_and_votes_alone_does_not_stand_where_somebody_has_decided() -> None:
+def test_a_former_candidate_that_cannot_be_controller_starts_no_election() -> None:
     assert replica(ElectionState(5, None, ME), DECIDED).state is State.UNATTACHED
     alone = replica(log=DECIDED._replace(voters=VoterSet.of(ME)))
-    assert wishes(alone, Tick(), 9.0) == []
+    assert list_actions(alone, Tick(), 9.0) == []
 
 
 def state_after(raft: Raft, event: Any, now: float) -> State:
@@ -361,7 +361,7 @@ def state_after(raft: Raft, event: Any, now: float) -> State:
     return raft.state
 
 
-def test_who_leads_gives_way_to_a_voter_who_can_decide_as_soon_as_that_has_the_log() -> None:
+def test_a_leader_that_cannot_be_controller_resigns_for_a_caught_up_voter_that_can() -> None:
     raft = replica(ElectionState(), LogShape(voters=VOTERS))
     done = raft.step(Tick(), 9.0, 0.0)
     for epoch in (0, 1):
@@ -383,21 +383,19 @@ def test_who_leads_gives_way_to_a_voter_who_can_decide_as_soon_as_that_has_the_l
     ("preferred", "seconds"),
     [([THIRD, ME], 1.0), ([THIRD, ME, KEYS[1]], 0.5), ([THIRD], 1.0), ([], 1.0)],
 )
-def test_who_is_not_the_first_to_follow_a_leader_that_goes_waits_its_turn(
-    preferred: list[ReplicaKey], seconds: float
-) -> None:
+def test_a_less_preferred_successor_delays_its_election(preferred: list[ReplicaKey], seconds: float) -> None:
     raft, _ = following()
     raft.step(RequestReceived(1, wire.end_request("cluster", 2, 4, preferred, [])), 1.0, 0.0)
     assert (raft.state, raft._deadline) == (State.FOLLOWER, 1.0 + seconds)
 
 
-def test_whom_a_leader_that_goes_would_have_next_stands_at_once() -> None:
+def test_the_preferred_successor_starts_an_election_at_once() -> None:
     raft, _ = following()
     raft.step(RequestReceived(1, wire.end_request("cluster", 2, 4, [ME, THIRD], [])), 1.0, 0.0)
     assert raft.state is State.PROSPECTIVE
 
 
-def test_whose_leader_goes_would_vote_for_another_at_once() -> None:
+def test_a_follower_of_a_resigned_leader_grants_pre_votes_at_once() -> None:
     raft, fetch = following()
     raft.step(ResponseReceived(2, fetch.number, response()), 0.2, 0.0)
     ask = RequestReceived(1, vote_request(4, pre_vote=True, who=THIRD))
@@ -411,7 +409,7 @@ FIRST = LogShape(0, 1, ((1, 0),), 1, voters=VOTERS)
 
 
 def leading() -> Raft:
-    """One that two others have elected in epoch 1, and whose first record is on its own disk."""
+    """Return a leader elected by two others in epoch 1, with its first record on its own disk."""
     raft = Raft(ME, "cluster", LogShape(voters=VOTERS), ElectionState(), CONFIG, 0.0, 0.0, can_be_controller=True)
     done = raft.step(Tick(), 9.0, 0.0)
     for epoch in (0, 1):
@@ -431,7 +429,7 @@ def answers(done: list[Action]) -> list[int]:
     return [wish.ticket for wish in done if isinstance(wish, SendResponse | SendRecords)]
 
 
-def test_what_a_follower_has_is_committed_with_its_next_fetch_and_told_at_once() -> None:
+def test_replicated_records_are_committed_by_the_next_fetch_and_announced_at_once() -> None:
     raft = leading()
     assert raft.high_watermark == 0
     done = raft.step(RequestReceived(1, fetches(committed=0)), 9.1, 0.0)
@@ -439,7 +437,7 @@ def test_what_a_follower_has_is_committed_with_its_next_fetch_and_told_at_once()
     assert answered(done).high_watermark == 1
 
 
-def test_a_fetch_that_finds_nothing_is_kept_for_its_time() -> None:
+def test_a_fetch_without_new_records_waits_for_its_maximum_time() -> None:
     raft = leading()
     assert answers(raft.step(RequestReceived(1, fetches()), 9.1, 0.0)) == []
     assert raft.wake_at <= 9.6
@@ -448,7 +446,7 @@ def test_a_fetch_that_finds_nothing_is_kept_for_its_time() -> None:
     assert answers(raft.step(RequestReceived(2, fetches(wait_ms=0)), 9.7, 0.0)) == [2]
 
 
-def test_a_fetch_that_is_kept_is_answered_as_soon_as_there_is_more() -> None:
+def test_a_waiting_fetch_is_answered_as_soon_as_there_are_records() -> None:
     raft = leading()
     raft.step(RequestReceived(1, fetches()), 9.1, 0.0)
     (answer,) = raft.step(LogChanged(FIRST._replace(end=2)), 9.2, 0.0)
@@ -456,14 +454,14 @@ def test_a_fetch_that_is_kept_is_answered_as_soon_as_there_is_more() -> None:
     assert (answer.ticket, answer.offset, answer.max_bytes) == (1, 1, 1000)
 
 
-def test_who_has_what_the_leader_lacks_is_told_where_they_part_and_counts_for_nothing() -> None:
+def test_a_diverging_follower_gets_the_divergence_and_does_not_count() -> None:
     raft = leading()
     parted = answered(raft.step(RequestReceived(1, fetches(LogShape(0, 5, ((0, 0),)))), 9.1, 0.0))
     assert (parted.diverging_epoch.epoch, parted.diverging_epoch.end_offset) == (0, 0)
     assert raft.high_watermark == 0
 
 
-def test_who_lacks_what_is_only_in_a_snapshot_is_sent_to_that() -> None:
+def test_a_follower_behind_the_log_start_is_sent_the_snapshot_id() -> None:
     raft = leading()
     shape = LogShape(8, 12, ((1, 8),), 12, SnapshotId(8, 1), 1, VOTERS)
     raft.step(LogChanged(shape), 9.1, 0.0)
@@ -471,14 +469,14 @@ def test_who_lacks_what_is_only_in_a_snapshot_is_sent_to_that() -> None:
     assert (sent.snapshot_id.end_offset, sent.snapshot_id.epoch, sent.log_start_offset) == (8, 1, 8)
 
 
-def test_nobody_who_reads_along_makes_anything_committed() -> None:
+def test_an_observer_does_not_advance_the_high_watermark() -> None:
     raft = leading()
     raft.step(RequestReceived(1, fetches(who=ReplicaKey(9, UUID(int=9)))), 9.1, 0.0)
     raft.step(RequestReceived(2, fetches(who=ReplicaKey(-1))), 9.1, 0.0)
     assert raft.high_watermark == 0
 
 
-def test_who_waits_for_a_leader_that_goes_is_told_at_once_who_leads() -> None:
+def test_fetches_waiting_at_a_resigning_leader_are_answered_at_once() -> None:
     raft = leading()
     raft.step(RequestReceived(1, fetches()), 9.1, 0.0)
     done = raft.step(RequestReceived(2, wire.begin_request("cluster", 2, ME, 3, [])), 9.2, 0.0)
@@ -489,14 +487,14 @@ def test_who_waits_for_a_leader_that_goes_is_told_at_once_who_leads() -> None:
     assert told.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def test_a_leader_hears_of_too_few_for_too_long_and_gives_up() -> None:
+def test_a_leader_without_fetches_from_a_majority_resigns() -> None:
     raft = leading()
     assert state_after(raft, Tick(), 11.9) is State.LEADER
     assert state_after(raft, Tick(), 12.0) is State.RESIGNED
 
 
 @pytest.mark.parametrize(("position", "code"), [(0, 0), (-1, ErrorCode.POSITION_OUT_OF_RANGE)])
-def test_a_piece_of_a_snapshot_is_there_from_its_beginning(position: int, code: int) -> None:
+def test_a_snapshot_chunk_is_sent_only_for_a_valid_position(position: int, code: int) -> None:
     request = wire.snapshot_request("cluster", OTHER, 1, SnapshotId(8, 1), position, 100)
     (wish,) = [
         each for each in leading().step(RequestReceived(1, request), 9.1, 0.0) if not isinstance(each, SendRequest)

@@ -1,4 +1,4 @@
-"""Who votes, what most of them are, and when an election is won or lost."""
+"""Voters, majorities, and the outcome of elections."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ ELSEWHERE = Voter(2, OTHER.directory_id, [Endpoint("CONTROLLER", "b", 9093)], KR
 
 
 @pytest.mark.parametrize(("count", "majority"), [(1, 1), (2, 2), (3, 2), (4, 3), (5, 3)])
-def test_no_two_decisions_are_made_without_one_who_takes_part_in_both(count: int, majority: int) -> None:
+def test_any_two_majorities_share_a_voter(count: int, majority: int) -> None:
     assert VoterSet.of(*KEYS[:count]).majority == majority
 
 
-def test_a_node_with_another_directory_does_not_vote_and_one_that_tells_none_may() -> None:
+def test_a_node_with_another_directory_does_not_vote_and_one_without_a_directory_may() -> None:
     assert THREE.has(OTHER)
     assert not THREE.has(OTHER._replace(directory_id=UUID(int=9)))
     assert THREE.has(ReplicaKey(2))
@@ -31,13 +31,13 @@ def test_a_node_with_another_directory_does_not_vote_and_one_that_tells_none_may
     assert VoterSet.of(ReplicaKey(2)).has(OTHER)
 
 
-def test_whoever_tells_no_directory_is_known_by_the_number() -> None:
+def test_a_node_without_a_directory_is_identified_by_its_id() -> None:
     assert THREE.known(ReplicaKey(2)) == OTHER
     assert THREE.known(ReplicaKey(4)) == ReplicaKey(4)
     assert THREE.others(ME) == [2, 3]
 
 
-def test_a_voter_comes_goes_and_moves() -> None:
+def test_a_voter_is_added_removed_and_updated() -> None:
     assert THREE.without(2).ids == {1, 3}
     moved = THREE.with_voter(ELSEWHERE)
     assert moved.ids == {1, 2, 3}
@@ -45,7 +45,7 @@ def test_a_voter_comes_goes_and_moves() -> None:
     assert [each.voter_id for each in moved.record().voters] == [1, 2, 3]
 
 
-def test_an_election_is_won_with_most_of_the_votes_and_lost_when_too_few_are_left() -> None:
+def test_an_election_is_won_by_a_majority_and_lost_when_none_is_possible() -> None:
     votes = Election(THREE)
     votes.record_vote(1, granted=True)
     assert (votes.is_won, votes.is_lost, [key.id for key in votes.undecided]) == (False, False, [2, 3])
@@ -57,7 +57,7 @@ def test_an_election_is_won_with_most_of_the_votes_and_lost_when_too_few_are_lef
     assert (votes.is_won, votes.is_lost) == (False, True)
 
 
-def test_a_voter_s_last_word_counts_and_a_stranger_has_none() -> None:
+def test_the_last_answer_of_a_voter_counts_and_an_unknown_node_has_none() -> None:
     votes = Election(THREE)
     votes.record_vote(2, granted=False)
     votes.record_vote(2, granted=True)
@@ -65,15 +65,15 @@ def test_a_voter_s_last_word_counts_and_a_stranger_has_none() -> None:
     assert (votes.granted, votes._rejected) == ({2}, set())
 
 
-def test_an_election_could_be_won_while_most_are_there() -> None:
+def test_an_election_can_be_won_while_a_majority_is_online() -> None:
     votes = Election(THREE)
-    votes.record_gone(2)
+    votes.record_ended(2)
     assert votes.is_majority_alive
-    votes.record_gone(3)
+    votes.record_ended(3)
     assert not votes.is_majority_alive
 
 
-def test_a_cut_takes_back_who_votes_by_what_it_cuts_off() -> None:
+def test_a_truncation_restores_the_previous_voters() -> None:
     history = VoterHistory(THREE, 0, 3)
     history.apply(KRaftVersionRecord(0, 1), 8)
     history.apply(THREE.without(3).record(), 9)
@@ -87,5 +87,5 @@ def test_a_cut_takes_back_who_votes_by_what_it_cuts_off() -> None:
     assert history.newest == VoterRules(3, THREE, 3, 0)
 
 
-def test_of_nobody_nothing_is_known_at_first() -> None:
+def test_without_voters_nothing_is_known() -> None:
     assert VoterHistory().newest == VoterRules(0, NO_VOTERS, 0, 0)

@@ -1,4 +1,4 @@
-"""What requests and answers of the quorum are about, and who asks."""
+"""The partition and the sender of quorum requests and responses."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_metadata_are_known_by_their_name_or_by_their_id(request_: FetchRequ
         FetchRequest(topics=[*fetch(METADATA_TOPIC).topics, *fetch("flights").topics]),
     ],
 )
-def test_anything_else_is_not_about_them(request_: FetchRequest) -> None:
+def test_a_request_for_another_topic_is_not_for_the_metadata(request_: FetchRequest) -> None:
     assert wire.metadata_partition(request_) is None
 
 
@@ -62,7 +62,7 @@ def test_anything_else_is_not_about_them(request_: FetchRequest) -> None:
     ],
     ids=lambda message: type(message).__name__,
 )
-def test_each_kind_of_message_has_one_partition_that_it_is_about(message: Any) -> None:
+def test_each_message_type_names_one_partition(message: Any) -> None:
     assert wire.metadata_partition(message) is not None
 
 
@@ -79,17 +79,17 @@ def test_each_kind_of_message_has_one_partition_that_it_is_about(message: Any) -
         (fetch(METADATA_TOPIC), -1),
     ],
 )
-def test_a_request_says_who_asks(request_: Any, id_: int) -> None:
+def test_a_request_names_its_sender(request_: Any, id_: int) -> None:
     assert wire.sender_id(request_) == id_
 
 
-def test_a_request_that_is_about_nothing_is_nobodys() -> None:
+def test_a_request_without_a_partition_has_no_sender() -> None:
     request: Any = wire.begin_request("c", 2, ME, 4, [])
     request.topics = []
     assert wire.sender_id(request) == -1
 
 
-def test_voters_are_the_same_where_all_of_them_are() -> None:
+def test_voter_sets_are_equal_if_all_voters_are_equal() -> None:
     assert VoterSet.of(ME, OTHER) == VoterSet.of(OTHER, ME)
     assert VoterSet.of(ME, OTHER) != VoterSet.of(ME, THIRD)
     assert VoterSet.of(ME) != VoterSet.of(ME._replace(directory_id=UUID(int=9)))

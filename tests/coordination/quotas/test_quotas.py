@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.coordination.cluster.events import ClientQuotasChanged
+from ottla.coordination.cluster.events import QuotaChangeRequested
 from ottla.coordination.cluster.metadata import ClusterMetadata
-from ottla.coordination.cluster.quota_request import matching
+from ottla.coordination.cluster.quota_request import find_matching
 from ottla.coordination.cluster.topic_request import Refusal
+from ottla.coordination.controller import client_changes
+from ottla.coordination.controller.config import ControllerConfig
 from ottla.coordination.quotas.client_quotas import ClientQuotas, Entity, Limit
 from ottla.coordination.quotas.rate import Rate
 from ottla.coordination.quotas.token_bucket import TokenBucket
@@ -30,7 +32,7 @@ PRECEDENCE: list[tuple[dict[str, str | None], tuple[str, str]]] = [
     ({"client-id": "c"}, ("", "c")),
     ({"client-id": None}, ("", "c")),
 ]
-"""Kafka's order, and who shares each."""
+"""Kafka's order, and the clients that share each quota."""
 
 
 def entity(**parts: str | None) -> Entity:
@@ -38,7 +40,7 @@ def entity(**parts: str | None) -> Entity:
 
 
 @pytest.mark.parametrize("first", range(len(PRECEDENCE)))
-def test_of_all_limits_that_fit_the_nearest_counts(first: int) -> None:
+def test_the_most_specific_matching_limit_applies(first: int) -> None:
     quotas = ClientQuotas()
     for number, (parts, _) in enumerate(PRECEDENCE[first:], first):
         quotas.set(frozenset(parts.items()), KEY, float(number + 1))
@@ -52,7 +54,7 @@ def found(quotas: ClientQuotas) -> Limit | None:
     return quotas.limit(KEY, "u", "c")
 
 
-def test_a_limit_of_something_else_or_of_somebody_else_does_not_count() -> None:
+def test_a_limit_of_another_kind_or_client_does_not_apply() -> None:
     quotas = ClientQuotas()
     quotas.set(entity(user="u"), "consumer_byte_rate", 1.0)
     quotas.set(entity(user="v"), KEY, 1.0)
@@ -75,7 +77,7 @@ def test_a_burst_is_averaged_over_the_windows_before_it() -> None:
     assert rate.throttle_ms(50.0, 100.0) == 10_000.0
 
 
-def test_what_was_used_is_forgotten_when_its_window_has_passed() -> None:
+def test_usage_expires_with_its_window() -> None:
     rate = Rate(11, 1.0)
     rate.record(1000, 100.0)
     assert rate.value(110.9) > 0
@@ -83,7 +85,9 @@ def test_what_was_used_is_forgotten_when_its_window_has_passed() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, 3), st.floats(0.01, 1)), min_size=1, max_size=30), st.integers(10, 1000))
-def test_who_is_quiet_for_as_long_as_told_stays_within_the_limit(steps: list[tuple[float, float]], limit: int) -> None:
+def test_a_client_that_waits_the_throttle_time_stays_within_the_limit(
+    steps: list[tuple[float, float]], limit: int
+) -> None:
     """Within a tenth, where nothing used at once is worth more than a second: like Kafka's, the rate forgets by whole windows."""
     rate, now, used = Rate(11, 1.0), 1000.0, 0.0
     for pause, seconds in steps:
@@ -94,19 +98,19 @@ def test_who_is_quiet_for_as_long_as_told_stays_within_the_limit(steps: list[tup
     assert used <= limit * (now - 1000.0 + 11) * 1.1
 
 
-def test_tokens_run_out_and_come_back_at_their_rate() -> None:
+def test_tokens_run_out_and_are_refilled_at_their_rate() -> None:
     bucket = TokenBucket(2.0, 11.0, 0.0)
-    assert bucket.take(30, 0.0)
+    assert bucket.try_take(30, 0.0)
     assert bucket.throttle_ms(0.0) == 4000.0
-    assert not bucket.take(1, 3.0)
-    assert bucket.take(1, 4.0)
-    bucket.owe(10, 4.0)
+    assert not bucket.try_take(1, 3.0)
+    assert bucket.try_take(1, 4.0)
+    bucket.take_into_debt(10, 4.0)
     assert bucket.throttle_ms(4.0) == 5500.0
     assert bucket.throttle_ms(1000.0) == 0.0
 
 
 def changed(machine: ClusterMetadata, *entries: RequestEntryData, dry: bool = False) -> list[Refusal | None]:
-    decision = machine.decide(ClientQuotasChanged(1, entries, dry), 0.0)
+    decision = client_changes.decide(machine, QuotaChangeRequested(1, entries, dry), ControllerConfig("c"))
     for record in decision.records:
         machine.replay(record)
     machine.check()
@@ -118,7 +122,7 @@ def entry(parts: dict[str, str | None], *ops: OpData) -> RequestEntryData:
     return RequestEntryData([EntityData(*part) for part in parts.items()], ops)
 
 
-def test_limits_are_kept_changed_and_lifted_and_are_in_a_snapshot() -> None:
+def test_limits_are_stored_changed_and_removed_and_are_in_a_snapshot() -> None:
     machine, again = ClusterMetadata(), ClusterMetadata()
     assert changed(machine, entry({"user": "u"}, OpData(KEY, 5.0), OpData("request_percentage", 50.0))) == [None]
     assert changed(machine, entry({"user": "u"}, OpData(KEY, remove=True))) == [None]
@@ -147,7 +151,9 @@ def test_limits_are_kept_changed_and_lifted_and_are_in_a_snapshot() -> None:
         (entry({"user": "u"}, OpData(KEY, 1.0), OpData(KEY, 2.0)), "is changed 2 times"),
     ],
 )
-def test_what_is_no_limit_is_refused_in_a_sentence_and_the_others_are_kept(wrong: RequestEntryData, words: str) -> None:
+def test_an_invalid_limit_is_rejected_with_a_message_and_the_others_are_kept(
+    wrong: RequestEntryData, words: str
+) -> None:
     machine = ClusterMetadata()
     refusal, kept = changed(machine, wrong, entry({"user": "fine"}, OpData(KEY, 1.0)))
     assert refusal is not None
@@ -170,11 +176,11 @@ def test_what_is_no_limit_is_refused_in_a_sentence_and_the_others_are_kept(wrong
         ([("ip", 2, None)], True, 1),
     ],
 )
-def test_a_filter_finds_what_it_means(components: list[Any], strict: bool, found: int) -> None:
+def test_a_filter_finds_its_matches(components: list[Any], strict: bool, found: int) -> None:
     quotas = ClientQuotas()
     for each in (entity(user="u"), entity(user="u", client_id="c"), entity(user=None), entity(ip="10.0.0.1")):
         quotas.set(each, "connection_creation_rate" if len(each) == 1 and ("ip", "10.0.0.1") in each else KEY, 1.0)
-    assert len(matching(quotas, [ComponentData(*each) for each in components], strict=strict)) == found
+    assert len(find_matching(quotas, [ComponentData(*each) for each in components], strict=strict)) == found
 
 
 @pytest.mark.parametrize(
@@ -187,7 +193,7 @@ def test_a_filter_finds_what_it_means(components: list[Any], strict: bool, found
         [("user", 1, "u")],
     ],
 )
-def test_a_filter_that_means_nothing_is_refused(components: list[Any]) -> None:
+def test_an_invalid_filter_is_rejected(components: list[Any]) -> None:
     with pytest.raises(Refusal) as refused:
-        matching(ClientQuotas(), [ComponentData(*each) for each in components], strict=False)
+        find_matching(ClientQuotas(), [ComponentData(*each) for each in components], strict=False)
     assert refused.value.code == ErrorCode.INVALID_REQUEST

@@ -1,4 +1,4 @@
-"""What a leader's answers mean for a follower."""
+"""The actions of a follower for its leader's responses."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from ottla.coordination.replication.epochs import EpochEnd
 from ottla.coordination.replication.fetched import (
     LATER_SECONDS,
     SOON_SECONDS,
-    Append,
-    AskForRange,
-    BeginAnew,
-    Cut,
-    CutAt,
+    AppendBatches,
     RangeOutcome,
-    Wait,
-    outcome_of,
-    within_range,
+    RequestRange,
+    RestartAt,
+    RetryLater,
+    TruncateDiverged,
+    TruncateTo,
+    decide_fetched,
+    decide_out_of_range,
 )
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.fetch import EpochEndOffset, PartitionData
 
 
-def test_batches_come_with_what_is_committed_and_where_the_leaders_log_begins() -> None:
+def test_batches_include_the_high_watermark_and_the_log_start_of_the_leader() -> None:
     data = PartitionData(0, high_watermark=9, log_start_offset=3, records=b"abc")
-    assert outcome_of(data) == Append(memoryview(b"abc"), 9, 3)
-    assert outcome_of(PartitionData(0, high_watermark=9)) == Append(memoryview(b""), 9, -1)
+    assert decide_fetched(data) == AppendBatches(memoryview(b"abc"), 9, 3)
+    assert decide_fetched(PartitionData(0, high_watermark=9)) == AppendBatches(memoryview(b""), 9, -1)
 
 
-def test_where_the_logs_part_nothing_is_appended() -> None:
+def test_nothing_is_appended_at_a_divergence() -> None:
     data = PartitionData(0, high_watermark=9, diverging_epoch=EpochEndOffset(4, 7), records=b"abc")
-    assert outcome_of(data) == Cut(EpochEnd(4, 7))
+    assert decide_fetched(data) == TruncateDiverged(EpochEnd(4, 7))
     # What Kafka sends where nothing parts: the default of the field.
-    assert isinstance(outcome_of(PartitionData(0, diverging_epoch=EpochEndOffset())), Append)
+    assert isinstance(decide_fetched(PartitionData(0, diverging_epoch=EpochEndOffset())), AppendBatches)
 
 
 @pytest.mark.parametrize(
@@ -46,19 +46,17 @@ def test_where_the_logs_part_nothing_is_appended() -> None:
         (ErrorCode.CORRUPT_MESSAGE, LATER_SECONDS),
     ],
 )
-def test_who_is_refused_asks_again_soon_where_somebody_is_behind_with_the_metadata(
-    code: ErrorCode, seconds: float
-) -> None:
-    assert outcome_of(PartitionData(0, code, diverging_epoch=EpochEndOffset(4, 7))) == Wait(seconds, code)
+def test_a_fetch_rejected_because_of_stale_metadata_is_retried_soon(code: ErrorCode, seconds: float) -> None:
+    assert decide_fetched(PartitionData(0, code, diverging_epoch=EpochEndOffset(4, 7))) == RetryLater(seconds, code)
 
 
-def test_who_is_out_of_range_asks_for_the_range() -> None:
-    assert outcome_of(PartitionData(0, ErrorCode.OFFSET_OUT_OF_RANGE)) == AskForRange()
+def test_an_out_of_range_follower_requests_the_range() -> None:
+    assert decide_fetched(PartitionData(0, ErrorCode.OFFSET_OUT_OF_RANGE)) == RequestRange()
 
 
 @pytest.mark.parametrize(
     ("log_end", "outcome"),
-    [(9, BeginAnew(10)), (10, None), (15, None), (20, None), (21, CutAt(20))],
+    [(9, RestartAt(10)), (10, None), (15, None), (20, None), (21, TruncateTo(20))],
 )
-def test_outside_of_the_range_the_copy_is_cut_or_begins_anew(log_end: int, outcome: RangeOutcome) -> None:
-    assert within_range(log_end, 10, 20) == outcome
+def test_an_out_of_range_replica_is_truncated_or_reset(log_end: int, outcome: RangeOutcome) -> None:
+    assert decide_out_of_range(log_end, 10, 20) == outcome

@@ -1,4 +1,4 @@
-"""What a follower makes of its leader's answers."""
+"""A follower and its leader's responses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ottla.coordination.replication.follower import FetchFrom, Follower
 STARTS = [(1, 0), (3, 8)]
 
 
-def test_a_follower_asks_from_its_end_and_tells_the_epoch_of_its_last_batch() -> None:
+def test_a_follower_fetches_from_its_end_with_the_epoch_of_its_last_batch() -> None:
     assert Follower(4, 5).next_fetch(STARTS, 12) == FetchFrom(12, 3, 4)
     assert Follower(4, 0).next_fetch([], 0) == FetchFrom(0, -1, 4)
 
@@ -21,7 +21,7 @@ def test_a_follower_never_knows_more_to_be_committed_than_it_has() -> None:
     assert follower.high_watermark == 10
 
 
-def test_a_cut_takes_the_watermark_along() -> None:
+def test_a_truncation_lowers_the_high_watermark() -> None:
     follower = Follower(4, 11)
-    assert follower.cut(STARTS, 12, EpochEnd(1, 10)) == 8
+    assert follower.truncation_end(STARTS, 12, EpochEnd(1, 10)) == 8
     assert follower.high_watermark == 8

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyspark.sql.types import BooleanType, DataType, IntegerType, LongType, StringType, TimestampType
 
 from ottla.pipelines.databases import binary_copy, binary_rows
-from ottla.pipelines.databases.binary_copy import field_of, goes_as_it_is, has_the_bytes
+from ottla.pipelines.databases.binary_copy import field_of, is_binary_compatible, is_binary_equal
 from ottla.pipelines.databases.copying import copy_in
 from ottla.pipelines.databases.postgresql import SETTINGS, Postgresql
 from ottla.pipelines.databases.table import Table, TableColumn
@@ -58,14 +58,14 @@ def test_bytes_leave_what_text_leaves(sql: Sql, monkeypatch: pytest.MonkeyPatch,
     assert len(left[0]) == count
 
 
-def test_all_these_columns_go_as_they_are(sql: Sql) -> None:
+def test_columns_of_these_types_are_copied_unchanged(sql: Sql) -> None:
     columns = ", ".join(f'"{name}" {kind}' for name, (kind, _) in COLUMNS.items())
     sql.run(f"create table kinds ({columns}, more jsonb)")
     database = Postgresql(sql.url)
     with database.connect() as connection:
-        table = database.table(connection, "kinds")
-    assert goes_as_it_is(table, list(COLUMNS), ROWS.schema) == is_compiled(binary_rows)
-    assert not goes_as_it_is(table, ["more"], pa.schema([("more", pa.string())]))
+        table = database.describe_table(connection, "kinds")
+    assert is_binary_compatible(table, list(COLUMNS), ROWS.schema) == is_compiled(binary_rows)
+    assert not is_binary_compatible(table, ["more"], pa.schema([("more", pa.string())]))
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_all_these_columns_go_as_they_are(sql: Sql) -> None:
 )
 def test_bytes_are_for_columns_of_the_same_type(kind: DataType, as_text: bool, given: pa.DataType, same: bool) -> None:
     table = Table("t", (TableColumn("c", "whatever", kind, as_text=as_text),))
-    assert has_the_bytes(table, "c", given) == same
+    assert is_binary_equal(table, "c", given) == same
 
 
 VALUES: dict[Any, Any] = {

@@ -12,7 +12,7 @@ import pytest
 from ottla.pipelines.databases import copying
 from ottla.pipelines.databases.copying import can_be_copied, copy_in, copy_out
 from ottla.pipelines.databases.postgresql import SETTINGS
-from ottla.pipelines.sinks.database.row_by_row import plain
+from ottla.pipelines.sinks.database.row_by_row import to_python
 from tests.postgres import Sql
 
 pytestmark = pytest.mark.behaviour("D5")
@@ -33,7 +33,7 @@ ONE_NUMBER = pa.schema([("n", pa.int64())])
 
 
 @pytest.mark.parametrize("block_bytes", [1, 1 << 22])
-def test_what_went_in_comes_out(sql: Sql, monkeypatch: pytest.MonkeyPatch, block_bytes: int) -> None:
+def test_values_are_read_back_unchanged(sql: Sql, monkeypatch: pytest.MonkeyPatch, block_bytes: int) -> None:
     monkeypatch.setattr(copying, "BLOCK_BYTES", block_bytes)
     sql.run(f"create table kinds (place serial, {KINDS})")
     names = ", ".join(ROWS.schema.names)
@@ -51,16 +51,14 @@ def test_a_query_without_rows_gives_none(sql: Sql) -> None:
 
 
 @pytest.mark.parametrize("wrong_at", [1, 2, 50_000, 99_999])
-def test_a_query_that_fails_on_its_way_is_told_and_the_connection_goes_on(sql: Sql, wrong_at: int) -> None:
+def test_a_query_that_fails_on_its_way_is_reported_and_the_connection_continues(sql: Sql, wrong_at: int) -> None:
     with psycopg.connect(sql.url, options=SETTINGS, autocommit=True) as connection:
         with pytest.raises(psycopg.errors.DivisionByZero, match="division by zero"), connection.transaction():
             list(copy_out(connection, f"select 1 / (n - {wrong_at}) from generate_series(1, 100000) n", (), ONE_NUMBER))
         assert connection.execute("select 1").fetchone() == (1,)
 
 
-def test_a_query_of_which_somebody_takes_the_first_rows_alone_leaves_a_connection_that_goes_on(
-    sql: Sql, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_partly_read_query_leaves_a_usable_connection(sql: Sql, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copying, "BLOCK_BYTES", 1000)
     with psycopg.connect(sql.url, options=SETTINGS, autocommit=True) as connection:
         rows = copy_out(connection, "select n from generate_series(1, 1000000) n", (), ONE_NUMBER)
@@ -69,7 +67,7 @@ def test_a_query_of_which_somebody_takes_the_first_rows_alone_leaves_a_connectio
         assert connection.execute("select 1").fetchone() == (1,)
 
 
-def test_a_server_that_ends_the_connection_on_its_way_is_told(sql: Sql) -> None:
+def test_a_server_that_ends_the_connection_on_its_way_is_reported(sql: Sql) -> None:
     end = "case when n = 90000 then pg_terminate_backend(pg_backend_pid())::int else n end"
     with (
         psycopg.connect(sql.url, options=SETTINGS, autocommit=True) as connection,
@@ -78,7 +76,7 @@ def test_a_server_that_ends_the_connection_on_its_way_is_told(sql: Sql) -> None:
         list(copy_out(connection, f"select {end} from generate_series(1, 100000) n", (), ONE_NUMBER))
 
 
-def test_a_value_that_arrow_has_not_is_told(sql: Sql) -> None:
+def test_a_value_that_arrow_has_not_is_reported(sql: Sql) -> None:
     schema = pa.schema([("at", pa.timestamp("us"))])
     with psycopg.connect(sql.url) as connection, pytest.raises(pa.ArrowInvalid, match="soon"):
         list(copy_out(connection, "select 'soon'", (), schema))
@@ -92,7 +90,7 @@ def test_times_that_python_does_not_have_are_text_for_postgresql(sql: Sql) -> No
         copy_in(connection, "late (at, day)", rows)
     found = sql.rows("select extract(epoch from at)::bigint, day - date '1970-01-01' from late order by at nulls last")
     assert found == [(-(10**11), -(10**6)), (0, 0), (10**12, 10**7), (None, None)]
-    assert plain(moments) == [
+    assert to_python(moments) == [
         "33658-09-27 01:46:40.000000",
         "1200-02-15 14:13:20.000000 BC",
         "1970-01-01 00:00:00.000000",

@@ -1,4 +1,4 @@
-"""What was fetched is there whole or not at all."""
+"""A file of fetched rows exists completely or not at all."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_rows_are_shared_out_in_their_order(
     tmp_path_factory: pytest.TempPathFactory, sizes: list[int], most: int
 ) -> None:
     spool = Spool(tmp_path_factory.mktemp("spool"), SCHEMA)
-    files, count = spool.begin(1, most), 0
+    files, count = spool.create_files(1, most), 0
     for size in sizes:
         files.write(batch(*range(count, count + size)))
         count += size
@@ -36,29 +36,29 @@ def test_rows_are_shared_out_in_their_order(
     assert all(len(rows) == most for rows in found[:-1])
 
 
-def test_what_is_abandoned_leaves_nothing(tmp_path: Path) -> None:
-    files = Spool(tmp_path, SCHEMA).begin(1, 2)
+def test_an_abandoned_fetch_leaves_no_resources(tmp_path: Path) -> None:
+    files = Spool(tmp_path, SCHEMA).create_files(1, 2)
     files.write(batch(1, 2, 3))
     files.abandon()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_files_up_to_a_batch_are_deleted_also_those_that_nobody_finished(tmp_path: Path) -> None:
+def test_files_up_to_a_batch_are_deleted_including_incomplete_ones(tmp_path: Path) -> None:
     spool = Spool(tmp_path, SCHEMA)
-    unfinished = spool.begin(1, 10)
+    unfinished = spool.create_files(1, 10)
     unfinished.write(batch(1))
     kept = []
     for number in (1, 2, 3):
-        files = spool.begin(number, 10)
+        files = spool.create_files(number, 10)
         files.write(batch(number))
         kept += files.finish()
-    spool.forget(2)
+    spool.delete_up_to(2)
     assert [file.name for file in tmp_path.iterdir()] == kept[2:]
 
 
 def test_two_processes_do_not_take_each_others_file(tmp_path: Path) -> None:
     spool = Spool(tmp_path, SCHEMA)
-    one, other = spool.begin(1, 10), spool.begin(1, 10)
+    one, other = spool.create_files(1, 10), spool.create_files(1, 10)
     one.write(batch(1))
     other.write(batch(2))
     (first,), (second,) = one.finish(), other.finish()
@@ -66,9 +66,9 @@ def test_two_processes_do_not_take_each_others_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("keep", [0, 8, 100])
-def test_a_file_that_is_cut_off_is_told(tmp_path: Path, keep: int) -> None:
+def test_a_file_that_is_cut_off_is_reported(tmp_path: Path, keep: int) -> None:
     spool = Spool(tmp_path, SCHEMA)
-    files = spool.begin(1, 10_000)
+    files = spool.create_files(1, 10_000)
     files.write(batch(*range(1000)))
     (name,) = files.finish()
     (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:keep])
@@ -76,7 +76,7 @@ def test_a_file_that_is_cut_off_is_told(tmp_path: Path, keep: int) -> None:
         numbers(spool, name)
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(SpoolError, match="cannot be written"):
-        Spool(tmp_path / "file" / "spool", SCHEMA).begin(1, 1).write(batch(1))
+        Spool(tmp_path / "file" / "spool", SCHEMA).create_files(1, 1).write(batch(1))

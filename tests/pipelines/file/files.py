@@ -39,7 +39,7 @@ def read(text: str | bytes, **environment: str) -> list[Read]:
 
 
 def mistakes(text: str | bytes, **environment: str) -> list[str]:
-    """What is wrong with it, a line each."""
+    """Return the mistakes of a file, one in a line."""
     with pytest.raises(PipelineFileError) as error:
         read(text, **environment)
     return [str(one) for one in error.value.mistakes]

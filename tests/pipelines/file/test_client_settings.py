@@ -1,11 +1,11 @@
-"""Settings of clients in a pipeline file: each client is told its own, and a name that nobody knows has its place."""
+"""Settings of clients in a pipeline file: each client receives its own, and an unknown name is reported with its place."""
 
 from __future__ import annotations
 
 import pytest
 
 from ottla.client.config.setting_owners import ClientKind
-from ottla.pipelines.client_settings import meant_for, mistake_in
+from ottla.pipelines.client_settings import find_mistake, settings_for
 from tests.pipelines.file.files import mistakes, pipeline
 
 ALL = {"default.api.timeout.ms": 1, "linger.ms": 2, "fetch.min.bytes": 3, "ssl.ca.location": "ca.pem", "linger.mss": 4}
@@ -19,13 +19,15 @@ ALL = {"default.api.timeout.ms": 1, "linger.ms": 2, "fetch.min.bytes": 3, "ssl.c
         ("producer", {"default.api.timeout.ms", "fetch.min.bytes"}),
     ],
 )
-def test_a_client_is_told_what_it_knows_and_what_nobody_knows(face: ClientKind, left_out: set[str]) -> None:
-    assert meant_for(face, ALL) == {name: value for name, value in ALL.items() if name not in left_out}
+def test_a_client_receives_the_settings_that_it_knows_and_those_that_no_client_knows(
+    face: ClientKind, left_out: set[str]
+) -> None:
+    assert settings_for(face, ALL) == {name: value for name, value in ALL.items() if name not in left_out}
 
 
 @pytest.mark.parametrize("name", ["linger.ms", "fetch_min_bytes", "default.api.timeout.ms", "sasl.mechanisms"])
-def test_what_any_client_knows_may_be_said_to_all(name: str) -> None:
-    assert mistake_in(name) is None
+def test_facts_known_to_any_client_may_be_shown_to_all(name: str) -> None:
+    assert find_mistake(name) is None
 
 
 @pytest.mark.parametrize(
@@ -35,7 +37,7 @@ def test_what_any_client_knows_may_be_said_to_all(name: str) -> None:
         ("socket.timeout.ms", "unknown setting 'socket.timeout.ms': it is called 'request.timeout.ms' here"),
     ],
 )
-def test_a_name_that_nobody_knows_is_refused_in_its_line(name: str, told: str) -> None:
+def test_a_name_that_no_client_knows_is_refused_in_its_line(name: str, told: str) -> None:
     text = "settings: {kafka: {retry.backoff.ms: 5,\n " + name + ": 1}}\n" + pipeline()
     assert mistakes(text) == [f"p.yaml:2:2: {told}"]
 

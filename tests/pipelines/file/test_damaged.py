@@ -30,8 +30,8 @@ SPECIAL = [
 ]
 
 
-def read_or_told(data: bytes) -> list[Read] | list[str]:
-    """What is in it, or what is wrong with it."""
+def read_or_error(data: bytes) -> list[Read] | list[str]:
+    """Return the content of the file, or its mistakes."""
     try:
         return read(data)
     except PipelineFileError as error:
@@ -42,25 +42,25 @@ def read_or_told(data: bytes) -> list[Read] | list[str]:
 
 
 @given(st.integers(0, len(DATA) - 1), st.integers(0, 255))
-def test_another_byte_anywhere_ends_in_a_file_or_a_sentence(at: int, byte: int) -> None:
-    read_or_told(DATA[:at] + bytes([byte]) + DATA[at + 1 :])
+def test_another_byte_at_any_position_gives_a_pipeline_or_an_error(at: int, byte: int) -> None:
+    read_or_error(DATA[:at] + bytes([byte]) + DATA[at + 1 :])
 
 
 @given(st.integers(0, len(WHOLE)), st.sampled_from(SPECIAL), st.integers(0, 12))
-def test_text_put_in_or_left_out_anywhere_ends_in_a_file_or_a_sentence(at: int, text: str, cut: int) -> None:
-    read_or_told((WHOLE[:at] + text + WHOLE[at + cut :]).encode())
+def test_inserted_or_removed_text_at_any_position_gives_a_pipeline_or_an_error(at: int, text: str, cut: int) -> None:
+    read_or_error((WHOLE[:at] + text + WHOLE[at + cut :]).encode())
 
 
 @given(st.lists(st.sampled_from(LINES), max_size=30))
-def test_lines_in_another_order_end_in_a_file_or_a_sentence(lines: list[str]) -> None:
-    read_or_told("".join(lines).encode())
+def test_lines_in_another_order_give_a_pipeline_or_an_error(lines: list[str]) -> None:
+    read_or_error("".join(lines).encode())
 
 
 @given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode))
-def test_anything_ends_in_a_file_or_a_sentence(data: bytes) -> None:
-    read_or_told(data)
+def test_any_text_gives_a_pipeline_or_an_error(data: bytes) -> None:
+    read_or_error(data)
 
 
 @given(st.integers(0, len(DATA)))
-def test_a_file_that_is_cut_off_ends_in_a_file_or_a_sentence(at: int) -> None:
-    read_or_told(DATA[:at])
+def test_a_truncated_file_gives_a_pipeline_or_an_error(at: int) -> None:
+    read_or_error(DATA[:at])

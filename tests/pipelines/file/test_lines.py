@@ -15,7 +15,7 @@ LINES = "\n       select a,\n       b\n       from input\n"
     ("way", "sql"),
     [("", "select a, b from input"), (">-", "select a, b from input"), ("|-", "select a,\nb\nfrom input")],
 )
-def test_a_query_of_several_lines_is_what_it_says(way: str, sql: str) -> None:
+def test_a_query_of_several_lines_is_read_as_written(way: str, sql: str) -> None:
     (step,) = read(START + way + LINES)[0].model.transforms
     assert isinstance(step, SqlTransform)
     assert step.sql == sql

@@ -1,4 +1,4 @@
-"""Pipelines whose rows would come back to them are refused when the file is read."""
+"""Pipelines with rows that would return to them are rejected when the file is read."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CDC = {"type": "postgres-cdc", "url": "postgresql://u:p@h/d", "table": "t"}
 LOOPS = {
     "its own sink": (
         {"p": one(topic("a", "b"), topic("b"))},
-        "pipeline 'p' reads topic b, and writes to it: its rows would come back without end",
+        "pipeline 'p' reads topic b, and writes to it: its rows would return without end",
     ),
     "an input": ({"p": one(topic("a"), topic("b"), inputs={"other": topic("b")})}, "pipeline 'p' reads topic b"),
     "the topic of each record": ({"p": one(topic("a"), {"type": "topic"})}, "pipeline 'p' reads topic a"),
@@ -63,7 +63,7 @@ LOOPS = {
     "two": (
         {"p": one(topic("a"), topic("b")), "q": one(topic("b"), topic("a"))},
         "pipelines read from each other in a ring: 'p' writes topic b, which 'q' reads, 'q' writes topic a, which 'p' reads: "
-        "rows would go round without end; choose another, or set allowLoop: true where a step sees to it that this ends",
+        "rows would circulate without end; choose another, or set allowLoop: true if a transform ends the loop",
     ),
     "three and one beside them": (
         {
@@ -145,11 +145,11 @@ def test_a_loop_is_refused_with_the_way_that_rows_take(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FINE)
-def test_what_ends_is_no_loop(name: str) -> None:
+def test_a_chain_that_ends_is_not_a_loop(name: str) -> None:
     assert [each.name for each in read(file_of(**FINE[name]))] == list(FINE[name])
 
 
-def test_the_place_of_a_loop_is_what_closes_it() -> None:
+def test_a_loop_is_reported_at_the_step_that_closes_it() -> None:
     text = file_of(p=one(topic("a"), topic("b"), "a"))
     line = next(number for number, line in enumerate(text.splitlines(), 1) if "deadLetterTopic" in line)
     assert mistakes(text)[0].startswith(f"p.yaml:{line}:")
@@ -173,5 +173,5 @@ def test_two_pipelines_do_not_write_files_to_one_folder() -> None:
     sink = {"type": "files", "format": "json", "path": "out"}
     same = {"type": "spark", "format": "Parquet", "options": {"PATH": f"{Path().absolute()}/out/"}}
     (told,) = mistakes(file_of(p=one(RATE, sink), q=one(RATE, same)))
-    assert f"pipeline 'p' writes files to folder {Path().absolute()}/out/ too" in told
+    assert f"pipeline 'p' also writes files to folder {Path().absolute()}/out/, and Spark would skip" in told
     assert len(read_text(file_of(p=one(RATE, sink), q=one(RATE, {**sink, "path": "o"})).encode(), "p", Path(), {})) == 2

@@ -21,11 +21,11 @@ def test_every_source_sink_transform_and_predicate_is_in_it_with_its_keys() -> N
             assert SCHEMA["$defs"][model.__name__]["additionalProperties"] is False
 
 
-def test_options_of_spark_s_source_come_with_their_texts() -> None:
+def test_options_of_the_spark_source_have_descriptions() -> None:
     assert "read_committed" not in keys("TopicSource")
     assert {"valueFormat", "valueSchema", "maxOffsetsPerTrigger", "bootstrap.servers"} <= keys("TopicSource")
     described = SCHEMA["$defs"]["TopicSource"]["properties"]["maxOffsetsPerTrigger"]["description"]
-    assert described.startswith("The most offsets of one micro-batch")
+    assert described.startswith("The most offsets of a micro-batch")
 
 
 def test_a_transform_is_named_as_in_connect_with_its_part_and_package_or_without() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ottla.errors import ConfigError
-from ottla.pipelines.address import check_port, shown
-from ottla.pipelines.databases.mysql_address import address_of
+from ottla.pipelines.address import check_port, without_secrets
+from ottla.pipelines.databases.mysql import address_of
 from ottla.pipelines.databases.url import database_of
 from ottla.pipelines.secrets import Secrets
 from ottla.pipelines.sinks.spark import SparkSink
@@ -25,34 +25,34 @@ def test_a_model_keeps_the_placeholder_and_prints_no_secret() -> None:
     assert "sesame" not in repr(one) + str(one.model) + repr(one.secrets) + one.model.model_dump_json()
 
 
-def test_a_mistake_beside_a_secret_does_not_tell_it() -> None:
+def test_an_error_next_to_a_secret_does_not_show_it() -> None:
     text = pipeline(sink=SINK.replace("format: jdbc", "format: 1"))
     assert "sesame" not in "".join(mistakes(text, PASSWORD="open sesame"))
 
 
-def test_what_others_say_of_a_secret_is_hidden_again(tmp_path: Path) -> None:
+def test_secrets_in_messages_of_other_libraries_are_hidden(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("hush\n", encoding="utf-8")
     secrets = Secrets({"USER": "jane"}, tmp_path)
     assert secrets.resolve("${env:USER}:${file:token}@host") == "jane:hush@host"
-    assert secrets.hidden("cannot log in as jane with hush") == "cannot log in as ${env:USER} with ${file:token}"
+    assert secrets.hide("cannot log in as jane with hush") == "cannot log in as ${env:USER} with ${file:token}"
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("${env:NOPE}", "there is no variable 'NOPE' in the environment; set it"),
+        ("${env:NOPE}", "environment variable 'NOPE' is not set; set it"),
         ("${file:nope}", "the file 'nope' cannot be read: No such file or directory"),
         ("${vault:NOPE}", "unknown kind of secret 'vault'; there are env and file"),
         ("${evn:NOPE}", "unknown kind of secret 'evn'; did you mean 'env'?"),
     ],
 )
-def test_a_secret_that_is_not_there_is_told(tmp_path: Path, text: str, told: str) -> None:
+def test_a_secret_that_is_not_there_is_reported(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(ConfigError) as error:
         Secrets({}, tmp_path).resolve(text)
     assert told in str(error.value)
 
 
-def test_what_only_looks_like_a_secret_stays() -> None:
+def test_text_that_only_resembles_a_secret_is_kept() -> None:
     assert Secrets({}, Path()).resolve("a $1 ${name} $env:X") == "a $1 ${name} $env:X"
 
 
@@ -81,8 +81,8 @@ def test_a_password_of_any_characters_is_one_in_an_address(tmp_path: Path, addre
     known = address_of(resolved) if address.startswith("mysql") else conninfo_to_dict(resolved)
     assert (known["user"], known["password"], known["host"]) == ("shop", HARD, "db")
     assert str(known["port"]) == "5432"
-    assert shown(resolved).endswith("://db:5432/name")
-    assert not any(part in secrets.hidden(f"no way to {resolved}") for part in (HARD, "d@e", "d%40e", "shop:a"))
+    assert without_secrets(resolved).endswith("://db:5432/name")
+    assert not any(part in secrets.hide(f"no way to {resolved}") for part in (HARD, "d@e", "d%40e", "shop:a"))
 
 
 def test_an_address_that_is_one_secret_is_taken_as_it_is() -> None:
@@ -95,7 +95,7 @@ def test_an_address_that_is_one_secret_is_taken_as_it_is() -> None:
 @pytest.mark.parametrize("kind", ["postgresql", "mysql"])
 def test_no_message_has_a_part_of_a_password_that_breaks_its_address(kind: str, password: str, tmp_path: Path) -> None:
     url = f"{kind}://shop:{password}@db/name"
-    assert shown(url) == f"{kind}://db/name"
+    assert without_secrets(url) == f"{kind}://db/name"
     with pytest.raises(ConfigError) as error:
         database_of(url, tmp_path).open()
     assert "a user or password with one of # ? / @ % in it" in str(error.value)
@@ -108,4 +108,4 @@ def test_no_message_has_a_part_of_a_password_that_breaks_its_address(kind: str, 
 )
 def test_addresses_with_nothing_wrong_are_left_alone(url: str) -> None:
     check_port(url)
-    assert shown(url) == url.replace("u:p%40@", "").partition("?")[0]
+    assert without_secrets(url) == url.replace("u:p%40@", "").partition("?")[0]

@@ -1,4 +1,4 @@
-"""What is wrong with databases is told before Spark is started."""
+"""Mistakes about databases are reported before Spark is started."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pipelines:
 """
 
 
-def test_databases_that_cannot_be_opened_are_told_all_at_once_with_their_places(
+def test_databases_that_cannot_be_opened_are_reported_all_at_once_with_their_places(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "password").write_text("s3cret")
@@ -36,7 +36,7 @@ def test_databases_that_cannot_be_opened_are_told_all_at_once_with_their_places(
     with pytest.raises(PipelineFileError) as error:
         ensure_databases(reads)
     gone, refused, missing = str(error.value).splitlines()
-    assert gone.startswith("p.yaml:4:28: database sqlite:///gone.db: there is no file")
+    assert gone.startswith("p.yaml:4:28: database sqlite:///gone.db: file")
     assert refused.startswith("p.yaml:6:34: database postgresql://127.0.0.1:1/shop: ")
     assert "s3cret" not in refused
     assert missing == "p.yaml:7:37: this needs pymysql, which is not installed; pip install 'ottla[mysql]'"

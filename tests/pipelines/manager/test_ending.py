@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from ottla.pipelines.manager.ending import PAUSE, end, end_all
+from ottla.pipelines.manager.ending import PAUSE, end_all, end_queries
 
 
-class Told:
-    """A query as Spark tells of it at each moment, and when it was stopped."""
+class PipelineEvent:
+    """A query with Spark's status at each moment, and the time when it was stopped."""
 
     def __init__(self, *moments: tuple[bool, str | None]) -> None:
         self.moments, self.now, self.stopped_at = moments, 0, -1
@@ -32,47 +32,47 @@ class Told:
         self.now += 1
 
 
-def stopped_at(query: Told, until: float = 60.0) -> int:
-    end([query], until, clock=lambda: query.now * PAUSE, wait=query.pass_time)
+def stopped_at(query: PipelineEvent, until: float = 60.0) -> int:
+    end_queries([query], until, clock=lambda: query.now * PAUSE, wait=query.pass_time)
     return query.stopped_at
 
 
-def test_one_that_waits_for_rows_ends_at_once() -> None:
-    assert stopped_at(Told((False, "1"))) == 0
+def test_a_task_that_waits_for_rows_stops_at_once() -> None:
+    assert stopped_at(PipelineEvent((False, "1"))) == 0
 
 
-def test_one_at_a_batch_ends_after_it() -> None:
-    assert stopped_at(Told((True, None), (True, None), (False, "1"))) == 2
+def test_a_task_in_a_batch_stops_after_it() -> None:
+    assert stopped_at(PipelineEvent((True, None), (True, None), (False, "1"))) == 2
 
 
-def test_one_that_is_never_between_batches_ends_after_the_next_that_is_told_of() -> None:
-    assert stopped_at(Told((True, "1"), (True, "1"), (True, "2"), (True, "2"))) == 2
+def test_a_query_that_is_never_between_batches_ends_after_the_next_reported_one() -> None:
+    assert stopped_at(PipelineEvent((True, "1"), (True, "1"), (True, "2"), (True, "2"))) == 2
 
 
 def test_a_batch_that_takes_too_long_is_broken_off() -> None:
-    assert stopped_at(Told(*[(True, None)] * 9), until=5 * PAUSE) == 5
+    assert stopped_at(PipelineEvent(*[(True, None)] * 9), until=5 * PAUSE) == 5
 
 
 def test_one_that_has_failed_is_not_waited_for() -> None:
-    query = Told((True, None))
+    query = PipelineEvent((True, None))
     query.isActive = False
     assert stopped_at(query) == 0
 
 
 class EndedJavaError(Exception):
-    """What a question to a process that has ended comes to."""
+    """The error of a call to a Java process that has ended."""
 
 
 def refused() -> None:
     raise EndedJavaError
 
 
-def test_all_are_ended_though_spark_goes_at_the_same_moment() -> None:
+def test_all_queries_are_stopped_even_if_spark_stops_at_the_same_moment() -> None:
     ended: list[int] = []
-    end_all([lambda: ended.append(1), refused, lambda: ended.append(2)], goes=lambda: True)
+    end_all([lambda: ended.append(1), refused, lambda: ended.append(2)], is_java_ending=lambda: True)
     assert ended == [1, 2]
 
 
-def test_what_fails_while_spark_is_there_is_raised() -> None:
+def test_an_error_while_spark_runs_is_raised() -> None:
     with pytest.raises(EndedJavaError):
-        end_all([refused], goes=lambda: False)
+        end_all([refused], is_java_ending=lambda: False)

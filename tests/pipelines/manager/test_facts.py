@@ -1,4 +1,4 @@
-"""What is known of a pipeline after what happened to it."""
+"""The status of a pipeline after each event."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What a checkpoint belongs to."""
+"""The fingerprint of a checkpoint."""
 
 from __future__ import annotations
 
-from ottla.pipelines.manager.fingerprint import Fingerprint, change, fingerprint_of, state_of
+from ottla.pipelines.manager.fingerprint import Fingerprint, find_change, fingerprint_of, state_of
 
 PLAN = """\
 Project [minute#12, revenue#13]
@@ -26,12 +26,12 @@ def test_a_plan_without_state_has_none() -> None:
     assert state_of("Project [aggregate#1]\n+- Filter (Join#2 > 1)\n   +- StreamingRelationV2 ottla") == ()
 
 
-def test_another_source_and_other_state_are_told_and_nothing_else_is() -> None:
+def test_another_source_and_other_state_are_reported_and_nothing_else_is() -> None:
     before = Fingerprint("topic a", ("Aggregate [x]",))
-    assert change(before, before) is None
-    assert change(before, Fingerprint("topic b", before.state)) == "its source was topic a and is topic b"
+    assert find_change(before, before) is None
+    assert find_change(before, Fingerprint("topic b", before.state)) == "its source was topic a and is topic b"
     told = "its state was kept by Aggregate [x] and would be by nothing"
-    assert change(before, Fingerprint("topic a")) == told
+    assert find_change(before, Fingerprint("topic a")) == told
     assert Fingerprint.from_json(before.to_json()) == before
 
 
@@ -48,16 +48,16 @@ SESSION = windowed(
 )
 
 
-def test_windows_are_told_apart_by_their_length_which_the_aggregation_does_not_name() -> None:
+def test_windows_are_distinguished_by_their_length_which_the_aggregation_does_not_name() -> None:
     found = [fingerprint_of("topic a", plan) for plan in (MINUTE, FIVE_MINUTES, HOPPING, SESSION)]
     assert [one.windows for one in found] == [("60 s",), ("300 s",), ("300 s every 60 s",), ("5 minutes",)]
     told = "its state was kept by windows of 60 s and would be by windows of 300 s every 60 s"
-    assert change(found[0], found[2]) == told
-    assert change(Fingerprint.from_json(found[0].to_json()), found[0]) is None
+    assert find_change(found[0], found[2]) == told
+    assert find_change(Fingerprint.from_json(found[0].to_json()), found[0]) is None
 
 
-def test_a_checkpoint_from_before_windows_were_written_down_goes_on() -> None:
+def test_a_checkpoint_from_before_windows_were_written_down_continues() -> None:
     now = fingerprint_of("topic a", MINUTE)
     known = now.to_json()
     del known["windows"]
-    assert change(Fingerprint.from_json(known), now) is None
+    assert find_change(Fingerprint.from_json(known), now) is None

@@ -1,4 +1,4 @@
-"""What Prometheus is told of pipelines."""
+"""The metrics of pipelines for Prometheus."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from ottla.cli.main import main
 from ottla.errors import ConfigError
 from ottla.pipelines.manager.facts import Facts
-from ottla.pipelines.manager.life import State
+from ottla.pipelines.manager.lifecycle import PipelineState
 from ottla.pipelines.manager.metrics import COUNTER, METRICS, STATUS, page_of_metrics
 from tests.broker.promql import names_in
 
@@ -35,7 +35,7 @@ def test_the_dashboard_draws_each_metric() -> None:
     assert {name for name in drawn if name.startswith(OWN)} == told
 
 
-def test_what_a_manager_knows_is_told_anew_each_time() -> None:
+def test_the_metrics_are_read_again_at_each_scrape() -> None:
     known = [Facts("copy", "topic a", "topic b"), Facts("files", "files in", "topic a", state="paused")]
     with page_of_metrics("127.0.0.1", 0) as (url, collector):
         assert not [name for name, *_ in samples_at(url) if name.startswith(OWN)]
@@ -53,13 +53,13 @@ def test_what_a_manager_knows_is_told_anew_each_time() -> None:
         "connector_last_heard_timestamp_seconds": 101,
     }
     assert ("kafka_connect_source_task_records_lag_max", "files") not in told
-    states = {state: told["kafka_connect_connector_status", "files", state] for state in State}
-    assert states == {state: float(state is State.PAUSED) for state in State}
+    states = {state: told["kafka_connect_connector_status", "files", state] for state in PipelineState}
+    assert states == {state: float(state is PipelineState.PAUSED) for state in PipelineState}
     page = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
     assert {name for name, *_ in told if name.startswith(OWN)} == {n for n in page.split("`") if n.startswith(OWN)}
 
 
-def test_an_address_that_is_taken_or_none_is_one_sentence(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_an_address_in_use_or_invalid_is_a_one_line_error(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(
@@ -67,4 +67,4 @@ def test_an_address_that_is_taken_or_none_is_one_sentence(capsys: pytest.Capture
         ):
             page_of_metrics("127.0.0.1", port).__enter__()
     assert main(["pipeline", "run", str(tmp_path), "--metrics", "nowhere"]) == 2
-    assert "--metrics 'nowhere' must be HOST:PORT" in capsys.readouterr().err
+    assert "invalid value 'nowhere' for --metrics: expected HOST:PORT" in capsys.readouterr().err

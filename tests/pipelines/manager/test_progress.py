@@ -1,10 +1,10 @@
-"""What is told of a micro-batch."""
+"""The progress of a pipeline from the report of a micro-batch."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ottla.pipelines.manager.progress import Progress, progress_of
+from ottla.pipelines.manager.progress import PipelineProgress, progress_of
 
 TOLD: dict[str, Any] = {
     "batchId": 3,
@@ -15,10 +15,10 @@ TOLD: dict[str, Any] = {
 }
 
 
-def test_rows_lag_and_time_are_taken_from_what_spark_tells() -> None:
-    assert progress_of(TOLD, dead_letters=2) == Progress(3, 10, 7, 4, 1.234, 2, 5)
+def test_rows_lag_and_time_are_taken_from_sparks_progress() -> None:
+    assert progress_of(TOLD, dead_letters=2) == PipelineProgress(3, 10, 7, 4, 1.234, 2, 5)
 
 
-def test_a_source_that_is_no_topic_has_no_lag_and_what_nobody_counted_is_nothing() -> None:
+def test_a_source_that_is_not_a_topic_has_no_lag_and_missing_counts_are_zero() -> None:
     told = {**TOLD, "sources": [{"endOffset": '{"logOffset": 0}', "latestOffset": None}], "observedMetrics": {}}
-    assert progress_of(told) == Progress(3, 10, 0, None, 1.234, 0)
+    assert progress_of(told) == PipelineProgress(3, 10, 0, None, 1.234, 0)

@@ -1,4 +1,4 @@
-"""Commands about a pipeline whose brokers are not there."""
+"""Commands for a pipeline with unavailable brokers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COMMANDS = [["dead-letters", "show"], ["dead-letters", "resend"], ["offsets", "r
 
 
 def written(folder: Path, **kafka: str) -> str:
-    """A pipeline of which nobody listens where its brokers are said to be."""
+    """Write a pipeline with an address of brokers where no process listens."""
     pipeline = {
         "source": {"type": "topic", "topic": "orders"},
         "sink": {"type": "console"},
@@ -37,13 +37,13 @@ def test_brokers_that_are_not_there_are_waited_for_as_long_as_one_question_may_t
     assert "no Kafka broker answered within 40 ms (default.api.timeout.ms" in capsys.readouterr().err
 
 
-def test_nobody_is_waited_for_long_where_no_address_takes_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_wait_is_short_if_no_address_accepts_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     assert reachability.LISTENING_SECONDS + topics.ABSENT_MS / 1000 <= 5
     monkeypatch.setattr(reachability, "LISTENING_SECONDS", 0.0)
-    assert not reachability.is_anybody_there({"bootstrap.servers": "127.0.0.1:1,"})
+    assert not reachability.has_listener({"bootstrap.servers": "127.0.0.1:1,"})
     with socket.create_server(("127.0.0.1", 0)) as silent:
         servers = f"ssl://127.0.0.1:1, SSL://127.0.0.1:{silent.getsockname()[1]}"
-        assert reachability.is_anybody_there({"bootstrap.servers": servers, "security.protocol": "ssl"})
+        assert reachability.has_listener({"bootstrap.servers": servers, "security.protocol": "ssl"})
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

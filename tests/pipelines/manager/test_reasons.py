@@ -1,4 +1,4 @@
-"""What Spark says of an error, in one sentence."""
+"""Errors of Spark, described in one sentence."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ SQL = "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column cannot be resolved: `x`. SQL
         (PARSED, "Syntax error at or near 'selec'. (line 1, pos 0)"),
         (
             FULL,
-            "the disk is full; free some space where checkpoints, tables or files are written, and it goes on by itself",
+            "the disk is full; free some space where checkpoints, tables or files are written, and the pipeline continues by itself",
         ),
         ("", "ValueError"),
     ],
@@ -102,17 +102,17 @@ def test_a_message_that_is_too_long_does_not_hide_the_place() -> None:
 def test_the_remedy_for_a_bad_record_is_the_file_s_and_not_an_option_that_it_has_not() -> None:
     told = f"ottla.spark.row_decoder.MalformedRecordError: the record at offset 0 of a-0 cannot be decoded: no JSON{REMEDY}"
     reason = reason_of(ValueError(f"[STREAM_FAILED] Query: Traceback\n{told}\nat a.b"))
-    assert reason.startswith("the record at offset 0 of a-0 cannot be decoded: no JSON; mend it, or put")
+    assert reason.startswith("the record at offset 0 of a-0 cannot be decoded: no JSON; correct it, or put")
     assert reason.endswith("errors: {tolerance: all, deadLetterTopic: …}")
 
 
-def test_a_full_disk_is_told_wherever_in_the_causes_it_stands() -> None:
+def test_a_full_disk_is_reported_anywhere_in_the_causes() -> None:
     error = ValueError("Task failed while writing rows")
     error.__cause__ = OSError("No space left on device")
     assert reason_of(error).startswith("the disk is full")
 
 
-def test_what_is_wrong_with_a_file_is_told_from_the_causes() -> None:
+def test_file_errors_are_reported_from_the_causes() -> None:
     reading = "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///in/c.csv.  SQLSTATE: KD001"
     malformed = "[MALFORMED] Malformed records are detected: [null,4111].\nParse Mode: FAILFAST.  SQLSTATE: 22023"
     error = ValueError(f"{reading}\n=== Streaming Query ===\nIdentifier: 1")
@@ -120,6 +120,6 @@ def test_what_is_wrong_with_a_file_is_told_from_the_causes() -> None:
     error.__cause__.__cause__ = OSError(f"org.apache.spark.SparkException: {malformed}")
     error.__cause__.__cause__.__cause__ = OSError('For input string: "x"')
     assert reason_of(error) == (
-        '/in/c.csv: Malformed records are detected: [null,4111]: For input string: "x"; mend it where it is, and the next start goes on with it'
+        '/in/c.csv: Malformed records are detected: [null,4111]: For input string: "x"; correct the file in place, and the next start continues with it'
     )
-    assert reason_of(ValueError(reading)).startswith("/in/c.csv: it cannot be read; mend it")
+    assert reason_of(ValueError(reading)).startswith("/in/c.csv: it cannot be read; correct")

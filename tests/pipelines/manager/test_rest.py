@@ -9,15 +9,15 @@ import pytest
 
 from ottla.errors import ConfigError
 from ottla.pipelines.manager.rest.answers import RestError
-from ottla.pipelines.manager.rest.api import Asked
+from ottla.pipelines.manager.rest.api import RestRequest
 from ottla.pipelines.manager.rest.plugins import config, plugins, validate
-from ottla.pipelines.manager.rest.server import bound
+from ottla.pipelines.manager.rest.server import bind_server
 
 
 def asked(plugin: str = "", body: bytes = b"", **query: str) -> Any:
     manager: Any = None
     lists = {name: [value] for name, value in query.items()}
-    return Asked(manager, manager, {"plugin": plugin}, lists, body, "", "")
+    return RestRequest(manager, manager, {"plugin": plugin}, lists, body, "", "")
 
 
 def answer(plugin: str, **settings: str) -> dict[str, Any]:
@@ -49,22 +49,22 @@ def test_settings_are_checked_one_by_one_as_text() -> None:
     assert errors(missing) == {"fields": ["the file needs the key 'fields'"]}
 
 
-def test_what_a_setting_is_for_is_told() -> None:
+def test_the_purpose_of_a_setting_is_reported() -> None:
     (rows,) = json.loads(config(asked("rate")).body)
     assert (rows["name"], rows["type"], rows["default_value"]) == ("rowsPerSecond", "LONG", "1")
-    assert rows["documentation"] == "How many rows each second."
+    assert rows["documentation"] == "Rows per second."
 
 
 @pytest.mark.parametrize(
     ("plugin", "told"), [("ottla.source.topik", "did you mean"), ("topic", "ottla.source.topic or")]
 )
-def test_a_plugin_that_is_not_there_or_not_the_only_one_is_told(plugin: str, told: str) -> None:
+def test_a_plugin_that_is_not_there_or_not_the_only_one_is_reported(plugin: str, told: str) -> None:
     with pytest.raises(RestError, match=told):
         config(asked(plugin))
 
 
 @pytest.mark.parametrize("body", [b"", b"[1]", b"{", b'"x"'])
-def test_a_body_that_is_no_object_is_refused(body: bytes) -> None:
+def test_a_body_that_is_not_an_object_is_refused(body: bytes) -> None:
     with pytest.raises(RestError, match="an object of JSON"):
         validate(asked("rate", body))
 
@@ -72,4 +72,4 @@ def test_a_body_that_is_no_object_is_refused(body: bytes) -> None:
 @pytest.mark.parametrize("listen", ["8083", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:99999", "256.0.0.1:0"])
 def test_an_address_that_is_none_is_refused(listen: str) -> None:
     with pytest.raises(ConfigError, match=r"listen = |cannot listen on 256\.0\.0\.1:0: "):
-        bound(listen, lambda *_: RestError(404, "").answer())
+        bind_server(listen, lambda *_: RestError(404, "").to_response())

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from ottla.pipelines.manager.rest import server as rest
-from ottla.pipelines.manager.rest.answers import Answer, in_json
-from ottla.pipelines.manager.rest.server import Guard, Server, bound, serving
+from ottla.pipelines.manager.rest.answers import RestResponse, json_response
+from ottla.pipelines.manager.rest.server import Guard, RestServer, bind_server, serve_in_block
 from tests.patience import PATIENCE, eventually
 
 SMUGGLED = "PUT /connectors/orders/stop HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n\r\n"
@@ -28,17 +28,17 @@ class Recorded:
     def __init__(self, listen: str = "127.0.0.1:0") -> None:
         self.executed: list[tuple[str, str, bytes]] = []
         self.blocked: threading.Event | None = None
-        self.server: Server = bound(listen, self.answer)
+        self.server: RestServer = bind_server(listen, self.answer)
         self.host, self.port = self.server.listener.getsockname()[:2]
         self.address = self.server.address
 
-    def answer(self, method: str, target: str, body: bytes) -> Answer:
+    def answer(self, method: str, target: str, body: bytes) -> RestResponse:
         self.executed.append((method, target, body))
         if self.blocked is not None:
             self.blocked.wait(PATIENCE)
         if target == "/broken":
             raise ZeroDivisionError("by nothing")
-        return Answer(204) if method == "PUT" else in_json({"target": target})
+        return RestResponse(204) if method == "PUT" else json_response({"target": target})
 
     def send(self, *pieces: str | bytes) -> bytes:
         """Send bytes on one connection, and return all that comes back until the server closes it."""
@@ -75,7 +75,7 @@ def message_of(answered: bytes) -> dict[str, Any]:
 @pytest.fixture
 def recorded() -> Iterator[Recorded]:
     one = Recorded()
-    with serving(one.server):
+    with serve_in_block(one.server):
         yield one
 
 
@@ -152,7 +152,7 @@ def test_a_request_without_a_host_is_refused(recorded: Recorded) -> None:
         "Content-Length: 1048577\r\n",
     ],
 )
-def test_a_body_whose_length_is_not_plain_is_refused_and_not_executed(recorded: Recorded, headers: str) -> None:
+def test_a_body_without_a_plain_length_is_refused_and_not_executed(recorded: Recorded, headers: str) -> None:
     start = f"POST /connectors/orders/restart HTTP/1.1\r\nHost: {{host}}\r\n{headers}\r\n"
     answered = recorded.send(start, "0\r\n\r\n" + SMUGGLED)
     assert len(statuses(answered)) == 1
@@ -177,7 +177,7 @@ def test_pipelined_requests_are_answered_in_order_and_none_after_one_that_is_ref
     assert [target for _, target, _ in recorded.executed] == ["/1", "/2"]
 
 
-def test_a_request_whose_body_never_ends_is_not_executed(recorded: Recorded) -> None:
+def test_a_request_with_an_incomplete_body_is_not_executed(recorded: Recorded) -> None:
     with recorded.connection() as connection:
         connection.sendall(f"POST /cut HTTP/1.1\r\nHost: {recorded.address}\r\nContent-Length: 10\r\n\r\nhalf".encode())
     recorded.send("GET /last HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")
@@ -198,7 +198,7 @@ def test_a_request_whose_body_never_ends_is_not_executed(recorded: Recorded) -> 
     ],
     ids=range(8),
 )
-def test_a_head_that_is_no_head_or_too_long_ends_its_connection(recorded: Recorded, head: bytes) -> None:
+def test_a_head_that_is_not_a_head_or_too_long_ends_its_connection(recorded: Recorded, head: bytes) -> None:
     assert set(statuses(recorded.send(head))) <= {400, 403}
     assert recorded.executed == []
     assert statuses(recorded.send("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")) == [200]
@@ -254,24 +254,24 @@ def test_a_request_names_the_server_by_each_of_its_names(recorded: Recorded, nam
         assert statuses(answered) == [200]
 
 
-def test_an_error_that_nobody_expected_is_an_answer_in_connects_form(recorded: Recorded) -> None:
+def test_an_unexpected_error_is_a_response_in_connects_format(recorded: Recorded) -> None:
     answered = recorded.send("GET /broken HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")
     assert message_of(answered) == {"error_code": 500, "message": "ZeroDivisionError: by nothing"}
 
 
 def test_a_server_for_others_takes_any_host_and_no_page() -> None:
     guard = Guard("0.0.0.0", 8083)
-    assert guard.refusal({"host": ["connect.example:8083"]}) is None
+    assert guard.check_request({"host": ["connect.example:8083"]}) is None
     for origin in ("http://connect.example:8083", "http://evil.example"):
-        refused = guard.refusal({"host": ["connect.example:8083"], "origin": [origin]})
+        refused = guard.check_request({"host": ["connect.example:8083"], "origin": [origin]})
         assert refused is not None
         assert refused.status == 403
-    assert Guard("127.0.0.1", 80).refusal({"host": ["localhost"]}) is None
+    assert Guard("127.0.0.1", 80).check_request({"host": ["localhost"]}) is None
 
 
 def test_the_end_does_not_wait_for_connections_that_are_kept() -> None:
     one = Recorded("[::1]:0")
-    with serving(one.server):
+    with serve_in_block(one.server):
         kept = HTTPConnection(one.host, one.port, timeout=PATIENCE)
         kept.request("GET", "/")
         assert kept.getresponse().read()

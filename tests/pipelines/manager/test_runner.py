@@ -1,8 +1,9 @@
-"""A pipeline that is run, without a Spark: its query is a stand-in."""
+"""The runner of a pipeline without Spark: its query is a fake."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -10,15 +11,15 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from ottla.pipelines.manager.build import Built
-from ottla.pipelines.manager.home import Home
-from ottla.pipelines.manager.life import Life, State
-from ottla.pipelines.manager.runner import Runner, Told
+from ottla.pipelines.manager.lifecycle import Lifecycle, PipelineState
+from ottla.pipelines.manager.runner import PipelineEvent, Runner
+from ottla.pipelines.manager.state_directory import StateDirectory
 
 ROWS = 5
 
 
 class Report(dict[str, Any]):
-    """Of a batch, as pyspark has it."""
+    """The report of a batch as a pyspark object."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -33,7 +34,7 @@ class Report(dict[str, Any]):
 
 
 class Query:
-    """Is at a batch, which is done once somebody waits for it."""
+    """A query in a batch that completes when a caller waits for it."""
 
     def __init__(self) -> None:
         self.isActive = True
@@ -57,18 +58,18 @@ class Query:
 
 
 @pytest.fixture
-def told() -> list[Told]:
+def told() -> list[PipelineEvent]:
     return []
 
 
 @pytest.fixture
-def runner(told: list[Told]) -> Runner:
-    """Of a pipeline whose one query runs."""
+def runner(told: list[PipelineEvent]) -> Runner:
+    """Return the runner of a pipeline with one running query."""
     part = SimpleNamespace(describe=lambda: "a part")
     built = SimpleNamespace(read=SimpleNamespace(name="p", model=SimpleNamespace(source=part, sink=part)))
-    home = SimpleNamespace(target=None, tell_status=lambda facts: None, give_back=lambda: None)
-    made = Runner(cast(Built, built), cast(Home, home), once=False, tell=told.append)
-    made.life = made.life.started(0.0).runs()
+    home = SimpleNamespace(target=None, checkpoint=Path("none"), write_status=lambda facts: None, unlock=lambda: None)
+    made = Runner(cast(Built, built), cast(StateDirectory, home), once=False, tell=told.append)
+    made.lifecycle = made.lifecycle.as_started(0.0).as_running()
     made._queries = [cast(Any, Query())]
     return made
 
@@ -77,30 +78,30 @@ def runner(told: list[Told]) -> Runner:
     ("way", "event"),
     [
         (lambda runner: runner.stop(), "stopped"),
-        (lambda runner: runner.hold(State.PAUSED), "paused"),
-        (lambda runner: runner.hold(State.STOPPED), "stopped"),
-        (lambda runner: runner.go_on(runner.built, 1.0), "waiting"),
-        (lambda runner: runner.refuse("gone"), "failed"),
+        (lambda runner: runner.pause_or_stop(PipelineState.PAUSED), "paused"),
+        (lambda runner: runner.pause_or_stop(PipelineState.STOPPED), "stopped"),
+        (lambda runner: runner.restart(runner.built, 1.0), "waiting"),
+        (lambda runner: runner.fail_permanently("gone"), "failed"),
     ],
 )
-def test_the_batch_that_was_waited_for_at_the_end_is_told(
-    runner: Runner, told: list[Told], way: Any, event: str
+def test_the_batch_that_was_waited_for_at_the_end_is_reported(
+    runner: Runner, told: list[PipelineEvent], way: Any, event: str
 ) -> None:
     way(runner)
     assert [one.event for one in told] == ["progress", event]
     assert (runner.facts.rows_in, runner.facts.rows_out, runner.facts.batch) == (ROWS, ROWS, 0)
 
 
-def test_a_batch_that_was_told_is_not_told_again_at_the_end(runner: Runner, told: list[Told]) -> None:
+def test_a_batch_that_was_reported_is_not_reported_again_at_the_end(runner: Runner, told: list[PipelineEvent]) -> None:
     cast(Any, runner._queries[0]).recentProgress = [Report()]
-    runner._tell_progress()
+    runner._report_progress()
     runner.stop()
     assert [one.event for one in told] == ["progress", "stopped"]
     assert runner.facts.rows_in == ROWS
 
 
 class NoFolder(Py4JJavaError):  # type: ignore[misc]
-    """As Java says it of a folder that cannot be made."""
+    """Java's error for a folder that cannot be created."""
 
     def __init__(self) -> None:
         """It has no Java."""
@@ -109,17 +110,17 @@ class NoFolder(Py4JJavaError):  # type: ignore[misc]
         return "An error occurred while calling o1.start.\n: java.io.IOException: mkdir of file:/a failed\n\tat a.b"
 
 
-def test_what_java_raises_at_the_start_fails_that_pipeline_and_is_tried_again(
-    runner: Runner, told: list[Told], monkeypatch: pytest.MonkeyPatch
+def test_a_java_error_at_the_start_fails_that_pipeline_and_is_retried(
+    runner: Runner, told: list[PipelineEvent], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def start() -> Any:
         raise NoFolder
 
-    runner._queries, runner.life = [], Life(once=False)
-    runner.built.read.secrets = SimpleNamespace(hidden=lambda text: text)  # type: ignore[misc, assignment]
+    runner._queries, runner.lifecycle = [], Lifecycle(once=False)
+    runner.built.read.secrets = SimpleNamespace(hide=lambda text: text)  # type: ignore[misc, assignment]
     monkeypatch.setattr(runner, "_ensure_home", lambda: None)
     monkeypatch.setattr(runner, "_start_main", start)
     runner.start(1.0)
     assert [one.event for one in told] == ["starting", "failed"]
     assert told[1].facts["reason"] == "mkdir of file:/a failed"
-    assert runner.life.state is State.WAITING
+    assert runner.lifecycle.state is PipelineState.WAITING

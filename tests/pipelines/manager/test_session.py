@@ -12,7 +12,7 @@ from pyspark.logger import PySparkLogger
 
 import ottla.spark
 from ottla.pipelines.file.reading import read_text
-from ottla.pipelines.manager.session import LOGGERS, hush, needed_by_workers, session_for
+from ottla.pipelines.manager.session import LOGGERS, disable_error_logging, needed_by_workers, session_for
 from ottla.pipelines.sources import SOURCES, Source
 
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
@@ -25,7 +25,7 @@ pipelines:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """What a session is started with, by Spark's names."""
+    """Return the settings of the started session, by Spark's names."""
     found: dict[str, str] = {}
 
     def session(name: str, master: str, **settings: str) -> SimpleNamespace:
@@ -33,14 +33,16 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
         return SimpleNamespace(sparkContext=SimpleNamespace())
 
     monkeypatch.setattr(ottla.spark, "session", session)
-    monkeypatch.setattr("ottla.pipelines.manager.session.hush", lambda: None)  # it lasts as long as the process
+    monkeypatch.setattr(
+        "ottla.pipelines.manager.session.disable_error_logging", lambda: None
+    )  # it lasts as long as the process
     monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))  # which a session of pipelines adds to
     return found
 
 
 @pytest.mark.parametrize("name", LOGGERS)
 def test_spark_s_python_side_writes_no_traces_of_what_it_raises(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    hush()
+    disable_error_logging()
     try:
         try:
             raise AnalysisException("no such column")
@@ -51,14 +53,12 @@ def test_spark_s_python_side_writes_no_traces_of_what_it_raises(name: str, capsy
     assert capsys.readouterr().err == ""
 
 
-def test_checkpoints_are_written_without_a_process_for_each_look_at_a_file(
-    asked: dict[str, str], tmp_path: Path
-) -> None:
+def test_checkpoints_are_written_without_a_process_per_file_access(asked: dict[str, str], tmp_path: Path) -> None:
     session_for(read_text(TEXT.replace("SETTINGS", "").encode(), "p.yaml", tmp_path, {}))
     assert asked[MANAGER].endswith(".FileSystemBasedCheckpointFileManager")
 
 
-def test_what_the_file_says_of_spark_counts(asked: dict[str, str], tmp_path: Path) -> None:
+def test_the_spark_settings_of_the_file_are_used(asked: dict[str, str], tmp_path: Path) -> None:
     session_for(read_text(TEXT.replace("SETTINGS", f"{MANAGER}: mine").encode(), "p.yaml", tmp_path, {}))
     assert asked[MANAGER] == "mine"
 

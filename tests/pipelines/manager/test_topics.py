@@ -39,19 +39,21 @@ def pipelines(broker: Broker, folder: Path, *pairs: tuple[str, str]) -> list[Rea
     return read_text(text.encode(), "p.yaml", folder, {})
 
 
-def test_nothing_is_made_for_a_pipeline_whose_source_is_not_there(broker: Broker, admin: Admin, tmp_path: Path) -> None:
-    with pytest.raises(PipelineFileError, match="unknown topic 'orders'; make it with `ottla topics create orders`"):
+def test_nothing_is_created_for_a_pipeline_with_a_missing_source_topic(
+    broker: Broker, admin: Admin, tmp_path: Path
+) -> None:
+    with pytest.raises(PipelineFileError, match="unknown topic 'orders'; create it with `ottla topics create orders`"):
         ensure_topics(pipelines(broker, tmp_path, ("orders", "lines")))
     assert list(admin.list_topics()) == []
 
 
 def test_its_own_dead_letters_are_not_what_was_meant(broker: Broker, admin: Admin, tmp_path: Path) -> None:
     admin.create_topics([NewTopic("orders-dead")])
-    with pytest.raises(PipelineFileError, match="unknown topic 'orders'; make it with"):
+    with pytest.raises(PipelineFileError, match="unknown topic 'orders'; create it with"):
         ensure_topics(pipelines(broker, tmp_path, ("orders", "lines")))
 
 
-def test_what_one_pipeline_writes_another_may_read(broker: Broker, admin: Admin, tmp_path: Path) -> None:
+def test_a_pipeline_may_read_the_output_of_another(broker: Broker, admin: Admin, tmp_path: Path) -> None:
     admin.create_topics([NewTopic("orders")])
     ensure_topics(pipelines(broker, tmp_path, ("lines", "counts"), ("orders", "lines")))
     assert list(admin.list_topics()) == ["counts", "lines", "orders", "orders-dead"]

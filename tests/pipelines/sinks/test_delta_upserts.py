@@ -28,7 +28,7 @@ def rows(pairs: dict[int, str], deleted: dict[int, bool] | None) -> pa.Table:
 
 
 @pytest.mark.parametrize("deleted", [None, {2: True, 4: True}], ids=["without deletions", "with deletions"])
-def test_rows_take_the_place_of_others_and_those_that_are_deleted_go(
+def test_rows_replace_others_with_the_same_key_and_deleted_rows_are_removed(
     tmp_path: Path, deleted: dict[int, bool] | None
 ) -> None:
     store = DeltaStore(read_table_options(DeltaOptions, {"path": str(tmp_path / "orders")}))
@@ -58,7 +58,7 @@ def test_a_first_batch_without_rows_makes_the_query_known(tmp_path: Path) -> Non
     empty: Any = {"id": pa.array([], pa.int64()), "item": pa.array([], pa.string())}
     batch: Any = Batch(pa.table(empty))
     upserts.write(batch, 0, "q")
-    assert store.knows_query("q")
+    assert store.has_query("q")
     table: Any = store.open()
     upserts.write(batch, 1, "q")
     again: Any = store.open()
@@ -146,8 +146,8 @@ def test_without_dead_letters_a_batch_with_such_a_row_is_refused_before_anything
     store = with_required_item(tmp_path)
     upserts = DeltaUpserts(store, ("id",), str(tmp_path))
     with pytest.raises(
-        RefusedBatchError, match=rf"column '\w+' .* in the row id = .*, n = {bad + 1}; fill it or leave"
+        RefusedBatchError, match=rf"column '\w+' .* in the row id = .*, n = {bad + 1}; fill it or filter out"
     ):
         upserts.write(batch_of([ROWS[0], ROWS[bad]]), 0, "q")
     assert numbers_in(store) == []
-    assert not store.knows_query("q")
+    assert not store.has_query("q")

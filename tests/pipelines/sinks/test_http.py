@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from ottla.errors import OttlaError
-from ottla.pipelines.http_calls import pool
-from ottla.pipelines.sinks.http import JSON, Sender
+from ottla.pipelines.http_calls import connection_pool
+from ottla.pipelines.sinks.http import JSON, HttpSender
 from ottla.spark.tables.guard import BatchMark
 from tests.pipelines.dead_letters import broker_of_letters, letters_at, topic_at
 from tests.pipelines.web import Answer, Asked, Web, web
@@ -20,7 +20,7 @@ from tests.pipelines.web import Answer, Asked, Web, web
 def server() -> Iterator[Web]:
     with web() as found:
         yield found
-        pool().clear()
+        connection_pool().clear()
 
 
 def rows(*numbers: int) -> pa.RecordBatch:
@@ -32,7 +32,7 @@ def batch(number: int) -> BatchMark:
 
 
 def test_requests_have_so_many_rows_and_keys_that_are_the_same_when_sent_again(server: Web) -> None:
-    sender = Sender(server.url, "POST", {"X-Who": "me"}, 2, 30_000)
+    sender = HttpSender(server.url, "POST", {"X-Who": "me"}, 2, 30_000)
     assert sender(batch(3), "0", [rows(1, 2), rows(3)]) == (3, 0)
     assert [json.loads(one.body) for one in server.asked] == [[{"id": 1}, {"id": 2}], [{"id": 3}]]
     assert {one.headers["X-Who"] for one in server.asked} == {"me"}
@@ -45,35 +45,35 @@ def test_requests_have_so_many_rows_and_keys_that_are_the_same_when_sent_again(s
 
 
 def test_one_row_is_an_object(server: Web) -> None:
-    Sender(server.url, "PUT", {}, 1, 30_000)(batch(0), "0", [rows(1, 2)])
+    HttpSender(server.url, "PUT", {}, 1, 30_000)(batch(0), "0", [rows(1, 2)])
     assert [(one.method, json.loads(one.body)) for one in server.asked] == [("PUT", {"id": 1}), ("PUT", {"id": 2})]
 
 
-def test_a_server_that_is_busy_gets_the_same_again_and_one_that_refuses_is_told(server: Web) -> None:
-    sender = Sender(server.url, "POST", {}, 1, 30_000)
+def test_a_server_that_is_busy_gets_the_same_again_and_one_that_refuses_is_reported(server: Web) -> None:
+    sender = HttpSender(server.url, "POST", {}, 1, 30_000)
     server.answers += [Answer(status=503)]
     assert sender(batch(0), "0", [rows(1)]) == (1, 0)
     assert len({one.headers["Idempotency-Key"] for one in server.asked}) == 1
     server.answers += [Answer(b"bad id", status=422)]
     with pytest.raises(
-        OttlaError, match=f"^{server.url} answers 422 .*: bad id; the request had the row .*1.*; correct"
+        OttlaError, match=f"^{server.url} answered 422 .*: bad id; the request had the row .*1.*; correct"
     ):
         sender(batch(0), "0", [rows(1)])
 
 
-def test_rows_that_a_server_refuses_are_put_aside_and_the_others_arrive_once(server: Web) -> None:
+def test_rows_that_a_server_rejects_are_set_aside_and_the_others_arrive_once(server: Web) -> None:
     def answer(asked: Asked) -> Answer:
         found = json.loads(asked.body)
         return Answer(b"bad id", 422) if any(one["id"] in (2, 5) for one in found) else Answer()
 
     server.answer = answer  # type: ignore[method-assign]
     with broker_of_letters() as broker:
-        sender = Sender(server.url, "POST", {}, 4, 30_000, topic_at(broker))
+        sender = HttpSender(server.url, "POST", {}, 4, 30_000, topic_at(broker))
         for _ in range(2):
             assert sender(batch(0), "0", [rows(1, 2, 3, 4, 5, 6)]) == (4, 2)
         found = letters_at(broker)
     assert [row for row, _ in found] == [{"id": 2}, {"id": 5}] * 2
-    assert {"answers 422" in cause and "bad id" in cause for _, cause in found} == {True}
+    assert {"answered 422" in cause and "bad id" in cause for _, cause in found} == {True}
     arrived = {
         one.headers["Idempotency-Key"]: [row["id"] for row in json.loads(one.body)]
         for one in server.asked
@@ -85,7 +85,7 @@ def test_rows_that_a_server_refuses_are_put_aside_and_the_others_arrive_once(ser
 def test_a_server_that_fails_for_another_reason_puts_no_row_aside(server: Web) -> None:
     server.answers += [Answer(b"who are you?", status=401)]
     with broker_of_letters() as broker:
-        sender = Sender(server.url, "POST", {}, 1, 30_000, topic_at(broker))
-        with pytest.raises(OttlaError, match="answers 401"):
+        sender = HttpSender(server.url, "POST", {}, 1, 30_000, topic_at(broker))
+        with pytest.raises(OttlaError, match="answered 401"):
             sender(batch(0), "0", [rows(1)])
         assert letters_at(broker) == []

@@ -14,7 +14,7 @@ from ottla.pipelines.databases.database import RefusedRowError
 from ottla.pipelines.databases.url import database_of
 from ottla.pipelines.dead_letters import REMEDY
 from ottla.pipelines.sinks.database.statements import Statements
-from ottla.pipelines.sinks.database.table_writer import TableWriter
+from ottla.pipelines.sinks.database.table_writer import DatabaseTableWriter
 from ottla.pipelines.sinks.upserts import DELETED
 from tests.mysql import MySql
 from tests.pipelines.dead_letters import broker_of_letters, letters_at, topic_at
@@ -39,10 +39,10 @@ def broker() -> Iterator[Broker]:
         yield broker
 
 
-def writer(either: Either, folder: Path, broker: Broker, *, upsert: bool = False) -> TableWriter:
+def writer(either: Either, folder: Path, broker: Broker, *, upsert: bool = False) -> DatabaseTableWriter:
     statements = Statements(database_of(either.url, folder), "orders", ("id", "item", "n"), ("id",) if upsert else ())
     either.run(statements.create_marks())
-    return TableWriter(statements.database, statements, "q", topic_at(broker))
+    return DatabaseTableWriter(statements.database, statements, "q", topic_at(broker))
 
 
 def rows(*values: tuple[Any, Any, Any]) -> pa.RecordBatch:
@@ -54,7 +54,7 @@ def rows(*values: tuple[Any, Any, Any]) -> pa.RecordBatch:
 
 
 @pytest.mark.parametrize("upsert", [False, True], ids=["added", "by key"])
-def test_rows_that_a_table_refuses_are_put_aside_and_the_others_are_written_once(
+def test_rows_that_a_table_rejects_are_set_aside_and_the_others_are_written_once(
     either: Either, tmp_path: Path, broker: Broker, upsert: bool
 ) -> None:
     one = writer(either, tmp_path, broker, upsert=upsert)
@@ -89,14 +89,14 @@ def test_a_row_without_a_key_is_put_aside(either: Either, tmp_path: Path, broker
     one = writer(either, tmp_path, broker, upsert=True)
     assert one.write(0, [rows((1, "a", 1), (None, "b", 2))]).rows == 1
     ((row, cause),) = letters_at(broker)
-    assert (row["item"], "a row has no id, which pk.fields names" in cause) == ("b", True)
+    assert (row["item"], "a row has no id, a column of pk.fields" in cause) == ("b", True)
 
 
 def test_a_time_that_a_table_does_not_have_is_put_aside(mysql: MySql, tmp_path: Path, broker: Broker) -> None:
     mysql.run("create table orders (id int primary key, at datetime(6))")
     statements = Statements(database_of(mysql.url, tmp_path), "orders", ("id", "at"))
     mysql.run(statements.create_marks())
-    one = TableWriter(statements.database, statements, "q", topic_at(broker))
+    one = DatabaseTableWriter(statements.database, statements, "q", topic_at(broker))
     times = pa.array([0, 1_777_629_600_000_000_000], pa.timestamp("us"))
     assert one.write(0, [pa.RecordBatch.from_pydict({"id": pa.array([1, 2]), "at": times})]).rows == 1
     ((row, cause),) = letters_at(broker)
@@ -111,7 +111,7 @@ def test_a_number_that_mysql_does_not_have_is_put_aside(
     mysql.run("create table orders (id int primary key, n float)")
     statements = Statements(database_of(mysql.url, tmp_path), "orders", ("id", "n"))
     mysql.run(statements.create_marks())
-    one = TableWriter(statements.database, statements, "q", topic_at(broker))
+    one = DatabaseTableWriter(statements.database, statements, "q", topic_at(broker))
     assert one.write(0, [pa.RecordBatch.from_pydict({"id": [1, 2, 3], "n": [1.0, number, 3.0]})]) == (2, 1)
     assert mysql.rows("select id from orders order by id") == [(1,), (3,)]
     ((row, _),) = letters_at(broker)
@@ -120,13 +120,13 @@ def test_a_number_that_mysql_does_not_have_is_put_aside(
 
 def test_without_dead_letters_a_refused_row_is_the_batch_s(either: Either, tmp_path: Path, broker: Broker) -> None:
     one = writer(either, tmp_path, broker)
-    strict = TableWriter(one.database, one.statements, "q")
+    strict = DatabaseTableWriter(one.database, one.statements, "q")
     with pytest.raises(RefusedRowError) as error:
         strict.write(0, [rows((1, "a", 1), (2, "too long", 2), (3, "b", 3))])
     told = str(error.value)
     assert told.startswith("table orders: row id = 2, item = 'too long', n = 2: ")
     assert "item" in told.partition("n = 2: ")[2]
-    assert told.endswith(f"; correct such rows or leave them out in a step, or {REMEDY}")
+    assert told.endswith(f"; correct such rows or filter them out in a transform, or {REMEDY}")
     assert either.rows("select * from orders") == []
     assert strict.write(0, [rows((1, "a", 1))]).rows == 1
 
@@ -135,8 +135,8 @@ def test_a_key_that_two_parts_of_a_batch_have_is_refused_with_the_remedy(
     either: Either, tmp_path: Path, broker: Broker
 ) -> None:
     one = writer(either, tmp_path, broker)
-    strict = TableWriter(one.database, one.statements, "q")
-    with pytest.raises(RefusedRowError, match="correct such rows or leave them out in a step, or set errors:"):
+    strict = DatabaseTableWriter(one.database, one.statements, "q")
+    with pytest.raises(RefusedRowError, match="correct such rows or filter them out in a transform, or set errors:"):
         strict.write(0, [rows((1, "a", 1)), rows((1, "b", 2))])
     assert either.rows("select * from orders") == []
 

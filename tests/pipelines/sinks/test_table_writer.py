@@ -19,7 +19,7 @@ from ottla.pipelines.databases.database import DatabaseError
 from ottla.pipelines.databases.url import database_of
 from ottla.pipelines.sinks.database.staged_rows import can_be_staged
 from ottla.pipelines.sinks.database.statements import Statements, add_offsets
-from ottla.pipelines.sinks.database.table_writer import TableWriter
+from ottla.pipelines.sinks.database.table_writer import DatabaseTableWriter
 from ottla.pipelines.sinks.upserts import DELETED
 from tests.mysql import MySql
 from tests.pipelines.either import Either, either_of
@@ -35,11 +35,11 @@ def either(request: pytest.FixtureRequest, tmp_path: Path) -> Either:
     return found
 
 
-def writer(either: Either, folder: Path, *, upsert: bool = False, query: str = "q") -> TableWriter:
+def writer(either: Either, folder: Path, *, upsert: bool = False, query: str = "q") -> DatabaseTableWriter:
     database = database_of(either.url, folder)
     statements = Statements(database, "orders", ("id", "item"), ("id",) if upsert else ())
     either.run(statements.create_marks())
-    return TableWriter(database, statements, query)
+    return DatabaseTableWriter(database, statements, query)
 
 
 def rows(*pairs: tuple[Any, Any], deleted: tuple[int, ...] = ()) -> pa.RecordBatch:
@@ -56,14 +56,14 @@ def there(either: Either) -> list[Any]:
     return either.rows("select id, item from orders order by id")
 
 
-def test_a_batch_is_written_once_however_often_it_is_done(either: Either, tmp_path: Path) -> None:
+def test_a_repeated_batch_is_written_once(either: Either, tmp_path: Path) -> None:
     one = writer(either, tmp_path)
     assert [one.write(0, [rows((1, "a"), (2, "b"))]).rows for _ in range(3)] == [2, 0, 0]
     assert one.write(1, [rows((3, "c"))]).rows == 1
     assert there(either) == [(1, "a"), (2, "b"), (3, "c")]
 
 
-def test_what_fails_in_the_middle_leaves_neither_rows_nor_mark(either: Either, tmp_path: Path) -> None:
+def test_a_failure_in_the_middle_leaves_neither_rows_nor_mark(either: Either, tmp_path: Path) -> None:
     one = writer(either, tmp_path)
     with pytest.raises(DatabaseError):
         one.write(0, [rows((1, "a")), rows((1, "twice"))])
@@ -88,7 +88,7 @@ def test_an_old_checkpoint_is_refused(either: Either, tmp_path: Path) -> None:
     one = writer(either, tmp_path)
     one.write(7, [rows((1, "a"))])
     with pytest.raises(
-        DatabaseError, match="table orders has batch 7 of this pipeline already, so batch 6 comes too late"
+        DatabaseError, match="table orders has batch 7 of this pipeline already, so batch 6 is too late"
     ):
         one.write(6, [rows((2, "b"))])
 
@@ -138,8 +138,8 @@ def test_queries_do_not_know_each_other(either: Either, tmp_path: Path) -> None:
     assert writer(either, tmp_path, query="another").write(0, [rows((2, "b"))]).rows == 1
 
 
-def test_a_row_without_a_key_is_told(either: Either, tmp_path: Path) -> None:
-    with pytest.raises(DatabaseError, match=r"table orders: a row has no id, which pk\.fields names"):
+def test_a_row_without_a_key_is_reported(either: Either, tmp_path: Path) -> None:
+    with pytest.raises(DatabaseError, match=r"table orders: a row has no id, a column of pk\.fields"):
         writer(either, tmp_path, upsert=True).write(0, [rows((None, "a"))])
 
 
@@ -173,8 +173,8 @@ def test_names_are_taken_as_they_are(either: Either, tmp_path: Path, name: str) 
     statements = Statements(database, name, ("id", name), ("id",))
     either.run(statements.create(["integer", "text"]), statements.create_marks())
     batch = pa.RecordBatch.from_pydict({"id": [1], name: ["x"]})
-    assert TableWriter(database, statements, "q").write(0, [batch]).rows == 1
-    assert either.rows(f"select * from {database.quoted(name)}") == [(1, "x")]
+    assert DatabaseTableWriter(database, statements, "q").write(0, [batch]).rows == 1
+    assert either.rows(f"select * from {database.quote_table(name)}") == [(1, "x")]
 
 
 TYPES: dict[str, tuple[str, Any]] = {
@@ -203,7 +203,7 @@ def test_postgresql_has_the_same_values_by_copy_as_by_statements(sql: Sql, tmp_p
             sql.run("create rule never as on insert to told where new.small = 99 do instead nothing")
         with database.connect() as connection:
             assert is_plain(connection, table) == (table == "copied")
-        assert TableWriter(database, statements, table).write(0, [batch]).rows == 3
+        assert DatabaseTableWriter(database, statements, table).write(0, [batch]).rows == 3
     assert len(sql.rows("select copied::text from copied intersect all select told::text from told")) == 3
 
 
@@ -215,13 +215,13 @@ def test_postgresql_has_the_same_values_by_copy_as_by_statements(sql: Sql, tmp_p
         ("timestamp", pa.array([0], pa.timestamp("us", tz="UTC")), datetime.datetime(1970, 1, 1)),
     ],
 )
-def test_what_only_a_statement_converts_is_written_by_statements(
+def test_values_that_only_statements_convert_are_written_by_statements(
     sql: Sql, tmp_path: Path, column: str, given: Any, there: Any
 ) -> None:
     sql.run(f"create table numbers (n {column})")
     statements = Statements(database_of(sql.url, tmp_path), "numbers", ("n",))
     sql.run(statements.create_marks())
-    TableWriter(statements.database, statements, "q").write(0, [pa.RecordBatch.from_arrays([given], ["n"])])
+    DatabaseTableWriter(statements.database, statements, "q").write(0, [pa.RecordBatch.from_arrays([given], ["n"])])
     assert sql.rows("select n from numbers") == [(there,)]
 
 
@@ -257,27 +257,29 @@ def test_changes_leave_the_same_put_together_as_one_by_one(
         rows = [
             pa.RecordBatch.from_pylist([dict(zip(names, row, strict=True)) for row in one], schema) for one in batches
         ]
-        assert TableWriter(database, statements, table).write(0, rows).rows == sum(map(len, batches))
+        assert DatabaseTableWriter(database, statements, table).write(0, rows).rows == sum(map(len, batches))
         left.append(sql.rows(f"select * from {table} order by id, part"))
     assert left[0] == left[1]
 
 
 @pytest.mark.parametrize("wrong", ["id integer, item text", "id integer, item text, unique (item)"])
-def test_a_key_that_the_table_has_not_is_one_sentence(sql: Sql, tmp_path: Path, wrong: str) -> None:
+def test_a_key_column_missing_from_the_table_is_a_one_line_error(sql: Sql, tmp_path: Path, wrong: str) -> None:
     sql.run(f"create table orders ({wrong})")
     with pytest.raises(DatabaseError, match="there is no unique or exclusion constraint matching the ON CONFLICT"):
         writer(sql, tmp_path, upsert=True).write(0, [rows((1, "a"))])
 
 
 @pytest.mark.parametrize("upsert", [False, True])
-def test_a_column_that_was_renamed_meanwhile_is_told_with_the_ways_on(sql: Sql, tmp_path: Path, upsert: bool) -> None:
+def test_a_column_that_was_renamed_meanwhile_is_reported_with_the_remedies(
+    sql: Sql, tmp_path: Path, upsert: bool
+) -> None:
     sql.run("create table orders (id integer primary key, title text)")
-    told = r"table orders lost the column 'item', and has id, title; put it back, and it goes on by itself, or leave"
+    told = r"table orders lost the column 'item', and has id, title; put it back, and the pipeline continues by itself, or drop"
     with pytest.raises(DatabaseError, match=told):
         writer(sql, tmp_path, upsert=upsert).write(0, [rows((1, "a"))])
 
 
-def test_a_domain_is_told_each_row_by_itself(sql: Sql, tmp_path: Path) -> None:
+def test_a_table_with_a_domain_receives_each_row_by_itself(sql: Sql, tmp_path: Path) -> None:
     """Rows that are to be deleted have no values for it."""
     sql.run("create domain filled as text not null", "create table orders (id integer primary key, item filled)")
     one = writer(sql, tmp_path, upsert=True)
@@ -285,7 +287,7 @@ def test_a_domain_is_told_each_row_by_itself(sql: Sql, tmp_path: Path) -> None:
     assert there(sql) == [(2, "b")]
 
 
-def test_who_may_make_no_temporary_table_writes_row_by_row(sql: Sql, tmp_path: Path) -> None:
+def test_a_user_without_temporary_tables_writes_row_by_row(sql: Sql, tmp_path: Path) -> None:
     sql.run("create table orders (id integer primary key, item text)")
     one = writer(sql, tmp_path, upsert=True)
     sql.run(
@@ -294,17 +296,19 @@ def test_who_may_make_no_temporary_table_writes_row_by_row(sql: Sql, tmp_path: P
         f"grant all on all tables in schema public to limited_{sql.name}",
     )
     database = database_of(f"postgresql://limited_{sql.name}:limited@127.0.0.1:{sql.server.port}/{sql.name}", tmp_path)
-    limited = TableWriter(database, one.statements, "q")
+    limited = DatabaseTableWriter(database, one.statements, "q")
     assert limited.write(0, [rows((1, "a"), (1, "b"))]).rows == 2
     assert there(sql) == [(1, "b")]
 
 
-def test_what_copy_refuses_is_one_sentence(sql: Sql, tmp_path: Path) -> None:
+def test_a_value_rejected_by_copy_is_a_one_line_error(sql: Sql, tmp_path: Path) -> None:
     sql.run("create table numbers (n integer)")
     statements = Statements(database_of(sql.url, tmp_path), "numbers", ("n",))
     sql.run(statements.create_marks())
     with pytest.raises(DatabaseError, match='invalid input syntax for type integer: "many"'):
-        TableWriter(statements.database, statements, "q").write(0, [pa.RecordBatch.from_pydict({"n": ["many"]})])
+        DatabaseTableWriter(statements.database, statements, "q").write(
+            0, [pa.RecordBatch.from_pydict({"n": ["many"]})]
+        )
 
 
 MYSQL_TYPES: dict[str, Any] = {
@@ -330,7 +334,7 @@ def test_a_table_that_was_made_in_mysql_has_every_value_and_keys_that_differ_by_
     kinds = [database.type_of(field.dataType, field.name == "id") for field in schema]
     statements = Statements(database, "copies", tuple(MYSQL_TYPES), ("id",))
     mysql.run(statements.create(kinds), statements.create_marks())
-    assert TableWriter(database, statements, "q").write(0, [batch]).rows == 2
+    assert DatabaseTableWriter(database, statements, "q").write(0, [batch]).rows == 2
     first, second = mysql.rows("select * from copies order by id desc")
     at = datetime.datetime(2023, 11, 14, 22, 13, 20, 123456)
     assert first == (*(values[0].as_py() for values in list(MYSQL_TYPES.values())[:-2]), at, Decimal("1.25"))
@@ -338,12 +342,12 @@ def test_a_table_that_was_made_in_mysql_has_every_value_and_keys_that_differ_by_
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e300])
-def test_what_mysql_has_no_value_for_is_one_sentence(mysql: MySql, tmp_path: Path, value: float) -> None:
+def test_a_value_that_mysql_cannot_store_is_a_one_line_error(mysql: MySql, tmp_path: Path, value: float) -> None:
     mysql.run("create table numbers (n float)")
     statements = Statements(database_of(mysql.url, tmp_path), "numbers", ("n",))
     mysql.run(statements.create_marks())
     with pytest.raises(DatabaseError, match=r"^table numbers: row n = .*: database mysql://127\.0\.0\.1"):
-        TableWriter(statements.database, statements, "q").write(0, [pa.RecordBatch.from_pydict({"n": [value]})])
+        DatabaseTableWriter(statements.database, statements, "q").write(0, [pa.RecordBatch.from_pydict({"n": [value]})])
     assert mysql.rows("select * from numbers") == []
 
 
@@ -361,7 +365,7 @@ def test_columns_may_have_a_percent_sign_in_their_names(either: Either, tmp_path
     key = ("i%d",) if "key" in way else ()
     statements = Statements(database_of(either.url, tmp_path), "50%", names, key)
     either.run(statements.create_marks())
-    one = TableWriter(statements.database, statements, "q")
+    one = DatabaseTableWriter(statements.database, statements, "q")
     numbers = [pa.array([1, 2], pa.int32())] * 3
     columns: dict[str, Any] = {
         **dict(zip(names, numbers, strict=True)),

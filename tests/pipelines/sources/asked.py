@@ -13,31 +13,31 @@ from ottla.pipelines.dead_letters import DeadLetterTopic
 from ottla.pipelines.feeds.feed_reader import FeedReader
 from ottla.pipelines.feeds.feed_source import SPOOL
 from ottla.pipelines.feeds.spool import Spool
+from ottla.pipelines.pipeline_context import PipelineContext
 from ottla.pipelines.secrets import Secrets
 from ottla.pipelines.sources.fed import FedSource
-from ottla.pipelines.surroundings import Surroundings
 from tests.patience import eventually
 
 
 class Asked:
     """One life of a query after the other, on a log of offsets as Spark keeps it."""
 
-    def __init__(self, folder: Path, letters: DeadLetterTopic | None = None) -> None:
-        self.folder, self.letters = folder, letters
+    def __init__(self, folder: Path, dead_letters: DeadLetterTopic | None = None) -> None:
+        self.folder, self.dead_letters = folder, dead_letters
         self.log: list[dict[str, Any]] = []
         self._readers: list[FeedReader] = []
 
     def reader(self, source: FedSource, **secrets: str) -> FeedReader:
         """A reader as Spark makes it, with the folder as the pipeline's and its file's."""
         known = Secrets(secrets, self.folder)
-        around = Surroundings(
+        context = PipelineContext(
             folder=self.folder,
             home=self.folder,
-            letters=self.letters,
+            dead_letters=self.dead_letters,
             resolve=known.resolve,
             resolve_address=known.resolve_address,
         )
-        feed, columns = source.feed(around)
+        feed, columns = source.feed(context)
         self._readers.append(FeedReader(feed, Spool(self.folder / SPOOL, to_arrow_schema(columns, timezone="UTC"))))
         return self._readers[-1]
 
@@ -71,7 +71,9 @@ class Asked:
         return found
 
     def awaited(self, reader: FeedReader, count: int) -> list[dict[str, Any]]:
-        """So many rows, where it may take another question: a database may think that somebody is still writing."""
+        """Return this many rows, after several polls if necessary: a database may still consider another transaction
+        open.
+        """
         found: list[dict[str, Any]] = []
 
         def have_come() -> bool:

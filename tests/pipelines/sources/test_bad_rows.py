@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from ottla import Broker
 from ottla.pipelines.databases.arrow_rows import arrow_of
 from ottla.pipelines.dead_letters import BadRowError
-from ottla.pipelines.http_calls import pool
+from ottla.pipelines.http_calls import connection_pool
 from ottla.pipelines.sources.database import DatabaseSource
 from ottla.pipelines.sources.http import HttpSource
 from tests.mysql import MySql
@@ -123,7 +123,7 @@ def test_a_shape_of_mysql_is_read_as_text(asked: Asked, mysql: MySql) -> None:
     assert [row["at"] for row in rows] == ["POINT(1 2)", None]
 
 
-def test_objects_of_an_answer_that_are_not_what_the_schema_says_are_put_aside(asked: Asked, broker: Broker) -> None:
+def test_objects_of_a_response_that_do_not_match_the_schema_are_set_aside(asked: Asked, broker: Broker) -> None:
     with web() as server:
         server.answers += [Answer([{"id": 1}, {"id": "one"}, {"id": 3}]), Answer([])]
         model = TypeAdapter(HttpSource).validate_python(
@@ -136,10 +136,10 @@ def test_objects_of_an_answer_that_are_not_what_the_schema_says_are_put_aside(as
             }
         )
         assert ids(asked.next(asked.reader(model))) == [1, 3]
-        pool().clear()
+        connection_pool().clear()
     ((row, cause),) = letters_at(broker)
     assert row == {"value": '{"id": "one"}'}
-    assert "is not what schema says" in cause
+    assert "does not match schema" in cause
 
 
 def test_rows_without_a_bad_value_are_converted_as_they_are() -> None:

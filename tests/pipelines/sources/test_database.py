@@ -19,9 +19,9 @@ from ottla.pipelines.databases.database import DatabaseError
 from ottla.pipelines.dead_letters import BadRowError
 from ottla.pipelines.feeds.feed_reader import FeedReader
 from ottla.pipelines.feeds.spool import SpoolError
+from ottla.pipelines.pipeline_context import PipelineContext
 from ottla.pipelines.place import KeyMistake
 from ottla.pipelines.sources.database import DatabaseSource
-from ottla.pipelines.surroundings import Surroundings
 from tests.mysql import MySql
 from tests.patience import eventually
 from tests.pipelines.either import Either, Lite, either_of
@@ -75,17 +75,17 @@ WRONG: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("key", WRONG)
-def test_what_is_wrong_is_told_of_the_key_that_it_is_about(tmp_path: Path, key: str) -> None:
+def test_a_mistake_is_reported_at_its_key(tmp_path: Path, key: str) -> None:
     lite = Lite(tmp_path)
     lite.run(TABLE)
     model = source(**({"url": lite.url} | BY_ID | WRONG[key]))
     with pytest.raises(KeyMistake) as error:
-        model.feed(Surroundings(folder=tmp_path))
+        model.feed(PipelineContext(folder=tmp_path))
     assert error.value.key == key
 
 
 @pytest.mark.parametrize("way", [BY_ID, BY_TIME, BY_BOTH], ids=["id", "time", "both"])
-def test_rows_that_are_there_come_first_and_then_new_ones_each_once(
+def test_existing_rows_are_read_first_and_then_each_new_row_once(
     either: Either, asked: Asked, way: dict[str, Any]
 ) -> None:
     either.run(*insert(1, 2), *insert(3, at="2026-05-01 10:00:01"))
@@ -95,11 +95,11 @@ def test_rows_that_are_there_come_first_and_then_new_ones_each_once(
     either.run(*insert(4, 5, at="2026-05-01 10:00:02"))
     assert ids(asked.awaited(first, 2)) == [4, 5]
     either.run(*insert(6, at="2026-05-01 10:00:03"))
-    assert ids(asked.awaited(asked.reader(model), 1)) == [6]  # another process goes on where that one was
+    assert ids(asked.awaited(asked.reader(model), 1)) == [6]  # another process continues from the position
 
 
 @pytest.mark.parametrize("way", [BY_TIME, BY_BOTH], ids=["time", "both"])
-def test_a_row_that_is_changed_comes_again(either: Either, asked: Asked, way: dict[str, Any]) -> None:
+def test_a_changed_row_is_read_again(either: Either, asked: Asked, way: dict[str, Any]) -> None:
     either.run(*insert(1, 2))
     reader = asked.reader(source(either.url, **way))
     assert ids(asked.awaited(reader, 2)) == [1, 2]
@@ -118,7 +118,7 @@ def test_a_batch_has_room_for_so_many_rows_also_where_all_have_the_same_time(
     assert sorted(row["id"] for rows in found for row in rows) == [1, 2, 3, 4, 5]
 
 
-def test_a_batch_that_is_done_again_has_the_same_rows_whatever_has_become_of_them(either: Either, asked: Asked) -> None:
+def test_a_repeated_batch_has_the_same_rows_although_the_table_has_changed(either: Either, asked: Asked) -> None:
     either.run(*insert(1, 2, 3))
     model = source(either.url, **BY_ID)
     found = asked.next(asked.reader(model))
@@ -126,16 +126,14 @@ def test_a_batch_that_is_done_again_has_the_same_rows_whatever_has_become_of_the
     assert asked.again(asked.reader(model)) == found
 
 
-def test_rows_are_kept_until_spark_asks_for_the_next_and_no_longer(
-    either: Either, asked: Asked, tmp_path: Path
-) -> None:
+def test_rows_are_kept_only_until_spark_requests_the_next_ones(either: Either, asked: Asked, tmp_path: Path) -> None:
     either.run(*insert(1))
     reader = asked.reader(source(either.url, **BY_ID))
     asked.next(reader)
     assert len(list((tmp_path / "spool").iterdir())) == 1
     assert asked.next(reader) == []
     assert list((tmp_path / "spool").iterdir()) == []
-    with pytest.raises(SpoolError, match="which is gone: the checkpoint is an old copy"):
+    with pytest.raises(SpoolError, match="which does not exist: the checkpoint is an old copy"):
         asked.again(reader)
 
 
@@ -161,7 +159,7 @@ def test_a_transaction_that_commits_late_with_an_earlier_number_and_time_is_not_
     assert asked.next(reader) == []
 
 
-def test_one_that_writes_without_end_holds_back_only_what_came_after_it(sql: Sql, asked: Asked) -> None:
+def test_an_endless_transaction_delays_only_the_rows_written_after_its_start(sql: Sql, asked: Asked) -> None:
     sql.run("create table orders (id serial primary key, item text)", "insert into orders (item) values ('before')")
     reader = asked.reader(source(sql.url, **BY_ID))
     assert ids(asked.next(reader)) == [1]
@@ -182,7 +180,7 @@ def test_a_time_younger_than_the_delay_waits(sql: Sql, asked: Asked) -> None:
     assert ids(asked.awaited(reader, 1)) == [2]
 
 
-def test_what_is_there_now_is_all_that_a_run_once_reads(either: Either, asked: Asked) -> None:
+def test_a_single_run_reads_the_present_rows(either: Either, asked: Asked) -> None:
     either.run(*insert(1, 2, 3))
     reader = asked.reader(source(either.url, **BY_ID, **{"batch.max.rows": 2}))
     reader.prepareForTriggerAvailableNow()
@@ -225,13 +223,16 @@ def test_values_of_every_type_are_what_they_were(sql: Sql, asked: Asked) -> None
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ("alter table orders add column gift text", "table orders gained the column 'gift'; the next attempt goes on"),
+        (
+            "alter table orders add column gift text",
+            "table orders gained the column 'gift'; the next attempt continues",
+        ),
         ("alter table orders rename column item to thing", "table orders gained the column 'thing'"),
-        ("alter table orders drop column item", "table orders lost the column 'item'; the next attempt goes on"),
+        ("alter table orders drop column item", "table orders lost the column 'item'; the next attempt continues"),
         ("drop table orders", "unknown table 'orders'"),
     ],
 )
-def test_a_table_that_is_not_what_it_was_stops_the_pipeline_with_the_ways_on(
+def test_a_changed_table_stops_the_pipeline_with_the_remedies(
     either: Either, asked: Asked, change: str, told: str
 ) -> None:
     either.run(*insert(1))
@@ -243,7 +244,7 @@ def test_a_table_that_is_not_what_it_was_stops_the_pipeline_with_the_ways_on(
     assert told in str(error.value)
 
 
-def test_it_goes_on_with_the_columns_that_are_there_when_it_is_run_again(either: Either, asked: Asked) -> None:
+def test_it_continues_with_the_columns_that_are_there_when_it_is_run_again(either: Either, asked: Asked) -> None:
     either.run(*insert(1))
     model = source(either.url, **BY_ID)
     asked.all(asked.reader(model))
@@ -251,7 +252,7 @@ def test_it_goes_on_with_the_columns_that_are_there_when_it_is_run_again(either:
     assert [(row["id"], row["gift"]) for row in asked.all(asked.reader(model))] == [(2, "yes")]
 
 
-def test_columns_that_are_named_are_all_that_is_read_and_others_may_come(either: Either, asked: Asked) -> None:
+def test_only_the_named_columns_are_read_and_others_may_be_added(either: Either, asked: Asked) -> None:
     either.run(*insert(1))
     reader = asked.reader(source(either.url, **BY_BOTH, columns=["item"]))
     assert asked.next(reader) == [{"item": "x"}]
@@ -273,7 +274,7 @@ def test_a_column_of_another_type_stops_the_pipeline(sql: Sql, asked: Asked) -> 
         asked.next(reader)
 
 
-def test_a_value_that_is_not_what_its_column_says_is_told(asked: Asked, tmp_path: Path) -> None:
+def test_a_value_that_does_not_match_its_column_type_is_reported(asked: Asked, tmp_path: Path) -> None:
     lite = Lite(tmp_path)
     lite.run("create table orders (id integer primary key, amount int)", "insert into orders values (1, 'many')")
     told = "table orders: row id = 1: value 'many' of column 'amount' is not of type int64; correct the row, leave the column"
@@ -282,7 +283,7 @@ def test_a_value_that_is_not_what_its_column_says_is_told(asked: Asked, tmp_path
 
 
 @pytest.mark.behaviour("D8")
-def test_a_database_that_goes_away_is_a_sentence_and_the_stream_goes_on_when_it_is_back(sql: Sql, asked: Asked) -> None:
+def test_a_disconnected_database_is_an_error_and_the_stream_continues_after_its_return(sql: Sql, asked: Asked) -> None:
     sql.run(TABLE, *insert(1))
     reader = asked.reader(source(sql.url, **BY_ID))
     assert ids(asked.next(reader)) == [1]
@@ -300,7 +301,7 @@ def test_a_database_that_goes_away_is_a_sentence_and_the_stream_goes_on_when_it_
 
 
 @pytest.mark.behaviour("D8")
-def test_a_file_that_goes_away_is_a_sentence_and_the_stream_goes_on_when_it_is_back(
+def test_a_missing_database_file_is_an_error_and_the_stream_continues_after_its_return(
     asked: Asked, tmp_path: Path
 ) -> None:
     lite = Lite(tmp_path)
@@ -311,7 +312,7 @@ def test_a_file_that_goes_away_is_a_sentence_and_the_stream_goes_on_when_it_is_b
     asked.stop()
     away = lite.file.rename(tmp_path / "away.db")
     for _ in range(2):
-        with pytest.raises(DatabaseError, match=r"there is no file .*shop.db; make it, or correct url"):
+        with pytest.raises(DatabaseError, match=r"file .*shop.db does not exist; create it, or correct url"):
             asked.next(reader)
     away.rename(lite.file)
     lite.run(*insert(2))
@@ -321,15 +322,15 @@ def test_a_file_that_goes_away_is_a_sentence_and_the_stream_goes_on_when_it_is_b
 REFUSED: dict[str, dict[str, Any]] = {
     "unknown table 'ordres'; did you mean 'orders'?": {"table": "ordres", **BY_ID},
     "unknown column 'idd'; did you mean 'id'?": {"incrementing": "idd"},
-    "incrementing: column 'item' is text; name one of whole numbers": {"incrementing": "item"},
-    "; name one that has times": {"timestamp": "id"},
+    "incrementing: column 'item' is text; choose one of integers": {"incrementing": "item"},
+    "; choose one with times": {"timestamp": "id"},
     "timestamp: column 'item' of table orders may be null": {"timestamp": "item"},
     "unknown column 'itme'; did you mean 'item'?": {"columns": ["itme"], **BY_ID},
 }
 
 
 @pytest.mark.parametrize(("told", "given"), REFUSED.items(), ids=[one[:40] for one in REFUSED])
-def test_what_will_not_do_is_refused_before_anything_runs(
+def test_an_invalid_configuration_is_refused_before_anything_runs(
     either: Either, told: str, given: dict[str, Any], asked: Asked
 ) -> None:
     with pytest.raises(ConfigError) as error:
@@ -338,10 +339,10 @@ def test_what_will_not_do_is_refused_before_anything_runs(
 
 
 URLS = {
-    "oracle://h/d": "unknown kind of database 'oracle'; write such as sqlite:///orders.db",
+    "oracle://h/d": "unknown kind of database 'oracle'; write for example sqlite:///orders.db",
     "postgrseql://h/d": "unknown kind of database 'postgrseql'; did you mean 'postgresql'?",
-    "jdbc:postgresql://h/d": "url begins with jdbc:, which is Java's",
-    "shop.db": "url is no address of a database; write such as",
+    "jdbc:postgresql://h/d": "url starts with jdbc:, the prefix of Java's drivers",
+    "shop.db": "url is not the address of a database; write for example",
 }
 
 
@@ -355,11 +356,11 @@ def test_an_address_that_is_none_is_refused(url: str) -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({}, "give incrementing or timestamp, the column by which new rows are found, or both"),
-        ({**BY_ID, "db.timezone": "Mars"}, "'Mars' is no time zone; write such as `Europe/Berlin`"),
+        ({}, "give incrementing or timestamp, the column that identifies new rows, or both"),
+        ({**BY_ID, "db.timezone": "Mars"}, "'Mars' is not a time zone; write for example `Europe/Berlin`"),
     ],
 )
-def test_a_file_that_does_not_say_how_is_refused(given: dict[str, Any], told: str) -> None:
+def test_a_pipeline_file_without_a_mode_of_reading_is_refused(given: dict[str, Any], told: str) -> None:
     with pytest.raises(ValidationError) as error:
         source("sqlite:///a.db", **given)
     assert told in str(error.value)
@@ -367,19 +368,19 @@ def test_a_file_that_does_not_say_how_is_refused(given: dict[str, Any], told: st
 
 def test_a_file_that_is_not_there_is_not_made(tmp_path: Path, asked: Asked) -> None:
     with pytest.raises(
-        KeyMistake, match=r"database sqlite:///no.db: there is no file .*no.db; make it, or correct url"
+        KeyMistake, match=r"database sqlite:///no.db: file .*no.db does not exist; create it, or correct url"
     ):
         asked.reader(source("sqlite:///no.db", **BY_ID))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_clock_that_is_behind_what_was_read_stops_the_pipeline(sql: Sql, asked: Asked) -> None:
+def test_a_clock_behind_the_rows_already_read_stops_the_pipeline(sql: Sql, asked: Asked) -> None:
     sql.run("create table orders (id serial primary key, at timestamptz not null)")
     reader = asked.reader(source(sql.url, **BY_BOTH))
     asked.log.append(
         {"number": 1, "position": {"timestamp": "2126-05-01 10:00:00+00", "incrementing": 1}, "file": "x", "rest": []}
     )
-    with pytest.raises(DatabaseError, match=r"its clock is behind 2126-05-01 10:00:00.00, the last time that was read"):
+    with pytest.raises(DatabaseError, match=r"its clock is behind 2126-05-01 10:00:00.00, the last time read"):
         asked.next(reader)
 
 
@@ -424,7 +425,7 @@ def test_numbers_that_begin_again_stop_the_pipeline_and_rows_that_are_deleted_do
     database.run("delete from orders where id = 2")
     assert asked.next(reader) == []
     database.run(*anew.split("; "))
-    told = "numbers of column 'id' begin again below 2, the last that was read"
+    told = "numbers of column 'id' start again below 2, the last number read"
     with pytest.raises(DatabaseError, match=told):  # before there is a row that would be passed over
         asked.next(reader)
     database.run(add)
@@ -446,7 +447,9 @@ def test_a_table_of_sqlite_that_gives_the_number_of_a_deleted_row_again_stops_th
     reader = asked.reader(source(lite.url, **BY_ID))
     assert ids(asked.awaited(reader, 2)) == [1, 2]
     lite.run("delete from orders where id = 2")
-    with pytest.raises(DatabaseError, match=r"begin again below 2, .*; give the next row a greater one, or begin anew"):
+    with pytest.raises(
+        DatabaseError, match=r"start again below 2, .*; give the next row a greater one, or start again"
+    ):
         asked.next(reader)
     lite.run("insert into orders values (3, 'z')")
     assert ids(asked.next(asked.reader(source(lite.url, **BY_ID)))) == [3]
@@ -456,8 +459,8 @@ def test_a_table_of_sqlite_that_gives_the_number_of_a_deleted_row_again_stops_th
     "declared",
     ["(id int primary key)", "(id integer primary key) without rowid", "(id integer, n integer, primary key (id, n))"],
 )
-def test_numbers_that_others_give_may_go_down(tmp_path: Path, asked: Asked, declared: str) -> None:
-    """What the next one is, is not known."""
+def test_numbers_that_other_programs_assign_may_decrease(tmp_path: Path, asked: Asked, declared: str) -> None:
+    """The next number is not known."""
     lite = Lite(tmp_path)
     lite.run(f"create table orders {declared}", "insert into orders (id) values (1), (2)")
     reader = asked.reader(source(lite.url, **BY_ID, **{"validate.non.null": False}))
@@ -479,7 +482,7 @@ def closed(reader: FeedReader) -> bool:
     return True
 
 
-def test_a_reader_that_is_stopped_can_be_asked_again(either: Either, asked: Asked) -> None:
+def test_a_stopped_reader_can_be_used_again(either: Either, asked: Asked) -> None:
     either.run(*insert(1))
     reader = asked.reader(source(either.url, **BY_ID))
     assert ids(asked.next(reader)) == [1]
@@ -513,7 +516,7 @@ def test_a_batch_has_the_portions_that_were_there_when_it_began_also_when_it_is_
     assert first + second + ids(asked.all(reader)) == list(range(1, 10))
 
 
-def test_a_batch_whose_rows_were_in_one_file_as_they_once_were_is_done_again(either: Either, asked: Asked) -> None:
+def test_a_batch_of_an_earlier_version_with_one_file_is_run_again(either: Either, asked: Asked) -> None:
     either.run(*insert(1, 2))
     reader = asked.reader(source(either.url, **BY_ID))
     asked.next(reader)
@@ -524,7 +527,7 @@ def test_a_batch_whose_rows_were_in_one_file_as_they_once_were_is_done_again(eit
     assert ids(asked.next(reader)) == [3]
 
 
-def test_what_was_fetched_ahead_by_a_query_that_ended_is_neither_lost_nor_read_twice(
+def test_rows_prefetched_by_an_ended_query_are_neither_lost_nor_read_twice(
     either: Either, asked: Asked, tmp_path: Path
 ) -> None:
     either.run(*insert(1, 2, 3))
@@ -579,7 +582,9 @@ def test_a_time_of_sqlite_that_cannot_be_read_is_not_skipped_in_silence(
     if when == "later":
         assert ids(asked.all(reader)) == [1]
     lite.run(f"insert into orders values (7, {value})")
-    with pytest.raises(DatabaseError, match=r"table orders: .* in column 'at' of the row id = 7 is no time by which"):
+    with pytest.raises(
+        DatabaseError, match=r"table orders: .* in column 'at' of the row id = 7 is not a time, so the row"
+    ):
         asked.next(reader)
     lite.run("update orders set at = '2026-05-02' where id = 7")
     assert ids(asked.all(reader))[-1] == 7
@@ -595,7 +600,7 @@ def test_a_row_with_an_infinite_time_is_not_skipped_in_silence(
     reader = asked.reader(source(sql.url, **BY_TIME))
     assert ids(asked.all(reader)) == [1]
     sql.run(f"insert into orders values (7, '{value}')")
-    with pytest.raises(DatabaseError, match=f"'{value}' in column 'at' of the row id = 7 is no time by which rows are"):
+    with pytest.raises(DatabaseError, match=f"'{value}' in column 'at' of the row id = 7 is not a time, so the row"):
         asked.next(reader)
 
 
@@ -606,7 +611,7 @@ def test_a_row_with_a_zero_date_of_mysql_is_not_skipped_in_silence(mysql: MySql,
     assert ids(asked.all(reader)) == [1]
     mysql.run("set sql_mode = ''", "insert into orders values (7, 0)")
     with pytest.raises(
-        DatabaseError, match="'0000-00-00 00:00:00' in column 'at' of the row id = 7 is no time by which"
+        DatabaseError, match="'0000-00-00 00:00:00' in column 'at' of the row id = 7 is not a time, so the row"
     ):
         asked.next(reader)
 
@@ -617,7 +622,7 @@ def test_a_number_of_sqlite_that_is_text_is_not_skipped_in_silence(tmp_path: Pat
     reader = asked.reader(source(lite.url, **BY_ID))
     assert ids(asked.all(reader)) == [1]
     lite.run("insert into orders values ('two', 'y')")
-    with pytest.raises(DatabaseError, match="'two' in column 'id' is no number by which rows are found"):
+    with pytest.raises(DatabaseError, match="'two' in column 'id' is not a number, so the row would never be read"):
         asked.next(reader)
 
 

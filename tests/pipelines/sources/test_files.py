@@ -1,4 +1,4 @@
-"""What a source of files may name."""
+"""Paths of file sources."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import pytest
 
 from ottla.cli.main import main
 
-REFUSED = "must be a folder, and is a file; name the folder that it is in, or a pattern there such as `in/*.csv`"
+REFUSED = "must be a folder, not a file; use its folder, or a pattern there such as `in/*.csv`"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Beside the pipeline file is a folder with a file."""
+    """Make a folder with a file next to the pipeline file."""
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.csv").write_text("1\n", encoding="utf-8")
     return tmp_path
@@ -35,7 +35,7 @@ def test_a_file_is_refused_with_its_place_before_anything_runs(
     assert capsys.readouterr().err.splitlines() == [f"{file}:3:40: path = 'in/a.csv': {REFUSED}"]
 
 
-def test_a_file_is_refused_as_another_input_and_what_the_environment_says_stays_hidden(
+def test_a_file_is_refused_as_another_input_and_values_from_the_environment_stay_hidden(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WHERE", str(folder / "in" / "a.csv"))

@@ -10,7 +10,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from ottla.errors import OttlaError
-from ottla.pipelines.http_calls import pool
+from ottla.pipelines.http_calls import connection_pool
 from ottla.pipelines.sources.http import HttpSource
 from tests.pipelines.sources.asked import Asked
 from tests.pipelines.web import Answer, Web, web
@@ -24,7 +24,7 @@ CURSOR = {"cursor.parameter": "after", "cursor.field": "id"}
 def server() -> Iterator[Web]:
     with web() as found:
         yield found
-        pool().clear()
+        connection_pool().clear()
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ class Shop:
         return Answer([one for one in self.all if one["id"] > after][:2])
 
 
-def test_each_page_comes_once_and_what_is_new_later_by_another_process(server: Web, asked: Asked) -> None:
+def test_each_page_is_read_once_and_later_ones_by_another_process(server: Web, asked: Asked) -> None:
     shop = Shop()
     server.answer = shop.page  # type: ignore[method-assign, assignment]
     model = source(server.url, **CURSOR)
@@ -89,9 +89,7 @@ def test_a_document_is_read_again_when_it_is_another(server: Web, asked: Asked, 
     assert [one.headers.get(condition) for one in server.asked] == [None, '"one"', '"one"', '"two"']
 
 
-def test_a_batch_that_is_done_again_is_the_same_though_the_server_says_something_else(
-    server: Web, asked: Asked
-) -> None:
+def test_a_replayed_batch_is_the_same_even_if_the_server_responds_differently(server: Web, asked: Asked) -> None:
     server.answers += [Answer(orders(1), headers={"ETag": "a"})]
     model = source(server.url)
     found = asked.next(asked.reader(model))
@@ -108,25 +106,25 @@ def test_headers_have_their_secrets_and_positions_have_none(server: Web, asked: 
     assert "s3cret" not in f"{asked.log} {model.describe()}"
 
 
-def test_a_server_that_is_busy_is_asked_again(server: Web, asked: Asked) -> None:
+def test_a_request_to_a_busy_server_is_retried(server: Web, asked: Asked) -> None:
     server.answers += [Answer(status=503, headers={"Retry-After": "0"}), Answer(orders(1))]
     assert ids(asked.next(asked.reader(source(server.url, **CURSOR)))) == [1]
 
 
 WRONG: dict[str, tuple[dict[str, Any], Answer]] = {
-    "answers 404 Not Found: no such thing": (CURSOR, Answer(b"no such thing", 404)),
-    "the answer is no JSON": (CURSOR, Answer(b"<html>")),
-    "the answer is no JSON: maximum recursion": (CURSOR, Answer(b"[" * 200_000)),
-    "there is no list of objects in the answer; set records.path": (CURSOR, Answer({"items": []})),
+    "answered 404 Not Found: no such thing": (CURSOR, Answer(b"no such thing", 404)),
+    "the response is not JSON": (CURSOR, Answer(b"<html>")),
+    "the response is not JSON: maximum recursion": (CURSOR, Answer(b"[" * 200_000)),
+    "there is no list of objects in the response; set records.path": (CURSOR, Answer({"items": []})),
     "there is no list of objects at 'a.b'": ({**CURSOR, "records.path": "a.b"}, Answer({"a": 1})),
-    "the answer has 1 objects and no next cursor in id": (CURSOR, Answer([{"item": "x"}])),
-    "the answer has neither ETag nor Last-Modified": ({}, Answer(orders(1))),
-    "is not what schema says": (CURSOR, Answer([{"id": "one", "item": "x"}])),
+    "the response has 1 objects and no next cursor in id": (CURSOR, Answer([{"item": "x"}])),
+    "the response has neither ETag nor Last-Modified": ({}, Answer(orders(1))),
+    "does not match schema": (CURSOR, Answer([{"id": "one", "item": "x"}])),
 }
 
 
 @pytest.mark.parametrize("told", WRONG)
-def test_an_answer_that_will_not_do_is_a_sentence(server: Web, asked: Asked, told: str) -> None:
+def test_an_invalid_response_is_an_error(server: Web, asked: Asked, told: str) -> None:
     way, answer = WRONG[told]
     server.answers.append(answer)
     with pytest.raises(OttlaError) as error:
@@ -137,7 +135,7 @@ def test_an_answer_that_will_not_do_is_a_sentence(server: Web, asked: Asked, tol
 
 
 @pytest.mark.behaviour("D8")
-def test_a_server_that_goes_away_in_the_middle_is_a_sentence_and_each_order_comes_once_when_it_is_back(
+def test_a_server_disconnected_during_a_read_is_an_error_and_each_order_is_read_once(
     asked: Asked,
 ) -> None:
     shop = Shop()
@@ -145,7 +143,7 @@ def test_a_server_that_goes_away_in_the_middle_is_a_sentence_and_each_order_come
         before.answer = shop.page  # type: ignore[method-assign, assignment]
         reader = asked.reader(source(before.url, **CURSOR))
         found = ids(asked.next(reader))
-        pool().clear()  # connections go with their server
+        connection_pool().clear()  # connections go with their server
     for _ in range(2):
         with pytest.raises(OttlaError, match=f"^{before.url} "):
             asked.next(reader)
@@ -153,26 +151,26 @@ def test_a_server_that_goes_away_in_the_middle_is_a_sentence_and_each_order_come
     with web(before.port) as after:
         after.answer = shop.page  # type: ignore[method-assign, assignment]
         found += ids(asked.all(reader))
-        pool().clear()
+        connection_pool().clear()
     assert found == [1, 2, 3, 4]
 
 
-def test_a_server_that_is_not_there_is_a_sentence(asked: Asked) -> None:
+def test_an_unreachable_server_is_an_error(asked: Asked) -> None:
     with web() as gone:
         url = gone.url
-    with pytest.raises(OttlaError, match=f"^{url} does not answer: "):
+    with pytest.raises(OttlaError, match=f"^{url} did not answer: "):
         asked.next(asked.reader(source(url, **CURSOR)))
 
 
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"url": "ftp://h/x"}, "'ftp://h/x' is no address of the web; write such as `https://host/path`"),
-        ({"cursor.parameter": "after"}, "cursor.parameter goes with one of cursor.field and cursor.path"),
-        ({"cursor.field": "id"}, "cursor.parameter goes with one of cursor.field and cursor.path"),
+        ({"url": "ftp://h/x"}, "'ftp://h/x' is not a web address; write for example `https://host/path`"),
+        ({"cursor.parameter": "after"}, "cursor.parameter needs either cursor.field or cursor.path"),
+        ({"cursor.field": "id"}, "cursor.parameter needs either cursor.field or cursor.path"),
     ],
 )
-def test_a_file_that_will_not_do_is_refused(given: dict[str, Any], told: str) -> None:
+def test_a_file_that_is_not_valid_is_refused(given: dict[str, Any], told: str) -> None:
     with pytest.raises(ValidationError) as error:
         source(**{"url": "https://h/x", **given})
     assert told in str(error.value)

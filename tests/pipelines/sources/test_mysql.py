@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from ottla.errors import ConfigError
 from ottla.pipelines.databases.database import DatabaseError
-from ottla.pipelines.databases.mysql_address import address_of
+from ottla.pipelines.databases.mysql import address_of
 from ottla.pipelines.sources.database.dialects.mysql import written
 from tests.mysql import MySql
 from tests.patience import eventually
@@ -93,7 +93,7 @@ def test_a_statement_that_has_its_number_and_has_not_written_its_row_is_waited_f
     assert items(found) == ["early", "late1"]
 
 
-def test_one_that_writes_without_end_holds_back_only_what_came_after_it(mysql: MySql, asked: Asked) -> None:
+def test_an_endless_transaction_delays_only_the_rows_written_after_its_start(mysql: MySql, asked: Asked) -> None:
     mysql.run(TABLE, "insert into orders (item) values ('before')")
     reader = asked.reader(source(mysql.url, **BY_ID))
     assert ids(asked.next(reader)) == [1]
@@ -106,7 +106,7 @@ def test_one_that_writes_without_end_holds_back_only_what_came_after_it(mysql: M
 
 
 @pytest.mark.behaviour("D8")
-def test_a_server_that_goes_away_is_a_sentence_and_the_stream_goes_on_when_it_is_back(
+def test_a_disconnected_server_is_an_error_and_the_stream_continues_after_its_return(
     mysql: MySql, asked: Asked
 ) -> None:
     mysql.run(TABLE, *insert(1))
@@ -161,23 +161,21 @@ def test_values_of_every_type_are_what_they_were(mysql: MySql, asked: Asked) -> 
     assert set(list(empty.values())[1:]) == {None}
 
 
-def test_a_user_who_does_not_see_what_others_do_is_refused(mysql: MySql, asked: Asked) -> None:
+def test_a_user_that_does_not_see_what_others_do_is_refused(mysql: MySql, asked: Asked) -> None:
     mysql.run(TABLE)
     reader = asked.reader(source(mysql.url.replace("tester", "blind"), **BY_ID))
     with pytest.raises(
-        DatabaseError, match=r"the user may not see which statements run.*; GRANT PROCESS ON \*\.\* to it"
+        DatabaseError, match=r"the user cannot see running statements.*; GRANT PROCESS ON \*\.\* to the user"
     ):
         asked.next(reader)
 
 
-def test_a_clock_that_is_behind_what_was_read_stops_the_pipeline(mysql: MySql, asked: Asked) -> None:
+def test_a_clock_behind_the_rows_already_read_stops_the_pipeline(mysql: MySql, asked: Asked) -> None:
     mysql.run(TABLE)
     reader = asked.reader(source(mysql.url, **BY_BOTH))
     last = {"timestamp": "2126-05-01 10:00:00.000000", "incrementing": 1}
     asked.log.append({"number": 1, "position": last, "file": "x", "rest": []})
-    with pytest.raises(
-        DatabaseError, match=r"its clock is behind 2126-05-01 10:00:00\.000000, the last time that was read"
-    ):
+    with pytest.raises(DatabaseError, match=r"its clock is behind 2126-05-01 10:00:00\.000000, the last time read"):
         asked.next(reader)
 
 
@@ -195,21 +193,21 @@ MOMENT = datetime.datetime(2026, 7, 1, 23, 30, 0, 987654)
         ("varchar(30)", "2026-07-02 01:30:00.987654"),
     ],
 )
-def test_a_bound_is_never_later_than_what_a_column_can_say_of_it(declared: str, text: str) -> None:
+def test_a_bound_is_never_later_than_its_column_can_express(declared: str, text: str) -> None:
     """A row of a column of whole seconds may come until its second has passed."""
     assert written(MOMENT, declared, "Europe/Berlin") == text
 
 
 WRONG = {
-    "mysql://h": "url names no host and database; write such as mysql://user@host/name",
+    "mysql://h": "url needs a host and a database; write for example mysql://user@host/name",
     "mysql://h:port/d": "url: Port could not be cast to integer value",
-    "mysql://u:s3cret@/d": "url names no host and database",
+    "mysql://u:s3cret@/d": "url needs a host and a database",
     "mysql://h/d?ssl_cb=x": "url: unknown option of MySQL 'ssl_cb'; did you mean 'ssl_ca'?",
 }
 
 
 @pytest.mark.parametrize("url", WRONG)
-def test_an_address_that_will_not_do_is_a_sentence(url: str) -> None:
+def test_an_invalid_address_is_an_error(url: str) -> None:
     with pytest.raises(ConfigError) as error:
         address_of(url)
     assert str(error.value).startswith(WRONG[url])

@@ -67,7 +67,7 @@ def text(name: str) -> bytes:
 
 
 def encode(message: Message) -> bytes:
-    """As PostgreSQL writes it."""
+    """Return a message encoded like PostgreSQL's."""
     match message:
         case Begin(lsn, micros, xid):
             return b"B" + struct.pack(">QqI", lsn, micros - EPOCH_MICROS, xid)
@@ -131,9 +131,9 @@ WHOLE = TABLE._replace(identity="f", columns=tuple(one._replace(is_key=True) for
 
 
 def changes(*messages: Message, relation: Relation = TABLE, after: int = 0) -> list[Change]:
-    """Of one transaction that ends at 100."""
+    """Return the changes of one transaction that ends at 100."""
     whole = [Begin(100, 0, 7), relation, *messages, Commit(100, 108, 0)]
-    return list(Changes(1, ("id",), after).of((lsn, one) for lsn, one in enumerate(whole)))
+    return list(Changes(1, ("id",), after).from_messages((lsn, one) for lsn, one in enumerate(whole)))
 
 
 def shown(change: Change) -> tuple[Any, ...]:
@@ -145,7 +145,7 @@ def test_an_update_without_an_old_row_has_no_before() -> None:
     assert shown(found) == ("u", None, {"id": b"1", "a": b"x"})
 
 
-def test_what_an_update_did_not_touch_comes_from_the_old_row_where_that_is_whole() -> None:
+def test_unchanged_values_of_an_update_are_taken_from_a_complete_old_row() -> None:
     (found,) = changes(Update(1, (b"1", UNCHANGED), (b"1", b"long"), False), relation=WHOLE)
     assert shown(found) == ("u", {"id": b"1", "a": b"long"}, {"id": b"1", "a": b"long"})
     (found,) = changes(Update(1, (b"1", UNCHANGED), None, False))
@@ -156,7 +156,7 @@ def test_what_an_update_did_not_touch_comes_from_the_old_row_where_that_is_whole
     ("relation", "old", "is_key", "before"),
     [(TABLE, (b"1", None), True, {"id": b"1"}), (WHOLE, (b"1", b"x"), False, {"id": b"1", "a": b"x"})],
 )
-def test_another_key_is_a_row_that_is_gone_and_a_new_one(
+def test_another_key_is_a_deleted_row_and_a_new_one(
     relation: Relation, old: Values, is_key: bool, before: dict[str, Any]
 ) -> None:
     gone, made = changes(Update(1, (b"2", b"x"), old, is_key), relation=relation)

@@ -17,7 +17,7 @@ SELF = '{"type": "record", "name": "R", "fields": [{"name": "r", "type": "R"}]}'
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Beside the pipeline file are good schemas and others."""
+    """Make valid and invalid schemas next to the pipeline file."""
     (tmp_path / "dir").mkdir()
     content = {"a.avsc": AVRO.encode(), "o.desc": DESCRIPTORS, "cut.desc": DESCRIPTORS[:9], "latin.avsc": b"{\xe9}"}
     content |= {"empty.avsc": b"", "wrong.avsc": b'{"type": "recod"}', "marked.avsc": b"\xef\xbb\xbf" + AVRO.encode()}
@@ -34,13 +34,13 @@ def pipeline(folder: Path, options: str, more: str = "") -> Path:
 
 
 CASES = {
-    "valueFormat: avro, valueSchema: gone.avsc": "3:54: valueSchema = 'gone.avsc': cannot be read: no such file or directory; relative paths begin in FOLDER",
-    "keyFormat: avro, keySchema: dir": "3:52: keySchema = 'dir': cannot be read: is a directory; relative paths begin in FOLDER",
-    "valueFormat: avro, valueSchema: latin.avsc": "3:54: valueSchema = 'latin.avsc': it is no Avro schema: byte 2 of the file, 0xe9, is not UTF-8; write the schema as JSON",
-    "valueFormat: avro, valueSchema: empty.avsc": "3:54: valueSchema = 'empty.avsc': '' is no Avro schema: Expecting value: line 1 column 1 (char 0)",
-    "valueFormat: avro, valueSchema: '${file:wrong.avsc}'": "3:54: valueSchema = '${file:wrong.avsc}': '${file:wrong.avsc}' is no Avro schema: there is no type {'type': 'recod'}",
-    f"valueFormat: avro, valueSchema: '{SELF}'": f"3:54: valueSchema = '{SELF[:59]}…': the Avro type R cannot be a column: it holds itself",
-    "valueFormat: protobuf, valueMessage: shop.Order, valueDescriptor: gone.desc": "3:84: valueDescriptor = 'gone.desc': cannot be read: no such file or directory; relative paths begin in FOLDER",
+    "valueFormat: avro, valueSchema: gone.avsc": "3:54: valueSchema = 'gone.avsc': cannot be read: no such file or directory; relative paths start in FOLDER",
+    "keyFormat: avro, keySchema: dir": "3:52: keySchema = 'dir': cannot be read: is a directory; relative paths start in FOLDER",
+    "valueFormat: avro, valueSchema: latin.avsc": "3:54: valueSchema = 'latin.avsc': it is not an Avro schema: byte 2 of the file, 0xe9, is not UTF-8; write the schema as JSON",
+    "valueFormat: avro, valueSchema: empty.avsc": "3:54: valueSchema = 'empty.avsc': '' is not an Avro schema: Expecting value: line 1 column 1 (char 0)",
+    "valueFormat: avro, valueSchema: '${file:wrong.avsc}'": "3:54: valueSchema = '${file:wrong.avsc}': '${file:wrong.avsc}' is not an Avro schema: there is no type {'type': 'recod'}",
+    f"valueFormat: avro, valueSchema: '{SELF}'": f"3:54: valueSchema = '{SELF[:59]}…': the Avro type R cannot be a column: it contains itself",
+    "valueFormat: protobuf, valueMessage: shop.Order, valueDescriptor: gone.desc": "3:84: valueDescriptor = 'gone.desc': cannot be read: no such file or directory; relative paths start in FOLDER",
     "valueFormat: protobuf, valueDescriptor: o.desc, valueMessage: shop.Ordr": "3:83: valueMessage = 'shop.Ordr': the descriptor set has no message 'shop.Ordr'; its messages are: shop.Order; did you mean 'shop.Order'?",
 }
 
@@ -64,7 +64,7 @@ def test_a_descriptor_set_that_is_cut_off_is_a_mistake_of_the_file(
     assert "make it with `protoc --include_imports -o file.desc`" in told
 
 
-def test_another_input_is_looked_at_too_and_no_secret_is_in_what_is_said(
+def test_another_input_is_checked_too_and_messages_contain_no_secret(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WHERE", str(folder / "hidden.avsc"))

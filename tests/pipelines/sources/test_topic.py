@@ -1,4 +1,4 @@
-"""Topics as sources: what Spark's source is told."""
+"""Topics as sources: the options for Spark's source."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from ottla.pipelines.pipeline_context import SERVERS, PipelineContext
 from ottla.pipelines.sources.topic import TopicSource
-from ottla.pipelines.surroundings import SERVERS, Surroundings
 
 AVRO = '{"type": "record", "name": "Order", "fields": []}'
 
 
 class Asked:
-    """A session whose streams are what they were asked for."""
+    """A session that records the options of its streams."""
 
     def __init__(self) -> None:
         self.told: dict[str, str] = {}
@@ -44,8 +44,8 @@ class Asked:
         ),
     ],
 )
-def test_files_of_schemas_lie_beside_the_pipeline_file(given: dict[str, str], told: dict[str, str]) -> None:
-    around = Surroundings(folder=Path("/files"), kafka={SERVERS: "127.0.0.1:1"})
+def test_files_of_schemas_lie_next_to_the_pipeline_file(given: dict[str, str], told: dict[str, str]) -> None:
+    context = PipelineContext(folder=Path("/files"), kafka={SERVERS: "127.0.0.1:1"})
     spark: Any = Asked()
-    options = TopicSource(type="topic", topic="orders", **given).load(spark, around)
+    options = TopicSource(type="topic", topic="orders", **given).load(spark, context)
     assert told.items() <= options.items()

@@ -1,4 +1,4 @@
-"""The other half of SCRAM, written from RFC 5802 for the tests: a server that checks everything, and can be made to lie."""
+"""A SCRAM server written from RFC 5802 for the tests: it checks every message, and can be made to send wrong ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ScramServer:
         self.first = self.server_first = ""
 
     def answer_first(self, message: bytes) -> bytes:
-        """The salt, to whoever is the user."""
+        """Return the salt for the user of the client's first message."""
         text = message.decode()
         assert text.startswith("n,,")
         self.first = text[3:]
@@ -31,7 +31,7 @@ class ScramServer:
         return self.server_first.encode()
 
     def answer_final(self, message: bytes) -> bytes:
-        """The signature where the proof is right."""
+        """Return the server's signature if the proof is valid."""
         without_proof, _, proof = message.decode().rpartition(",p=")
         binding, nonce = without_proof.split(",")
         assert binding == "c=biws"

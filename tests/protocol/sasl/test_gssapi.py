@@ -1,4 +1,4 @@
-"""Both ends of GSSAPI over a context that only counts; a real one is asked in `interop/test_kerberos.py`."""
+"""Both ends of GSSAPI with a context that only counts; `interop/test_kerberos.py` uses a real one."""
 
 from __future__ import annotations
 
@@ -59,17 +59,17 @@ def talk(client: GssapiConversation, other: GssapiServerConversation) -> Step:
 
 
 @pytest.mark.parametrize("rounds", [1, 2])
-def test_they_come_to_an_end_however_many_tokens_there_are(rounds: int) -> None:
+def test_the_exchange_ends_after_any_number_of_tokens(rounds: int) -> None:
     client = GssapiConversation(Counting(rounds, answers=False), b"token")
     assert talk(client, server(rounds)) == Accepted("alice")
     assert client.complete
 
 
-def test_a_server_without_a_last_token_offers_at_once() -> None:
+def test_a_server_without_a_last_token_sends_its_offer_at_once() -> None:
     assert done(server(answers=False).next(b"token")) == b"wrapped\x01\0\0\0"
 
 
-def test_a_client_that_names_itself_is_taken_and_one_that_names_another_is_not() -> None:
+def test_an_authorization_id_must_equal_the_principal() -> None:
     for named, accepted in ((PRINCIPAL, True), ("bob@REALM", False), ("alice", False)):
         other = server(answers=False)
         done(other.next(b"token"))
@@ -77,22 +77,22 @@ def test_a_client_that_names_itself_is_taken_and_one_that_names_another_is_not()
         if accepted:
             assert done(choice) == Accepted("alice")
         else:
-            with pytest.raises(SaslError, match="act for somebody else"):
+            with pytest.raises(SaslError, match="authorization id differs"):
                 done(choice)
 
 
-def test_who_fits_no_rule_is_refused() -> None:
+def test_a_principal_that_matches_no_rule_is_rejected() -> None:
     other = GssapiServerConversation(lambda: Counting(1, False), lambda name: None)
     done(other.next(b"token"))
-    with pytest.raises(SaslError, match=r"no rule of sasl\.kerberos\.principal\.to\.local\.rules fits alice@REALM"):
+    with pytest.raises(SaslError, match=r"no rule of sasl\.kerberos\.principal\.to\.local\.rules matches alice@REALM"):
         done(other.next(b"wrapped\x01\0\0\0"))
 
 
 @pytest.mark.parametrize(
     ("offer", "why"),
-    [(b"\x06\0\0\0", "insists on a layer"), (b"\x01", "not written as"), (b"\x01\0\0\0more", "not written as")],
+    [(b"\x06\0\0\0", "demands a security layer"), (b"\x01", "is malformed"), (b"\x01\0\0\0more", "is malformed")],
 )
-def test_an_offer_that_cannot_be_taken_ends_the_login(offer: bytes, why: str) -> None:
+def test_an_unacceptable_security_layer_offer_ends_the_login(offer: bytes, why: str) -> None:
     client = GssapiConversation(Counting(0), b"token")
     client.next(b"")
     with pytest.raises(SaslError, match=why):
@@ -109,7 +109,7 @@ def test_no_message_before_the_first_token_and_no_other_layer_is_taken() -> None
 
 
 @given(st.lists(st.binary(max_size=20) | st.sampled_from([b"token", b"", b"wrapped\x01\0\0\0"]), max_size=6))
-def test_whatever_comes_is_refused_or_goes_on(messages: list[bytes]) -> None:
+def test_any_message_is_rejected_or_continues_the_exchange(messages: list[bytes]) -> None:
     other, client = server(2), GssapiConversation(Counting(2), b"token")
     accepted = False
     try:
@@ -121,7 +121,7 @@ def test_whatever_comes_is_refused_or_goes_on(messages: list[bytes]) -> None:
         assert b"wrapped\x01\0\0\0" in messages
     try:
         for message in messages:
-            if not client.complete:  # then the exchange is over, and nobody asks again
+            if not client.complete:  # a complete exchange has no next message
                 client.next(message)
     except SaslError:
         assert not client.complete

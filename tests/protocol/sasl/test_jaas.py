@@ -31,26 +31,26 @@ def test_a_line_may_be_written_in_many_ways(line: str) -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("", "must begin with a login module"),
-        (SECRET, "must begin with a login module"),
-        (f'{PLAIN} username="{SECRET}";', "must begin with a login module and `required`"),
+        ("", "must start with a login module"),
+        (SECRET, "must start with a login module"),
+        (f'{PLAIN} username="{SECRET}";', "must start with a login module and `required`"),
         (f'{PLAIN} required username="u" password="{SECRET}"', "must end with a semicolon"),
         (f'{PLAIN} required username="u" password="{SECRET};', "without its other half"),
         (f'{PLAIN} required username "{SECRET}";', 'must be name="value"'),
         (f"{PLAIN} required {SECRET};", 'must be name="value"'),
         (f'{PLAIN} required password="{SECRET}" password="{SECRET}";', "an option twice"),
         (f'{PLAIN} required a="b"; {PLAIN} required password="{SECRET}";', "several login modules"),
-        (f'org.example.{SECRET} required a="b";', "not known here"),
+        (f'org.example.{SECRET} required a="b";', "unknown login module"),
     ],
 )
-def test_a_line_of_another_form_is_one_sentence_without_what_is_in_it(line: str, told: str) -> None:
+def test_an_invalid_jaas_line_is_a_one_line_error_without_its_content(line: str, told: str) -> None:
     with pytest.raises(ConfigError, match=told) as caught:
         options_for("PLAIN", line)
     assert SECRET not in str(caught.value)
 
 
 def test_a_line_for_another_mechanism_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"is for sasl.mechanism = PLAIN, and that is SCRAM-SHA-256"):
+    with pytest.raises(ConfigError, match=r"is for sasl.mechanism = PLAIN, but sasl.mechanism is SCRAM-SHA-256"):
         options_for("SCRAM-SHA-256", f'{PLAIN} required username="u" password="p";')
 
 

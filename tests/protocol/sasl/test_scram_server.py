@@ -1,4 +1,4 @@
-"""The server's side of SCRAM, against our client's, and against clients that lie."""
+"""The server's side of SCRAM with Ottla's client, and with clients that send wrong messages."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def first_and_final(
 
 @BY_MECHANISM
 @pytest.mark.parametrize("name", PASSWORDS)
-def test_both_sides_come_to_believe_each_other(mechanism: str, name: str) -> None:
+def test_client_and_server_authenticate_each_other(mechanism: str, name: str) -> None:
     at = server(mechanism)
     client, final = first_and_final(mechanism, name, PASSWORDS[name], at)
     accepted = at.next(final)
@@ -79,11 +79,11 @@ def test_a_wrong_password_and_an_unknown_name_are_refused_in_the_same_words(mech
     assert told[0] == told[1]
 
 
-def test_an_unknown_name_gets_the_same_salt_each_time_and_another_one_than_others() -> None:
+def test_an_unknown_user_gets_the_same_salt_each_time_and_a_different_one_than_others() -> None:
     assert decoy("SCRAM-SHA-256", b"s", "x") == decoy("SCRAM-SHA-256", b"s", "x") != decoy("SCRAM-SHA-256", b"s", "y")
 
 
-def test_cve_2024_56128_a_proof_that_was_overheard_does_not_do_again() -> None:
+def test_cve_2024_56128_a_captured_proof_cannot_be_replayed() -> None:
     """The server's nonce is another one each time, and the final message must repeat it."""
     first = server("SCRAM-SHA-256", "one")
     client, final = first_and_final("SCRAM-SHA-256", "alice", "al1ce", first)
@@ -145,7 +145,7 @@ def test_a_damaged_proof_is_refused(place: int, value: int) -> None:
 
 
 def meaning_of(final: bytes) -> tuple[bytes, bytes]:
-    """What it says before the proof, and the proof's bytes, or its text where that is no Base64."""
+    """Return the part before the proof, and the proof's bytes, or its text if it is no Base64."""
     said, _, proof = final.rpartition(b",p=")
     try:
         return said, base64.b64decode(proof, validate=True)
@@ -153,7 +153,7 @@ def meaning_of(final: bytes) -> tuple[bytes, bytes]:
         return said, proof
 
 
-def test_what_is_kept_shows_no_secret_and_knows_its_password() -> None:
+def test_a_stored_credential_shows_no_secret_and_verifies_its_password() -> None:
     kept = KNOWN["SCRAM-SHA-512", "alice"]
     assert is_password("SCRAM-SHA-512", kept, "al1ce")
     assert not is_password("SCRAM-SHA-512", kept, "al1cf")
@@ -161,7 +161,7 @@ def test_what_is_kept_shows_no_secret_and_knows_its_password() -> None:
     assert isinstance(kept, ScramCredential)
 
 
-def test_plain_is_read_and_shown_to_nobody() -> None:
+def test_plain_credentials_are_parsed_and_never_printed() -> None:
     shown = PlainServerConversation().next(b"\0alice\0s3cret")
     assert shown == PasswordShown("alice", "s3cret")
     assert "s3cret" not in repr(shown)
@@ -171,7 +171,7 @@ def test_plain_is_read_and_shown_to_nobody() -> None:
             PlainServerConversation().next(wrong)
 
 
-def test_a_token_is_read_and_a_refused_one_gets_a_last_word() -> None:
+def test_a_token_is_parsed_and_a_refused_one_gets_a_last_message() -> None:
     at = OAuthBearerServerConversation()
     shown = at.next(b"n,,\x01auth=Bearer a.b.c\x01logicalCluster=lkc\x01\x01")
     assert shown == TokenShown("a.b.c")

@@ -25,7 +25,7 @@ def json_options(**more: Any) -> dict[str, Any]:
     return {"valueFormat": "json", "valueSchema": SCHEMA} | more
 
 
-def test_json_comes_as_columns_and_what_is_wrong_beside_them(topics: Topics) -> None:
+def test_json_is_parsed_into_columns_with_errors_in_a_column_of_their_own(topics: Topics) -> None:
     topic = topics.create()
     topics.send(topic, GOOD, '{"id": "x", "tags": []}', "poison", None)
     frame = topics.read(subscribe=topic, keyFormat="string", **json_options()).orderBy("offset")
@@ -34,8 +34,8 @@ def test_json_comes_as_columns_and_what_is_wrong_beside_them(topics: Topics) -> 
         "value.id", "value.tags", "value.size.w", "unix_seconds(value.at)", "_error", "_raw"
     ).collect()
     assert tuple(rows[0]) == (1, ["a"], 5, 1_577_934_245, None, None)
-    assert tuple(rows[1]) == (None, [], None, None, 'value: id: "x" is no whole number', b'{"id": "x", "tags": []}')
-    assert rows[2]._error.startswith("value: no JSON: expected a value at character 0")
+    assert tuple(rows[1]) == (None, [], None, None, 'value: id: "x" is not an integer', b'{"id": "x", "tags": []}')
+    assert rows[2]._error.startswith("value: not JSON: expected a value at character 0")
     assert rows[2]._raw == b"poison"
     assert tuple(rows[3]) == (None, None, None, None, None, None)
 
@@ -47,12 +47,12 @@ def test_malformed_records_are_left_out_or_stop_the_query_with_their_place(topic
     assert [row.offset for row in dropped.orderBy("offset").collect()] == [0, 2]
     assert "_error" not in dropped.columns
     with pytest.raises(
-        PySparkException, match=f"the record at offset 1 of {topic}-0 cannot be decoded: value: no JSON"
+        PySparkException, match=f"the record at offset 1 of {topic}-0 cannot be decoded: value: not JSON"
     ):
         topics.read(subscribe=topic, **json_options(mode="FAILFAST")).collect()
 
 
-def test_columns_are_found_in_the_topic_when_that_is_asked_for(topics: Topics) -> None:
+def test_columns_are_inferred_from_the_topic_on_request(topics: Topics) -> None:
     topic = topics.create()
     topics.send(topic, '{"b": 1, "a": [{"x": 1.5}]}', '{"b": 2.5, "c": null, "d": {}}', "poison")
     frame = topics.read(subscribe=topic, valueFormat="json", valueSchema="infer", mode="DROPMALFORMED")
@@ -61,7 +61,7 @@ def test_columns_are_found_in_the_topic_when_that_is_asked_for(topics: Topics) -
     assert [row.value.b for row in frame.orderBy("offset").collect()] == [1.0, 2.5]
 
 
-def test_avro_and_protobuf_come_as_columns(topics: Topics, tmp_path: Path) -> None:
+def test_avro_and_protobuf_are_parsed_into_columns(topics: Topics, tmp_path: Path) -> None:
     schema = {"type": "record", "name": "R", "fields": [{"name": "id", "type": "long"}]}
     stream = io.BytesIO()
     schemaless_writer(stream, parse_schema(schema), {"id": 5})
@@ -73,12 +73,12 @@ def test_avro_and_protobuf_come_as_columns(topics: Topics, tmp_path: Path) -> No
     for text in (json.dumps(schema), str(tmp_path / "r.avsc")):
         rows = topics.read(subscribe=avro, valueFormat="avro", valueSchema=text).orderBy("offset").collect()
         assert (rows[0].value.id, rows[0]._error) == (5, None)
-        assert rows[1]._error.startswith("value: no Avro of this schema")
+        assert rows[1]._error.startswith("value: not Avro of this schema")
     options = {"valueFormat": "protobuf", "valueDescriptor": str(tmp_path / "shop.desc"), "valueMessage": "shop.Order"}
     assert [row.value.id for row in topics.read(subscribe=proto, **options).collect()] == [6]
 
 
-def test_a_stream_decodes_too_and_goes_on_after_poison(topics: Topics, tmp_path: Path) -> None:
+def test_a_stream_decodes_too_and_continues_after_poison(topics: Topics, tmp_path: Path) -> None:
     topic = topics.create()
     topics.send(topic, GOOD, "poison")
     seen: list[Any] = []
@@ -91,16 +91,19 @@ def test_a_stream_decodes_too_and_goes_on_after_poison(topics: Topics, tmp_path:
     ("options", "sentence"),
     [
         ({"valueFormat": "jsn"}, "valueFormat = 'jsn': must be one of raw, string, json, avro, protobuf"),
-        ({"valueFormat": "json"}, "option valueFormat = json needs the option valueSchema, such as `id bigint, name"),
+        (
+            {"valueFormat": "json"},
+            "option valueFormat = json needs the option valueSchema, for example `id bigint, name",
+        ),
         ({"valueFormat": "json", "valueSchema": "id int8"}, "option valueSchema: expected a type instead of 'int8'"),
         ({"valueFormat": "json", "valueSchema": "m map<int,int>"}, "option valueSchema: JSON cannot be read as map"),
         ({"valueFormat": "avro", "valueSchema": "/none.avsc"}, "'/none.avsc' cannot be read: No such file"),
         ({"valueFormat": "protobuf", "valueMessage": "a"}, "needs the option valueDescriptor, the file that `protoc"),
-        ({"valueFormat": "json", "valueSchema": "a int", "timeZone": "Mars"}, "timeZone = 'Mars' is no time zone"),
+        ({"valueFormat": "json", "valueSchema": "a int", "timeZone": "Mars"}, "timeZone = 'Mars' is not a time zone"),
         ({"mode": "STRICT"}, "mode = 'STRICT': must be one of PERMISSIVE, DROPMALFORMED, FAILFAST"),
     ],
 )
-def test_a_wrong_format_is_one_sentence(topics: Topics, options: dict[str, str], sentence: str) -> None:
+def test_a_wrong_format_is_a_one_line_error(topics: Topics, options: dict[str, str], sentence: str) -> None:
     with pytest.raises(PySparkException) as error:
         topics.read(subscribe="t", **options).collect()
     assert sentence in str(error.value)

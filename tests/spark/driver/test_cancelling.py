@@ -9,13 +9,13 @@ from typing import cast
 import pytest
 from pyspark.sql import SparkSession
 
-from ottla.spark.driver.cancelling import cancel_at_interrupt
+from ottla.spark.driver.session import cancel_at_interrupt
 
 pytestmark = [pytest.mark.behaviour("D1"), pytest.mark.usefixtures("usual_signals")]
 
 
 def session(done: list[str]) -> SparkSession:
-    """One whose jobs are over at once."""
+    """Return a session with jobs that complete at once."""
     context = SimpleNamespace(cancelAllJobs=lambda: done.append("cancelled"))
     return cast(SparkSession, SimpleNamespace(sparkContext=context))
 
@@ -28,7 +28,7 @@ def test_jobs_are_cancelled_and_the_program_is_interrupted() -> None:
     assert done == ["cancelled"]
 
 
-def test_a_java_that_is_gone_keeps_nobody_from_being_interrupted() -> None:
+def test_an_interrupt_works_after_java_has_ended() -> None:
     broken = SimpleNamespace(sparkContext=SimpleNamespace(cancelAllJobs=lambda: 1 / 0))
     cancel_at_interrupt(cast(SparkSession, broken))
     with pytest.raises(KeyboardInterrupt):

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from ottla.spark.driver.interruptible import interruptible
+from ottla.spark.driver.interruptible import run_interruptibly
 
 pytestmark = [pytest.mark.behaviour("D1"), pytest.mark.usefixtures("usual_signals")]
 SECONDS = 10.0
@@ -18,7 +18,7 @@ def interrupt(begun: threading.Event) -> None:
     signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
-def test_who_waits_is_interrupted_at_once_and_the_work_comes_to_its_end() -> None:
+def test_a_waiting_caller_is_interrupted_at_once_and_the_work_finishes() -> None:
     begun, may_end, ended = threading.Event(), threading.Event(), threading.Event()
 
     def work() -> None:
@@ -28,19 +28,19 @@ def test_who_waits_is_interrupted_at_once_and_the_work_comes_to_its_end() -> Non
 
     threading.Thread(target=interrupt, args=[begun]).start()
     with pytest.raises(KeyboardInterrupt):
-        interruptible(work)
+        run_interruptibly(work)
     assert not ended.is_set()
     may_end.set()
     assert ended.wait(SECONDS)
 
 
-def test_what_the_work_returns_is_returned() -> None:
-    assert interruptible(lambda: "a session") == "a session"
+def test_the_result_of_the_work_is_returned() -> None:
+    assert run_interruptibly(lambda: "a session") == "a session"
 
 
-def test_what_the_work_raises_is_raised() -> None:
+def test_an_error_of_the_work_is_raised() -> None:
     def work() -> None:
         raise ValueError("no Java")
 
     with pytest.raises(ValueError, match="no Java"):
-        interruptible(work)
+        run_interruptibly(work)

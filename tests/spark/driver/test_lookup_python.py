@@ -38,11 +38,11 @@ def chosen(**variables: str) -> str | None:
     return environment.get("PYSPARK_PYTHON")
 
 
-def test_where_the_path_has_another_python_it_is_this_one() -> None:
+def test_if_the_path_has_another_python_this_one_is_used() -> None:
     assert chosen() == sys.executable
 
 
-def test_who_has_named_one_or_has_it_on_the_path_or_is_of_a_spark_keeps_it() -> None:
+def test_a_configured_python_is_kept() -> None:
     assert chosen(PYSPARK_PYTHON="mine") == "mine"
     assert chosen(PYSPARK_DRIVER_PYTHON="mine") is None
     assert chosen(PYSPARK_GATEWAY_PORT="7") is None
@@ -60,14 +60,14 @@ def test_a_quicker_way_to_this_python_takes_its_place_and_no_others(
     assert os.environ["PYSPARK_PYTHON"] == used
 
 
-def test_what_the_process_before_chose_goes_with_it_and_another_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_choice_of_python_replaces_that_of_an_earlier_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
     use_python("of the process before")
     use_python("own")
     assert os.environ["PYSPARK_PYTHON"] == "own"
 
 
-def test_who_comes_too_late_is_told_what_to_do(
+def test_a_task_that_is_too_late_reports_the_remedy(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(lookup_python, "is_running", lambda: True)

@@ -54,7 +54,7 @@ def test_a_stream_is_started_from_any_thread(topics: Topics, tmp_path: Path) -> 
     assert topics.values(target) == ["1", "2"]
 
 
-def test_who_asks_for_the_session_has_it_active_whatever_was(topics: Topics) -> None:
+def test_the_requested_session_becomes_active(topics: Topics) -> None:
     spark = topics.spark
     java: Any = spark._jvm
     sessions = java.org.apache.spark.sql.SparkSession

@@ -17,7 +17,7 @@ GOOD = {"pyspark": "4.3.0", "pyarrow": "26.0.1", "pandas": "2.3.3"}
 
 
 def having(**changed: str | None) -> Callable[[str], str]:
-    """What `importlib.metadata.version` says on such a machine."""
+    """Return the function `importlib.metadata.version` of such a machine."""
 
     def installed(package: str) -> str:
         found = (GOOD | changed)[package]
@@ -28,7 +28,7 @@ def having(**changed: str | None) -> Callable[[str], str]:
     return installed
 
 
-def test_what_is_installed_here_will_do() -> None:
+def test_an_installed_package_is_sufficient() -> None:
     ensure_versions()
     ensure_versions(installed=having(pandas=None))
 
@@ -49,7 +49,7 @@ def test_what_is_installed_here_will_do() -> None:
         ("pyspark", "nonsense", "and this is nonsense"),
     ],
 )
-def test_a_wrong_version_is_one_sentence(package: str, found: str | None, sentence: str) -> None:
+def test_a_wrong_version_is_a_one_line_error(package: str, found: str | None, sentence: str) -> None:
     with pytest.raises(VersionError, match=sentence):
         ensure_versions(installed=having(**{package: found}))
 

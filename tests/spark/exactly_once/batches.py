@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
 from ottla.spark.exactly_once.checkpoint import Checkpoint
-from ottla.spark.exactly_once.driver import announce, finish, new_run
+from ottla.spark.exactly_once.driver import announce_run, finish_batch, new_run
 from ottla.spark.exactly_once.names import Names
-from ottla.spark.exactly_once.run import BatchRun, TaskOutcome
+from ottla.spark.exactly_once.run import ExactlyOnceRun, TaskOutcome
 from ottla.spark.exactly_once.task import Task
 from ottla.spark.exactly_once.weight import Weight
 from ottla.spark.options import SinkOptions
@@ -38,7 +38,7 @@ class Words:
 
 
 class Query:
-    """A query, whose batches are written by calls."""
+    """A query with batches written by calls."""
 
     def __init__(self, servers: str, *, topic_by_row: bool = False, name: str = "", is_there: bool = True) -> None:
         self.servers, self.id, self.topic = servers, name or uuid.uuid4().hex, f"words-{uuid.uuid4().hex[:8]}"
@@ -53,24 +53,24 @@ class Query:
             admin.create_topics([NewTopic(self.topic, 2)])
 
     def to_another_topic(self) -> Query:
-        """The same query, whose option `topic` is another."""
+        """Return the same query with another option `topic`."""
         return Query(self.servers, name=self.id)
 
     def to_a_new_topic(self) -> Query:
-        """Another query, whose topic the brokers make when somebody writes to it."""
+        """Return another query with a topic that the brokers create at the first write."""
         return Query(self.servers, is_there=False)
 
     def waiting_readers(self) -> bool:
-        """Whether a transaction is open in the topic."""
+        """Return True if the topic has an open transaction."""
         with Admin(bootstrap_servers=self.servers) as admin:
             listed = admin.list_transactions(states=["Ongoing"])
         return any(self.id in known.transactional_id for known in listed)
 
-    def announce(self, batch: int) -> BatchRun:
-        return announce(self.options, Checkpoint(self.id, batch))
+    def announce(self, batch: int) -> ExactlyOnceRun:
+        return announce_run(self.options, Checkpoint(self.id, batch))
 
     def task(
-        self, run: BatchRun, index: int, words: str, meanwhile: Callable[[], object] = lambda: None
+        self, run: ExactlyOnceRun, index: int, words: str, meanwhile: Callable[[], object] = lambda: None
     ) -> TaskOutcome:
         names = Names(run.prefix, self.id)
         return Task(run, names, index, run.announcement.batch).write(Words(self.topic, words, meanwhile))
@@ -79,15 +79,15 @@ class Query:
         """The tasks of a batch write that is no part of a stream."""
         return self.tasks_of(self.new_job(), *tasks)
 
-    def new_job(self) -> BatchRun:
+    def new_job(self) -> ExactlyOnceRun:
         return new_run(self.options, None, job=True)
 
-    def tasks_of(self, run: BatchRun, *tasks: str) -> list[TaskOutcome]:
+    def tasks_of(self, run: ExactlyOnceRun, *tasks: str) -> list[TaskOutcome]:
         names = Names(run.prefix, run.query or "")
         return [Task(run, names, index, None).write(Words(self.topic, words)) for index, words in enumerate(tasks)]
 
     def finish(self, *outcomes: TaskOutcome) -> None:
-        finish(self.options, outcomes)
+        finish_batch(self.options, outcomes)
 
     def write(self, batch: int, *tasks: str) -> Sequence[TaskOutcome]:
         """A batch as it should go: each task, then the driver."""
@@ -97,7 +97,7 @@ class Query:
         return outcomes
 
     def committed(self) -> Counter[str]:
-        """What a reader of committed records sees, when all that was decided is in the log: Kafka answers before that."""
+        """Return the records for a read_committed reader, after all markers are in the log: Kafka answers before that."""
         with Admin(bootstrap_servers=self.servers) as admin:
             eventually(lambda: not admin.list_transactions(states=["PrepareCommit", "PrepareAbort"]))
         found: Counter[str] = Counter()

@@ -1,8 +1,8 @@
 """All histories of one micro-batch: what driver, tasks and brokers can do, in every order.
 
-The world is small: three rows, two tasks, a few attempts, and up to three runs of the driver, which may share the rows out differently.
-A driver that is killed and one that is only taken for dead are the same here: what it and its tasks might still do is tried
-at every moment. What is decided is decided by `rules`; a `Design` plants the mistakes.
+The world is small: three rows, two tasks, a few attempts, and up to three runs of the driver, which may share the rows
+out differently. A driver that is killed and one that is only taken for dead are the same here: what it and its tasks
+might still do is tried at every moment. What is decided is decided by `rules`; a `Design` plants the mistakes.
 
     state = brokers (epoch, open transaction, mark of each name) × attempts of tasks × drivers × committed rows
 """
@@ -16,7 +16,15 @@ from typing import Any, NamedTuple
 
 from ottla.spark.exactly_once.errors import ExactlyOnceError
 from ottla.spark.exactly_once.marker import Announcement, Marker
-from ottla.spark.exactly_once.rules import STEPS, Mode, Move, check_all, compare, mode_of, move_of
+from ottla.spark.exactly_once.rules import (
+    STEPS,
+    Mode,
+    TaskDecision,
+    check_outcomes,
+    check_same_rows,
+    choose_mode,
+    decide_task,
+)
 from ottla.spark.exactly_once.weight import Weight
 
 BATCH = 7
@@ -33,24 +41,24 @@ ENTERED = Marker(-1, "")
 
 @dataclass(frozen=True)
 class Design:
-    """How it is done; the defaults are how."""
+    """A variant of the protocol; the defaults are the implemented one."""
 
     plans: tuple[Plan, ...] = (TWO, TWO)
     """The plan of each run of the driver."""
     attempts: tuple[int, ...] = (1, 1, 1)
-    """Of each task in each run: those tried again, and those that Spark starts beside a slow one."""
+    """The attempts of each task in each run: retries, and speculative attempts."""
     steps: tuple[str, ...] = STEPS
     marks: bool = True
     announced: bool = True
     holding: bool = True
-    """Whether a batch that may be half written is ended by the driver."""
+    """True if the driver commits a batch that may be partly written."""
     compared: bool = True
     fenced: bool = True
-    """Whether the driver shuts out tasks that it has no more before it looks for their marks."""
+    """True if the driver fences removed tasks before it reads their marks."""
 
 
 class Name(NamedTuple):
-    """What a broker knows of a transactional id and of its group."""
+    """The state of a transactional id and its group at the broker."""
 
     epoch: int = 0
     open: tuple[Rows, Marker | None] | None = None
@@ -58,7 +66,7 @@ class Name(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """One execution of a task; it goes on for ever, whatever became of its driver."""
+    """One execution of a task; it continues independently of its driver."""
 
     run: int
     task: int
@@ -75,7 +83,7 @@ class Driver(NamedTuple):
     started: tuple[int, ...] = ()
     """How many attempts of each task."""
     reports: tuple[int | None, ...] = ()
-    """Of each task the epoch of the transaction that it holds, -1 where it is done."""
+    """The epoch of the transaction that each task holds; -1 for a completed task."""
     ended: int = 0
 
 
@@ -83,14 +91,14 @@ class State(NamedTuple):
     """Everything."""
 
     names: tuple[Name, ...] = (Name(), Name(), Name())
-    """Of the two tasks, and of the drivers."""
+    """The state of the two tasks and the drivers."""
     attempts: tuple[Attempt, ...] = ()
     drivers: tuple[Driver, ...] = (Driver(),)
     rows: Rows = ()
 
 
 class Found(NamedTuple):
-    """What came of looking at all states."""
+    """The result of the exploration of all states."""
 
     states: int
     fault: str | None
@@ -130,7 +138,7 @@ def following(design: Design, state: State) -> Iterator[State]:
 
 
 def driven(design: Design, state: State, run: int) -> Iterator[State]:
-    """What the driver of a run may do next; an old one that is not dead may do it too."""
+    """Yield the next steps of a run's driver; an old one that is still alive may continue too."""
     driver, tasks = state.drivers[run], len(design.plans[run])
     if driver.step == "init":
         ready = {"started": (0,) * tasks, "reports": (None,) * tasks}
@@ -142,7 +150,7 @@ def driven(design: Design, state: State, run: int) -> Iterator[State]:
     elif driver.step == "read":
         kept = state.names[-1].mark
         assert not isinstance(kept, Marker)
-        yield moved(state, run, step="announce", mode=mode_of(BATCH, kept) if design.holding else Mode.COMMIT)
+        yield moved(state, run, step="announce", mode=choose_mode(BATCH, kept) if design.holding else Mode.COMMIT)
     elif driver.step == "announce" and state.names[-1].epoch == driver.epoch:
         yield moved(put(state, -1, mark=word(run)), run, step="tasks")
     elif driver.step == "tasks":
@@ -154,7 +162,7 @@ def driven(design: Design, state: State, run: int) -> Iterator[State]:
 
 
 def attempted(design: Design, state: State, run: int) -> Iterator[State]:
-    """Start an attempt of a task, or hear that all are done."""
+    """Start an attempt of a task, or record that all are done."""
     driver = state.drivers[run]
     for task, started in enumerate(driver.started):
         if started < design.attempts[run]:
@@ -174,7 +182,7 @@ def looked(design: Design, state: State, run: int, tasks: int) -> Iterator[State
         markers[1] = mark
     try:
         if design.compared:
-            check_all(BATCH, tasks, markers)
+            check_outcomes(BATCH, tasks, markers)
         yield moved(state, run, step="end")
     except ExactlyOnceError:
         return
@@ -193,7 +201,7 @@ def ended(state: State, run: int) -> Iterator[State]:
 
 
 def tried(design: Design, state: State, index: int) -> Iterator[State]:
-    """What an attempt may do next; or it is gone, which is no different from its never going on."""
+    """Yield the next steps of an attempt. A killed attempt equals one that never continues."""
     attempt = state.attempts[index]
     gone = state._replace(attempts=state.attempts[:index] + state.attempts[index + 1 :])
     rows = design.plans[attempt.run][attempt.task]
@@ -222,23 +230,23 @@ def tried(design: Design, state: State, index: int) -> Iterator[State]:
 
 
 def read(design: Design, state: State, gone: State, attempt: Attempt, rows: Rows, on: Attempt) -> State:
-    """What the task makes of the marks."""
+    """Return the task's decision after it has read the marks."""
     word_now, mine = state.names[-1].mark, word(attempt.run)
     mark = state.names[attempt.task].mark
     assert not isinstance(word_now, Marker)
     assert not isinstance(mark, Announcement)
     try:
-        move = move_of(mine, BATCH, word_now if design.announced else mine, mark)
-        if move is Move.COMPARE and design.compared:
+        move = decide_task(mine, BATCH, word_now if design.announced else mine, mark)
+        if move is TaskDecision.COMPARE and design.compared:
             assert mark is not None
-            compare(attempt.task, mark, weight(rows), mark.plan)
+            check_same_rows(attempt.task, mark, weight(rows), mark.plan)
     except ExactlyOnceError:
         return gone
-    return with_attempt(gone, on) if move is Move.WRITE else reported(gone, attempt, -1)
+    return with_attempt(gone, on) if move is TaskDecision.WRITE else reported(gone, attempt, -1)
 
 
 def reported(state: State, attempt: Attempt, epoch: int) -> State:
-    """Its driver hears of it, once."""
+    """Report to the driver, once."""
     driver = state.drivers[attempt.run]
     if driver.step != "tasks" or driver.reports[attempt.task] is not None:
         return state
@@ -246,7 +254,7 @@ def reported(state: State, attempt: Attempt, epoch: int) -> State:
 
 
 def taken_over(state: State, name: int) -> tuple[State, int]:
-    """InitProducerId: aborts what is open, and shuts out whoever had the name."""
+    """InitProducerId: aborts the open transaction, and fences the previous holder of the id."""
     epoch = state.names[name].epoch + 1
     return put(state, name, epoch=epoch, open=None), epoch
 
@@ -294,7 +302,7 @@ SOUND: Mapping[str, Design] = {
     "a task less": Design(plans=(TWO, ONE)),
     "three runs": Design(plans=(ONE, ONE, ONE)),
 }
-"""What must hold."""
+"""The variants that must be correct."""
 
 LARGE: Mapping[str, Design] = {
     "two tasks tried again, and a second run": Design(attempts=(2, 1)),
@@ -313,4 +321,4 @@ MISTAKES: Mapping[str, Design] = {
     "tasks leave their trace too late": Design(plans=(TWO, ONE), steps=("init", "read", "enter", "write", "end")),
     "nobody announces": Design(plans=(TWO, OTHERS), announced=False),
 }
-"""What is planted; each writes a row twice."""
+"""The planted mistakes; each writes a row twice."""

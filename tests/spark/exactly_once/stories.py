@@ -1,4 +1,4 @@
-"""What may happen to a batch, one story each; told to our broker by the tests and to Apache Kafka by `interop`."""
+"""Stories of a batch: the tests run them against Ottla's broker, and `interop` against Apache Kafka."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from ottla import Producer
 from ottla.spark.exactly_once import task as tasks
-from ottla.spark.exactly_once.driver import end, give_up
+from ottla.spark.exactly_once.driver import abort_batch, end_transaction
 from ottla.spark.exactly_once.errors import ChangedPlanError, ExactlyOnceError, SupersededError
 from ottla.spark.exactly_once.kafka_marks import KafkaMarks
 from ottla.spark.exactly_once.names import Names
@@ -54,7 +54,7 @@ def what_is_held_is_seen_when_the_driver_ends_it_and_not_before(query: Query) ->
 def what_is_held_is_aborted_when_the_batch_fails(query: Query) -> None:
     query.announce(0)
     outcome = query.task(query.announce(0), 0, "a b")
-    give_up(query.options, [outcome, None])
+    abort_batch(query.options, [outcome, None])
     query.write(0, "a b", "c")
     assert query.committed() == ABC
 
@@ -63,12 +63,12 @@ def a_driver_that_dies_while_it_ends_what_is_held_is_followed_by_one_that_comple
     query.announce(0)
     run = query.announce(0)
     first, second = query.task(run, 0, "a b"), query.task(run, 1, "c")
-    end(query.options, first)  # and dies here
+    end_transaction(query.options, first)  # and dies here
     assert query.committed() == Counter("ab")
     outcomes = query.write(0, "a b", "c")
     assert [outcome.already for outcome in outcomes] == [True, False]
     with pytest.raises(SupersededError, match="cannot be committed"):
-        end(query.options, second)  # it was not dead after all
+        end_transaction(query.options, second)  # it was not dead after all
     assert query.committed() == ABC
 
 
@@ -101,7 +101,7 @@ def a_task_that_spark_tries_again_while_the_first_still_writes_shuts_that_one_ou
     assert query.committed() == ABC
 
 
-def a_task_that_is_shut_out_and_never_hears_of_the_other_says_so(query: Query, patience: pytest.MonkeyPatch) -> None:
+def a_fenced_task_without_news_of_the_other_reports_it(query: Query, patience: pytest.MonkeyPatch) -> None:
     patience.setattr(tasks, "PATIENCE", 0.3)
     run = query.announce(0)
 
@@ -109,7 +109,7 @@ def a_task_that_is_shut_out_and_never_hears_of_the_other_says_so(query: Query, p
         with pytest.raises(ZeroDivisionError):
             query.task(run, 0, "a b c", meanwhile=lambda: 1 // 0)
 
-    with pytest.raises(SupersededError, match="was shut out by another attempt"):
+    with pytest.raises(SupersededError, match="was fenced by another attempt"):
         query.task(run, 0, "a b c", meanwhile=taken)
     assert query.committed() == Counter()
 
@@ -138,7 +138,7 @@ def a_half_written_batch_does_not_go_on_in_another_topic(query: Query) -> None:
     query.task(query.announce(1), 0, "c")
     other = query.to_another_topic()
     with pytest.raises(
-        ChangedPlanError, match=f"batch 1 of this query was begun .* those of this one are of topic {other.topic}"
+        ChangedPlanError, match=f"batch 1 of this query was started .* those of this one are of topic {other.topic}"
     ):
         other.write(1, "c", "d")
     query.write(1, "c", "d")
@@ -157,23 +157,23 @@ def a_batch_write_of_its_own_counts_as_a_whole(query: Query) -> None:
     outcomes = query.job("a b", "", "c")
     assert query.committed() == Counter()
     query.finish(*outcomes)
-    give_up(query.options, query.job("x", "y"))
+    abort_batch(query.options, query.job("x", "y"))
     assert query.committed() == ABC
 
 
 def what_tasks_of_a_failed_write_did_not_come_to_report_keeps_no_reader_waiting(query: Query) -> None:
     run = query.new_job()
-    reported, unheard, _ = query.tasks_of(run, "x", "y z", "")
-    give_up(query.options, [reported, None, None], run)
+    reported, ignore_unraisable, _ = query.tasks_of(run, "x", "y z", "")
+    abort_batch(query.options, [reported, None, None], run)
     query.finish(*query.job("a b", "c"))
     assert query.committed() == ABC
     with pytest.raises(SupersededError, match="cannot be committed"):
-        end(query.options, unheard)  # its task is too late
+        end_transaction(query.options, ignore_unraisable)  # its task is too late
 
 
 def a_task_that_begins_when_its_write_has_failed_undoes_its_part(query: Query) -> None:
     run = query.new_job()
-    give_up(query.options, [None], run)
+    abort_batch(query.options, [None], run)
     with pytest.raises(SupersededError, match="the write has failed; task 0"):
         query.tasks_of(run, "x y z")
     query.finish(*query.job("a b", "c"))
@@ -193,7 +193,7 @@ def what_tasks_of_a_failed_batch_left_open_keeps_no_reader_waiting(query: Query)
     left.begin_transaction()
     left.send(query.topic, b"x").result(30)
     query.task(run, 0, "a b")
-    give_up(query.options, [None, None], run)
+    abort_batch(query.options, [None, None], run)
     assert not query.waiting_readers()
     with pytest.raises(SupersededError, match="batch 0 was taken over"):
         query.task(run, 2, "y")  # which began when the batch had failed
@@ -221,7 +221,7 @@ def a_task_that_holds_its_rows_when_its_batch_has_failed_undoes_its_part(query: 
 def a_driver_that_was_followed_leaves_the_tasks_of_the_other_alone(query: Query) -> None:
     old, new = query.announce(0), query.announce(0)
     held = query.task(new, 0, "a b c")
-    give_up(query.options, [None], old)
+    abort_batch(query.options, [None], old)
     query.finish(held)
     assert query.committed() == ABC
 

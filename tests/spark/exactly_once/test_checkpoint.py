@@ -1,4 +1,4 @@
-"""What the sink reads of a checkpoint."""
+"""The parts of a checkpoint that the sink reads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ottla.spark.exactly_once.checkpoint import read_checkpoint
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """As Spark leaves it just before batch 10 is written."""
+    """Make the folder in the state in which Spark leaves it before batch 10 is written."""
     (tmp_path / "a b" / "offsets").mkdir(parents=True)
     (tmp_path / "a b" / "metadata").write_text(json.dumps({"id": "the-query"}))
     for batch in (9, 10):

@@ -10,7 +10,7 @@ pytestmark = [pytest.mark.behaviour("P10"), pytest.mark.behaviour("D3")]
 
 
 @pytest.mark.parametrize("name", SOUND)
-def test_no_row_is_missing_or_twice_whatever_happens_when(name: str) -> None:
+def test_no_row_is_missing_or_duplicated_for_any_order_of_events(name: str) -> None:
     found = explore(SOUND[name])
     assert found.fault is None
     assert found.states > 500

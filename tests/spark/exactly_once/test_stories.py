@@ -1,4 +1,4 @@
-"""Drivers and tasks on our broker, without Spark: `stories.py` tells what happens."""
+"""Drivers and tasks on Ottla's broker, without Spark: the stories of `stories.py`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ def test_a_story(broker: Broker, story: Callable[[Query], None], topic_by_row: b
     story(Query(broker.bootstrap_servers, topic_by_row=topic_by_row))
 
 
-def test_a_task_that_is_shut_out_and_never_hears_of_the_other_says_so(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fenced_task_without_news_of_the_other_reports_it(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     query = Query(broker.bootstrap_servers)
-    stories.a_task_that_is_shut_out_and_never_hears_of_the_other_says_so(query, monkeypatch)
+    stories.a_fenced_task_without_news_of_the_other_reports_it(query, monkeypatch)

@@ -20,7 +20,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_a_schema_is_what_spark_reads_in_it(spark: SparkSession, text: str) -> None:
+def test_a_schema_is_read_as_by_spark(spark: SparkSession, text: str) -> None:
     theirs = StructType.fromDDL(text)
     ours = parse_schema("valueSchema", text)
     assert ours.simpleString() == theirs.simpleString()
@@ -32,15 +32,15 @@ def test_a_schema_is_what_spark_reads_in_it(spark: SparkSession, text: str) -> N
     [
         ("id", "expected a type at ''"),
         ("id bigint name string", "expected the end, or a comma at 'name string'"),
-        ("id int4", "expected a type instead of 'int4', such as"),
+        ("id int4", "expected a type instead of 'int4', for example"),
         ("a array<int", "expected '>' at ''"),
         ("p decimal(50,2)", "a precision of at most 38"),
         ("", "expected a column's name at ''"),
-        ('{"type": "struct"', "is no schema of Spark's"),
-        ('{"type": "struct", "fields": []}', "names no column"),
+        ('{"type": "struct"', "is not a Spark schema"),
+        ('{"type": "struct", "fields": []}', "has no column"),
     ],
 )
-def test_what_is_no_schema_is_one_sentence(text: str, sentence: str) -> None:
+def test_an_invalid_schema_is_a_one_line_error(text: str, sentence: str) -> None:
     with pytest.raises(ConfigError, match="valueSchema") as error:
         parse_schema("valueSchema", text)
     assert sentence in str(error.value)

@@ -1,9 +1,7 @@
-"""What Spark's own `from_json` makes of the same rows.
-
-Differences, each on purpose, are kept out of the rows here and listed in docs/decisions: a whole number of 128 to 255
-in a tinyint is an error here and wrapped there; text of a number is as it was written, there as Java prints a double;
-a time without a day is an error, there it is of today; and text that is no base64 in a binary column costs the row its
-other columns there.
+"""Comparison with Spark's own `from_json` on the same rows. Intended differences are left out of the rows and listed in
+docs/decisions: an integer of 128 to 255 in a tinyint is an error here and wraps there; text of a number is unchanged
+here and printed like a Java double there; a time without a date is an error here and is of the current day there; and
+invalid base64 in a binary column nulls the row's other columns there.
 """
 
 from __future__ import annotations
@@ -119,7 +117,7 @@ def random_node(chance: random.Random, depth: int) -> Any:
 
 @pytest.fixture(scope="module")
 def theirs(spark: SparkSession) -> Any:
-    """What Spark makes of the rows, and whether it finds them corrupt."""
+    """Return Spark's result for the rows, and whether it considers them corrupt."""
     frame = spark.createDataFrame([(row, text) for row, text in enumerate(rows())], "row int, text string")
     parsed = frame.withColumn("v", from_json("text", SCHEMA + ", _corrupt_record string")).orderBy("row")
     return parsed.selectExpr("text", "v._corrupt_record is not null as corrupt", "v is null as nothing", "v").toArrow()
@@ -138,11 +136,11 @@ def listed(column: Any) -> list[Any]:
 
 
 def alike(ours: Any, theirs: Any) -> bool:
-    """Whether both print the same, but for the sign of zero: NaN is not equal to itself."""
+    """True if both print the same, except for the sign of zero; NaN is not equal to itself."""
     return repr(ours).replace("-0.0", "0.0") == repr(theirs).replace("-0.0", "0.0")
 
 
-def test_every_row_is_what_spark_makes_of_it(theirs: Any) -> None:
+def test_every_row_is_converted_as_by_spark(theirs: Any) -> None:
     format_ = Json(to_arrow_type(parse_schema("valueSchema", SCHEMA), timezone="UTC"))
     read = [format_.row(text.encode()) for text in theirs["text"].to_pylist()]
     ours = listed(pa.array([value for value, _ in read], format_.kind))

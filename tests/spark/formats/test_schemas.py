@@ -84,21 +84,21 @@ def test_whatever_the_bytes_a_row_is_a_value_or_an_error(noise: bytes, at: int) 
 @pytest.mark.parametrize(
     ("schema", "sentence"),
     [
-        ('["int", "string"]', "cannot be a column: it is of several types"),
+        ('["int", "string"]', "cannot be a column: it has several types"),
         ('"null"', "the Avro type null cannot be a column"),
-        ('{"type": "record"}', "is no Avro schema"),
-        ("[", "is no Avro schema"),
-        ('{"type": "map"}', "is no Avro schema: it has no 'values' where there must be one"),
-        ('{"type": "recod"}', "is no Avro schema: there is no type {'type': 'recod'}"),
-        ('{"type": "bytes", "logicalType": "decimal"}', "is no Avro schema: it has no 'precision'"),
-        ('{"type": "bytes", "logicalType": "decimal", "precision": 99}', "is no Avro schema: precision should be"),
+        ('{"type": "record"}', "is not an Avro schema"),
+        ("[", "is not an Avro schema"),
+        ('{"type": "map"}', "is not an Avro schema: it has no 'values' where there must be one"),
+        ('{"type": "recod"}', "is not an Avro schema: there is no type {'type': 'recod'}"),
+        ('{"type": "bytes", "logicalType": "decimal"}', "is not an Avro schema: it has no 'precision'"),
+        ('{"type": "bytes", "logicalType": "decimal", "precision": 99}', "is not an Avro schema: precision should be"),
         (
             '{"type":"record","name":"L","fields":[{"name":"next","type":["null","L"]}]}',
-            "the Avro type L cannot be a column: it holds itself",
+            "the Avro type L cannot be a column: it contains itself",
         ),
     ],
 )
-def test_what_is_no_schema_for_columns_is_one_sentence(schema: str, sentence: str) -> None:
+def test_an_invalid_schema_for_columns_is_a_one_line_error(schema: str, sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         Avro(schema)
 
@@ -108,7 +108,7 @@ def field(name: str, number: int, kind: Any, **more: Any) -> Field:
 
 
 def descriptors(syntax: str = "proto3") -> bytes:
-    """What `protoc --include_imports -o` writes of a small file."""
+    """Return the output of `protoc --include_imports -o` for a small file."""
     own = descriptor_pb2.FileDescriptorProto(name="shop.proto", package="shop", syntax=syntax)
     own.dependency.append("google/protobuf/timestamp.proto")
     order = own.message_type.add(name="Order")
@@ -156,7 +156,7 @@ def test_messages_are_columns() -> None:
 def test_bytes_that_are_no_message_are_an_error() -> None:
     decoded = message(b"\xff\xff")
     assert decoded.values.to_pylist()[1] is None
-    assert decoded.errors[1].startswith("no message shop.Order: ")
+    assert decoded.errors[1].startswith("not a message shop.Order: ")
 
 
 @pytest.mark.parametrize(
@@ -170,27 +170,26 @@ def test_bytes_that_are_no_message_are_an_error() -> None:
         (b"\xff\xff", "shop.Order", "the descriptor set cannot be read: .*; make it with `protoc"),
     ],
 )
-def test_a_wrong_descriptor_is_one_sentence(data: bytes, name: str, sentence: str) -> None:
+def test_a_wrong_descriptor_is_a_one_line_error(data: bytes, name: str, sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         Protobuf(data, name)
 
 
 REGISTRY = struct.pack(">xI", 7)
-"""What the serializers of a schema registry put before a value."""
+"""The header that serializers of a schema registry write in front of a value."""
 
 
-def test_the_head_of_a_schema_registry_is_told_and_not_passed_over() -> None:
+def test_the_header_of_a_schema_registry_is_reported_and_not_skipped() -> None:
     avro = Avro(json.dumps(ORDER)).decode(pa.array([REGISTRY + avro_bytes(ROW)], pa.binary()))
     proto = Protobuf(descriptors(), "shop.Order").decode(pa.array([REGISTRY + b"\0" + b"\x08\x07"], pa.binary()))
     for found, size in ((avro, 5), (proto, 6)):
         assert found.values.to_pylist() == [None]
         assert (
-            f"; its first {size} bytes are the head that a schema registry's serializers write (schema 7)"
-            in found.errors[0]
+            f"; its first {size} bytes are the header of a schema registry's serializer (schema 7)" in found.errors[0]
         )
 
 
 @pytest.mark.parametrize("data", [b"", b"\0", REGISTRY, REGISTRY + b"\xff", b"\1" + REGISTRY[1:] + avro_bytes(ROW)])
-def test_no_head_is_told_of_where_the_rest_cannot_be_read(data: bytes) -> None:
+def test_no_header_is_reported_if_the_rest_cannot_be_read(data: bytes) -> None:
     (error,) = Avro(json.dumps(ORDER)).decode(pa.array([data], pa.binary())).errors.values()
     assert "registry" not in error

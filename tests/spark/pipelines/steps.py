@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from ottla.pipelines.file.choice import one_of, predicate_by_type, transform_by_key
 from ottla.pipelines.file.pipeline_file import TRANSFORMS
-from ottla.pipelines.surroundings import Surroundings
+from ottla.pipelines.pipeline_context import PipelineContext
 from ottla.pipelines.transforms import PREDICATES
 from ottla.pipelines.transforms.transform import Transform
 
@@ -23,7 +23,7 @@ RECORD = (
     "timestamp'2026-05-01 10:00:00' as _timestamp, false as _tombstone, "
     "array(named_struct('key', 'a', 'value', binary('x'))) as _headers"
 )
-"""What a record of a topic has besides its value."""
+"""The metadata columns of a record of a topic."""
 
 
 def step(given: Mapping[str, Any]) -> Transform:
@@ -41,7 +41,7 @@ def after(frame: DataFrame, *steps: Mapping[str, Any], folder: Path | None = Non
     """The rows after the steps."""
     known = {name: PREDICATE.validate_python(one) for name, one in predicates.items()}
     for one in steps:
-        frame = step(one).apply(frame, Surroundings(folder=folder or Path(), predicates=known))
+        frame = step(one).apply(frame, PipelineContext(folder=folder or Path(), predicates=known))
     return frame
 
 
@@ -52,7 +52,7 @@ def value(frame: DataFrame) -> dict[str, Any]:
 
 
 def of(frame: DataFrame, name: str) -> Any:
-    """Something beside the value of the only row."""
+    """Return a metadata column of the only row."""
     (row,) = frame.collect()
     return plain(row[name])
 

@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from ottla import Broker
-from ottla.pipelines.http_calls import pool
+from ottla.pipelines.http_calls import connection_pool
 from tests.patience import eventually
 from tests.pipelines.web import Answer, Web, web
 from tests.postgres import Sql
@@ -32,7 +32,7 @@ def folder(spark: SparkSession, broker: Broker, tmp_path: Path) -> Folder:
 def server() -> Iterator[Web]:
     with web() as found:
         yield found
-        pool().clear()
+        connection_pool().clear()
 
 
 def lines(folder: Folder, *numbers: int, name: str = "a") -> None:
@@ -60,7 +60,7 @@ def test_files_are_written_for_each_batch_and_no_row_is_there_twice(
 
 
 @pytest.mark.behaviour("D8")
-def test_a_folder_that_goes_away_is_waited_for(folder: Folder, topics: Topics) -> None:
+def test_a_folder_that_disappears_is_waited_for(folder: Folder, topics: Topics) -> None:
     out = f"{topics.prefix}-out"
     lines(folder, 1)
     manager = folder.manager(once=False, p={"source": files(), "sink": topic(out), "trigger": "100 milliseconds"})
@@ -82,7 +82,7 @@ def test_a_folder_that_goes_away_is_waited_for(folder: Folder, topics: Topics) -
     assert [json.loads(record.value)["id"] for record in committed(topics.servers, out)] == [1, 2]
 
 
-def test_what_files_wrote_is_read_as_parquet_and_as_lines(folder: Folder, spark: SparkSession) -> None:
+def test_files_of_the_sink_are_read_as_parquet_and_as_lines(folder: Folder, spark: SparkSession) -> None:
     lines(folder, 1, 2)
     parquet = {"type": "files", "format": "parquet", "path": "out/a"}
     assert folder.run(p={"source": files(), "sink": parquet}), folder.told
@@ -188,7 +188,9 @@ def test_changes_of_a_database_make_a_delta_table_and_another_database_equal_to_
 
 
 @pytest.mark.behaviour("D1")
-def test_changes_go_to_a_topic_in_debeziums_envelope_with_their_keys(folder: Folder, topics: Topics, sql: Sql) -> None:
+def test_changes_are_sent_to_a_topic_in_debeziums_envelope_with_their_keys(
+    folder: Folder, topics: Topics, sql: Sql
+) -> None:
     name = topics.create("orders")
     sql.run("create table orders (id int primary key, item text)", "insert into orders values (1, 'a')")
     changes = {**table(sql, "orders"), "type": "postgres-cdc", "slot.name": f"s_{sql.name}"}

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from ottla import Broker
 from ottla.cli.main import main
 from ottla.pipelines.file.reading import read_pipelines
-from ottla.pipelines.manager.control import Remote, controlled
+from ottla.pipelines.manager.control import Remote, serve_control
 from ottla.pipelines.manager.manager import Manager
 from tests.patience import eventually
 from tests.spark.pipelines.test_manager import committed, topic
@@ -41,7 +41,7 @@ class Running:
         manager = Manager(
             read_pipelines(self.file), self.spark, read_again=lambda name: by_name(read_pipelines(self.file), name)
         )
-        with controlled(manager) as address:
+        with serve_control(manager) as address:
             thread = threading.Thread(target=manager.run)
             thread.start()
             try:
@@ -68,17 +68,17 @@ def values(topics: Topics, name: str) -> list[bytes]:
 
 
 def state_of(remote: Remote) -> str:
-    """RUNNING once the pipeline has told of a batch: its records may be there before that."""
-    return str(remote.connector("GET", "copy", "status")["connector"]["state"])
+    """Return the state. RUNNING only after the first event of a batch: its records may be visible earlier."""
+    return str(remote.request_connector("GET", "copy", "status")["connector"]["state"])
 
 
 def offsets(remote: Remote) -> list[int]:
-    """Where it goes on in each partition, as it has told."""
-    return [each["offset"]["kafka_offset"] for each in remote.connector("GET", "copy", "offsets")["offsets"]]
+    """Return the reported offset of each partition."""
+    return [each["offset"]["kafka_offset"] for each in remote.request_connector("GET", "copy", "offsets")["offsets"]]
 
 
 @pytest.mark.behaviour("D3")
-def test_a_pipeline_is_paused_stopped_moved_and_restarted_and_every_record_is_there_as_often_as_was_asked(
+def test_a_pipeline_that_is_paused_stopped_moved_and_restarted_writes_each_record_as_often_as_requested(
     running: Running, topics: Topics, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source, out = topics.create("in"), topics.create("out")
@@ -87,7 +87,7 @@ def test_a_pipeline_is_paused_stopped_moved_and_restarted_and_every_record_is_th
     running.write(topics.servers, copy=copy, other={**copy, "sink": {"type": "console"}})
     with running.manager() as remote:
         eventually(lambda: values(topics, out) == [b"a", b"b"], LONG)
-        assert remote.ask("GET", "/connectors") == ["copy", "other"]
+        assert remote.request("GET", "/connectors") == ["copy", "other"]
         assert running.command("pause", "copy") == 0
         assert state_of(remote) == "PAUSED"
         topics.send(source, "c", key=b"k")
@@ -124,15 +124,15 @@ def test_connect_s_tools_find_a_pipeline_as_a_connector(running: Running, topics
     topics.send(source, "a")
     with running.manager() as remote:
         eventually(lambda: offsets(remote) and state_of(remote) == "RUNNING", LONG)
-        assert remote.connector("GET", "copy", "offsets")["offsets"] == [
+        assert remote.request_connector("GET", "copy", "offsets")["offsets"] == [
             {"partition": {"kafka_topic": source, "kafka_partition": 0}, "offset": {"kafka_offset": 1}}
         ]
-        info = remote.connector("GET", "copy")
+        info = remote.request_connector("GET", "copy")
         assert (info["name"], info["type"], info["tasks"]) == ("copy", "sink", [{"connector": "copy", "task": 0}])
         assert info["config"]["source.topic"] == source
-        status = remote.ask("GET", "/connectors?expand=status&expand=info")["copy"]["status"]
+        status = remote.request("GET", "/connectors?expand=status&expand=info")["copy"]["status"]
         assert status["tasks"] == [{"id": 0, "state": "RUNNING", "worker_id": remote.address}]
-        assert remote.connector("GET", "copy", "topics") == {"copy": {"topics": sorted([source, out])}}
+        assert remote.request_connector("GET", "copy", "topics") == {"copy": {"topics": sorted([source, out])}}
         assert raw(remote, "PUT", "/connectors/copy/topics/reset")[0] == 403
         assert raw(remote, "HEAD", "/") == (200, None)
         assert raw(remote, "HEAD", "/connectors/cpy") == (404, None)
@@ -148,7 +148,7 @@ def test_connect_s_tools_find_a_pipeline_as_a_connector(running: Running, topics
         assert raw(remote, "GET", "/connectors/cpy/status")[1]["message"] == "there is no pipeline 'cpy'"
         status_code, told = raw(remote, "POST", "/connectors")
         assert (status_code, told["error_code"]) == (405, 405)
-        assert "what runs is defined by the pipeline file" in told["message"]
+        assert "pipelines are defined by the pipeline file" in told["message"]
         assert raw(remote, "GET", "/connectors", Origin="http://evil.example")[0] == 403
         assert raw(remote, "GET", "/connectors", Host="evil.example")[0] == 403
 
@@ -164,7 +164,7 @@ def raw(remote: Remote, method: str, path: str, **headers: str) -> tuple[int, An
     return response.status, json.loads(data) if data else None
 
 
-def test_a_table_is_served_by_key_and_a_tombstone_takes_a_key_away(running: Running, topics: Topics) -> None:
+def test_a_table_is_served_by_key_and_a_tombstone_deletes_a_key(running: Running, topics: Topics) -> None:
     source, out = topics.create("in"), f"{topics.prefix}-latest"
     topics.send(source, '{"n": 1}', '{"n": 2}', key=b"a b")
     topics.send(source, '{"n": 3}', key=b"gone")
@@ -178,10 +178,10 @@ def test_a_table_is_served_by_key_and_a_tombstone_takes_a_key_away(running: Runn
         assert raw(remote, "GET", f"/tables/{out}/x")[1]["message"] == f"table {out!r} has no key 'x'"
         topics.send(source, None, key=b"gone")
         eventually(lambda: raw(remote, "GET", f"/tables/{out}/gone")[0] == 404, LONG)
-        assert remote.ask("GET", "/tables") == [{"name": out, "keys": 1, "ready": True}]
+        assert remote.request("GET", "/tables") == [{"name": out, "keys": 1, "ready": True}]
 
 
-def test_a_pipeline_whose_checkpoints_vanish_ends_with_a_sentence_and_does_not_begin_anew(
+def test_a_pipeline_fails_if_its_checkpoints_disappear_and_does_not_start_again(
     running: Running, topics: Topics
 ) -> None:
     source, out = topics.create("in"), f"{topics.prefix}-out"
@@ -191,22 +191,22 @@ def test_a_pipeline_whose_checkpoints_vanish_ends_with_a_sentence_and_does_not_b
         eventually(lambda: offsets(remote), LONG)
         shutil.rmtree(running.file.parent / "state")
         eventually(lambda: state_of(remote) == "FAILED", LONG)
-        told = remote.connector("GET", "copy", "status")["tasks"][0]["trace"]
-        assert "which has its checkpoint, has gone" in told
+        told = remote.request_connector("GET", "copy", "status")["tasks"][0]["trace"]
+        assert "which has its checkpoint, was deleted or replaced" in told
         assert values(topics, out) == [b"a"]
 
 
-def test_what_is_paused_while_nobody_runs_it_stays_so_in_the_next_manager(
+def test_a_pipeline_paused_without_a_manager_stays_paused_in_the_next_one(
     running: Running, topics: Topics, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source, out = topics.create("in"), f"{topics.prefix}-out"
     topics.send(source, "a")
     running.write(topics.servers, copy={"source": topic(source), "sink": topic(out), "trigger": "100 milliseconds"})
     assert running.command("pause", "copy") == 0
-    assert "nobody runs it now, and the next `ottla pipeline run` leaves it so" in capsys.readouterr().out
+    assert "it does not run now, and the next `ottla pipeline run` keeps this state" in capsys.readouterr().out
     with running.manager() as remote:
         assert state_of(remote) == "PAUSED"
         assert running.command("resume", "copy") == 0
         eventually(lambda: values(topics, out) == [b"a"], LONG)
     assert running.command("restart", "copy") == 1
-    assert "nobody runs pipeline 'copy'; start it with `ottla pipeline run" in capsys.readouterr().err
+    assert "pipeline 'copy' does not run: start it with `ottla pipeline run" in capsys.readouterr().err

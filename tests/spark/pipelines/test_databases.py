@@ -12,8 +12,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from ottla import Broker
-from ottla.pipelines.manager.life import State
-from ottla.pipelines.manager.offsets import Way
+from ottla.pipelines.manager.lifecycle import PipelineState
+from ottla.pipelines.manager.offsets import ResetTarget
 from tests.mysql import MySql
 from tests.patience import eventually
 from tests.pipelines.either import Either, Lite
@@ -43,7 +43,7 @@ def topic(name: str, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.behaviour("D1", "D2")
-def test_a_table_goes_through_a_topic_into_another_table_each_row_once(
+def test_a_table_is_copied_through_a_topic_into_another_table_each_row_once(
     folder: Folder, topics: Topics, either: Either
 ) -> None:
     name = topics.create("orders")
@@ -60,7 +60,7 @@ def test_a_table_goes_through_a_topic_into_another_table_each_row_once(
     assert either.rows("select * from copies order by id") == either.rows("select * from orders order by id")
 
 
-def test_a_table_is_another_input_of_a_join_and_is_read_anew_after_a_reset(
+def test_a_table_is_another_input_of_a_join_and_is_read_again_after_a_reset(
     folder: Folder, topics: Topics, tmp_path: Path
 ) -> None:
     lite, name, out = Lite(tmp_path), topics.create("orders"), f"{topics.prefix}-out"
@@ -82,8 +82,8 @@ def test_a_table_is_another_input_of_a_join_and_is_read_anew_after_a_reset(
     assert folder.run(feed=feed), folder.told
     manager = folder.manager(feed=feed)
     try:
-        manager.hold("feed", State.STOPPED)
-        assert manager.reset("feed", Way("earliest"), discard_state=False) == {}
+        manager.pause_or_stop("feed", PipelineState.STOPPED)
+        assert manager.reset("feed", ResetTarget("earliest"), discard_state=False) == {}
     finally:
         manager.stop()
         manager.run()
@@ -94,7 +94,7 @@ def test_a_table_is_another_input_of_a_join_and_is_read_anew_after_a_reset(
     assert again == [1, 2, 3, 1, 2, 3]
 
 
-def test_a_tombstone_takes_a_row_away_by_the_key_of_its_record(folder: Folder, topics: Topics, either: Either) -> None:
+def test_a_tombstone_deletes_a_row_by_the_key_of_its_record(folder: Folder, topics: Topics, either: Either) -> None:
     name = topics.create("orders")
     upsert = {"insert.mode": "upsert", "pk.fields": ["id"], "delete.enabled": True}
     pipeline = {
@@ -137,7 +137,8 @@ def test_a_table_without_transactions_is_refused(folder: Folder, mysql: MySql) -
     mysql.run("create table orders (value bigint, timestamp datetime) engine=MyISAM")
     (found,) = mistakes(folder, p={"source": {"type": "rate"}, "sink": table(mysql, "orders")})
     assert (
-        "table orders has no transactions, so that half a batch could stay; alter table orders engine=InnoDB" in found
+        "table orders does not support transactions, so half of a batch could remain; alter table orders engine=InnoDB"
+        in found
     )
 
 
@@ -156,7 +157,7 @@ def test_an_aggregation_that_changes_is_upserted(folder: Folder, topics: Topics,
 
 
 @pytest.mark.behaviour("D8")
-def test_a_database_that_goes_away_is_waited_for(folder: Folder, topics: Topics, sql: Sql) -> None:
+def test_a_database_that_disappears_is_waited_for(folder: Folder, topics: Topics, sql: Sql) -> None:
     sql.run("create table orders (id int primary key)", "create table copies (id int)", "insert into orders values (1)")
     pipeline = {
         "source": table(sql, "orders", incrementing="id"),
@@ -180,12 +181,12 @@ def test_a_database_that_goes_away_is_waited_for(folder: Folder, topics: Topics,
 
 UPSERT = {"insert.mode": "upsert", "pk.fields": ["item"]}
 REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
-    "unknown table 'ordres'; did you mean 'orders'?; make it, or set auto.create: true": (
+    "unknown table 'ordres'; did you mean 'orders'?; create it, or set auto.create: true": (
         "table",
         {"table": "ordres"},
     ),
     "table orders: unknown column 'timestamp'; the table has id, item; add it to the table": ("table", {}),
-    "pk.fields: item is not unique in table orders, in which id is; name that, or `create unique index": (
+    "pk.fields: item is not unique in table orders, which has id; use that, or `create unique index": (
         "pk.fields",
         UPSERT,
     ),

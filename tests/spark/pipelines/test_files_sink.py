@@ -10,8 +10,8 @@ import pytest
 
 from ottla.errors import ConfigError
 from ottla.pipelines.file.reading import read_text
-from ottla.pipelines.manager.home import Home
-from ottla.pipelines.manager.offsets import Way, reset
+from ottla.pipelines.manager.offsets import ResetTarget, reset
+from ottla.pipelines.manager.state_directory import StateDirectory
 from tests.spark.pipelines.test_manager import Folder, folder, mistakes, topic
 from tests.spark.topics import Topics
 
@@ -25,14 +25,14 @@ def sink_of(folder: Folder, kind: str) -> dict[str, Any]:
 
 
 def values(folder: Folder) -> list[str]:
-    """What a reader that heeds the log sees."""
+    """Return the rows for a reader that uses the log."""
     return sorted(
         row.value for row in folder.spark.read.schema("value string").json(str(folder.path / "out")).collect()
     )
 
 
 @pytest.mark.parametrize("kind", ["files", "spark"])
-def test_a_pipeline_that_begins_anew_is_refused_its_folder_and_loses_no_row(
+def test_a_pipeline_that_starts_again_is_refused_its_folder_and_loses_no_row(
     folder: Folder, topics: Topics, kind: str
 ) -> None:
     source = topics.create("in")
@@ -44,8 +44,8 @@ def test_a_pipeline_that_begins_anew_is_refused_its_folder_and_loses_no_row(
     assert values(folder) == ["a", "b"]
     topics.send(source, "c")
     (read,) = read_text(folder.text.encode(), "p.yaml", folder.path, {})
-    home = Home(folder.path / "state", "p")
-    for way in (Way("earliest"), Way("latest"), Way("given", json.dumps({source: {"0": 1}}))):
+    home = StateDirectory(folder.path / "state", "p")
+    for way in (ResetTarget("earliest"), ResetTarget("latest"), ResetTarget("given", json.dumps({source: {"0": 1}}))):
         with pytest.raises(ConfigError, match=r"pipeline 'p' cannot be reset: folder .*/out has batches up to 1"):
             reset(read, home, way)
     assert folder.run(p=pipeline), "the refused reset has changed nothing"
@@ -53,7 +53,7 @@ def test_a_pipeline_that_begins_anew_is_refused_its_folder_and_loses_no_row(
 
     home.checkpoint.rename(home.folder / "gone")
     (told,) = mistakes(folder, p=pipeline)
-    assert f"folder {folder.path}/out has batches up to 2, and the checkpoint of this pipeline has begun none" in told
+    assert f"folder {folder.path}/out has batches up to 2, and the checkpoint of this pipeline has none" in told
     (home.folder / "gone").rename(home.checkpoint)
     for name in ("offsets", "commits"):
         (home.checkpoint / name / "2").unlink()
@@ -63,7 +63,7 @@ def test_a_pipeline_that_begins_anew_is_refused_its_folder_and_loses_no_row(
     shutil.move(folder.path / "out", folder.path / "old")
     (told,) = mistakes(folder, p=pipeline)
     assert "has none of the batches up to 1 of this pipeline, without which Spark cannot read it" in told
-    reset(read, home, Way("earliest"))
+    reset(read, home, ResetTarget("earliest"))
     assert folder.run(p=pipeline)
     assert values(folder) == ["a", "b", "c"]
 
@@ -75,15 +75,15 @@ def test_a_folder_belongs_to_one_pipeline(folder: Folder, topics: Topics) -> Non
     one, two = ({"source": topic(name, valueFormat="string"), "sink": FOLDER} for name in (first, second))
     assert folder.run(one=one)
     (told,) = mistakes(folder, two=two)
-    assert f"folder {folder.path}/out belongs to pipeline 'one', whose checkpoint is {folder.path}/state/one" in told
+    assert f"folder {folder.path}/out belongs to pipeline 'one', with its checkpoint in {folder.path}/state/one" in told
     assert folder.run(one=one, two={**two, "sink": {**FOLDER, "path": "other"}})
     shutil.rmtree(folder.path / "state" / "one")
     (told,) = mistakes(folder, renamed=one)
-    assert "has batches up to 0, and the checkpoint of this pipeline has begun none" in told
+    assert "has batches up to 0, and the checkpoint of this pipeline has none" in told
     assert values(folder) == ["a"]
 
 
-def test_a_project_that_was_moved_goes_on_with_its_folder(folder: Folder, topics: Topics) -> None:
+def test_a_project_that_was_moved_continues_with_its_folder(folder: Folder, topics: Topics) -> None:
     source = topics.create("in")
     topics.send(source, "a")
     pipeline = {"source": topic(source, valueFormat="string"), "sink": FOLDER}

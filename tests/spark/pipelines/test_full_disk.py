@@ -1,4 +1,4 @@
-"""A disk that is full under a pipeline: it fails with a sentence, and goes on by itself once there is space."""
+"""A pipeline with a full disk fails with a sentence, and continues by itself once there is space."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def until(manager: Manager, what: Any) -> None:
 
 @pytest.mark.behaviour("D2")
 @pytest.mark.parametrize("where", ["checkpoint", "sink"])
-def test_a_pipeline_whose_disk_is_full_says_so_and_goes_on_when_there_is_room(
+def test_a_pipeline_with_a_full_disk_reports_it_and_continues_when_there_is_space(
     folder: Folder, topics: Topics, disk: Path, where: str
 ) -> None:
     out = topics.create("out")
@@ -85,7 +85,7 @@ def test_a_pipeline_whose_disk_is_full_says_so_and_goes_on_when_there_is_room(
         manager.run()
 
 
-def test_a_disk_that_is_full_before_anything_runs_is_a_sentence(folder: Folder, topics: Topics, disk: Path) -> None:
+def test_a_disk_that_is_full_before_anything_runs_is_an_error(folder: Folder, topics: Topics, disk: Path) -> None:
     fill(disk)
     folder.settings["checkpoints"] = "disk"
     with pytest.raises(ConfigError, match=r"pipeline 'p': .*No space left on device; choose other checkpoints"):

@@ -11,11 +11,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from ottla import Broker, Consumer, TopicPartition
-from ottla.cli.pipelines.pipeline import plan_of, planned
+from ottla.cli.pipelines.pipeline import plan_lines, plan_of
 from ottla.pipelines import Pipeline
 from ottla.pipelines.file.reading import read_text
 from ottla.pipelines.manager.manager import Manager
-from ottla.pipelines.manager.runner import Told
+from ottla.pipelines.manager.runner import PipelineEvent
 from ottla.pipelines.place import PipelineFileError
 from tests.spark.topics import Topics
 
@@ -28,7 +28,7 @@ class Folder:
     def __init__(self, spark: SparkSession, broker: Broker, path: Path) -> None:
         self.spark, self.path = spark, path
         self.settings: dict[str, Any] = {"bootstrap.servers": broker.bootstrap_servers}
-        self.told: list[Told] = []
+        self.told: list[PipelineEvent] = []
         self.text = ""
 
     def manager(self, once: bool = True, **pipelines: Any) -> Manager:
@@ -65,7 +65,7 @@ def topic(name: str, **more: Any) -> dict[str, Any]:
 
 
 def committed(servers: str, name: str) -> list[Any]:
-    """What a reader of committed records sees."""
+    """Return the records that a read_committed consumer reads."""
     with Consumer(bootstrap_servers=servers, isolation_level="read_committed") as consumer:
         tps = [TopicPartition(name, info.partition) for info in consumer.partitions_for(name)]
         consumer.assign(tps)
@@ -83,7 +83,7 @@ def mistakes(folder: Folder, **pipelines: Any) -> Sequence[str]:
 
 
 @pytest.mark.behaviour("D1")
-def test_files_go_to_a_topic_each_once_through_transforms(folder: Folder, topics: Topics) -> None:
+def test_files_are_sent_to_a_topic_once_each_through_transforms(folder: Folder, topics: Topics) -> None:
     out = f"{topics.prefix}-out"
     pipeline = files_to(
         out,
@@ -104,7 +104,7 @@ def test_files_go_to_a_topic_each_once_through_transforms(folder: Folder, topics
 
 
 @pytest.mark.behaviour("D2")
-def test_a_pipeline_reads_what_the_one_before_it_wrote_and_bad_records_go_to_the_dead_letters(
+def test_a_pipeline_reads_the_output_of_another_one_and_sends_bad_records_to_the_dead_letters(
     folder: Folder, topics: Topics, spark: SparkSession
 ) -> None:
     folder.settings["kafka"] = {"default.api.timeout.ms": 60_000, "linger.ms": 0, "fetch.min.bytes": 1}
@@ -129,7 +129,7 @@ def test_a_pipeline_reads_what_the_one_before_it_wrote_and_bad_records_go_to_the
     assert told["__connect.errors.exception.message"]
 
 
-def test_one_that_fails_fails_alone_and_says_why(folder: Folder, topics: Topics) -> None:
+def test_a_failing_pipeline_fails_alone_and_reports_the_reason(folder: Folder, topics: Topics) -> None:
     source, out = topics.create("in"), f"{topics.prefix}-out"
     topics.send(source, "no order")
     folder.write("in/a.csv", CSV)
@@ -144,7 +144,7 @@ def test_one_that_fails_fails_alone_and_says_why(folder: Folder, topics: Topics)
     assert len(committed(topics.servers, out)) == 2
 
 
-def test_a_router_and_a_record_s_key_headers_and_tombstones_go_from_topic_to_topic(
+def test_a_router_and_the_keys_headers_and_tombstones_of_records_are_copied_from_topic_to_topic(
     folder: Folder, topics: Topics
 ) -> None:
     source = topics.create("in")
@@ -160,7 +160,7 @@ def test_a_router_and_a_record_s_key_headers_and_tombstones_go_from_topic_to_top
     assert [(record.key, list(record.headers)) for record in found] == [(b"k", [("h", b"x")])] * 2
 
 
-def test_what_does_not_fit_is_told_with_its_place_before_anything_runs(folder: Folder, topics: Topics) -> None:
+def test_mismatches_are_reported_with_their_place_before_the_start(folder: Folder, topics: Topics) -> None:
     source = topics.create("in")
     shaped = topic(source, valueFormat="json", valueSchema="id bigint")
     missing = {"source": topic(f"{source}n"), "sink": topic(f"{topics.prefix}-out")}
@@ -174,14 +174,14 @@ def test_what_does_not_fit_is_told_with_its_place_before_anything_runs(folder: F
     assert "unknown field 'idd'" in told
     steps = [{"sql": "select count(*) as n from input"}]
     (told,) = mistakes(folder, p={"source": shaped, "transforms": steps, "sink": topic("out")})
-    assert "give the sql step a watermark, or the pipeline outputMode: update" in told
+    assert "give the sql transform a watermark, or the pipeline outputMode: update" in told
     folder.settings = {}
     (told,) = mistakes(folder, p={"source": topic(source), "sink": {"type": "console"}})
-    assert "no brokers are named; set bootstrap.servers under settings" in told
+    assert "no brokers are configured; set bootstrap.servers under settings" in told
     assert folder.told == []
 
 
-def test_a_change_that_the_checkpoint_does_not_fit_is_refused_and_another_goes_on(
+def test_a_change_that_the_checkpoint_does_not_fit_is_refused_and_another_continues(
     folder: Folder, topics: Topics
 ) -> None:
     one, other, out = topics.create("one"), topics.create("other"), f"{topics.prefix}-out"
@@ -190,17 +190,16 @@ def test_a_change_that_the_checkpoint_does_not_fit_is_refused_and_another_goes_o
     assert folder.run(p=pipeline)
     (told,) = mistakes(folder, p={**pipeline, "source": topic(other)})
     assert (
-        f"its source was topic {one} and is topic {other}; take the change back, or begin anew under another name"
-        in told
+        f"its source was topic {one} and is topic {other}; undo the change, or start again under another name" in told
     )
     (runner,) = folder.manager(p=pipeline).runners
-    lines = list(planned(plan_of(runner.built, runner.home)))
-    runner.home.give_back()
+    lines = list(plan_lines(plan_of(runner.built, runner.home)))
+    runner.home.unlock()
     assert lines[:2] == ["p", f"  topic {one}"]
     assert lines[2].startswith("    value binary, _key binary, _topic string, _partition int, _offset bigint")
     assert lines[3:] == [
         f"  to topic {out}, exactly once",
-        f"  checkpoint {runner.home.checkpoint}: goes on where it was",
+        f"  checkpoint {runner.home.checkpoint}: continues from its checkpoint",
     ]
     topics.send(one, "b")
     assert folder.run(p={**pipeline, "transforms": [{"type": "InsertHeader", "header": "h", "value.literal": "1"}]})
@@ -229,7 +228,7 @@ def test_changes_of_an_aggregation_are_written_and_other_keys_of_its_state_are_r
     assert "its state was kept by Aggregate [a]" in told
 
 
-def test_windows_of_another_length_and_state_of_other_types_are_refused_with_the_ways_on(
+def test_windows_of_another_length_and_state_of_other_types_are_refused_with_the_remedies(
     folder: Folder, topics: Topics
 ) -> None:
     source, out = topics.create("in"), f"{topics.prefix}-out"
@@ -247,20 +246,20 @@ def test_windows_of_another_length_and_state_of_other_types_are_refused_with_the
 
     assert folder.run(p=by("1 minute", "double"))
     (told,) = mistakes(folder, p=by("5 minutes", "double"))
-    assert "its state was kept by windows of 60 s and would be by windows of 300 s; take the change back, or" in told
+    assert "its state was kept by windows of 60 s and would be by windows of 300 s; undo the change, or" in told
     topics.send(source, '{"at": "2026-05-01T10:00:01Z", "n": 2}')
     assert not folder.run(p=by("1 minute", "decimal(10,2)"))
     failed = folder.told[-1]
     assert (
         "its state was kept with the value (sum double) and would be with (sum decimal(20,2)" in failed.facts["reason"]
     )
-    assert "begin anew under another name" in failed.facts["reason"]
+    assert "start again under another name" in failed.facts["reason"]
     assert folder.events("p").count("failed") == 1
     assert folder.run(p=by("1 minute", "double"))
     assert json.loads(committed(topics.servers, out)[-1].value)["n"] == 3
 
 
-def test_a_distinct_that_never_ends_is_told_before_anything_runs(folder: Folder, topics: Topics) -> None:
+def test_a_distinct_that_never_ends_is_reported_before_anything_runs(folder: Folder, topics: Topics) -> None:
     source = topics.create("in")
     (told,) = mistakes(
         folder,
@@ -270,14 +269,14 @@ def test_a_distinct_that_never_ends_is_told_before_anything_runs(folder: Folder,
             "sink": topic(f"{topics.prefix}-out"),
         },
     )
-    assert "never knows that a row is done without a watermark" in told
+    assert "cannot know that a row is final without a watermark" in told
 
 
 def test_a_pipeline_runs_on_until_it_is_stopped(folder: Folder, topics: Topics) -> None:
     source, out = topics.create("in"), f"{topics.prefix}-out"
     manager = folder.manager(once=False, p={"source": topic(source), "sink": topic(out), "trigger": "100 milliseconds"})
 
-    def look(told: Told) -> None:
+    def look(told: PipelineEvent) -> None:
         folder.told.append(told)
         if told.event == "running":
             topics.send(source, "a")
@@ -294,7 +293,7 @@ def test_a_pipeline_runs_on_until_it_is_stopped(folder: Folder, topics: Topics) 
 def test_a_pipeline_in_python_is_the_same_as_one_in_a_file(topics: Topics, tmp_path: Path) -> None:
     source, out = topics.create("in"), f"{topics.prefix}-out"
     topics.send(source, '{"id": 1, "card": "4111"}')
-    told: list[Told] = []
+    told: list[PipelineEvent] = []
     pipeline = Pipeline(
         source=topic(source, valueFormat="json", valueSchema="id bigint, card string"),
         transforms=[{"type": "MaskField", "fields": "card"}],
@@ -308,13 +307,13 @@ def test_a_pipeline_in_python_is_the_same_as_one_in_a_file(topics: Topics, tmp_p
     assert told[-1].event == "done"
 
 
-def test_a_mistake_in_python_is_told_with_the_pipeline_s_name() -> None:
+def test_a_mistake_in_python_is_reported_with_the_pipeline_s_name() -> None:
     with pytest.raises(PipelineFileError) as error:
         Pipeline(source={"type": "topik"}, sink={"type": "console"}, name="masked")
     assert str(error.value) == "masked: unknown type of source 'topik'; did you mean 'topic'?"
 
 
-def test_records_keep_their_times_and_headers_where_a_sink_is_asked_to(folder: Folder, topics: Topics) -> None:
+def test_records_keep_their_times_and_headers_if_the_sink_is_configured_so(folder: Folder, topics: Topics) -> None:
     source, out = topics.create("in"), topics.create("out")
     topics.send(source, "a", timestamp=123_456, headers=[("h", b"1")])
     keep = topic(out, includeTimestamp=True, includeHeaders=True)

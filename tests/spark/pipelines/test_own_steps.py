@@ -44,7 +44,7 @@ def test_sql_sees_the_rows_so_far_as_the_table_input(spark: SparkSession) -> Non
     assert "input" not in [table.name for table in spark.catalog.listTables()]
 
 
-def test_what_a_query_selects_of_a_record_stays_with_it(spark: SparkSession) -> None:
+def test_metadata_selected_by_a_query_is_kept(spark: SparkSession) -> None:
     found = after(
         rows(spark, "1 as a"), {"sql": "select a, _key from input"}, {"type": "ExtractField$Key", "field": "id"}
     )
@@ -56,12 +56,12 @@ def test_a_query_over_a_column_that_is_not_there_is_refused_before_it_runs(spark
         after(rows(spark, "1 as amount"), {"sql": "select amuont from input"})
 
 
-def test_a_watermark_is_of_a_column_that_is_there(spark: SparkSession) -> None:
+def test_a_watermark_requires_an_existing_column(spark: SparkSession) -> None:
     with pytest.raises(ConfigError, match="unknown field 'att'"):
         after(rows(spark, "1 as at"), {"sql": "select 1", "watermark": {"column": "att", "delay": "1 second"}})
 
 
-def test_a_function_beside_the_file_is_found_by_name_and_gets_its_arguments(
+def test_a_function_next_to_the_file_is_found_by_name_and_gets_its_arguments(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     (tmp_path / "own_steps_of_a_test.py").write_text(MODULE, encoding="utf-8")
@@ -89,12 +89,14 @@ def test_a_function_beside_the_file_is_found_by_name_and_gets_its_arguments(
             "own_steps_for_mistakes:doubled",
             "function own_steps_for_mistakes:doubled failed: TypeError: doubled() got an unexpected keyword argument 'no'",
         ),
-        ("own_steps_for_mistakes:number", "own_steps_for_mistakes:number is int, and no function"),
+        ("own_steps_for_mistakes:number", "own_steps_for_mistakes:number is int, not a function"),
         ("no_such_module:f", "there is no module 'no_such_module' in"),
         ("broken_module:f", "module broken_module cannot be imported: ZeroDivisionError"),
     ],
 )
-def test_a_function_that_will_not_do_says_why(spark: SparkSession, tmp_path: Path, name: str, told: str) -> None:
+def test_an_invalid_function_is_reported_with_the_reason(
+    spark: SparkSession, tmp_path: Path, name: str, told: str
+) -> None:
     (tmp_path / "own_steps_for_mistakes.py").write_text(MODULE, encoding="utf-8")
     (tmp_path / "broken_module.py").write_text("1 / 0", encoding="utf-8")
     arguments = {"no": 1} if name.endswith(":doubled") else {}
@@ -103,7 +105,7 @@ def test_a_function_that_will_not_do_says_why(spark: SparkSession, tmp_path: Pat
     assert told in str(error.value)
 
 
-def test_an_error_of_a_function_in_a_worker_is_told_with_its_place(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_error_of_a_function_in_a_worker_is_reported_with_its_place(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "own_steps_that_fail.py").write_text(MODULE, encoding="utf-8")
     spark.sparkContext.addPyFile(str(tmp_path / "own_steps_that_fail.py"))
     frame = after(rows(spark, "3 as a"), {"function": "own_steps_that_fail:rows"}, folder=tmp_path)

@@ -1,4 +1,4 @@
-"""What `ottla pipeline plan` prints: nothing that is secret."""
+"""The output of `ottla pipeline plan`: it contains no secret."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from ottla.cli.pipelines.pipeline import plan_of, planned
+from ottla.cli.pipelines.pipeline import plan_lines, plan_of
 from ottla.pipelines.file.reading import checkpoints_of, read_text
 from ottla.pipelines.manager.build import build
-from ottla.pipelines.manager.home import Home
+from ottla.pipelines.manager.state_directory import StateDirectory
 
 TEXT = """
 settings: {bootstrap.servers: "127.0.0.1:1", kafka: {ssl.keystore.password: "${env:SECRET}"}}
@@ -32,7 +32,7 @@ def test_a_plan_has_no_secret_in_it(spark: SparkSession, tmp_path: Path) -> None
     database.execute("create table orders (id integer primary key not null, item text)")
     database.close()
     reads = read_text(TEXT.encode(), "shop.yaml", tmp_path, {"SECRET": "s3cret"})
-    plans = [plan_of(build(read, spark), Home(checkpoints_of(read), read.name)) for read in reads]
-    told = "\n".join([json.dumps(plans), *(line for plan in plans for line in planned(plan))])
+    plans = [plan_of(build(read, spark), StateDirectory(checkpoints_of(read), read.name)) for read in reads]
+    told = "\n".join([json.dumps(plans), *(line for plan in plans for line in plan_lines(plan))])
     assert all(text in told for text in ("http://127.0.0.1:1/", "topic orders", "item string"))
     assert not [secret for secret in ("s3cret", "t0ken") if secret in told]

@@ -86,8 +86,8 @@ def test_sql_sees_the_other_inputs_as_tables(folder: Folder, topics: Topics) -> 
 
 
 MISTAKES: list[tuple[dict[str, Any], str]] = [
-    ({"type": "Window", "time": "at", "aggregates": {"n": "count(*)"}}, "give either size, of windows of one length"),
-    ({"type": "Window", "time": "at", "size": "1 fortnight", "aggregates": {"n": "count(*)"}}, "is no span of time"),
+    ({"type": "Window", "time": "at", "aggregates": {"n": "count(*)"}}, "give either size, the length of all windows"),
+    ({"type": "Window", "time": "at", "size": "1 fortnight", "aggregates": {"n": "count(*)"}}, "is not a duration"),
     ({"type": "TableJoin", "input": "wether", "keys": "id"}, "unknown input 'wether'; did you mean 'weather'?"),
     ({"type": "Dedupe", "keys": "idd"}, "unknown field 'idd'"),
     ({"type": "Aggregate", "keys": "id", "aggregates": {"n": "cnt(*)"}}, "cnt"),
@@ -95,7 +95,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("step", "told"), MISTAKES, ids=[told for _, told in MISTAKES])
-def test_a_step_that_does_not_fit_is_told_with_its_place(
+def test_a_step_that_does_not_fit_is_reported_with_its_place(
     folder: Folder, topics: Topics, step: dict[str, Any], told: str
 ) -> None:
     source = topics.create("in")

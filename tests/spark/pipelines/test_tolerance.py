@@ -18,7 +18,7 @@ from tests.spark.topics import Topics
 __all__ = ["folder"]
 
 
-def told(letter: Any) -> dict[str, str]:
+def error_headers(letter: Any) -> dict[str, str]:
     prefix = "__connect.errors."
     return {name.removeprefix(prefix): value.decode() for name, value in letter.headers if name.startswith(prefix)}
 
@@ -29,7 +29,7 @@ def tolerant(topics: Topics, source: dict[str, Any], *steps: Any) -> dict[str, A
 
 
 @pytest.mark.behaviour("D1")
-def test_a_record_that_a_step_cannot_do_goes_to_the_dead_letters_as_it_came(folder: Folder, topics: Topics) -> None:
+def test_a_record_that_fails_a_transform_is_sent_unchanged_to_the_dead_letters(folder: Folder, topics: Topics) -> None:
     source = topics.create("in")
     topics.send(source, '{"a": "1", "t": "2026-05-01"}', '{"a":  "x", "t": "2026-05-01"}', key=b"k")
     topics.send(source, "no json", '{"a": "4", "t": "soon"}', '{"a": null, "t": null}', headers=[("h", b"1")])
@@ -45,22 +45,20 @@ def test_a_record_that_a_step_cannot_do_goes_to_the_dead_letters_as_it_came(fold
     good = [json.loads(record.value) for record in committed(topics.servers, f"{topics.prefix}-out")]
     assert good == [{"b": 1, "t": 1777593600000}, {"b": None, "t": None}]
     letters = committed(topics.servers, f"{topics.prefix}-dead")
-    found = [(one.key, one.value, told(one)["offset"], told(one)["stage"]) for one in letters]
+    found = [(one.key, one.value, error_headers(one)["offset"], error_headers(one)["stage"]) for one in letters]
     assert found == [
         (b"k", b'{"a":  "x", "t": "2026-05-01"}', "1", "TRANSFORMATION"),
         (None, b"no json", "2", "VALUE_CONVERTER"),
         (None, b'{"a": "4", "t": "soon"}', "3", "TRANSFORMATION"),
     ]
-    assert told(letters[0])["exception.message"] == "Cast cannot read b = x"
+    assert error_headers(letters[0])["exception.message"] == "Cast cannot read b = x"
     assert letters[2].headers[0] == ("h", b"1")
     progress = [told.facts for told in folder.told if told.event == "progress"]
     counts = [sum(facts[name] for facts in progress) for name in ("rows_in", "rows_out")]
     assert counts == [4, 2], "what is no JSON is no row"
 
 
-def test_what_a_filter_leaves_out_is_no_dead_letter_and_text_is_put_aside_as_well(
-    folder: Folder, topics: Topics
-) -> None:
+def test_filtered_records_are_no_dead_letters_and_text_can_be_one(folder: Folder, topics: Topics) -> None:
     source = topics.create("in")
     topics.send(source, "7", "x", headers=[("cast", b"1")])
     topics.send(source, "y")
@@ -97,16 +95,18 @@ def test_only_null_is_a_tombstone_and_an_empty_value_is_a_dead_letter(folder: Fo
     kept = folder.spark.read.format("ottla_delta").load(str(folder.path / "t")).collect()
     assert [row.asDict() for row in kept] == [{"id": 1, "n": 7}]
     letters = [
-        one for one in committed(topics.servers, f"{topics.prefix}-dead") if told(one)["connector.name"] == "rows"
+        one
+        for one in committed(topics.servers, f"{topics.prefix}-dead")
+        if error_headers(one)["connector.name"] == "rows"
     ]
     assert [(one.key, one.value) for one in letters] == [
         *((b'{"id": 1}', empty) for empty in (b"", b"  ", b"\n")),
         (b"", good.encode()),
     ]
-    assert told(letters[1])["exception.message"] == (
-        "value: it has 2 bytes and no content; only null is a tombstone, write that instead"
+    assert error_headers(letters[1])["exception.message"] == (
+        "value: it has 2 bytes and no content; only null is a tombstone, write null instead"
     )
-    assert told(letters[3])["exception.message"].startswith("key: it has 0 bytes and no content")
+    assert error_headers(letters[3])["exception.message"].startswith("key: it has 0 bytes and no content")
     assert [one.value for one in committed(topics.servers, f"{topics.prefix}-texts")] == [b"", None]
 
 
@@ -122,7 +122,7 @@ def test_an_empty_value_stops_a_pipeline_that_tolerates_nothing_and_deletes_noth
 
 
 def table_of(folder: Folder, kind: str) -> dict[str, Any]:
-    """A sink whose table allows no null in `n`."""
+    """Return a sink with a table that does not allow null in `n`."""
     if kind == "delta":
         DeltaTable.create(
             str(folder.path / "t"),
@@ -156,7 +156,7 @@ def test_a_null_that_a_table_does_not_allow_is_a_dead_letter_and_is_counted(
     assert ids_in(folder, kind) == [1, 3]
     (letter,) = committed(topics.servers, f"{topics.prefix}-dead")
     assert json.loads(letter.value) == {"id": 2, "n": None}
-    assert told(letter)["exception.message"].endswith("column 'n' is null, which the table does not allow")
+    assert error_headers(letter)["exception.message"].endswith("column 'n' is null, which the table does not allow")
     assert [one.facts for one in folder.told if one.event == "progress"][-1]["dead_letters"] == 1
 
 
@@ -169,11 +169,13 @@ def test_without_dead_letters_such_a_null_fails_the_pipeline_once_with_its_row(
     read = topic(source, valueFormat="json", valueSchema="id bigint, n bigint")
     assert not folder.run(p={"source": read, "sink": table_of(folder, kind)})
     (reason,) = [told.facts["reason"] for told in folder.told if told.event == "failed"]
-    assert "column 'n' is null in the row id = 2, n = None, and the table does not allow that; fill it" in reason
+    assert "column 'n' is null in the row id = 2, n = None, and the table does not allow null; fill it" in reason
     assert ids_in(folder, kind) == []
 
 
-def test_a_row_without_a_key_for_a_compacted_topic_is_a_dead_letter(folder: Folder, topics: Topics) -> None:
+def test_a_row_without_a_key_for_a_compacted_topic_is_a_dead_letter_and_is_counted(
+    folder: Folder, topics: Topics
+) -> None:
     source = topics.create("in")
     topics.send(source, '{"id": "a", "n": 1}', '{"id": null, "n": 2}', '{"id": "c", "n": 3}')
     pipeline = tolerant(topics, topic(source, valueFormat="json", valueSchema="id string, n bigint"))
@@ -182,4 +184,5 @@ def test_a_row_without_a_key_for_a_compacted_topic_is_a_dead_letter(folder: Fold
     assert [record.key for record in committed(topics.servers, f"{topics.prefix}-out")] == [b"a", b"c"]
     (letter,) = committed(topics.servers, f"{topics.prefix}-dead")
     assert json.loads(letter.value)["n"] == 2
-    assert told(letter)["exception.message"].startswith("it has no key, and ")
+    assert error_headers(letter)["exception.message"].startswith("it has no key, and ")
+    assert [one.facts for one in folder.told if one.event == "progress"][-1]["dead_letters"] == 1

@@ -82,7 +82,7 @@ VALUES: list[tuple[str, Mapping[str, Any], dict[str, Any]]] = [
 @pytest.mark.parametrize(
     ("before", "transform", "expected"), VALUES, ids=[f"{t['type']} of {v[:40]}" for v, t, _ in VALUES]
 )
-def test_a_value_becomes_what_connect_makes_of_it(
+def test_a_value_is_transformed_as_in_connect(
     spark: SparkSession, before: str, transform: Mapping[str, Any], expected: dict[str, Any]
 ) -> None:
     assert value(after(rows(spark, before), transform)) == expected
@@ -99,7 +99,7 @@ KEYS: list[tuple[Mapping[str, Any], Any]] = [
 
 
 @pytest.mark.parametrize(("transform", "expected"), KEYS, ids=[t["type"] for t, _ in KEYS])
-def test_a_key_becomes_what_connect_makes_of_it_and_the_value_stays(
+def test_a_key_is_transformed_as_in_connect_and_the_value_is_kept(
     spark: SparkSession, transform: Mapping[str, Any], expected: Any
 ) -> None:
     frame = after(rows(spark, "9 as a"), transform)
@@ -150,7 +150,7 @@ PREDICATES: list[tuple[Mapping[str, Any], list[int]]] = [
 
 
 @pytest.mark.parametrize(("predicate", "held"), PREDICATES, ids=[str(sorted(p.items())) for p, _ in PREDICATES])
-def test_a_filter_leaves_out_what_its_predicate_holds_of(
+def test_a_filter_drops_records_that_match_its_predicate(
     spark: SparkSession, predicate: Mapping[str, Any], held: list[int]
 ) -> None:
     frame = rows(spark, "1 as a", "2 as a")
@@ -166,7 +166,7 @@ def test_a_dropped_value_is_a_tombstone(spark: SparkSession) -> None:
     assert after(frame, {"type": "Filter", "predicate": "gone"}, gone={"type": "RecordIsTombstone"}).collect() == []
 
 
-def test_a_step_with_a_predicate_touches_only_what_it_holds_of(spark: SparkSession) -> None:
+def test_a_transform_with_a_predicate_changes_only_matching_records(spark: SparkSession) -> None:
     frame = rows(spark, "1 as a, 'x' as b", beside="'old' as _topic").unionByName(
         rows(spark, "2 as a, 'y' as b", beside="'new' as _topic")
     )
@@ -201,7 +201,7 @@ MISTAKES: list[tuple[str, Mapping[str, Any], str]] = [
     (
         "true as t",
         {"type": "TimestampConverter", "field": "t", "target.type": "unix"},
-        "t is boolean, and no form of time",
+        "t is boolean, not a time",
     ),
     ("1 as a, 2 as b", {"type": "Cast", "spec": "string"}, "the value is a record; give field:type pairs"),
     ("named_struct('b', 1) as a, 2 as `a.b`", {"type": "Flatten"}, "two fields would be named 'a.b'"),
@@ -209,7 +209,7 @@ MISTAKES: list[tuple[str, Mapping[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("before", "transform", "told"), MISTAKES, ids=[told for _, _, told in MISTAKES])
-def test_a_step_that_does_not_fit_its_rows_says_why(
+def test_a_transform_that_does_not_fit_its_rows_is_reported_with_the_reason(
     spark: SparkSession, before: str, transform: Mapping[str, Any], told: str
 ) -> None:
     with pytest.raises(ConfigError) as error:
@@ -225,7 +225,7 @@ def test_what_only_records_of_topics_have_is_missed_with_a_remedy(spark: SparkSe
             "there is no column _offset here; only records of topics have it",
         ),
         ({"type": "TimestampRouter"}, "there is no column _topic here"),
-        ({"type": "ExtractField$Key", "field": "k"}, "the key is no record, it is binary; give the source keyFormat"),
+        ({"type": "ExtractField$Key", "field": "k"}, "the key is binary, not a record; give the source keyFormat"),
     ):
         with pytest.raises(ConfigError) as error:
             after(bare, transform)

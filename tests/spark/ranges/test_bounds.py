@@ -1,4 +1,4 @@
-"""Where ranges begin and end, and what batch and stream refuse."""
+"""The bounds of ranges, and options that batch or stream reject."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def source(**options: str) -> SourceOptions:
     return read_source_options({"kafka.bootstrap.servers": "localhost:9092", "subscribe": "a"} | options)
 
 
-def test_a_batch_reads_everything_and_a_stream_what_comes_by_default() -> None:
+def test_by_default_a_batch_reads_every_record_and_a_stream_new_ones() -> None:
     assert start_of_batch(source()) == Everywhere(EARLIEST)
     assert end_of_batch(source()) == Everywhere(LATEST)
     assert start_of_stream(source()) == Everywhere(LATEST)
@@ -61,9 +61,9 @@ def test_a_timestamp_may_be_the_earliest_or_the_latest() -> None:
     ("decide", "options", "sentence"),
     [
         (start_of_batch, {"startingOffsets": "latest"}, "option startingOffsets = 'latest': a batch query would"),
-        (start_of_batch, {"startingOffsets": '{"a":{"0":-1}}'}, r"option startingOffsets asks for the latest of a-0"),
+        (start_of_batch, {"startingOffsets": '{"a":{"0":-1}}'}, r"option startingOffsets is the latest of a-0"),
         (end_of_batch, {"endingOffsets": "earliest"}, "option endingOffsets = 'earliest': a batch query would have"),
-        (end_of_batch, {"endingOffsets": '{"a":{"1":-2}}'}, "option endingOffsets asks for the earliest of a-1"),
+        (end_of_batch, {"endingOffsets": '{"a":{"1":-2}}'}, "option endingOffsets is the earliest of a-1"),
         (start_of_batch, {"startingTimestamp": "-1"}, "option startingTimestamp = 'latest': a batch query would"),
         (end_of_batch, {"endingTimestamp": "-2"}, "option endingTimestamp = 'earliest': a batch query would"),
         (
@@ -74,7 +74,7 @@ def test_a_timestamp_may_be_the_earliest_or_the_latest() -> None:
         (
             start_of_batch,
             {"startingOffsetsByTimestamp": '{"a":{"1":-1}}'},
-            r"option startingOffsetsByTimestamp asks for the latest of a-1 \(-1\)",
+            r"option startingOffsetsByTimestamp is the latest of a-1 \(-1\)",
         ),
         (
             end_of_batch,
@@ -86,11 +86,15 @@ def test_a_timestamp_may_be_the_earliest_or_the_latest() -> None:
             {"startingOffsets": '{"a":{"0":-3}}'},
             "option startingOffsets of a-0 = -3: must be an offset, or -2 for the earliest, -1 for the latest",
         ),
-        (start_of_stream, {"endingOffsets": "latest"}, "option endingOffsets is for batch queries"),
-        (start_of_stream, {"endingTimestamp": "9"}, "option endingTimestamp is for batch queries"),
+        (start_of_stream, {"endingOffsets": "latest"}, "option endingOffsets is only for batch queries"),
+        (start_of_stream, {"endingTimestamp": "9"}, "option endingTimestamp is only for batch queries"),
         (start_of_stream, {"startingOffsets": "newest"}, "option startingOffsets = 'newest': must be earliest, latest"),
-        (start_of_stream, {"startingOffsets": '{"a":[1]}'}, "option startingOffsets = .* must be JSON such as"),
-        (start_of_stream, {"startingOffsets": '{"a":{"0":"x"}}'}, "option startingOffsets = .* must be JSON such as"),
+        (start_of_stream, {"startingOffsets": '{"a":[1]}'}, "option startingOffsets = .* must be JSON, for example"),
+        (
+            start_of_stream,
+            {"startingOffsets": '{"a":{"0":"x"}}'},
+            "option startingOffsets = .* must be JSON, for example",
+        ),
         (start_of_stream, {"maxTriggerDelay": "soon"}, "option maxTriggerDelay = 'soon': must be a number with a unit"),
         (start_of_stream, {"idleWait": "long"}, "option idleWait = 'long': must be a number with a unit"),
         (

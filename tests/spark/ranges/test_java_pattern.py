@@ -75,13 +75,13 @@ def test_a_pattern_matches_the_names_that_it_does_in_java(spark: SparkSession, p
 @pytest.mark.parametrize(
     ("pattern", "sentence"),
     [
-        (r"\p{Klingon}", r"has \\p\{Klingon\}, which is not known here; write out its characters"),
-        (r"\yes", r"has \\y, which is not known here"),
-        ("[", "is no regular expression: it ends too soon"),
-        ("a(", "is no regular expression: "),
+        (r"\p{Klingon}", r"has \\p\{Klingon\}, which is not supported; list its characters"),
+        (r"\yes", r"has \\y, which is not supported"),
+        ("[", "is not a regular expression: it is incomplete"),
+        ("a(", "is not a regular expression: "),
         ("[z-a]", "has a range from 'z' that does not end after it"),
     ],
 )
-def test_what_cannot_be_read_is_named(pattern: str, sentence: str) -> None:
+def test_an_unsupported_or_invalid_pattern_is_named(pattern: str, sentence: str) -> None:
     with pytest.raises(ConfigError, match=f"option subscribePattern = .* {sentence}"):
         java_pattern("subscribePattern", pattern)

@@ -1,4 +1,4 @@
-"""What the driver asks a broker: topics by a pattern."""
+"""Topics selected by a pattern on a broker."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ottla.spark.options import read_source_options
 from ottla.spark.ranges.offset_reader import OffsetReader, none_matches
 
 
-def test_a_pattern_that_no_topic_matches_is_said_once_and_topics_that_come_are_found(
+def test_a_pattern_that_matches_no_topic_is_logged_once_and_later_topics_are_found(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with Broker() as broker, Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
@@ -23,15 +23,12 @@ def test_a_pattern_that_no_topic_matches_is_said_once_and_topics_that_come_are_f
             admin.create_topics([NewTopic("orders", 1, 1)])
             assert reader.topics() == {"orders"}
     assert "option subscribePattern = ord.*: no topic at" in line
-    assert (
-        "matches, of 1 that this user may see; correct it, or have a rule (ACL) let the user DESCRIBE the topics"
-        in line
-    )
+    assert "matches, of 1 that this user can see; correct it, or grant the user DESCRIBE on the topics" in line
 
 
-def test_who_sees_no_topic_at_all_is_told_so() -> None:
+def test_a_user_that_sees_no_topic_is_reported() -> None:
     asked = read_source_options({"kafka.bootstrap.servers": "b:9092", "subscribePattern": "a"})
-    assert "no topic at b:9092 matches, for this user may see none; " in none_matches(asked, 0)
+    assert "no topic at b:9092 matches, because this user can see none; " in none_matches(asked, 0)
 
 
 def test_a_pattern_leaves_out_the_topics_of_kafka_itself() -> None:
@@ -43,10 +40,10 @@ def test_a_pattern_leaves_out_the_topics_of_kafka_itself() -> None:
         asked = {"kafka.bootstrap.servers": broker.bootstrap_servers, "subscribePattern": ".*"}
         with OffsetReader(read_source_options(asked)) as reader:
             assert reader.topics() == {"orders"}
-            assert reader.leaves_out(TopicPartition("__consumer_offsets", 0))
+            assert reader.is_excluded(TopicPartition("__consumer_offsets", 0))
         with OffsetReader(read_source_options(asked | {"kafka.exclude.internal.topics": "false"})) as reader:
             assert reader.topics() == {"orders", "__consumer_offsets"}
-            assert not reader.leaves_out(TopicPartition("__consumer_offsets", 0))
+            assert not reader.is_excluded(TopicPartition("__consumer_offsets", 0))
         by_name = {"kafka.bootstrap.servers": broker.bootstrap_servers, "subscribe": "__consumer_offsets"}
         with OffsetReader(read_source_options(by_name)) as reader:
             assert reader.topics() == {"__consumer_offsets"}

@@ -1,4 +1,4 @@
-"""Offsets as JSON: the official form, and what is pinned beside it."""
+"""Offsets as JSON: the official format, and the additional fields."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from ottla.errors import ConfigError
 from ottla.model import TopicPartition
-from ottla.spark.ranges.offsets import Plan, StreamOffset, parse_assignment, parse_offsets
+from ottla.spark.ranges.offsets import SplitLimits, StreamOffset, parse_assignment, parse_offsets
 
 A0, A1, A10, B0 = (TopicPartition(*tp) for tp in (("a", 0), ("a", 1), ("a", 10), ("b", 0)))
 
@@ -18,12 +18,12 @@ def test_offsets_are_written_as_the_official_connector_does() -> None:
     assert json.dumps(offset.to_dict()) == '{"a": {"1": 5, "10": 7}, "b": {"0": 1}}'
 
 
-def test_what_is_pinned_survives_json() -> None:
-    offset = StreamOffset({A0: 9, B0: 1}, {A0: 3}, Plan(4, None), initial=True)
+def test_pinned_offsets_survive_json() -> None:
+    offset = StreamOffset({A0: 9, B0: 1}, {A0: 3}, SplitLimits(4, None), initial=True)
     assert StreamOffset.from_dict(json.loads(json.dumps(offset.to_dict()))) == offset
 
 
-def test_a_batch_begins_at_what_its_end_has_pinned() -> None:
+def test_a_batch_starts_at_the_offsets_pinned_by_its_end() -> None:
     asked_again = StreamOffset({A0: 44_461}, initial=True)
     end = StreamOffset({A0: 44_500}, start={A0: 44_306})
     assert end.begin(asked_again) == {A0: 44_306}
@@ -35,7 +35,7 @@ def test_a_topic_may_be_named_like_a_pin() -> None:
 
 
 def test_offsets_copied_from_a_checkpoint_can_be_given_as_an_option() -> None:
-    text = json.dumps(StreamOffset({A0: 5}, {A0: 1}, Plan(2, 3)).to_dict())
+    text = json.dumps(StreamOffset({A0: 5}, {A0: 1}, SplitLimits(2, 3)).to_dict())
     assert parse_offsets("startingOffsets", text) == {A0: 5}
 
 
@@ -44,6 +44,6 @@ def test_an_assignment_names_partitions() -> None:
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "7", '{"a":0}', '{"a":["x"]}'])
-def test_an_assignment_that_is_none_is_one_sentence(text: str) -> None:
-    with pytest.raises(ConfigError, match=r'must be JSON such as \{"topic": '):
+def test_an_assignment_that_is_none_is_a_one_line_error(text: str) -> None:
+    with pytest.raises(ConfigError, match=r'must be JSON, for example \{"topic": '):
         parse_assignment(text)

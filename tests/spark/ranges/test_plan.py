@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.model import TopicPartition
-from ottla.spark.ranges.offsets import Plan
-from ottla.spark.ranges.plan import OffsetRange, held_back, losses, ranges, rate_limited, split
+from ottla.spark.ranges.offsets import SplitLimits
+from ottla.spark.ranges.plan import OffsetRange, describe_losses, ranges, rate_limited, should_hold_back, split
 
 A0, A1, A2 = (TopicPartition("a", p) for p in range(3))
 sizes = st.dictionaries(st.sampled_from([A0, A1, A2]), st.tuples(st.integers(0, 10**12), st.integers(0, 10**9)))
@@ -21,7 +21,7 @@ def test_a_partition_with_little_to_offer_still_moves() -> None:
     assert rate_limited({A0: 0, A1: 0}, {A0: 10_000, A1: 1}, 10) == {A0: 9, A1: 1}
 
 
-def test_a_limit_above_what_there_is_changes_nothing() -> None:
+def test_a_limit_above_the_available_records_changes_nothing() -> None:
     assert rate_limited({A0: 0}, {A0: 5}, 5) == {A0: 5}
 
 
@@ -37,9 +37,9 @@ def test_a_limited_end_lies_between_begin_and_end(parts: dict[TopicPartition, tu
 
 def test_a_batch_waits_for_enough_but_not_for_ever() -> None:
     begin, end = {A0: 0}, {A0: 5, A1: 2}
-    assert held_back(begin, end, 8, waited_ms=0, most_ms=1000)
-    assert not held_back(begin, end, 7, waited_ms=0, most_ms=1000)
-    assert not held_back(begin, end, 8, waited_ms=1000, most_ms=1000)
+    assert should_hold_back(begin, end, 8, waited_ms=0, most_ms=1000)
+    assert not should_hold_back(begin, end, 7, waited_ms=0, most_ms=1000)
+    assert not should_hold_back(begin, end, 8, waited_ms=1000, most_ms=1000)
 
 
 def test_partitions_without_news_get_no_task() -> None:
@@ -48,15 +48,15 @@ def test_partitions_without_news_get_no_task() -> None:
 
 def test_the_least_number_of_tasks_is_met_by_splitting_the_large_ones() -> None:
     parts = [OffsetRange(A0, 0, 900), OffsetRange(A1, 0, 100)]
-    assert split(parts, Plan(min_partitions=4)) == [
+    assert split(parts, SplitLimits(min_partitions=4)) == [
         *(OffsetRange(A0, at, at + 225) for at in (0, 225, 450, 675)),
         OffsetRange(A1, 0, 100),
     ]
-    assert split(parts, Plan(min_partitions=2)) == parts
+    assert split(parts, SplitLimits(min_partitions=2)) == parts
 
 
 def test_no_task_gets_more_than_the_most() -> None:
-    assert split([OffsetRange(A0, 5, 15)], Plan(max_records_per_partition=4)) == [
+    assert split([OffsetRange(A0, 5, 15)], SplitLimits(max_records_per_partition=4)) == [
         OffsetRange(A0, 5, 8),
         OffsetRange(A0, 8, 11),
         OffsetRange(A0, 11, 15),
@@ -68,7 +68,7 @@ def test_splitting_loses_nothing_and_reads_nothing_twice(
     parts: dict[TopicPartition, tuple[int, int]], least: int | None, most: int | None
 ) -> None:
     whole = [OffsetRange(tp, start, start + size) for tp, (start, size) in sorted(parts.items()) if size]
-    pieces = split(whole, Plan(least, most))
+    pieces = split(whole, SplitLimits(least, most))
     assert all(piece.size > 0 for piece in pieces)
     for part in whole:
         mine = [piece for piece in pieces if piece.tp == part.tp]
@@ -78,8 +78,8 @@ def test_splitting_loses_nothing_and_reads_nothing_twice(
 
 
 def test_losses_name_partitions_and_offsets() -> None:
-    assert losses({A0: 7, A1: 9}, {A1: 4, A2: 8}, {A2: 3}) == [
-        "partition a-0 is gone, and the query had read it up to offset 7",
+    assert describe_losses({A0: 7, A1: 9}, {A1: 4, A2: 8}, {A2: 3}) == [
+        "partition a-0 does not exist any more, and the query had read it up to offset 7",
         "partition a-1 ends at offset 4, before offset 9, which is next",
-        "new partition a-2 starts at offset 3: the records before it are gone",
+        "new partition a-2 starts at offset 3: earlier records do not exist any more",
     ]

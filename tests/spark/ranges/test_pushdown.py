@@ -1,4 +1,4 @@
-"""What predicates leave to be read."""
+"""The ranges that remain after filters."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_partitions_and_topics_are_named() -> None:
 
 
 @pytest.mark.parametrize(("micros", "ms"), [(0, 5000), (1, 5001), (1000, 5001), (999_999, 6000)])
-def test_times_say_where_to_begin_and_are_looked_at_again(micros: int, ms: int) -> None:
+def test_a_timestamp_predicate_sets_the_start_offset_and_is_evaluated_again(micros: int, ms: int) -> None:
     filters: list[Filter] = [
         GreaterThanOrEqual(("timestamp",), datetime.fromtimestamp(5, UTC).replace(microsecond=micros))
     ]

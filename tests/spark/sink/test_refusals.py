@@ -9,8 +9,8 @@ import pytest
 
 from ottla.client.producer.producer_batch import upper_bound_bytes
 from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, NoBrokersAvailableError, error_for
-from ottla.spark.sink.dead_letters import PREFIX, DeadLetter, dead_letter
-from ottla.spark.sink.refusals import RefusedRow, sorted_out
+from ottla.spark.sink.dead_letters import PREFIX, DeadLetterRecord, build_dead_letter
+from ottla.spark.sink.refusals import RefusedRow, split_rows
 from ottla.spark.sink.sink_rows import SinkColumns, weigh
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -31,18 +31,18 @@ class Cluster:
     def limit(self, topic: str) -> tuple[int, str]:
         return 300, "max.message.bytes"
 
-    def requires_keys(self, topic: str) -> bool:
+    def has_required_keys(self, topic: str) -> bool:
         return topic == "table"
 
 
 def judged(option: str | None = "t", **columns: Any) -> tuple[dict[str, list[Any]], list[RefusedRow]]:
     """The values that are written to each topic, and what is refused."""
     batch = pa.record_batch(columns)
-    groups, refusals = sorted_out(batch, option, Cluster())
+    groups, refusals = split_rows(batch, option, Cluster())
     return {group.topic: group.rows.column("value").to_pylist() for group in groups}, refusals
 
 
-def test_rows_without_fault_go_as_they_are() -> None:
+def test_valid_rows_are_sent_unchanged() -> None:
     assert judged(value=pa.array(["a", None, "c"])) == ({"t": ["a", None, "c"]}, [])
     assert judged(value=pa.array([], pa.string())) == ({}, [])
 
@@ -55,12 +55,12 @@ def test_rows_find_their_topics_in_their_order() -> None:
 def test_rows_without_a_key_are_refused_for_a_compacted_topic() -> None:
     written, refusals = judged("table", key=pa.array(["a", None, ""]), value=pa.array(["x", "y", None]))
     assert written == {"table": ["x", None]}
-    told = "it has no key, and 'table' is compacted, which takes only records with one; give it a key"
+    told = "it has no key, and 'table' is compacted, so records need a key; set one"
     assert refusals == [RefusedRow(1, "table", told)]
     assert judged("table", value=pa.array(["x"])) == ({}, [RefusedRow(0, "table", told)])
 
 
-def test_a_topic_of_the_query_that_is_forbidden_is_no_fault_of_its_rows() -> None:
+def test_a_topic_of_the_query_that_is_forbidden_is_not_a_fault_of_its_rows() -> None:
     with pytest.raises(KafkaError, match="DESCRIBE of topic 'secret'; no rule"):
         judged("secret", value=pa.array(["a"]))
 
@@ -68,13 +68,13 @@ def test_a_topic_of_the_query_that_is_forbidden_is_no_fault_of_its_rows() -> Non
 @pytest.mark.parametrize(
     ("columns", "row", "reason"),
     [
-        ({"topic": ["x", None, "x"]}, 1, "it has no topic; fill column 'topic'"),
-        ({"topic": ["x", "a/b", "x"]}, 1, "'a/b' is no name of a topic"),
-        ({"topic": ["..", "x", "x"]}, 0, "'..' is no name of a topic"),
+        ({"topic": ["x", None, "x"]}, 1, "it has no topic; set column 'topic'"),
+        ({"topic": ["x", "a/b", "x"]}, 1, "'a/b' is not a valid topic name"),
+        ({"topic": ["..", "x", "x"]}, 0, "'..' is not a valid topic name"),
         ({"topic": ["x", "x", "gone"]}, 2, "topic 'gone' did not appear"),
         ({"topic": ["x", "secret", "x"]}, 1, "DESCRIBE of topic 'secret'"),
-        ({"partition": pa.array([0, None, 2], pa.int32())}, 2, "partition 2 is not there: 't' has 0 to 1"),
-        ({"partition": pa.array([-1, 0, 1], pa.int32())}, 0, "partition -1 is not there"),
+        ({"partition": pa.array([0, None, 2], pa.int32())}, 2, "partition 2 does not exist: 't' has 0 to 1"),
+        ({"partition": pa.array([-1, 0, 1], pa.int32())}, 0, "partition -1 does not exist"),
         ({"timestamp": pa.array([0, None, -1], pa.timestamp("us", "UTC"))}, 2, "is before 1970"),
         ({"value": ["a", "x" * 300, "c"]}, 1, "more than max.message.bytes = 300 of 't'; raise that"),
         ({"key": ["x" * 300, "b", None]}, 0, "it takes up to 39"),
@@ -82,7 +82,7 @@ def test_a_topic_of_the_query_that_is_forbidden_is_no_fault_of_its_rows() -> Non
         ({"headers": pa.array([[("k", b"v")], [(None, b"v")], None], HEADERS)}, 1, "one of its headers has no key"),
     ],
 )
-def test_a_row_that_cannot_be_written_is_told_apart_with_its_place(
+def test_a_row_that_cannot_be_written_is_reported_with_its_place(
     columns: dict[str, Any], row: int, reason: str
 ) -> None:
     option = None if "topic" in columns else "t"
@@ -93,20 +93,20 @@ def test_a_row_that_cannot_be_written_is_told_apart_with_its_place(
     assert [len(rows) for rows in written.values()] == [2]
 
 
-def test_a_broker_that_is_gone_is_no_fault_of_a_row() -> None:
+def test_an_unavailable_broker_is_not_an_error_of_a_row() -> None:
     with pytest.raises(NoBrokersAvailableError, match=r"^no Kafka broker answered"):
         judged("away", value=pa.array(["a"]))
 
 
-def test_many_faults_are_each_told_once_and_in_order() -> None:
+def test_many_faults_are_each_reported_once_and_in_order() -> None:
     topics, values = pa.array(["x", None, "..", "x", None]), pa.array(["a", "b", "c", "d" * 400, "e"])
     written, refusals = judged(None, topic=topics, value=values)
     assert written == {"x": ["a"]}
     assert [refusal.row for refusal in refusals] == [1, 2, 3, 4]
 
 
-def letter(row: dict[str, Any], limit: int = 10_000) -> DeadLetter:
-    return dead_letter(row, topic="t", reason="because", task=3, number=17, query="q", limit=limit)
+def letter(row: dict[str, Any], limit: int = 10_000) -> DeadLetterRecord:
+    return build_dead_letter(row, topic="t", reason="because", task=3, number=17, query="q", limit=limit)
 
 
 def test_a_dead_letter_is_the_row_with_connect_s_headers() -> None:
@@ -121,7 +121,9 @@ def test_a_dead_letter_is_the_row_with_connect_s_headers() -> None:
 
 @pytest.mark.parametrize("row", [{"key": b"k", "value": b"v" * 9000}, {"key": b"k" * 9000, "value": b"v" * 9000}])
 @pytest.mark.parametrize("headers", [[], [{"key": "h", "value": b"x" * 9000}]])
-def test_a_dead_letter_that_would_be_too_large_is_cut_and_says_so(row: dict[str, Any], headers: list[Any]) -> None:
+def test_a_dead_letter_that_is_too_large_is_truncated_and_marked_as_truncated(
+    row: dict[str, Any], headers: list[Any]
+) -> None:
     found = letter({**row, "headers": headers}, limit=4000)
     assert upper_bound_bytes(found.key, found.value, tuple(found.headers)) <= 4000
     told = dict(found.headers)[PREFIX + "exception.message"] or b""

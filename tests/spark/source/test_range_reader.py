@@ -1,4 +1,4 @@
-"""What a task reads, and what it says about what it cannot."""
+"""The records that a task reads, and its errors."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ def test_a_range_is_read_in_the_schema_that_spark_demands(servers: str) -> None:
         ),
         (
             OffsetRange(TopicPartition("gone", 0), 2, 9),
-            "partition gone-0 is gone, and offsets 2 to 8 were not read; set",
+            "partition gone-0 does not exist any more, and offsets 2 to 8 were not read; set",
         ),
     ],
 )
-def test_what_is_gone_is_said_in_a_sentence(servers: str, part: OffsetRange, sentence: str) -> None:
+def test_missing_records_are_reported_in_one_line(servers: str, part: OffsetRange, sentence: str) -> None:
     with pytest.raises(DataLossError, match=sentence):
         read(options(servers), part)
 
@@ -91,7 +91,7 @@ def aborted(servers: str) -> TopicPartition:
     return tp
 
 
-def test_a_range_without_a_record_to_see_is_done_at_once() -> None:
+def test_a_range_without_visible_records_is_complete_at_once() -> None:
     with Broker() as broker:
         tp = aborted(broker.bootstrap_servers)
         began = time.monotonic()
@@ -112,7 +112,7 @@ def compacted(servers: str) -> TopicPartition:
     return tp
 
 
-def test_a_range_whose_records_were_compacted_away_is_done_at_once() -> None:
+def test_a_range_of_compacted_records_is_complete_at_once() -> None:
     with Broker(log_cleaner_backoff_ms=50) as broker:
         tp = compacted(broker.bootstrap_servers)
         patient = options(broker.bootstrap_servers, **PATIENT)
@@ -124,7 +124,7 @@ def test_a_range_whose_records_were_compacted_away_is_done_at_once() -> None:
         assert time.monotonic() - began < AT_ONCE
 
 
-def test_a_trigger_asks_for_its_own_topics_alone(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_trigger_requests_only_its_own_topics(caplog: pytest.LogCaptureFixture) -> None:
     with Broker() as broker, Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
         admin.create_topics([NewTopic(f"other-{n}", 5, 1) for n in range(40)] + [NewTopic(T0.topic, 1, 1)])
         with OffsetReader(options(broker.bootstrap_servers)) as kafka:
@@ -139,7 +139,7 @@ def test_a_trigger_asks_for_its_own_topics_alone(caplog: pytest.LogCaptureFixtur
     assert max(sizes) < 400  # all topics are more than ten thousand
 
 
-def test_who_accepts_losses_gets_what_is_left(servers: str) -> None:
+def test_a_query_that_accepts_losses_reads_the_remaining_records(servers: str) -> None:
     careless = options(servers, failOnDataLoss="false")
     assert read(careless, OffsetRange(T0, 3, 9)) == [b"3", b"4"]
     assert read(careless, OffsetRange(T0, 7, 9)) == []

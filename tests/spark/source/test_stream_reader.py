@@ -1,4 +1,4 @@
-"""Which offsets a micro-batch reads, asked as Spark asks, of a Kafka that is a few dicts."""
+"""The offsets of micro-batches, with the calls that Spark makes, and a Kafka made of a few dicts."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class Kafka:
         self.told: list[Offsets] = []
         self.refusal: OttlaError | None = None
 
-    def asks_for(self, tp: TopicPartition) -> bool:
+    def is_selected(self, tp: TopicPartition) -> bool:
         return tp.topic == "a"
 
-    def leaves_out(self, tp: TopicPartition) -> bool:
+    def is_excluded(self, tp: TopicPartition) -> bool:
         return False
 
     def partitions(self, *, may_be_gone: bool = False) -> list[TopicPartition]:
@@ -104,13 +104,13 @@ class Query:
         return True
 
     def ranges(self, batch: int = -1) -> list[OffsetRange]:
-        """What a batch of the log reads."""
+        """Return the ranges of a batch in the log."""
         batch = range(len(self.log))[batch]
         start = json.loads(self.log[batch - 1]) if batch else self.reader.initialOffset()
         return [part.value for part in self.reader.partitions(start, json.loads(self.log[batch]))]
 
 
-def test_a_stream_reads_what_comes_after_it_started() -> None:
+def test_a_stream_reads_records_written_after_its_start() -> None:
     kafka = Kafka(p0=(0, 5))
     query = Query(kafka)
     assert query.plan()
@@ -122,19 +122,19 @@ def test_a_stream_reads_what_comes_after_it_started() -> None:
 
 
 STRANGE = '{"b": {"0": 7}}'
-"""Where a query of another topic was."""
+"""The offset of a query on another topic."""
 
 
 def test_the_checkpoint_of_a_query_of_other_topics_stops_with_a_remedy() -> None:
     query = Query(Kafka(p0=(0, 5)))
     query.log.append(STRANGE)
     with pytest.raises(
-        DataLossError, match=r"has read b-0 up to offset 7, which .* give this one a checkpointLocation"
+        DataLossError, match=r"has read b-0 up to offset 7, which .* give this one its own checkpointLocation"
     ):
         query.plan()
 
 
-def test_topics_that_are_not_asked_for_any_more_are_left_if_that_is_wished() -> None:
+def test_topics_that_are_no_longer_subscribed_are_ignored_without_fail_on_data_loss() -> None:
     query = Query(Kafka(p0=(0, 5)), failOnDataLoss="false")
     query.log.append(STRANGE)
     assert query.plan()
@@ -142,10 +142,12 @@ def test_topics_that_are_not_asked_for_any_more_are_left_if_that_is_wished() -> 
 
 
 @pytest.mark.parametrize("offset", ["5", '{"logOffset": 0}', '"text"', "null"])
-def test_the_checkpoint_of_another_kind_of_source_is_one_sentence(offset: str) -> None:
+def test_the_checkpoint_of_another_kind_of_source_is_a_one_line_error(offset: str) -> None:
     query = Query(Kafka(p0=(0, 5)))
     query.log.append(offset)
-    with pytest.raises(ConfigError, match=r"^the checkpoint is that of another query: .* is no offset of topics; give"):
+    with pytest.raises(
+        ConfigError, match=r"^the checkpoint is that of another query: .* is not an offset of topics; give"
+    ):
         query.plan()
 
 
@@ -161,7 +163,7 @@ def test_the_first_batch_is_the_same_when_it_is_replayed() -> None:
     assert query.ranges(0) == first == [OffsetRange(A0, 5, 9)]
 
 
-def test_a_query_stopped_before_any_record_came_goes_on_where_it_started() -> None:
+def test_a_query_stopped_before_its_first_record_continues_at_its_start() -> None:
     kafka = Kafka(p0=(0, 5))
     query = Query(kafka)
     query.plan()
@@ -182,13 +184,13 @@ def test_a_rate_limit_reads_in_steps() -> None:
     ]
 
 
-def test_a_trigger_that_wants_everything_ignores_the_rate_limit() -> None:
+def test_a_trigger_for_all_available_records_ignores_the_rate_limit() -> None:
     query = Query(Kafka(p0=(0, 300)), startingOffsets="earliest", maxOffsetsPerTrigger="200")
     query.plan(ALL)
     assert query.ranges() == [OffsetRange(A0, 0, 300)]
 
 
-def test_limits_are_told_to_spark() -> None:
+def test_limits_are_reported_to_spark() -> None:
     assert Query(Kafka()).reader.getDefaultReadLimit() == ALL
     assert Query(Kafka(), maxOffsetsPerTrigger="7").reader.getDefaultReadLimit() == ReadMaxRows(7)
     assert Query(Kafka(), minOffsetsPerTrigger="3").reader.getDefaultReadLimit() == ReadMinRows(3)
@@ -209,7 +211,7 @@ def test_a_batch_waits_for_enough_offsets_but_not_longer_than_the_delay() -> Non
     assert query.ranges() == [OffsetRange(A0, 4, 14)]
 
 
-def test_a_query_with_nothing_to_do_waits_for_records_after_a_few_looks_that_return_at_once() -> None:
+def test_a_query_without_data_waits_for_records_after_a_few_empty_reads() -> None:
     kafka = Kafka(p0=(0, 5))
     query = Query(kafka, startingOffsets="earliest", idleWait="10s")
     assert query.plan()
@@ -225,7 +227,7 @@ def test_a_query_with_nothing_to_do_waits_for_records_after_a_few_looks_that_ret
     assert query.clock.monotonic() == 14
 
 
-def test_nobody_waits_who_was_not_told_to_or_has_something_left_to_read_or_an_end() -> None:
+def test_a_query_without_idle_wait_with_records_left_or_with_an_end_does_not_wait() -> None:
     query = Query(Kafka(p0=(0, 5)), startingOffsets="earliest")
     held_back = Query(Kafka(p0=(0, 5)), startingOffsets="earliest", minOffsetsPerTrigger="10", idleWait="10s")
     once = Query(Kafka(p0=(0, 5)), startingOffsets="earliest", idleWait="10s")
@@ -236,7 +238,7 @@ def test_nobody_waits_who_was_not_told_to_or_has_something_left_to_read_or_an_en
         assert one.clock.monotonic() == 0
 
 
-def test_available_now_ends_at_what_was_there_when_it_began() -> None:
+def test_available_now_ends_at_the_records_present_at_its_start() -> None:
     kafka = Kafka(p0=(0, 5))
     query = Query(kafka, startingOffsets="earliest", maxOffsetsPerTrigger="3")
     query.restart(available_now=True)
@@ -247,7 +249,7 @@ def test_available_now_ends_at_what_was_there_when_it_began() -> None:
     assert not query.plan()
 
 
-def test_available_now_from_the_latest_offset_never_goes_back() -> None:
+def test_available_now_from_the_latest_offset_never_decreases() -> None:
     kafka = Kafka(p0=(0, 5))
     query = Query(kafka)
     query.restart(available_now=True)
@@ -282,21 +284,23 @@ def test_the_tasks_of_a_replayed_batch_are_those_it_had() -> None:
 @pytest.mark.parametrize(
     ("after", "sentence"),
     [
-        ({"p0": (0, 5)}, "partition a-1 is gone, and the query had read it up to offset 7"),
+        ({"p0": (0, 5)}, "partition a-1 does not exist any more, and the query had read it up to offset 7"),
         ({"p0": (0, 2), "p1": (0, 7)}, "partition a-0 ends at offset 2, before offset 5, which is next"),
-        ({"p0": (0, 5), "p1": (0, 7), "p2": (4, 9)}, "new partition a-2 starts at offset 4: the records before"),
+        ({"p0": (0, 5), "p1": (0, 7), "p2": (4, 9)}, "new partition a-2 starts at offset 4: earlier records"),
     ],
 )
-def test_lost_records_stop_a_query_with_a_sentence(after: dict[str, tuple[int, int]], sentence: str) -> None:
+def test_lost_records_stop_a_query_with_an_error(after: dict[str, tuple[int, int]], sentence: str) -> None:
     kafka = Kafka(p0=(0, 5), p1=(0, 7))
     query = Query(kafka)
     query.plan()
     kafka.offsets = Kafka(**after).offsets
-    with pytest.raises(DataLossError, match=f"records are gone: {sentence}.* failOnDataLoss to false to go on"):
+    with pytest.raises(
+        DataLossError, match=f"records do not exist any more: {sentence}.* failOnDataLoss to false to continue"
+    ):
         query.plan()
 
 
-def test_a_query_that_accepts_losses_goes_on_with_what_is_left() -> None:
+def test_a_query_that_accepts_losses_continues_with_the_remaining_records() -> None:
     kafka = Kafka(p0=(0, 5), p1=(0, 7))
     query = Query(kafka, failOnDataLoss="false")
     query.plan()
@@ -312,7 +316,7 @@ def test_a_topic_that_was_made_again_stops_the_query_and_is_read_from_its_beginn
     kafka.ids["a"] = "second"
     kafka.grow(A0, 30)
     with pytest.raises(
-        DataLossError, match="topic a was deleted and made again; the query had read up to offset 5 of a"
+        DataLossError, match="topic a was deleted and created again; the query had read up to offset 5 of a"
     ):
         query.plan()
     query.options["failOnDataLoss"] = "false"
@@ -331,7 +335,7 @@ def test_a_replayed_batch_is_of_the_topic_that_it_was_planned_for() -> None:
     assert [part.topic_id for part in query.ranges(0)] == ["first"]
 
 
-def test_a_group_is_told_what_was_read_when_it_was_read_and_once() -> None:
+def test_offsets_are_committed_to_a_group_once_after_they_were_read() -> None:
     kafka = Kafka(p0=(0, 5))
     query = Query(kafka, startingOffsets="earliest", commitOffsetsToGroup="watchers")
     query.plan()
@@ -344,14 +348,14 @@ def test_a_group_is_told_what_was_read_when_it_was_read_and_once() -> None:
     assert kafka.told == [{A0: 5}, {A0: 9}]
 
 
-def test_a_group_that_refuses_stops_the_query_and_one_that_is_away_is_told_later() -> None:
+def test_a_group_that_refuses_stops_the_query_and_one_that_is_away_is_reported_later() -> None:
     kafka = Kafka(p0=(0, 5))
     query = Query(kafka, startingOffsets="earliest", commitOffsetsToGroup="watchers")
     query.plan()
     kafka.refusal = KafkaTimeoutError("no coordinator within 60 s")
     query.plan()
     kafka.refusal = KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, "the group has members")
-    with pytest.raises(OttlaError, match=r"commitOffsetsToGroup = watchers: .* name a group without members"):
+    with pytest.raises(OttlaError, match=r"commitOffsetsToGroup = watchers: .* choose a group without members"):
         query.plan()
     kafka.refusal = None
     query.plan()
@@ -365,7 +369,7 @@ def test_the_latest_offset_is_reported_for_the_query_s_progress() -> None:
     assert query.reader.reportLatestOffset() == {"a": {"0": 500}}
 
 
-def test_stopping_closes_what_the_driver_holds() -> None:
+def test_stopping_closes_the_resources_of_the_driver() -> None:
     kafka = Kafka(p0=(0, 5))
     query = Query(kafka)
     query.plan()

@@ -32,7 +32,7 @@ def moment(t: float) -> datetime:
 
 
 def second(at: datetime) -> int:
-    """Of a time that Spark gave, which is UTC and does not say so."""
+    """Return the seconds of a time from Spark, which is UTC without a zone."""
     return round(at.replace(tzinfo=UTC).timestamp()) - BASE
 
 
@@ -49,7 +49,7 @@ def fed(topics: Topics, name: str, batches: Sequence[Sequence[Event]]) -> DataFr
 
 
 def results(frame: DataFrame, mode: str, folder: Path) -> list[list[Row]]:
-    """What comes out of each micro-batch, those without rows left out."""
+    """Return the results of each micro-batch, without empty ones."""
     found: dict[int, list[Row]] = {}
 
     def keep(batch: DataFrame, number: int) -> None:

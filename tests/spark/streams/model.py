@@ -1,6 +1,5 @@
-"""What the operations of streams should do, in plain Python: a few lines for each, and nothing of Spark's.
-
-Time is looked at between batches, as Spark does: a window takes rows until the batch that begins with a watermark past its end.
+"""The expected results of stream operations, in plain Python without Spark. Time is evaluated between batches, as in
+Spark: a window accepts rows until a batch starts with a watermark past its end.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ def closed_sessions(batches: Sequence[Sequence[Event]], grace: int, gap: int) ->
 
 
 def merge(sessions: Iterable[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """Those that touch or overlap become one."""
+    """Merge intervals that touch or overlap."""
     merged: list[tuple[int, int, int]] = []
     for start, end, count in sorted(sessions):
         if merged and start <= merged[-1][1]:

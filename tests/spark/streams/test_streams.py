@@ -20,7 +20,7 @@ Batches = list[list[Event]]
 
 
 def events(seed: int, *, first: int = 0, tombstones: bool = False) -> Batches:
-    """Time goes on by two minutes a batch; some events are early, some very late."""
+    """Return events in which time advances by two minutes a batch; some events are early, some very late."""
     chance = random.Random(seed)
     found: Batches = []
     for batch in range(BATCHES):
@@ -33,7 +33,7 @@ def events(seed: int, *, first: int = 0, tombstones: bool = False) -> Batches:
 
 
 @pytest.mark.behaviour("D3")
-def test_tumbling_windows_come_out_once_closed_each_once(topics: Topics, tmp_path: Path) -> None:
+def test_tumbling_windows_are_emitted_once_when_they_are_closed(topics: Topics, tmp_path: Path) -> None:
     given = events(1)
     windows = streams.tumbling(fed(topics, "in", given), "at", "1 minute", grace="20 seconds", keys=["k"])
     counted = windows.agg(F.count("*").alias("n"), F.sum("v").alias("v"))
@@ -44,7 +44,7 @@ def test_tumbling_windows_come_out_once_closed_each_once(topics: Topics, tmp_pat
     assert len(found) > 10
 
 
-def test_hopping_windows_come_out_once_closed_each_once(topics: Topics, tmp_path: Path) -> None:
+def test_hopping_windows_are_emitted_once_when_they_are_closed(topics: Topics, tmp_path: Path) -> None:
     given = events(2)
     windows = streams.hopping(fed(topics, "in", given), "at", "1 minute", "20 seconds", grace="30 seconds", keys=["k"])
     counted = windows.agg(F.count("*").alias("n"), F.sum("v").alias("v"))
@@ -66,7 +66,7 @@ def test_sessions_end_with_a_pause(topics: Topics, tmp_path: Path) -> None:
     assert any(count > 1 for _, _, count in found)
 
 
-def test_without_suppress_a_window_comes_out_whenever_it_changes(topics: Topics, tmp_path: Path) -> None:
+def test_without_suppress_a_window_is_emitted_with_each_change(topics: Topics, tmp_path: Path) -> None:
     given = events(4)
     windows = streams.tumbling(fed(topics, "in", given), "at", "1 minute", grace="1 hour", keys=["k"])
     found = results(windows.agg(F.count("*").alias("n")), streams.EAGER, tmp_path)
@@ -101,7 +101,9 @@ def test_a_table_has_the_latest_row_of_each_key_and_a_tombstone_replaces_it(topi
 
 
 @pytest.mark.parametrize("how", ["inner", "left"])
-def test_a_stream_meets_what_a_table_has_for_its_key_at_that_time(topics: Topics, tmp_path: Path, how: str) -> None:
+def test_a_stream_is_joined_with_the_row_that_a_table_has_for_its_key_at_that_time(
+    topics: Topics, tmp_path: Path, how: str
+) -> None:
     asks, changes = events(7), events(8, tombstones=True)
     stream = fed(topics, "asks", asks).select("n", "k", "at")
     table = fed(topics, "table", changes).select(
@@ -132,13 +134,13 @@ def test_rows_of_two_streams_that_are_close_in_time_meet_once_unless_one_was_lat
     assert len(found) > 10
 
 
-def test_mistakes_are_told_before_a_query_starts(spark: SparkSession) -> None:
+def test_mistakes_are_reported_before_a_query_starts(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(1, "a", moment(0))], "n int, k string, at timestamp")
     for call, told in (
         (lambda: streams.tumbling(frame, "att", "1 minute"), "unknown column 'att'; did you mean 'at'?"),
-        (lambda: streams.tumbling(frame, "n", "1 minute"), "column 'n' is int, and no timestamp; cast it"),
-        (lambda: streams.as_table(frame, [], latest="at"), "keys is empty; name a column"),
-        (lambda: streams.dedupe(frame, "k", time="at"), "time and within go together"),
+        (lambda: streams.tumbling(frame, "n", "1 minute"), "column 'n' is int, not a timestamp; cast it"),
+        (lambda: streams.as_table(frame, [], latest="at"), "keys is empty; give a column"),
+        (lambda: streams.dedupe(frame, "k", time="at"), "time needs within, and within needs time"),
         (lambda: streams.table_join(frame, frame, "k", time="at"), "both sides have a column 'n'"),
     ):
         with pytest.raises(ConfigError) as error:

@@ -35,7 +35,7 @@ class Lake:
 
     @property
     def table(self) -> str:
-        """What `save`, `start` and `load` are given."""
+        """Return the argument of `save`, `start` and `load`."""
         return str(self.folder / "table") if self.kind == "delta" else "tests.table"
 
     @property
@@ -90,7 +90,7 @@ def rows(*numbers: int, schema: StructType = ROWS) -> pa.RecordBatch:
 
 
 def write(writer: TableWriter, *batches: pa.RecordBatch, folder: str = "q/0", name: str = "part-0") -> list[DataFile]:
-    """What a task does."""
+    """Do the work of a task."""
     place = Path(writer.layout.data_folder, folder)
     options = writer.options
     return list(FileWriter(writer.layout, place, name, options.compression, options.target_file_size).write(batches))

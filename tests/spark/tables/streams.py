@@ -36,7 +36,7 @@ def run(frame: DataFrame, lake: Lake, checkpoint: Path, mode: str = "append", **
 
 
 def forget_last_batch(checkpoint: Path) -> None:
-    """As after a crash between the table's commit and Spark's."""
+    """Return to the state after a crash between the table's commit and Spark's."""
     last = max((file for file in (checkpoint / "commits").iterdir() if file.name.isdigit()), key=lambda f: int(f.name))
     last.unlink()
     (checkpoint / "commits" / f".{last.name}.crc").unlink(missing_ok=True)

@@ -16,7 +16,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType, Tim
 from ottla.spark.tables import file_writer
 from ottla.spark.tables.errors import SchemaMismatchError
 from ottla.spark.tables.file_writer import FileWriter
-from ottla.spark.tables.partition_values import written
+from ottla.spark.tables.partition_values import format_value
 from ottla.spark.tables.store import FileLayout
 from tests.spark.tables.lake import ROWS, rows
 
@@ -31,7 +31,7 @@ def writer(plan: FileLayout, target_size: int = 1 << 30) -> FileWriter:
     return FileWriter(plan, Path(plan.data_folder), "part-0", "zstd", target_size)
 
 
-def test_rows_come_back_from_one_file(tmp_path: Path) -> None:
+def test_rows_are_read_back_from_one_file(tmp_path: Path) -> None:
     (file,) = writer(layout(tmp_path)).write([rows(1, 2), rows(), rows(3)])
     assert pq.read_table(file.path).to_pylist() == pa.Table.from_batches([rows(1, 2, 3)]).to_pylist()
     assert (file.rows, file.size, file.partition) == (3, Path(file.path).stat().st_size, ())
@@ -81,16 +81,16 @@ def test_a_task_that_fails_leaves_no_file(tmp_path: Path, monkeypatch: pytest.Mo
     assert list(tmp_path.rglob("*.parquet")) == []
 
 
-def test_a_null_where_the_table_wants_none_is_one_sentence(tmp_path: Path) -> None:
+def test_a_null_in_a_column_that_allows_none_is_one_clear_error(tmp_path: Path) -> None:
     bad = rows(1).set_column(1, "text", pa.array([None], pa.string()))
     with pytest.raises(
         SchemaMismatchError,
-        match=r"^column 'text' is null in the row n = 1, text = None, .*, and the table does not allow that; fill",
+        match=r"^column 'text' is null in the row n = 1, text = None, .*, and the table does not allow null; fill",
     ):
         writer(layout(tmp_path, required="n text")).write([bad])
 
 
-def test_a_file_says_how_small_and_large_its_values_are(tmp_path: Path) -> None:
+def test_a_file_has_the_minimum_and_maximum_of_its_columns(tmp_path: Path) -> None:
     schema = StructType(
         [StructField("n", LongType()), StructField("at", TimestampType()), StructField("long", StringType())]
     )
@@ -112,4 +112,4 @@ def test_a_file_says_how_small_and_large_its_values_are(tmp_path: Path) -> None:
 def test_values_of_partitions_are_written_as_delta_does() -> None:
     values = [None, "", "a b", True, 7, Decimal("1.50"), date(2013, 1, 2), datetime(2013, 1, 2, 3, tzinfo=UTC)]
     told = [None, None, "a b", "true", "7", "1.50", "2013-01-02", "2013-01-02 03:00:00.000000"]
-    assert [written("c", value) for value in values] == told
+    assert [format_value("c", value) for value in values] == told

@@ -1,11 +1,11 @@
-"""Whether a batch is due."""
+"""The check whether a batch must be written."""
 
 from __future__ import annotations
 
 import pytest
 
 from ottla.spark.tables.errors import CheckpointError
-from ottla.spark.tables.guard import BatchMark, gap, is_due
+from ottla.spark.tables.guard import BatchMark, describe_gap, is_due
 
 
 def test_a_batch_that_the_table_does_not_have_is_due() -> None:
@@ -13,10 +13,10 @@ def test_a_batch_that_the_table_does_not_have_is_due() -> None:
     assert is_due(BatchMark("q", 5, "a"), BatchMark("q", 3), "t")
 
 
-def test_a_query_in_its_middle_that_a_table_has_never_heard_of_is_told_of() -> None:
-    assert "no batch of query q yet, and this is batch 3" in (gap(BatchMark("q", 3), None, "t") or "")
-    assert gap(BatchMark("q", 0), None, "t") is None
-    assert gap(BatchMark("q", 3), BatchMark("q", 2), "t") is None
+def test_a_table_without_earlier_batches_of_a_query_is_reported() -> None:
+    assert "no batch of query q yet, and this is batch 3" in (describe_gap(BatchMark("q", 3), None, "t") or "")
+    assert describe_gap(BatchMark("q", 0), None, "t") is None
+    assert describe_gap(BatchMark("q", 3), BatchMark("q", 2), "t") is None
 
 
 def test_a_batch_that_is_done_again_is_left_out() -> None:
@@ -24,7 +24,7 @@ def test_a_batch_that_is_done_again_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(("now", "then"), [("a", None), (None, "a"), (None, None)])
-def test_where_nobody_knows_the_offsets_the_number_decides(now: str | None, then: str | None) -> None:
+def test_without_offsets_the_batch_number_decides(now: str | None, then: str | None) -> None:
     assert not is_due(BatchMark("q", 5, now), BatchMark("q", 5, then), "t")
 
 
@@ -36,5 +36,5 @@ def test_another_batch_of_the_same_number_stops() -> None:
 
 
 def test_a_batch_that_comes_after_later_ones_stops() -> None:
-    with pytest.raises(CheckpointError, match=r"^table t has batch 7 of query q already, so batch 5 comes too late"):
+    with pytest.raises(CheckpointError, match=r"^table t has batch 7 of query q already, so batch 5 is too late"):
         is_due(BatchMark("q", 5, "a"), BatchMark("q", 7), "t")

@@ -39,15 +39,15 @@ def test_a_catalog_s_own_settings_win() -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({}, r"it is not said which table; give it to save\(…\), start\(…\) or load\(…\)"),
+        ({}, r"there is no table; pass it to save\(…\), start\(…\) or load\(…\)"),
         ({"path": "/t", "mergeShema": "1"}, "unknown option 'mergeShema'; did you mean 'mergeSchema'"),
         ({"path": "/t", "compression": "rar"}, "compression = 'rar'"),
-        ({"path": "/t", "txnAppId": "a"}, "options txnAppId and txnVersion go together; give both or none"),
+        ({"path": "/t", "txnAppId": "a"}, "option txnAppId needs txnVersion; give both or none"),
         ({"path": "/t", "targetFileSize": "0"}, "targetFileSize = 0: must be at least 1"),
         ({"path": "/t", "warehouse": "/w"}, "unknown option 'warehouse'"),
     ],
 )
-def test_what_is_wrong_is_one_sentence(given: dict[str, str], sentence: str) -> None:
+def test_an_error_is_a_one_line_error(given: dict[str, str], sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         read_table_options(DeltaOptions, given)
 
@@ -59,6 +59,6 @@ def test_folders_are_paths_or_file_addresses() -> None:
 
 
 @pytest.mark.parametrize("address", ["s3://bucket/t", "hdfs://name/t", "file://host/t"])
-def test_what_is_no_folder_is_one_sentence(address: str) -> None:
-    with pytest.raises(ConfigError, match=f"option path = '{address}': Ottla writes tables in folders"):
+def test_a_path_that_is_not_a_folder_is_a_one_line_error(address: str) -> None:
+    with pytest.raises(ConfigError, match=f"option path = '{address}': Ottla writes tables to folders"):
         local_folder("path", address)

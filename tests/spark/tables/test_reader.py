@@ -15,9 +15,9 @@ from pyspark.sql.types import DateType, DoubleType, LongType, StringType, Struct
 
 from ottla.spark.tables.delta_store import DeltaStore
 from ottla.spark.tables.errors import TableError
-from ottla.spark.tables.filters import usable
+from ottla.spark.tables.filters import find_usable
 from ottla.spark.tables.iceberg_store import IcebergStore
-from ottla.spark.tables.reader import DeltaScan, FilteringTableReader, IcebergScan, TableReader, packed
+from ottla.spark.tables.reader import DeltaScan, FilteringTableReader, IcebergScan, TableReader, pack_files
 from tests.spark.tables.lake import FORMATS, Lake, commit, write
 
 N = ("n",)
@@ -127,7 +127,7 @@ def test_filters_that_mean_something_else_outside_of_spark_stay_there() -> None:
         spark.EqualTo(("s", "inner"), "a"),
         spark.EqualTo(("unknown",), 1),
     ]
-    assert usable([*others, kept], schema) == [kept]
+    assert find_usable([*others, kept], schema) == [kept]
 
 
 def test_an_old_version_is_read_as_it_was(lake: Lake) -> None:
@@ -139,7 +139,7 @@ def test_an_old_version_is_read_as_it_was(lake: Lake) -> None:
     assert [row["n"] for row in read(TableReader(scan(lake)))] == [2]
 
 
-def test_a_table_or_version_that_is_not_there_is_one_sentence(lake: Lake) -> None:
+def test_an_unknown_table_or_version_is_a_one_line_error(lake: Lake) -> None:
     with pytest.raises(TableError, match=r"^there is no (Delta|Iceberg) table .*; write one, or correct the"):
         scan(lake)
     commit(lake, None, 1)
@@ -156,7 +156,7 @@ def test_an_empty_table_has_columns_and_no_rows(lake: Lake) -> None:
 
 def test_small_files_share_a_task() -> None:
     mebi = 1 << 20
-    assert packed(list("abc"), [1, 1, 1]) == [["a", "b", "c"]]
-    assert packed(list("abc"), [40 * mebi, 30 * mebi, 100 * mebi]) == [["a"], ["b"], ["c"]]
-    assert [len(group) for group in packed(list(range(100)), [1] * 100)] == [32, 32, 32, 4]
-    assert packed([], []) == []
+    assert pack_files(list("abc"), [1, 1, 1]) == [["a", "b", "c"]]
+    assert pack_files(list("abc"), [40 * mebi, 30 * mebi, 100 * mebi]) == [["a"], ["b"], ["c"]]
+    assert [len(group) for group in pack_files(list(range(100)), [1] * 100)] == [32, 32, 32, 4]
+    assert pack_files([], []) == []

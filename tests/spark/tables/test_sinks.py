@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from ottla.spark.tables.delta_store import DeltaStore
-from ottla.spark.tables.guard import BatchMark, gap
+from ottla.spark.tables.guard import BatchMark, describe_gap
 from ottla.spark.tables.iceberg_store import IcebergStore
 from ottla.spark.tables.sink import StreamTableSink, WrittenFiles
 from tests.spark.tables.lake import FORMATS, Lake
@@ -49,9 +49,7 @@ def test_a_stream_is_in_the_table_once_though_its_last_batch_is_done_again(topic
     assert lake.counts() == once(*range(8))
 
 
-def test_a_query_whose_first_batches_have_no_rows_is_known_to_its_table(
-    topics: Topics, lake: Lake, tmp_path: Path
-) -> None:
+def test_a_query_with_empty_first_batches_is_known_to_its_table(topics: Topics, lake: Lake, tmp_path: Path) -> None:
     topic, checkpoint = topics.create(), tmp_path / "checkpoint"
     rows = numbers(topics, topic).where("n > 5")
     for numbers_sent in ("12", "34", "67"):
@@ -59,23 +57,23 @@ def test_a_query_whose_first_batches_have_no_rows_is_known_to_its_table(
         run(rows, lake, checkpoint)
     query = json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"]
     assert lake.counts() == once(6, 7)
-    assert lake.store().knows_query(query)
-    assert not lake.store().knows_query("another")
+    assert lake.store().has_query(query)
+    assert not lake.store().has_query("another")
     shutil.rmtree(tmp_path / "lake")
     topics.send(topic, "1")
     run(rows, lake, checkpoint)
-    assert lake.store().knows_query(query), "a batch without rows is remembered once, whichever it is"
+    assert lake.store().has_query(query), "a batch without rows is remembered once, whichever it is"
 
 
-def test_a_table_hears_of_a_query_by_its_first_batch_though_that_has_no_rows(lake: Lake) -> None:
+def test_a_table_records_a_query_with_its_first_empty_batch(lake: Lake) -> None:
     writer = lake.writer()
     sink = StreamTableSink(writer)
     sink.commit([WrittenFiles("q", ())], 0)
-    assert lake.store().knows_query("q")
+    assert lake.store().has_query("q")
     before = versions(lake)
     sink.commit([WrittenFiles("q", ())], 1)
     assert versions(lake) == before, "another one without rows is no commit"
-    assert gap(BatchMark("q", 2), BatchMark("q", 0), "t") is None
+    assert describe_gap(BatchMark("q", 2), BatchMark("q", 0), "t") is None
 
 
 def versions(lake: Lake) -> int:
@@ -91,7 +89,7 @@ def versions(lake: Lake) -> int:
     return len(table.metadata.metadata_log)
 
 
-def test_rows_of_another_schema_stop_a_stream_with_a_sentence(topics: Topics, tmp_path: Path) -> None:
+def test_rows_of_another_schema_stop_a_stream_with_an_error(topics: Topics, tmp_path: Path) -> None:
     lake, topic = Lake("iceberg", tmp_path / "lake"), topics.create()
     topics.send(topic, "1")
     run(numbers(topics, topic), lake, tmp_path / "first")
@@ -100,7 +98,9 @@ def test_rows_of_another_schema_stop_a_stream_with_a_sentence(topics: Topics, tm
     assert lake.counts() == once(1)
 
 
-def test_a_batch_that_fails_is_not_seen_and_its_files_go_when_it_is_done_again(topics: Topics, tmp_path: Path) -> None:
+def test_a_failed_batch_is_invisible_and_its_files_are_deleted_when_it_is_repeated(
+    topics: Topics, tmp_path: Path
+) -> None:
     lake, topic, checkpoint = Lake("delta", tmp_path), topics.create(partitions=2), tmp_path / "checkpoint"
     topics.send(topic, "1", partition=0)
     topics.send(topic, "poison", partition=1)
@@ -131,7 +131,7 @@ def save(frame: DataFrame, lake: Lake, mode: str, **options: str) -> None:
     frame.write.format(lake.format).options(**lake.spark_options, **options).mode(mode).save(lake.table)
 
 
-def test_what_is_wrong_with_options_is_one_sentence(spark: SparkSession, lake: Lake) -> None:
+def test_an_invalid_option_is_a_one_line_error(spark: SparkSession, lake: Lake) -> None:
     with pytest.raises(PySparkException, match="unknown option 'colour'") as error:
         save(spark.range(1).toDF("n"), lake, "append", colour="red")
     assert "Traceback" not in str(error.value)

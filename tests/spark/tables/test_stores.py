@@ -1,4 +1,4 @@
-"""Commits to tables of both formats: once each, whoever else commits, and whatever was there before."""
+"""Commits to tables of both formats: each is made once, with concurrent commits and with any previous content."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_batch_that_is_done_again_is_in_the_table_once_and_leaves_no_file(lake
     assert lake.files() == files
 
 
-def test_a_commit_takes_away_what_attempts_that_died_have_left(lake: Lake) -> None:
+def test_a_commit_deletes_files_of_dead_attempts(lake: Lake) -> None:
     (mark,) = marks("q", 0)
     write(lake.writer(), rows(1, 2), folder="q/0", name="dead")
     write(lake.writer(), rows(9), folder="q/1", name="another batch")
@@ -83,12 +83,12 @@ def test_a_copied_checkpoint_stops(lake: Lake) -> None:
 def test_an_old_checkpoint_stops(lake: Lake) -> None:
     first, second = marks("q", 1, 2)
     commit(lake, second, 1)
-    with pytest.raises(CheckpointError, match="has batch 2 of query q already, so batch 1 comes too late"):
+    with pytest.raises(CheckpointError, match="has batch 2 of query q already, so batch 1 is too late"):
         commit(lake, first, 2)
 
 
 @pytest.mark.parametrize("rival", ["the same batch", "another query"])
-def test_a_commit_that_another_overtakes_looks_again(lake: Lake, monkeypatch: pytest.MonkeyPatch, rival: str) -> None:
+def test_an_overtaken_commit_reads_the_table_again(lake: Lake, monkeypatch: pytest.MonkeyPatch, rival: str) -> None:
     before, mark = marks("q", 0, 1)
     commit(lake, before, 0)
     overtaking = [mark if rival == "the same batch" else BatchMark("other", 7)]
@@ -147,7 +147,7 @@ def test_merging_schemas_adds_columns_and_leaves_others_null(lake: Lake) -> None
     ]
 
 
-def test_a_table_that_changed_between_plan_and_commit_is_looked_at_again(lake: Lake) -> None:
+def test_a_table_changed_between_plan_and_commit_is_checked_again(lake: Lake) -> None:
     writer = lake.writer()
     files = write(writer, rows(1))
     lake.writer(StructType([*ROWS.fields, StructField("more", LongType())]), merge_schema=True).commit_files(
@@ -157,17 +157,17 @@ def test_a_table_that_changed_between_plan_and_commit_is_looked_at_again(lake: L
         writer.commit_files(files, None, "q/0")
 
 
-def test_what_the_driver_does_not_find_is_not_committed(lake: Lake) -> None:
+def test_files_missing_at_the_driver_are_not_committed(lake: Lake) -> None:
     writer = lake.writer()
     files = write(writer, rows(1))
     Path(files[0].path).unlink()
     with pytest.raises(
-        TableError, match=r"the driver does not find it .*; put the table in a folder that all machines"
+        TableError, match=r"the driver does not find it .*; put the table into a folder shared by all machines"
     ):
         writer.commit_files(files, None, "q/0")
 
 
-def test_an_abort_deletes_what_is_not_in_the_table_and_nothing_else(lake: Lake) -> None:
+def test_an_abort_deletes_only_uncommitted_files(lake: Lake) -> None:
     writer = lake.writer()
     done, failed = write(writer, rows(1), folder="q/0"), write(writer, rows(2), folder="q/1")
     writer.commit_files(done, BatchMark("q", 0), "q/0")
@@ -185,7 +185,7 @@ def test_an_abort_deletes_what_is_not_in_the_table_and_nothing_else(lake: Lake) 
 
 
 @pytest.mark.parametrize(("kind", "package"), [("delta", "deltalake"), ("iceberg", "pyiceberg")])
-def test_a_library_that_is_missing_is_one_sentence(
+def test_a_missing_library_is_a_one_line_error(
     kind: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
@@ -208,16 +208,18 @@ def delta_table(folder: Path, configuration: dict[str, str], fields: list[dict[s
     return lake
 
 
-def test_a_delta_table_that_asks_for_more_than_files_is_refused(tmp_path: Path) -> None:
+def test_a_delta_table_that_requires_an_unsupported_feature_of_writers_is_refused(tmp_path: Path) -> None:
     lake = delta_table(tmp_path / "a", {})
     from deltalake import DeltaTable
 
     DeltaTable(lake.table).alter.add_constraint({"positive": "n > 0"})
-    with pytest.raises(TableError, match=r"asks its writers for delta.constraints.positive, which Ottla does not do"):
+    with pytest.raises(
+        TableError, match=r"needs delta.constraints.positive of its writers, which Ottla does not support"
+    ):
         lake.writer()
 
 
-def test_a_column_that_may_not_be_null_is_looked_after(tmp_path: Path) -> None:
+def test_a_column_that_may_not_be_null_is_checked(tmp_path: Path) -> None:
     required = {"name": "must", "type": "long", "nullable": False, "metadata": {}}
     lake = delta_table(tmp_path / "a", {}, [required])
     assert lake.writer(StructType([*ROWS.fields, StructField("must", LongType())])).layout.required == ("must",)
@@ -236,7 +238,7 @@ def test_an_iceberg_table_that_is_divided_by_more_than_values_is_refused(tmp_pat
     assert table is not None
     with table.update_spec() as spec:
         spec.add_field("n", BucketTransform(4))
-    with pytest.raises(TableError, match=r"partitioned by bucket\[4\] of a column, and Ottla writes only by a column"):
+    with pytest.raises(TableError, match=r"partitioned by bucket\[4\] of a column, and Ottla only supports identity"):
         lake.writer()
 
 
@@ -264,14 +266,14 @@ def test_times_that_python_does_not_have_are_in_the_table_as_they_are(lake: Lake
 
 
 @pytest.mark.parametrize("column", ["at", "day"])
-def test_a_time_that_cannot_name_a_partition_is_told(lake: Lake, column: str) -> None:
+def test_a_time_that_cannot_name_a_partition_is_reported(lake: Lake, column: str) -> None:
     schema = StructType([StructField("at", TimestampType()), StructField("day", DateType())])
     arrow = to_arrow_schema(schema, timezone="UTC")
     batch = pa.RecordBatch.from_arrays(
         [pa.array([10**18], arrow.field("at").type), pa.array([10**7], pa.date32())], schema=arrow
     )
     with pytest.raises(
-        TableError, match=f"column '{column}' cannot divide a table by a time outside of the years 1 to"
+        TableError, match=f"column '{column}' cannot be a partition column with a time outside of the years 1 to"
     ):
         write(lake.writer(schema, partition_by=(column,)), batch)
 

@@ -1,4 +1,4 @@
-"""Processes that are forked from one that has loaded what they need, and are as those that are begun anew."""
+"""Forked processes with preloaded modules behave like newly started ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from ottla.spark.workers import fork_client, worker_python
-from ottla.spark.workers.fork_server import fits, forked
+from ottla.spark.workers.fork_server import fork, has_same_hash_seed
 from ottla.spark.workers.worker_python import start_fork_server
 from tests.patience import eventually
 
@@ -80,20 +80,22 @@ def test_it_has_its_own_arguments_environment_folder_and_streams_and_need_not_lo
     assert next(one for one in sys.path if "site-packages" in one) in path
 
 
-def test_what_was_asked_for_besides_is_loaded_and_what_cannot_be_is_left_out(server: Path, modules: Path) -> None:
+def test_additional_modules_are_loaded_and_those_that_cannot_be_imported_are_skipped(
+    server: Path, modules: Path
+) -> None:
     (modules / "looks.py").write_text("import sys\nprint('mailbox' in sys.modules)")
     with begun(server, modules, "-m", "looks") as process:
         assert process.communicate(timeout=30)[0] == "True\n"
 
 
-def test_where_no_server_is_or_it_does_not_suit_python_is_begun_anew(server: Path, modules: Path) -> None:
+def test_an_absent_or_unsuitable_server_is_started_again(server: Path, modules: Path) -> None:
     for nobody, more in ((modules / "nobody", {}), (server, {"PYTHONHASHSEED": "5"})):
         told = said(nobody, modules, "a", WISH="x", **more)
         assert (told["arguments"], told["wish"], told["read"], told["loaded"]) == (["a"], "x", "in", False)
         assert told["code"] == 7
 
 
-def test_who_ends_what_spark_has_started_ends_what_the_server_has_become(server: Path, modules: Path) -> None:
+def test_ending_the_process_started_by_spark_ends_its_server(server: Path, modules: Path) -> None:
     with begun(server, modules, "-m", "waits") as process:
         assert process.stdout is not None
         forked = psutil.Process(int(process.stdout.readline()))
@@ -104,7 +106,7 @@ def test_who_ends_what_spark_has_started_ends_what_the_server_has_become(server:
 
 def test_two_that_are_forked_have_chance_of_their_own(server: Path, modules: Path) -> None:
     (modules / "dice.py").write_text(
-        "import random, numpy\nfrom ottla.spark.workers.worker_daemon import be_its_own\nbe_its_own()\n"
+        "import random, numpy\nfrom ottla.spark.workers.worker_daemon import reseed\nreseed()\n"
         "print([random.random(), numpy.random.random()])"
     )
     found = []
@@ -115,15 +117,15 @@ def test_two_that_are_forked_have_chance_of_their_own(server: Path, modules: Pat
 
 
 def test_only_another_order_of_sets_makes_it_unfit() -> None:
-    assert fits({}, {"PYTHONHASHSEED": "0"})
-    assert fits({"PYTHONHASHSEED": "0", "A": "b"}, {"PYTHONHASHSEED": "0"})
-    assert not fits({"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "0"})
+    assert has_same_hash_seed({}, {"PYTHONHASHSEED": "0"})
+    assert has_same_hash_seed({"PYTHONHASHSEED": "0", "A": "b"}, {"PYTHONHASHSEED": "0"})
+    assert not has_same_hash_seed({"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "0"})
 
 
-def test_a_fork_says_nothing_of_the_threads_of_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fork_ignores_the_threads_of_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     def fork_since_python_3_12() -> int:
         warnings.warn("This process is multi-threaded, use of fork() may lead to deadlocks", DeprecationWarning, 2)
         return 42
 
     monkeypatch.setattr(os, "fork", fork_since_python_3_12)
-    assert forked() == 42
+    assert fork() == 42

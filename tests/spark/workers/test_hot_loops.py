@@ -24,9 +24,9 @@ def told(*paths: Path) -> str:
     return done.stderr
 
 
-def test_who_runs_out_of_an_archive_is_told_what_to_ship(tmp_path: Path) -> None:
+def test_a_program_in_an_archive_reports_what_to_ship(tmp_path: Path) -> None:
     archive = tmp_path / "ottla.zip"
     with zipfile.ZipFile(archive, "w") as files:
         for source in SOURCES.rglob("*.py"):
             files.write(source, source.relative_to(SOURCES.parent))
-    assert f"running out of the archive {archive}, from which Python loads no compiled hot loops" in told(archive)
+    assert f"running from the archive {archive}, from which Python cannot load compiled hot loops" in told(archive)

@@ -18,10 +18,12 @@ ARCHIVE = Path(pyspark.__file__).parent / "python" / "lib" / "pyspark.zip"
 
 
 def told(program: str, *paths: str) -> list[str]:
-    """What `program` imports from, asked to import from `paths` first."""
-    asked = [program, "-c", "import os, sys; print(os.environ['PYTHONPATH']); print(sys.executable)"]
+    """Return the import paths of `program`, started with `paths` first."""
+    request_process = [program, "-c", "import os, sys; print(os.environ['PYTHONPATH']); print(sys.executable)"]
     environment = os.environ | {"PYTHONPATH": ":".join(paths)}
-    answer = subprocess.run(asked, env=environment, capture_output=True, text=True, check=True).stdout.splitlines()
+    answer = subprocess.run(
+        request_process, env=environment, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     assert answer[1] == sys.executable
     return answer[0].split(":")
 
@@ -37,8 +39,10 @@ def test_every_daemon_of_spark_is_ours_and_workers_are_forked_and_nothing_else_i
     file = tmp_path / "script"
     file.write_text(SCRIPT.format(archives="none", python="echo", worker="echo fork"))
 
-    def started(*asked: str) -> str:
-        return subprocess.run(["sh", str(file), *asked], capture_output=True, text=True, check=True).stdout.strip()
+    def started(*request_process: str) -> str:
+        return subprocess.run(
+            ["sh", str(file), *request_process], capture_output=True, text=True, check=True
+        ).stdout.strip()
 
     assert (
         started("-m", "pyspark.daemon", "pyspark.worker") == "fork -m ottla.spark.workers.worker_daemon pyspark.worker"

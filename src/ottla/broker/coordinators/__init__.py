@@ -1,1 +1,1 @@
-"""The coordinators of groups and of transactions: which machine has which id, and what follows from its decisions."""
+"""The coordinators of groups and of transactions: their shards, and the execution of the shards' decisions."""

@@ -1,6 +1,6 @@
-"""A connection that the broker made itself, as its loop knows it; the selector's name for it is the object.
+"""The base class of connections that the broker opened itself; the selector's key for one is the object.
 
-Apart, so that a broker that stands alone loads no more than this.
+A module of its own, so that a broker without a cluster loads no more than this.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 
-class OwnConnection(ABC):
+class OutgoingConnection(ABC):
     @abstractmethod
-    def take(self, frame: memoryview) -> None:
-        """Do what follows from an answer; nothing is raised for what the other side says."""
+    def handle_frame(self, frame: memoryview) -> None:
+        """Handle a response. No error of the other side is raised."""
 
     @abstractmethod
-    def part(self, reason: str) -> None:
+    def handle_closed(self, reason: str) -> None:
         """The connection has ended, though it was not closed on our side."""

@@ -1,4 +1,4 @@
-"""Why somebody else of the cluster did not answer."""
+"""The errors of requests to other nodes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from ottla.errors import OttlaError
 
 
 class PeerLost(OttlaError):
-    """Nobody answered; why, it says."""
+    """No response was received; the text has the reason."""
 
 
-class PeerGone(PeerLost):
-    """Nobody listens there any more."""
+class PeerDisconnected(PeerLost):
+    """No process listens at the address any more."""
 
 
 class PeerRefused(PeerLost):
-    """They do not let this broker in, or are not to be believed; trying again will not change that."""
+    """The other node rejects this broker's login, or is not trusted. A retry would not change that."""

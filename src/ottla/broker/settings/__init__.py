@@ -1,4 +1,4 @@
-"""What a broker can be told, where that comes from, and what of it was changed while it runs.
+"""The settings of a node: their sources, their checks, and their values as changed at run time.
 
-sources (command line, environment, file) ──► config ──► dynamic_config (as the cluster has changed it) ──► entries
+sources (command line, environment, file) ──► config ──► dynamic_config (changed by the cluster) ──► config_entries
 """

@@ -11,73 +11,89 @@ from ottla.settings_class import settings
 
 @settings
 class ClusterConfig:
-    """What controllers, and brokers that join them, can be told besides."""
+    """The settings of controllers, and of brokers with controllers."""
 
     process_roles: tuple[Literal["broker", "controller"], ...] = ()
-    """What Kafka would be here. `broker` alone, with `controller.quorum.bootstrap.servers`, joins the cluster of these
-    controllers; `controller` alone votes in a quorum, and does nothing else; both, with `controller.quorum.bootstrap.servers` or
-    `controller.quorum.voters` that name others as well, is a broker and a voter in one process; everything else is a cluster of its own,
-    which is its own controller."""
+    """The roles of this node. `broker` alone, with `controller.quorum.bootstrap.servers`, is a broker of the cluster
+    with these controllers; `controller` alone is a voter of the quorum; both, with
+    `controller.quorum.bootstrap.servers` or `controller.quorum.voters` that name other nodes as well, is a broker
+    and a voter in one process. Everything else is a cluster of one node, which is its own controller.
+    """
 
     controller_quorum_bootstrap_servers: str = ""
     """Controllers of the cluster to join, `host:port` with commas between; one that answers is enough."""
 
     controller_quorum_voters: str = ""
-    """Who votes where the directories of controllers do not say it: `ID@host:port` with commas between, the same for all."""
+    """The voters, unless the directories of the controllers name them: `ID@host:port` with commas between, the same on
+    all nodes.
+    """
 
     controller_quorum_election_timeout_ms: Annotated[int, Between(1, INT32_MAX)] = 1000
-    """How long a controller waits for a leader, or for votes, before the next attempt; up to as much again is added by chance."""
+    """The time that a controller waits for a leader, or for votes, before the next attempt; a random time of at most
+    the same length is added.
+    """
 
     controller_quorum_fetch_timeout_ms: Annotated[int, Between(1, INT32_MAX)] = 2000
-    """How long a controller goes without an answer of the leader before it asks whether others would vote for it."""
+    """Time without a response of the leader after which a controller asks the others for their votes."""
 
     controller_quorum_election_backoff_max_ms: Annotated[int, Between(0, INT32_MAX)] = 1000
-    """How long a controller that was named last by a leader that left waits before it asks for votes."""
+    """The longest delay of the election of a controller that a resigning leader named last."""
 
     controller_quorum_request_timeout_ms: Annotated[int, Between(1, INT32_MAX)] = 2000
-    """How long a controller waits for another's answer before it asks anew."""
+    """Time that a controller waits for a response before it retries."""
 
     controller_quorum_retry_backoff_ms: Annotated[int, Between(1, INT32_MAX)] = 20
-    """How long a controller leaves another alone that did not answer."""
+    """The pause before a controller sends another request to a controller that did not respond."""
 
     controller_quorum_auto_join_enable: bool = False
-    """Whether a controller that has no vote asks for one by itself once it has copied the log, and first has its vote with another
-    directory taken away: one with an empty disk comes back so."""
+    """Let a controller without a vote request one by itself once it has copied the log, after its vote with another
+    directory was removed: a controller with an empty disk rejoins in this way.
+    """
 
     cordoned_log_dirs: str = "*"
-    """Directories in which the cluster puts no partition unless somebody assigns it there: `*` for all, which is the default of a
-    broker that joins (`process.roles=broker`), empty for none."""
+    """Directories in which the cluster places no partitions unless they are assigned there: `*` for all, the default of
+    a broker that joins a cluster (`process.roles=broker`); empty for none.
+    """
 
     offsets_topic_replication_factor: Annotated[int, Between(1, INT16_MAX)] = 3
-    """Copies of `__consumer_offsets` when a cluster makes it. Unless somebody sets it, fewer where the cluster has fewer brokers."""
+    """Replicas of `__consumer_offsets` when a cluster creates it. By default fewer if the cluster has fewer brokers."""
 
     transaction_state_log_replication_factor: Annotated[int, Between(1, INT16_MAX)] = 3
-    """Copies of `__transaction_state` when a cluster makes it. Unless somebody sets it, fewer where the cluster has fewer brokers."""
+    """Replicas of `__transaction_state` when a cluster creates it. By default fewer if the cluster has fewer brokers."""
 
     transaction_state_log_min_isr: Annotated[int, Between(1, INT32_MAX)] = 2
-    """`min.insync.replicas` of `__transaction_state`. Unless somebody sets it, only where there are more copies than that."""
+    """`min.insync.replicas` of `__transaction_state`. The default applies only if there are more replicas."""
+
+    share_coordinator_state_topic_replication_factor: Annotated[int, Between(1, INT16_MAX)] = 3
+    """Replicas of `__share_group_state` when a cluster creates it. By default fewer if the cluster has fewer brokers."""
+
+    share_coordinator_state_topic_min_isr: Annotated[int, Between(1, INT16_MAX)] = 2
+    """`min.insync.replicas` of `__share_group_state`. The default applies only if there are more replicas."""
 
     broker_rack: str | None = None
-    """Where this broker is, told to the cluster that it joins."""
+    """The location of this broker, which it registers with the cluster."""
 
     replica_selector_class: str | None = None
-    """From which copies consumers read that say where they are: `org.apache.kafka.common.replica.RackAwareReplicaSelector` sends those
-    with a `client.rack` to a copy in the same `broker.rack`; nothing for the leader."""
+    """The choice of the replica that consumers read from: `org.apache.kafka.common.replica.RackAwareReplicaSelector`
+    sends those with a `client.rack` to a replica in the same `broker.rack`; empty for the leader.
+    """
 
     broker_heartbeat_interval_ms: Annotated[int, Between(1, INT32_MAX)] = 2000
-    """How often a broker tells the controllers that it is there."""
+    """The interval of a broker's heartbeats to the controllers."""
 
     broker_session_timeout_ms: Annotated[int, Between(1, INT32_MAX)] = 9000
-    """How long a broker may be silent before the controllers fence it, and others lead what it led."""
+    """The time without a heartbeat after which the controllers fence a broker and elect other leaders for its
+    partitions.
+    """
 
     auto_leader_rebalance_enable: bool = True
-    """Whether the controllers let the preferred replica of a partition lead again by themselves."""
+    """Elect the preferred replicas of partitions as leaders periodically."""
 
     leader_imbalance_check_interval_seconds: Annotated[int, Between(1)] = 300
-    """How often they look whether it could."""
+    """The interval of these checks."""
 
     metadata_max_idle_interval_ms: Annotated[int, Between(0, INT32_MAX)] = 500
-    """How often the active controller writes a record that says nothing where there is no other; 0 is never."""
+    """The interval at which the active controller writes a record without content if there is no other; 0 for never."""
 
     initial_broker_registration_timeout_ms: Annotated[int, Between(1, INT32_MAX)] = 60_000
-    """How long a broker that starts tries to be registered, before it ends."""
+    """The time that a starting broker tries to register before it stops."""

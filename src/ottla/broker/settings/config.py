@@ -14,13 +14,13 @@ from typing import Annotated, Any, Literal
 from ottla.broker.settings import config_checks, listener_settings, roles
 from ottla.broker.settings.cluster_config import ClusterConfig
 from ottla.broker.settings.connection_limits import read_overrides
-from ottla.broker.settings.endpoints import Endpoint, advertised, listening, protocols_of
+from ottla.broker.settings.endpoints import Endpoint, map_protocols, parse_advertised, parse_listeners
 from ottla.broker.settings.listener_config import ListenerConfig
 from ottla.broker.settings.quorum_settings import check_controlling
 from ottla.broker.settings.topic_configs import TOPIC_CONFIGS
 from ottla.config import Between, Password, read_settings
-from ottla.coordination.cluster.group_configs import Bound, Bounds
-from ottla.coordination.cluster.topic_configs import as_text, defaults
+from ottla.coordination.cluster.group_configs import Bounds, ConfigBound
+from ottla.coordination.cluster.topic_configs import format_value, list_defaults
 from ottla.model import INT32_MAX, INT64_MAX
 from ottla.settings_class import beside, changed, settings
 from ottla.storage.log_config import LogConfig
@@ -31,143 +31,165 @@ SegmentSize = Annotated[int, Between(1_048_576, INT32_MAX)]
 
 @settings
 class BrokerConfig(ListenerConfig, ClusterConfig):
-    """What a broker can be told."""
+    """The settings of a broker."""
 
     node_id: Annotated[int, Between(0, INT32_MAX)] = 1
     """The number of this broker; a data directory belongs to one."""
 
     listeners: str = "127.0.0.1:9092"
-    """Where to listen, `host:port`, or several with commas between, then best with names: `INTERNAL://127.0.0.1:9092,
-    EXTERNAL://0.0.0.0:9094`. Port 0 takes a free one; an empty host, or 0.0.0.0, means every address of this machine,
-    and so everybody who can reach it."""
+    """The addresses to listen on, `host:port`, with commas between. Several should have names:
+    `INTERNAL://127.0.0.1:9092, EXTERNAL://0.0.0.0:9094`. Port 0 takes a free one; an empty host, or 0.0.0.0, is
+    every address of this machine, which all of its networks can reach.
+    """
 
     advertised_listeners: str = ""
-    """The addresses that clients are told to use, each for the listener whose name it bears: `EXTERNAL://example.org:9094`.
-    A client that comes by another listener is told the address by which it came."""
+    """The addresses that clients connect to, each for the listener of its name: `EXTERNAL://example.org:9094`. Clients
+    of other listeners use the address of their first connection.
+    """
 
     listener_security_protocol_map: str = ""
-    """Which protocol each listener speaks, `NAME:PROTOCOL` with commas between: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.
-    One that is not in it speaks what it is called, or else PLAINTEXT where this is empty."""
+    """The protocol of each listener, `NAME:PROTOCOL` with commas between: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. A
+    listener that is missing has the protocol of its name, or PLAINTEXT if this setting is empty.
+    """
 
     inter_broker_listener_name: str | None = None
-    """The listener by which brokers of a cluster reach each other, this one and by theirs of the same name others."""
+    """The listener for connections between brokers of a cluster; it has the same name on every broker."""
 
     security_inter_broker_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
-    """Where that is not set: the listener that is called as this."""
+    """Without `inter.broker.listener.name`: the name of the listener for connections between brokers."""
 
     sasl_mechanism_inter_broker_protocol: str = "GSSAPI"
-    """How this broker logs in to others, if that listener asks for it: `PLAIN`, `SCRAM-SHA-256`, `SCRAM-SHA-512` or
-    `GSSAPI`. Who it is says `listener.name.<listener>.<mechanism>.sasl.jaas.config`."""
+    """The mechanism by which this broker authenticates to other brokers: `PLAIN`, `SCRAM-SHA-256`, `SCRAM-SHA-512` or
+    `GSSAPI`. Its user is in `listener.name.<listener>.<mechanism>.sasl.jaas.config`.
+    """
 
     sasl_mechanism_controller_protocol: str = "GSSAPI"
-    """The same for controllers, whose listener is the first of `controller.listener.names`."""
+    """The same for controllers, on the first listener of `controller.listener.names`."""
 
     connection_failed_authentication_delay_ms: Annotated[int, Between(0, INT32_MAX)] = 100
-    """How long a client waits for being told that its login failed, so that guessing takes its time."""
+    """The delay of the response to a failed authentication, which slows down guessing."""
 
     add_scram: Password | None = None
-    """Users that the broker shall have from its first start on, a line each, in the words of Kafka's `--add-scram`:
-    `SCRAM-SHA-512=[name=alice,password=…]`. A user who has a password for that mechanism already keeps it."""
+    """Users that the broker creates at its first start, one a line, in the form of Kafka's `--add-scram`:
+    `SCRAM-SHA-512=[name=alice,password=…]`. A user with a password for that mechanism keeps it.
+    """
 
     delegation_token_secret_key: Password | None = None
-    """What delegation tokens are made with; without it there are none. Another one makes all tokens worthless."""
+    """The secret for delegation tokens; without it they are disabled. A change invalidates all tokens."""
 
     delegation_token_max_lifetime_ms: Annotated[int, Between(1)] = 604_800_000
-    """Longest life of a delegation token, renewals included."""
+    """The maximum lifetime of a delegation token, with all renewals."""
 
     delegation_token_expiry_time_ms: Annotated[int, Between(1)] = 86_400_000
-    """Time after which one has to be renewed."""
+    """The time after which a delegation token has to be renewed."""
 
     delegation_token_expiry_check_interval_ms: Annotated[int, Between(1)] = 3_600_000
-    """How often tokens that have ended are cleared away."""
+    """The interval at which expired tokens are removed."""
 
     controller_listener_names: tuple[str, ...] = ()
-    """Listeners of controllers, which a broker does not open: by the first it reaches those of its cluster, with
-    the protocol that `listener.security.protocol.map` says."""
+    """The names of controllers' listeners, which a broker does not open. The first one is that of its controllers, with
+    the protocol in `listener.security.protocol.map`.
+    """
 
     log_dirs: str = ""
-    """The directories in which topics are kept, with commas between; empty for a temporary one that goes when the broker
-    closes. Each partition is in one of them, a new one where fewest are; one that fails takes only its own partitions along."""
+    """The directories of the topics, with commas between; empty for a temporary one that is deleted when the broker
+    closes. Each partition is in one of them, a new one in that with the fewest. If one fails, only its own
+    partitions are offline.
+    """
 
     metadata_log_dir: str = ""
-    """The directory that has the metadata, without which the broker stops; the first of `log.dirs` where it is empty."""
+    """The directory of the metadata, without which the broker stops; the first of `log.dirs` if it is empty."""
 
     log_dir_failure_timeout_ms: Annotated[int, Between(1)] = 30_000
-    """How long a broker of a cluster goes on whose controllers do not hear that one of its directories has failed."""
+    """Time after which a broker of a cluster stops if it cannot report a failed directory to the controllers."""
 
     num_partitions: Annotated[int, Between(1, INT32_MAX)] = 1
-    """Partitions of a topic that is made without saying how many."""
+    """The number of partitions of a topic that is created without a number."""
 
     default_replication_factor: Annotated[int, Between(1, INT32_MAX)] = 1
-    """Copies of a topic that is made without saying how many. One broker can keep one."""
+    """The replication factor of a topic that is created without one. A single broker can have one replica."""
 
     min_insync_replicas: Annotated[int, Between(1, INT32_MAX)] = 1
-    """Copies in sync that a produce request with `acks=all` needs, unless its topic says otherwise."""
+    """The replicas in sync that a produce request with `acks=all` requires, unless its topic has a value."""
 
     auto_create_topics_enable: bool = True
-    """Whether a topic is made when a client first asks for it."""
+    """Create a topic when a client first requests it."""
 
     delete_topic_enable: bool = True
-    """Whether clients may delete topics."""
+    """Allow clients to delete topics."""
 
     message_max_bytes: Annotated[int, Between(0, INT32_MAX)] = 1_048_588
-    """Largest record batch taken, compressed as it comes."""
+    """The largest record batch, compressed as it was sent."""
 
     leader_replication_throttled_rate: Annotated[int, Between(0)] = INT64_MAX
-    """Bytes a second that leaders send of partitions that move. Kafka's tools set and unset it; a single broker moves
-    none, so nothing becomes slower."""
+    """The rate in bytes per second at which leaders send throttled replicas. Kafka's tools set and remove it; a single
+    broker has no followers, so it has no effect there.
+    """
 
     follower_replication_throttled_rate: Annotated[int, Between(0)] = INT64_MAX
-    """The same for those who fetch them."""
+    """The rate in bytes per second at which followers fetch throttled replicas."""
 
     replica_alter_log_dirs_io_max_bytes_per_second: Annotated[int, Between(0)] = INT64_MAX
-    """The same for partitions that move to another directory of a broker."""
+    """The rate in bytes per second at which replicas move to another directory of their broker."""
 
     fetch_max_bytes: Annotated[int, Between(1024, INT32_MAX)] = 57_671_680
-    """Most that one fetch answer holds, whatever the client asks; a first batch that is larger still comes whole."""
+    """The largest response to a fetch, whatever the client requests; a first batch that is larger is still returned
+    whole.
+    """
 
     metadata_log_max_record_bytes_between_snapshots: Annotated[int, Between(1)] = 20_971_520
-    """Most that the log of the cluster's metadata grows before a snapshot takes the place of its past; there is one
-    earlier where that would be much shorter than the log."""
+    """The maximum growth of the metadata log before a snapshot replaces its older records; a snapshot is written
+    earlier if it would be much smaller than the log.
+    """
 
     metadata_log_max_snapshot_interval_ms: Annotated[int, Between(0)] = 3_600_000
-    """Time after which a broker that joined a cluster writes a snapshot of its metadata in any case, so that a start has
-    little to read; 0 is never."""
+    """The time after which a broker of a cluster writes a snapshot of the metadata in any case, so that a start reads
+    few records; 0 is never.
+    """
 
     metadata_max_retention_bytes: Annotated[int, Between(-1)] = 104_857_600
-    """Size of that log and its snapshots from which the oldest go, but for the newest snapshot; -1 is never."""
+    """The size of the metadata log and its snapshots above which the oldest are deleted, except for the newest
+    snapshot; -1 is never.
+    """
 
     metadata_max_retention_ms: Annotated[int, Between(-1)] = 604_800_000
-    """Age of the last record in such a snapshot from which it goes, likewise."""
+    """The age of the last record in such a snapshot after which it is deleted, except for the newest snapshot."""
 
     telemetry_max_bytes: Annotated[int, Between(1, INT32_MAX)] = 1_048_576
-    """Most that one push of metrics by a client may be, compressed or not; how many it may push says a subscription."""
+    """The largest push of metrics by a client, compressed or not. A subscription has the number of pushes."""
 
     max_incremental_fetch_session_cache_slots: Annotated[int, Between(0, INT32_MAX)] = 1000
-    """Most fetch sessions kept; a consumer without one names all of its partitions in each request."""
+    """The maximum number of fetch sessions; a consumer without one names all of its partitions in each request."""
 
     socket_request_max_bytes: Annotated[int, Between(1024, INT32_MAX)] = 104_857_600
-    """Largest request taken; a connection that announces more is closed."""
+    """The maximum size of a request; a connection that announces a larger one is closed."""
 
     queued_max_request_bytes: Annotated[int, Between(-1)] = 268_435_456
-    """Memory for requests that arrive and wait; -1 is no limit, which is Kafka's default. When it is used up, big
-    requests are taken one at a time: a single one is always taken, even if it is larger. Small ones are not held up."""
+    """The memory for incoming and waiting requests; -1 is no limit, which is Kafka's default. When it is exhausted,
+    large requests are read one at a time: a single one is always read, even if it is larger. Small ones are not
+    delayed.
+    """
 
     max_connections: Annotated[int, Between(1, INT32_MAX)] = INT32_MAX
-    """Connections at a time; who comes after them waits until one goes. A part of the file descriptors that the system
-    allows, one in eight, is kept for files, whatever is set here."""
+    """The maximum number of connections; further ones wait until one closes. One eighth of the file descriptors of the
+    process is always reserved for files.
+    """
 
     max_connections_per_ip: Annotated[int, Between(0, INT32_MAX)] = INT32_MAX
-    """Connections at a time from one address; more are closed at once."""
+    """The maximum number of connections from one address; further ones are closed at once."""
 
     max_connections_per_ip_overrides: tuple[str, ...] = ()
     """The same for single addresses: `10.0.0.5:200`, with commas between."""
 
     metrics_listen: str = ""
-    """Where `/metrics`, `/healthz` and `/readyz` are answered over HTTP, `host:port`; empty for nowhere. Needs `pip install 'ottla[metrics]'`."""
+    """The address of `/metrics`, `/healthz` and `/readyz` over HTTP, `host:port`; empty for none. Requires `pip install
+    'ottla[metrics]'`.
+    """
 
     trace_folder: str = ""
-    """A folder for the Unix socket by which others of the same user look inside: `ottla trace broker`, the console's X-ray; empty for none."""
+    """The folder of the Unix socket for live views by processes of the same user: `ottla trace broker`, the console's
+    X-ray; empty for none.
+    """
 
     request_log: str = ""
     """A file to which a line of JSON is appended for each request, `-` for standard error; empty for none."""
@@ -177,31 +199,31 @@ class BrokerConfig(ListenerConfig, ClusterConfig):
     never."""
 
     connections_max_idle_ms: Annotated[int, Between(-1)] = 600_000
-    """A connection on which nothing was asked for this long is closed; -1 is never."""
+    """Time without a request after which a connection is closed; -1 for never."""
 
     log_segment_bytes: Size = 1_073_741_824
-    """Size at which a file of a partition is closed and the next one begun."""
+    """Size at which a segment of a partition is closed and the next one started."""
 
     log_roll_ms: Annotated[int, Between(1)] = 604_800_000
-    """Age at which a file is closed and the next one begun, full or not."""
+    """Age at which a segment is closed and the next one started, full or not."""
 
     log_index_size_max_bytes: Annotated[int, Between(12, INT32_MAX)] = 10_485_760
-    """Largest index of a file."""
+    """The maximum size of an index file."""
 
     log_index_interval_bytes: Annotated[int, Between(0, INT32_MAX)] = 4096
     """Bytes of log between two index entries."""
 
     log_message_timestamp_type: Literal["CreateTime", "LogAppendTime"] = "CreateTime"
-    """Whose clock stamps the records: the producer's, or the broker's when they are appended."""
+    """The timestamps of records: those of the producer, or the broker's clock when they are appended."""
 
     log_message_timestamp_before_max_ms: Annotated[int, Between(0)] = INT64_MAX
-    """How far a record's timestamp may lie behind the broker's clock, where it is the producer's."""
+    """The maximum time by which a timestamp of a producer may be behind the broker's clock."""
 
     log_message_timestamp_after_max_ms: Annotated[int, Between(0)] = 3_600_000
-    """How far it may lie ahead."""
+    """The maximum time by which a timestamp of a producer may be ahead of the broker's clock."""
 
     compression_type: Literal["producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"] = "producer"
-    """How records are compressed on disk; `producer` keeps what the producer did."""
+    """The compression of records on disk; `producer` keeps the compression of the producer."""
 
     compression_gzip_level: Literal[-1, 1, 2, 3, 4, 5, 6, 7, 8, 9] = -1
     """Level of gzip, -1 for its own default."""
@@ -213,25 +235,29 @@ class BrokerConfig(ListenerConfig, ClusterConfig):
     """Level of zstd."""
 
     log_flush_interval_messages: Annotated[int, Between(1)] = INT64_MAX
-    """Records of a partition after which it is forced to the disk, before they are acknowledged; 1 for every batch.
-    By default the operating system decides: a crash of the broker loses nothing it acknowledged, a crash of the
-    machine may lose the last seconds."""
+    """The number of records of a partition after which it is flushed to the disk before they are acknowledged; 1 for
+    every batch. By default the operating system decides: a crash of the broker loses no acknowledged record, a crash of
+    the machine may lose the last seconds.
+    """
 
     log_flush_interval_ms: Annotated[int, Between(0)] = INT64_MAX
-    """Time after which appended records are forced to the disk."""
+    """The time after which appended records are flushed to the disk."""
 
     log_flush_offset_checkpoint_interval_ms: Annotated[int, Between(1, INT32_MAX)] = 60_000
-    """How often it is written down what has been forced to the disk, which a restart after a crash need not check."""
+    """The interval at which the flushed offsets are written to a file; a restart after a crash does not check the
+    records before them.
+    """
 
     replica_lag_time_max_ms: Annotated[int, Between(1)] = 30_000
-    """For how long a follower may lack what its leader has before it is in sync no more."""
+    """The time that a follower may lag behind its leader before it leaves the ISR."""
 
     replica_high_watermark_checkpoint_interval_ms: Annotated[int, Between(1)] = 5_000
-    """How often it is written down up to where each partition is committed."""
+    """The interval at which the high watermarks of partitions are written to a file."""
 
     log_cleanup_policy: tuple[str, ...] = ("delete",)
-    """What happens to old records of a topic that does not say: `delete` drops them by age and size, `compact` those
-    that a later record with the same key supersedes."""
+    """The cleanup of topics without this setting: `delete` deletes old records by age and size, `compact` those with a
+    later record of the same key.
+    """
 
     log_retention_ms: Annotated[int, Between(-1)] = 604_800_000
     """Age after which old records are deleted, a file at a time; -1 is never."""
@@ -240,121 +266,188 @@ class BrokerConfig(ListenerConfig, ClusterConfig):
     """Size of a partition above which its oldest records are deleted, a file at a time; -1 is no limit."""
 
     log_retention_check_interval_ms: Annotated[int, Between(1)] = 300_000
-    """How often the two are looked at."""
+    """The interval at which retention by age and size is checked."""
 
     log_cleaner_enable: bool = True
-    """Whether topics with the policy `compact` are compacted; `__consumer_offsets` is one."""
+    """Compact topics with the policy `compact`, such as `__consumer_offsets`."""
 
     log_cleaner_backoff_ms: Annotated[int, Between(1)] = 15_000
-    """How often it is looked whether there is anything to compact."""
+    """The interval at which the log cleaner looks for partitions to compact."""
 
     log_cleaner_dedupe_buffer_size: Annotated[int, Between(96)] = 33_554_432
-    """Memory for the keys that compaction has in view at a time, 24 bytes for each and a third more; taken while it
-    works only, as far as there are keys. More keys than it has room for, a million with this value, take several
-    passes: raise it where a partition has many millions. Kafka takes 128 MiB, and keeps them."""
+    """The memory for the keys of a pass of the log cleaner, 32 bytes per key; allocated only during a pass and for
+    existing keys. More keys, above a million with this value, need several passes: raise it if a partition has many
+    millions. Kafka allocates 128 MiB permanently.
+    """
 
     log_cleaner_min_cleanable_ratio: Annotated[float, Between(0, 1)] = 0.5
-    """Share of bytes not compacted before, above which compacting a partition is worth the work."""
+    """The share of bytes not compacted yet above which a partition is compacted."""
 
     log_cleaner_min_compaction_lag_ms: Annotated[int, Between(0)] = 0
-    """Age below which a record is not compacted."""
+    """The age below which a record is not compacted."""
 
     log_cleaner_max_compaction_lag_ms: Annotated[int, Between(1)] = INT64_MAX
-    """Age at which a record is compacted whatever the share is."""
+    """The age at which a record is compacted regardless of that share."""
 
     log_cleaner_delete_retention_ms: Annotated[int, Between(0)] = 86_400_000
-    """How long the mark of a deleted key, and of a transaction's end, is kept once compaction has come upon it."""
+    """Time for which the tombstone of a deleted key, and a transaction marker, is kept after its first compaction."""
 
     producer_id_expiration_ms: Annotated[int, Between(1, INT32_MAX)] = 86_400_000
-    """How long a partition remembers a producer that writes nothing more, so that it knows its repeats."""
+    """The time for which a partition remembers an idle producer, so that it recognizes its repeated batches."""
 
     producer_id_expiration_check_interval_ms: Annotated[int, Between(1, INT32_MAX)] = 600_000
-    """How often that is looked at."""
+    """The interval at which idle producers are removed."""
 
     offsets_topic_num_partitions: Annotated[int, Between(1, INT32_MAX)] = 50
-    """Partitions of `__consumer_offsets`; not to be changed once it is there."""
+    """The number of partitions of `__consumer_offsets`; it cannot be changed once the topic exists."""
 
     offsets_topic_segment_bytes: SegmentSize = 104_857_600
-    """Size of a file of `__consumer_offsets`."""
+    """The size of a segment of `__consumer_offsets`."""
 
     offset_metadata_max_bytes: Annotated[int, Between(0, INT32_MAX)] = 4096
-    """Longest text that may be committed with an offset, in bytes."""
+    """The maximum size of the metadata of a committed offset in bytes."""
 
     offsets_retention_minutes: Annotated[int, Between(1, INT32_MAX)] = 10_080
-    """Time for which the offsets of a group without members are kept, and those for topics it does not read any more."""
+    """The time for which the offsets of a group without members are kept, and offsets of topics that the group does not
+    read any more.
+    """
 
     offsets_retention_check_interval_ms: Annotated[int, Between(1)] = 600_000
-    """How often it is looked for such offsets."""
+    """The interval at which expired offsets are removed."""
 
     group_initial_rebalance_delay_ms: Annotated[int, Between(0, INT32_MAX)] = 3000
-    """Time that the first members of a group are given to come, all into one rebalance; 0 for a broker inside a
-    program, where nobody wants to wait."""
+    """The wait for further members before the first rebalance of a group; 0 for a broker inside a program, to start at
+    once.
+    """
 
     group_min_session_timeout_ms: Annotated[int, Between(1, INT32_MAX)] = 6000
-    """Shortest `session.timeout.ms` that a member of a group may ask for."""
+    """The shortest `session.timeout.ms` of members of a group."""
 
     group_max_session_timeout_ms: Annotated[int, Between(1, INT32_MAX)] = 1_800_000
-    """Longest `session.timeout.ms` that a member of a group may ask for."""
+    """The longest `session.timeout.ms` of members of a group."""
 
     group_max_size: Annotated[int, Between(1, INT32_MAX)] = INT32_MAX
-    """Most members that a group may have."""
+    """The maximum number of members of a group."""
 
     group_consumer_session_timeout_ms: Annotated[int, Between(1, INT32_MAX)] = 45_000
     """Time after which a member of a consumer group (KIP-848) that sends no heartbeats is removed."""
 
     group_consumer_min_session_timeout_ms: Annotated[int, Between(1, INT32_MAX)] = 45_000
-    """Shortest that `group.consumer.session.timeout.ms` may be."""
+    """The minimum of `group.consumer.session.timeout.ms`."""
 
     group_consumer_max_session_timeout_ms: Annotated[int, Between(1, INT32_MAX)] = 60_000
-    """Longest that `group.consumer.session.timeout.ms` may be."""
+    """The maximum of `group.consumer.session.timeout.ms`."""
 
     group_consumer_heartbeat_interval_ms: Annotated[int, Between(1, INT32_MAX)] = 5000
-    """How often members of a consumer group are to send heartbeats; a rebalance takes two or three of them."""
+    """The interval of heartbeats of members of a consumer group; a rebalance takes two or three of them."""
 
     group_consumer_min_heartbeat_interval_ms: Annotated[int, Between(1, INT32_MAX)] = 5000
-    """Shortest that `group.consumer.heartbeat.interval.ms` may be."""
+    """The minimum of `group.consumer.heartbeat.interval.ms`."""
 
     group_consumer_max_heartbeat_interval_ms: Annotated[int, Between(1, INT32_MAX)] = 15_000
-    """Longest that `group.consumer.heartbeat.interval.ms` may be."""
+    """The maximum of `group.consumer.heartbeat.interval.ms`."""
 
     group_consumer_max_size: Annotated[int, Between(1, INT32_MAX)] = INT32_MAX
-    """Most members that a consumer group may have."""
+    """The maximum number of members of a consumer group."""
 
     group_consumer_assignors: str = "uniform,range"
-    """Assignors that members of consumer groups may ask for, with commas between; the first is for all who do not."""
+    """The assignors that members of consumer groups can choose, with commas between; the first is the default."""
 
     group_consumer_migration_policy: Literal["disabled", "upgrade", "downgrade", "bidirectional"] = "bidirectional"
-    """Whether a classic group becomes a consumer group when a member joins by the new protocol, and one again when the
-    last of these is gone."""
+    """The conversions of groups: `upgrade` makes a classic group a consumer group when a member joins by the new
+    protocol, `downgrade` makes it a classic group again when the last such member has left.
+    """
+
+    group_share_session_timeout_ms: Annotated[int, Between(1, INT32_MAX)] = 45_000
+    """The time without heartbeats after which a member of a share group (KIP-932) is removed."""
+
+    group_share_min_session_timeout_ms: Annotated[int, Between(1, INT32_MAX)] = 45_000
+    """The shortest `share.session.timeout.ms` of a group."""
+
+    group_share_max_session_timeout_ms: Annotated[int, Between(1, INT32_MAX)] = 60_000
+    """The longest `share.session.timeout.ms` of a group."""
+
+    group_share_heartbeat_interval_ms: Annotated[int, Between(1, INT32_MAX)] = 5000
+    """The interval in which members of a share group send heartbeats."""
+
+    group_share_min_heartbeat_interval_ms: Annotated[int, Between(1, INT32_MAX)] = 5000
+    """The shortest `share.heartbeat.interval.ms` of a group."""
+
+    group_share_max_heartbeat_interval_ms: Annotated[int, Between(1, INT32_MAX)] = 15_000
+    """The longest `share.heartbeat.interval.ms` of a group."""
+
+    group_share_max_size: Annotated[int, Between(1, 1000)] = 200
+    """The most members that a share group may have."""
+
+    group_share_max_share_sessions: Annotated[int, Between(1, INT32_MAX)] = 2000
+    """The most share sessions of a broker: one for each member that fetches from it."""
+
+    group_share_delivery_count_limit: Annotated[int, Between(2, 25)] = 5
+    """The number of deliveries after which a share group gives up a record that was not accepted."""
+
+    group_share_min_delivery_count_limit: Annotated[int, Between(2, 25)] = 2
+    """The smallest `share.delivery.count.limit` of a group."""
+
+    group_share_max_delivery_count_limit: Annotated[int, Between(2, 25)] = 10
+    """The largest `share.delivery.count.limit` of a group."""
+
+    group_share_record_lock_duration_ms: Annotated[int, Between(1000, 3_600_000)] = 30_000
+    """The time for which a member of a share group has acquired a record."""
+
+    group_share_min_record_lock_duration_ms: Annotated[int, Between(1000, 30_000)] = 15_000
+    """The shortest `share.record.lock.duration.ms` of a group."""
+
+    group_share_max_record_lock_duration_ms: Annotated[int, Between(30_000, 3_600_000)] = 60_000
+    """The longest `share.record.lock.duration.ms` of a group."""
+
+    group_share_partition_max_record_locks: Annotated[int, Between(100, 10_000)] = 2000
+    """The most records of a partition that a share group has in flight."""
+
+    group_share_min_partition_max_record_locks: Annotated[int, Between(100, 10_000)] = 100
+    """The smallest `share.partition.max.record.locks` of a group."""
+
+    group_share_max_partition_max_record_locks: Annotated[int, Between(100, 10_000)] = 4000
+    """The largest `share.partition.max.record.locks` of a group."""
+
+    share_coordinator_state_topic_num_partitions: Annotated[int, Between(1, INT32_MAX)] = 50
+    """Partitions of `__share_group_state`; they cannot be changed once the topic exists."""
+
+    share_coordinator_state_topic_segment_bytes: SegmentSize = 104_857_600
+    """The size of a segment of `__share_group_state`."""
+
+    share_coordinator_snapshot_update_records_per_snapshot: Annotated[int, Between(0, INT32_MAX)] = 500
+    """The number of updates of a partition's state after which the whole state is written."""
 
     transaction_state_log_num_partitions: Annotated[int, Between(1, INT32_MAX)] = 50
-    """Partitions of `__transaction_state`; not to be changed once it is there."""
+    """The number of partitions of `__transaction_state`; it cannot be changed once the topic exists."""
 
     transaction_state_log_segment_bytes: SegmentSize = 104_857_600
-    """Size of a file of `__transaction_state`."""
+    """The size of a segment of `__transaction_state`."""
 
     transaction_max_timeout_ms: Annotated[int, Between(1, INT32_MAX)] = 900_000
-    """Longest `transaction.timeout.ms` that a producer may ask for: so long can it keep readers of committed records
-    waiting."""
+    """The longest `transaction.timeout.ms` of producers: an open transaction makes readers of committed records wait
+    for that time.
+    """
 
     transaction_partition_verification_enable: bool = True
-    """Whether a partition takes a batch of a transaction only if the coordinator knows that it takes part."""
+    """Accept a transactional batch only if the coordinator has the partition in the transaction."""
 
     transactional_id_expiration_ms: Annotated[int, Between(1, INT32_MAX)] = 604_800_000
-    """Time after which a transactional id that nobody uses is forgotten."""
+    """Time after which an unused transactional id expires."""
 
     transaction_abort_timed_out_transaction_cleanup_interval_ms: Annotated[int, Between(1, INT32_MAX)] = 10_000
-    """How often it is looked for transactions that take too long, which are aborted."""
+    """The interval at which timed-out transactions are aborted."""
 
     authorizer_class_name: str = ""
-    """Who says what clients may do: the ACLs of the cluster, by the name of Kafka's class or `standard`. Without, everybody
-    who reaches the broker may do everything."""
+    """The authorizer of clients' requests: the ACLs of the cluster, by the name of Kafka's class or `standard`. Without
+    it, every client that reaches the broker is authorized for everything.
+    """
 
     super_users: str = ""
-    """Principals that may do everything whatever the ACLs say, with semicolons between: `User:admin;User:ops`."""
+    """Principals with all permissions regardless of ACLs, separated by semicolons: `User:admin;User:ops`."""
 
     allow_everyone_if_no_acl_found: bool = False
-    """Whether everybody may do everything to a resource that no ACL is about."""
+    """Authorize every client for everything on a resource without ACLs."""
 
     audit_log: str = ""
     """A file for a line of JSON about each thing that a client wanted to do, with the verdict; empty for none."""
@@ -363,7 +456,7 @@ class BrokerConfig(ListenerConfig, ClusterConfig):
     """Size at which that file is put aside, in place of the one that was put aside before."""
 
     audit_log_denied_only: bool = False
-    """Whether only what was denied is in it."""
+    """Log only denied requests in the audit log."""
 
     quota_window_num: Annotated[int, Between(2, 1000)] = 11
     """Samples over which what a client uses is averaged."""
@@ -372,7 +465,7 @@ class BrokerConfig(ListenerConfig, ClusterConfig):
     """Seconds of a sample."""
 
     given: frozenset[str] = beside(default_factory=frozenset)
-    """The fields that somebody set, to their default or to something else."""
+    """The fields that were set, to their default or to another value."""
 
     also_given: Mapping[str, str] = beside(default_factory=dict)
     """Settings of Kafka's that were given as well, as they were written: in another unit (`log.retention.hours`), or without effect."""
@@ -380,51 +473,55 @@ class BrokerConfig(ListenerConfig, ClusterConfig):
     """Settings of single listeners, by their whole names."""
 
     def explicit(self) -> dict[str, Any]:
-        """What was set, by keyword: the same configuration again."""
+        """Return the settings that were set, by keyword: the same configuration again."""
         return {name: getattr(self, name) for name in sorted(self.given)} | dict(self.for_listeners)
 
     @property
     def selects_by_rack(self) -> bool:
-        """Whether consumers that say where they are read from a copy that is there."""
+        """True if consumers with a rack read from a replica in it."""
         return self.replica_selector_class == config_checks.BY_RACK
 
     @property
     def directories(self) -> tuple[str, ...]:
-        """What `log.dirs` names, in full."""
+        """Return the absolute paths in `log.dirs`."""
         return tuple(str(Path(each.strip()).absolute()) for each in self.log_dirs.split(",") if each.strip())
 
     @property
     def metadata_directory(self) -> str:
-        """Where the log of the metadata is."""
+        """Return the directory of the metadata log."""
         return str(Path(self.metadata_log_dir).absolute()) if self.metadata_log_dir else self.directories[0]
 
     @cached_property
-    def joins(self) -> bool:
-        """Whether this is a broker of a cluster that has controllers."""
-        alone = self.process_roles == ("broker",) and bool(roles.controllers(self))
-        return alone or self.combines
+    def joins_cluster(self) -> bool:
+        """True for a broker of a cluster with other nodes."""
+        return not (self.is_controller or self.is_alone)
 
     @cached_property
-    def combines(self) -> bool:
-        """Whether this is a controller of that cluster as well."""
+    def has_both_roles(self) -> bool:
+        """True for a node with both roles in a cluster with other nodes."""
         return roles.is_both(self)
 
+    @cached_property
+    def is_alone(self) -> bool:
+        """True for a node with both roles that is the only voter, and the only node of its cluster."""
+        return roles.is_alone(self)
+
     @property
-    def controls(self) -> bool:
-        """Whether this is a controller, and nothing else."""
+    def is_controller(self) -> bool:
+        """True for a controller without the broker role."""
         return self.process_roles == ("controller",)
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """Where to listen; ConfigError where that cannot be read."""
-        return listening(self.listeners, self.listener_security_protocol_map, self._elsewhere)
+        """Return the addresses to listen on. Raise ConfigError if they are malformed."""
+        return parse_listeners(self.listeners, self.listener_security_protocol_map, self._other_listeners)
 
     def listener(self, name: str) -> ListenerConfig:
         """The settings of security of one listener."""
         return listener_settings.for_listener(self, self.for_listeners, name)
 
     def protocols(self) -> dict[str, str]:
-        """Security protocols by the names of listeners; ConfigError where one is not said."""
-        return protocols_of([each.name for each in self.endpoints()], self.listener_security_protocol_map)
+        """Return the security protocols by the names of listeners. Raise ConfigError if one is missing."""
+        return map_protocols([each.name for each in self.endpoints()], self.listener_security_protocol_map)
 
     @property
     def consumer_assignors(self) -> tuple[str, ...]:
@@ -438,30 +535,32 @@ class BrokerConfig(ListenerConfig, ClusterConfig):
         return frozenset(name for each in self.super_users.split(";") if (name := each.strip()))
 
     def advertised_endpoints(self) -> dict[str, Endpoint]:
-        """What to tell clients, by the name of the listener; ConfigError where that cannot be read."""
-        return advertised(self.advertised_listeners, self.endpoints(), self._elsewhere)
+        """Return the addresses for clients, by the name of the listener. Raise ConfigError if they are malformed."""
+        return parse_advertised(self.advertised_listeners, self.endpoints(), self._other_listeners)
 
     @property
-    def _elsewhere(self) -> set[str]:
-        return set() if self.controls else {name.upper() for name in self.controller_listener_names}
+    def _other_listeners(self) -> set[str]:
+        return set() if self.is_controller else {name.upper() for name in self.controller_listener_names}
 
     def topic_defaults(self) -> dict[str, str]:
-        """What a topic's configs are where the topic does not set them, by the topic's names for them."""
-        return {topic: as_text(getattr(self, broker)) for topic, broker in TOPIC_CONFIGS.items()}
+        """Return the defaults of topic configs, by their names for topics."""
+        return {topic: format_value(getattr(self, broker)) for topic, broker in TOPIC_CONFIGS.items()}
 
     def changed_topic_defaults(self) -> dict[str, str]:
-        """Those of them that are not Kafka's."""
-        return {name: value for name, value in self.topic_defaults().items() if value != defaults()[name]}
+        """Return the defaults of topic configs that differ from Kafka's."""
+        return {name: value for name, value in self.topic_defaults().items() if value != list_defaults()[name]}
 
     def group_bounds(self) -> Bounds:
-        """What groups may be told of their own, and what they go by where they are not."""
+        """Return the limits and the defaults of group configs."""
+        spans = [("consumer", name) for name in config_checks.CONSUMER_SPANS]
+        spans += [("share", name) for name in config_checks.SHARE_SPANS]
         return {
-            f"consumer.{name.replace('_', '.')}": Bound(
-                getattr(self, f"group_consumer_{name}"),
-                getattr(self, f"group_consumer_min_{name}"),
-                getattr(self, f"group_consumer_max_{name}"),
+            f"{kind}.{name.replace('_', '.')}": ConfigBound(
+                getattr(self, f"group_{kind}_{name}"),
+                getattr(self, f"group_{kind}_min_{name}"),
+                getattr(self, f"group_{kind}_max_{name}"),
             )
-            for name in config_checks.CONSUMER_SPANS
+            for kind, name in spans
         }
 
     def log_config(self, configs: Mapping[str, str]) -> LogConfig:
@@ -476,8 +575,8 @@ JAVA_ASSIGNORS = {
 
 
 def read_config(settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> BrokerConfig:
-    """A checked configuration from dotted names and keywords; ConfigError says what does not fit."""
-    own, settings, keywords = listener_settings.split(settings, keywords)
+    """Return a checked configuration from dotted names and keywords. Raise ConfigError if a setting is invalid."""
+    own, settings, keywords = listener_settings.split_settings(settings, keywords)
     config = changed(read_settings(BrokerConfig, settings, **keywords), for_listeners=own)
     listener_settings.check_listeners(
         own, (*(each.name for each in config.endpoints()), *config.controller_listener_names)
@@ -488,9 +587,9 @@ def read_config(settings: Mapping[str, Any] | None = None, /, **keywords: Any) -
     config_checks.check_consumer_groups(config)
     config_checks.check_access(config)
     config_checks.check_joining(config)
-    if config.controls:
+    if config.is_controller:
         check_controlling(config)
-    if config.combines:
+    if config.has_both_roles:
         check_controlling(roles.controller_half(config))
     config_checks.check_selector(config)
     names = (str(name).replace(".", "_") for name in (*(settings or {}), *keywords))

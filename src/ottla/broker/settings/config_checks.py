@@ -1,11 +1,11 @@
-"""Settings of a broker that are right one by one, and do not go together."""
+"""Checks of broker settings that are valid one by one, and invalid together."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ottla.broker.settings.endpoints import ANY_HOST
-from ottla.broker.settings.roles import controllers
+from ottla.broker.settings.roles import list_controllers
 from ottla.coordination.access.acl import is_principal
 from ottla.errors import ConfigError
 
@@ -13,21 +13,30 @@ if TYPE_CHECKING:
     from ottla.broker.settings.config import BrokerConfig
 
 AUTHORIZERS = ("standard", "org.apache.kafka.metadata.authorizer.StandardAuthorizer")
-"""What the one authorizer that there is can be called."""
+"""The names of the only authorizer."""
 
 FROM_LEADERS = "org.apache.kafka.common.replica.LeaderSelector"
 BY_RACK = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 CONSUMER_SPANS = ("session_timeout_ms", "heartbeat_interval_ms")
-"""Settings `group_consumer_…` that have a least and a most, and that single groups may have for themselves."""
+"""The settings `group_consumer_…` with a minimum and a maximum, which groups can override."""
+
+SHARE_SPANS = (
+    "delivery_count_limit",
+    "heartbeat_interval_ms",
+    "partition_max_record_locks",
+    "record_lock_duration_ms",
+    "session_timeout_ms",
+)
+"""The same for `group_share_…`."""
 
 
 def check_access(config: BrokerConfig) -> None:
-    """ConfigError where the settings of access control do not go together, and guard nothing."""
+    """Raise ConfigError if the settings of authorization contradict each other, or protect nothing."""
     if config.authorizer_class_name not in ("", *AUTHORIZERS):
         raise ConfigError(
             f"authorizer.class.name = {config.authorizer_class_name!r}: there is one authorizer here, with the meaning of "
-            f"Kafka's: write {' or '.join(AUTHORIZERS)}, or leave the setting out if everybody may do everything"
+            f"Kafka's: write {' or '.join(AUTHORIZERS)}, or leave the setting out to authorize every client for everything"
         )
     for name in config.super_principals:
         if not is_principal(name):
@@ -36,13 +45,14 @@ def check_access(config: BrokerConfig) -> None:
             )
     if config.audit_log and not config.authorizer_class_name:
         raise ConfigError(
-            f"audit.log = {config.audit_log!r}: it is about what an authorizer says; "
-            "set authorizer.class.name = standard as well"
+            f"audit.log = {config.audit_log!r}: it requires an authorizer: set authorizer.class.name = standard"
         )
 
 
 def check_alone(config: BrokerConfig) -> None:
-    """ConfigError where more is wanted than one broker has: one copy; where directories are no list; or where a span is none."""
+    """Check a broker without controllers: one replica, a list of directories, and session timeouts in order. Raise
+    ConfigError.
+    """
     named = config.directories
     if len(set(named)) < len(named) or (config.log_dirs and len(named) < config.log_dirs.count(",") + 1):
         raise ConfigError(
@@ -52,9 +62,9 @@ def check_alone(config: BrokerConfig) -> None:
         raise ConfigError(
             f"metadata.log.dir = {config.metadata_log_dir!r}: log.dirs is empty; name where partitions are kept as well"
         )
-    if config.default_replication_factor != 1 and not (config.controls or config.joins):
+    if config.default_replication_factor != 1 and not (config.is_controller or config.joins_cluster):
         raise ConfigError(
-            f"default.replication.factor = {config.default_replication_factor}: one broker can keep one copy, set 1"
+            f"default.replication.factor = {config.default_replication_factor}: a single broker keeps one replica, set 1"
         )
     if config.group_min_session_timeout_ms > config.group_max_session_timeout_ms:
         raise ConfigError(
@@ -64,17 +74,17 @@ def check_alone(config: BrokerConfig) -> None:
 
 
 def check_joining(config: BrokerConfig) -> None:
-    """ConfigError where a broker is to join a cluster, and could not."""
-    if not config.joins:
+    """Check a broker of a cluster. Raise ConfigError."""
+    if not config.joins_cluster:
         return
-    controllers(config)
+    list_controllers(config)
     if not config.log_dirs:
-        raise ConfigError("log.dirs is empty: a broker of a cluster keeps its directory; name one that was formatted")
+        raise ConfigError("log.dirs is empty: a broker of a cluster needs a directory that was formatted")
     told = config.advertised_endpoints()
     for each in config.endpoints():
         if each.host in ANY_HOST and each.name not in told:
             raise ConfigError(
-                f"listeners = {config.listeners!r}: {each.name} listens everywhere, and others must know where to find it; "
+                f"listeners = {config.listeners!r}: {each.name} listens on all addresses, and other nodes need one to connect to: "
                 f"set advertised.listeners = {each.name}://HOST:PORT"
             )
     from ottla.broker.settings.peer_security import (  # only where there is a cluster
@@ -87,25 +97,31 @@ def check_joining(config: BrokerConfig) -> None:
 
 
 def check_selector(config: BrokerConfig) -> None:
-    """ConfigError where consumers are to be sent to copies in a way that there is not."""
+    """Check the choice of replicas for consumers. Raise ConfigError if it is unknown."""
     if config.replica_selector_class not in (None, "", FROM_LEADERS, BY_RACK):
         raise ConfigError(
-            f"replica.selector.class = {config.replica_selector_class!r}: there is no such selector here; write {BY_RACK}, or "
-            "leave the setting out if consumers are to read from leaders"
+            f"replica.selector.class = {config.replica_selector_class!r}: unknown selector: use {BY_RACK}, or "
+            "leave the setting out to read from leaders"
         )
 
 
 def check_consumer_groups(config: BrokerConfig) -> None:
-    """ConfigError where the settings of consumer groups do not go together."""
-    for name in CONSUMER_SPANS:
-        value = getattr(config, f"group_consumer_{name}")
-        least, most = (getattr(config, f"group_consumer_{end}_{name}") for end in ("min", "max"))
+    """Raise ConfigError if the settings of consumer groups contradict each other."""
+    spans = [("consumer", name) for name in CONSUMER_SPANS] + [("share", name) for name in SHARE_SPANS]
+    for kind, name in spans:
+        value = getattr(config, f"group_{kind}_{name}")
+        least, most = (getattr(config, f"group_{kind}_{end}_{name}") for end in ("min", "max"))
         if not least <= value <= most:
             dotted = name.replace("_", ".")
             raise ConfigError(
-                f"group.consumer.{dotted} = {value}: must be between group.consumer.min.{dotted}, which is {least}, and "
-                f"group.consumer.max.{dotted}, which is {most}"
+                f"group.{kind}.{dotted} = {value}: must be between group.{kind}.min.{dotted}, which is {least}, and "
+                f"group.{kind}.max.{dotted}, which is {most}"
             )
+    if config.group_share_heartbeat_interval_ms >= config.group_share_session_timeout_ms:
+        raise ConfigError(
+            f"group.share.heartbeat.interval.ms = {config.group_share_heartbeat_interval_ms}: must be below "
+            f"group.share.session.timeout.ms, which is {config.group_share_session_timeout_ms}"
+        )
     if config.group_consumer_heartbeat_interval_ms >= config.group_consumer_session_timeout_ms:
         raise ConfigError(
             f"group.consumer.heartbeat.interval.ms = {config.group_consumer_heartbeat_interval_ms}: must be below "
@@ -116,7 +132,7 @@ def check_consumer_groups(config: BrokerConfig) -> None:
 
 
 def check_assignors(config: BrokerConfig) -> None:
-    from ottla.coordination.groups.consumer.assignors import ASSIGNORS  # for who names some
+    from ottla.coordination.groups.consumer.assignors import ASSIGNORS  # loaded only if assignors are set
 
     unknown = set(config.consumer_assignors) - ASSIGNORS.keys()
     if unknown or not config.consumer_assignors:

@@ -1,4 +1,4 @@
-"""`max.connections.per.ip.overrides`: addresses that may have another number of connections."""
+"""`max.connections.per.ip.overrides`: the limits of connections for single addresses."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ from ottla.errors import ConfigError
 
 
 def read_overrides(texts: Iterable[str]) -> dict[str, int]:
-    """Numeric address → limit, from `host:limit` texts; names are looked up. ConfigError where that cannot be read."""
+    """Return limits by numeric address, from `host:limit` texts; host names are resolved.
+
+    ConfigError if a text is malformed, or a name cannot be resolved.
+    """
     found: dict[str, int] = {}
     for text in texts:
         host, colon, most = text.rpartition(":")
         if not colon or not host or not most.isascii() or not most.isdigit():
             raise ConfigError(f"max.connections.per.ip.overrides = {text!r}: must be host:number, such as 10.0.0.5:200")
-        for address in addresses_of(host.removeprefix("[").removesuffix("]")):
+        for address in resolve_addresses(host.removeprefix("[").removesuffix("]")):
             found[address] = int(most)
     return found
 
 
-def addresses_of(host: str) -> set[str]:
-    """All numeric addresses of a host."""
+def resolve_addresses(host: str) -> set[str]:
+    """Return all numeric addresses of a host."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:

@@ -1,4 +1,4 @@
-"""The settings of a broker as they are now: what it was started with, and what was changed at run time."""
+"""The present settings of a broker: those of its start, and the dynamic changes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from ottla.broker.settings.config import BrokerConfig
-from ottla.broker.settings.listener_settings import PREFIX, table
+from ottla.broker.settings.listener_settings import PREFIX, list_options
 from ottla.broker.settings.topic_configs import TOPIC_CONFIGS
 from ottla.config import Option, convert, options_of
 from ottla.protocol.messages.incremental_alter_configs import DELETE, SET
@@ -29,44 +29,51 @@ DYNAMIC = {
     "sasl_kerberos_min_time_before_relogin",
     "transaction_partition_verification_enable",
 }
-"""The defaults of topics, what else is looked at each time that it matters, and what Kafka's tools set while they move
-partitions."""
+"""The settings that can change at run time.
+
+They are defaults of topics, settings that are read at each use, and those that Kafka's tools set while they move
+partitions.
+"""
 
 
 OF_LISTENERS = ("ssl.keystore.", "ssl.truststore.", "ssl.key.")
-"""How the settings of a listener begin that may be changed."""
+"""The prefixes of listener settings that can change at run time."""
 
 
 @cache
 def broker_table() -> Mapping[str, Option]:
-    """The broker's settings by their fields."""
+    """Return the broker's settings by field name."""
     return {option.field: option for option in options_of(BrokerConfig)}
 
 
 @cache
 def dynamic_options() -> Mapping[str, Option]:
-    """The settings that may be changed at run time, by their dotted names: those that Kafka can change, too."""
+    """Return the settings that can change at run time by dotted name, which are those that Kafka can change."""
     return {option.name: option for field, option in broker_table().items() if field in DYNAMIC}
 
 
-def dynamic_of(names: Collection[str]) -> dict[str, Option]:
-    """Which of these settings, and of all that are no listener's, any broker may be changed in: its listeners are its own to know."""
+def select_dynamic(names: Collection[str]) -> dict[str, Option]:
+    """Return the settings among these names, and all that are not of a listener, that can be changed for any broker:
+    only a broker itself knows its listeners.
+    """
     suffixes = {name: name.removeprefix(PREFIX).partition(".")[2] for name in names if name.startswith(PREFIX)}
-    known = {name: table().get(suffix) for name, suffix in suffixes.items() if suffix.startswith(OF_LISTENERS)}
+    known = {name: list_options().get(suffix) for name, suffix in suffixes.items() if suffix.startswith(OF_LISTENERS)}
     of_listeners = {name: each._replace(name=name) for name, each in known.items() if each is not None}
-    return {**kept_without_effect(names), **dynamic_options(), **of_listeners}
+    return {**list_without_effect(names), **dynamic_options(), **of_listeners}
 
 
-def kept_without_effect(names: Iterable[str]) -> dict[str, Option]:
-    """Those of these names that a broker keeps and shows when they are changed, and does not act by."""
-    from ottla.broker.settings.foreign_configs import kept_options  # a long table, for those who change configs
+def list_without_effect(names: Iterable[str]) -> dict[str, Option]:
+    """Return the settings among these names that a broker stores and lists when they are changed, without effect."""
+    from ottla.broker.settings.unsupported_configs import (
+        list_kept_options,  # a long table, loaded only when configs change
+    )
 
     known = (option.name for option in broker_table().values())
-    return kept_options(names, known)
+    return list_kept_options(names, known)
 
 
-class Settings:
-    """What a broker was given, and what the cluster's metadata says since."""
+class DynamicSettings:
+    """The settings of a broker: those of its start, and the changes in the cluster's metadata."""
 
     def __init__(self, given: BrokerConfig, changed: Mapping[str, Mapping[str, str]]) -> None:
         """`changed` has values by dotted name, for this broker's number and for all brokers."""
@@ -74,10 +81,10 @@ class Settings:
         self.own = changed.get(str(given.node_id), {})
         self.for_all = changed.get(ALL_BROKERS, {})
 
-    def wished(self, broker: str, changes: Iterable[Any], *, replaces: bool) -> Settings:
-        """The same where a broker, or all by an empty name, is changed as a request says.
+    def with_changes(self, broker: str, changes: Iterable[Any], *, replaces: bool) -> DynamicSettings:
+        """Return the settings after changes of a broker, or of all brokers with an empty name.
 
-        The operations that are for lists do nothing here: none of these settings is one.
+        The operations on lists do nothing here: none of these settings is a list.
         """
         is_for_all = broker == ALL_BROKERS
         configs = {} if replaces else dict(self.for_all if is_for_all else self.own)
@@ -88,18 +95,14 @@ class Settings:
             elif operation == DELETE:
                 configs.pop(change.name, None)
         own = {str(self.given.node_id): self.own} if is_for_all else {ALL_BROKERS: self.for_all}
-        return Settings(self.given, {**own, broker: configs})
+        return DynamicSettings(self.given, {**own, broker: configs})
 
     def dynamic(self) -> dict[str, Option]:
-        """What may be changed at run time, by dotted names."""
+        """Return the settings that can change at run time, by dotted names."""
         return {**dynamic_options(), **{option.name: option for option in self._changeable_of_listeners()}}
 
-    def changeable(self, names: Iterable[str]) -> dict[str, Option]:
-        """The same, and those of these names that are kept without effect."""
-        return {**kept_without_effect(names), **self.dynamic()}
-
-    def of_listeners(self) -> list[Option]:
-        """Those of them that are set for single listeners."""
+    def list_listener_options(self) -> list[Option]:
+        """Return the settings that are set for single listeners."""
         return [
             option
             for option in self._changeable_of_listeners()
@@ -110,12 +113,12 @@ class Settings:
         return [
             option._replace(name=f"{PREFIX}{each.name.lower()}.{name}")
             for each in self.given.endpoints()
-            for name, option in table().items()
+            for name, option in list_options().items()
             if name.startswith(OF_LISTENERS)
         ]
 
     def in_force(self) -> BrokerConfig:
-        """The configuration by which the broker acts; a value that is no longer known is passed over."""
+        """Return the effective configuration. A value that is no longer valid is ignored."""
         known = self.dynamic()
         values = {
             name: convert(name, text, known[name].type)

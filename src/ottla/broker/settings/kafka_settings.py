@@ -1,6 +1,6 @@
-"""Settings of Kafka's broker that this one has under another name, or does not need.
+"""Settings of Kafka's broker that have another name or no effect in this one.
 
-They are there so that a `server.properties` written for Kafka starts a broker here.
+With them a `server.properties` that was written for Kafka starts a broker here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Alias(NamedTuple):
 
     name: str
     factor: int = 1
-    """What a number is multiplied by; a negative one stays -1, for ever."""
+    """The factor for a number; a negative number becomes -1, for unlimited."""
 
 
 ALIASES: Mapping[str, Alias] = {
@@ -29,7 +29,9 @@ ALIASES: Mapping[str, Alias] = {
     "broker.id": Alias("node.id"),
     "delegation.token.master.key": Alias("delegation.token.secret.key"),
 }
-"""Of two names for the same in one place, the later in this table counts, and the setting's own name before all."""
+"""Other names of settings. Of two names in one place the later in this table counts, and the setting's own name before
+both.
+"""
 
 FOR_A_CLUSTER = frozenset(
     [
@@ -60,7 +62,7 @@ FOR_A_CLUSTER = frozenset(
         "transaction.state.log.replication.factor",
     ]
 )
-"""Settings of ours that mean nothing to a broker that is its own controller."""
+"""Settings of this broker without effect on a node without other controllers."""
 
 WITHOUT_EFFECT = frozenset(
     [
@@ -85,8 +87,6 @@ WITHOUT_EFFECT = frozenset(
         "eligible.leader.replicas.enable",
         "fetch.purgatory.purge.interval.requests",
         "follower.fetch.last.tiered.offset.enable",
-        "group.share.max.session.timeout.ms",
-        "group.share.min.session.timeout.ms",
         "internal.metadata.delete.delay.millis",
         "internal.metadata.log.segment.bytes",
         "internal.metadata.max.batch.size.in.bytes",
@@ -131,7 +131,7 @@ WITHOUT_EFFECT = frozenset(
         "unstable.feature.versions.enable",
     ]
 )
-"""Kafka's settings for what this broker does not have, or does by itself; and those that are spelt much like one of ours."""
+"""Kafka's settings without effect here, and settings with names similar to this broker's."""
 FAMILIES = (
     "client.quota.",
     "confluent.",
@@ -159,16 +159,16 @@ FAMILIES = (
     "transactional.id.",
     "zookeeper.",
 )
-"""How whole families of such settings begin."""
+"""The prefixes of families of such settings."""
 
 
 def has_no_effect(name: str) -> bool:
-    """Whether Kafka knows this setting and we need not. Our own settings are to be looked for first."""
+    """True if the setting is Kafka's and has no effect here. Look for the broker's own settings first."""
     return name in WITHOUT_EFFECT or name.startswith(FAMILIES)
 
 
 def in_our_unit(name: str, value: str, alias: Alias) -> str:
-    """The value that the setting's own name would have."""
+    """Return the value in the unit of the setting's own name."""
     if alias.factor == 1:
         return value
     try:

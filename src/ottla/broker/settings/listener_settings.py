@@ -13,28 +13,28 @@ from ottla.errors import ConfigError
 PREFIX = "listener.name."
 MECHANISMS = ("plain", "scram-sha-256", "scram-sha-512", "oauthbearer", "gssapi")
 OF_A_MECHANISM = {"sasl.jaas.config", "connections.max.reauth.ms"}
-"""What may be set for one mechanism."""
+"""Settings that may be set for one mechanism."""
 CLASSES = (".callback.handler.class", ".login.class", ".engine.factory.class", ".principal.builder.class")
 NO_CLASS = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
-"""What Kafka needs to be told to check tokens, which is done here anyway."""
+"""The class by which Kafka validates tokens. It is accepted and has no effect here."""
 
 
 class ListenerSetting(NamedTuple):
-    """The name of a setting, taken apart."""
+    """The parts of a setting's name."""
 
     listener: str
     mechanism: str
-    """Empty where it is for all."""
+    """Empty if it is for all mechanisms."""
     name: str
 
 
 def is_for_listener(name: str) -> bool:
-    """Whether a name has the prefix."""
+    """True if the name has the prefix."""
     return name.lower().startswith(PREFIX)
 
 
 def parse_name(name: str) -> ListenerSetting | None:
-    """The parts of a name; None where it has not enough of them."""
+    """Return the parts of a name; None if it does not have enough of them."""
     listener, dot, rest = name[len(PREFIX) :].partition(".")
     mechanism, _, inner = rest.partition(".")
     if not dot or not listener or not rest:
@@ -44,54 +44,62 @@ def parse_name(name: str) -> ListenerSetting | None:
     return ListenerSetting(listener.lower(), "", rest)
 
 
-def spelled(setting: ListenerSetting) -> str:
-    """The same name in the one spelling it is kept by."""
+def format_name(setting: ListenerSetting) -> str:
+    """Return the name in its canonical form."""
     return PREFIX + ".".join(filter(None, setting))
 
 
 @cache
-def table() -> Mapping[str, Option]:
-    """The settings that a listener can have, by their dotted names."""
+def list_options() -> Mapping[str, Option]:
+    """Return the settings that a listener can have, by dotted name."""
     return {option.name: option for option in options_of(ListenerConfig)}
 
 
-def checked(name: str, value: Any) -> tuple[str, Any]:
-    """A setting of a listener as it is kept; ConfigError where it is none. None for a value that does nothing here."""
+def check_value(name: str, value: Any) -> tuple[str, Any]:
+    """Return the name and value of a listener setting. Raise ConfigError if there is none. The value is None if it has
+    no effect here.
+    """
     setting = parse_name(name)
     if setting is None:
         raise ConfigError(f"{name}: must be {PREFIX}LISTENER.SETTING, such as {PREFIX}internal.ssl.client.auth")
-    option = table().get(setting.name)
+    option = list_options().get(setting.name)
     if option is None:
         if setting.name.endswith(CLASSES):
             refuse_class(name, value)
-            return spelled(setting), None
-        raise ConfigError(f"{name}: {unknown('setting of a listener', setting.name, table())}")
+            return format_name(setting), None
+        raise ConfigError(f"{name}: {unknown('setting of a listener', setting.name, list_options())}")
     if setting.mechanism and setting.name not in OF_A_MECHANISM:
-        raise ConfigError(f"{name}: {setting.name} is for a listener, not for one mechanism of it")
-    return spelled(setting), convert(name, value, option.type)
+        raise ConfigError(f"{name}: {setting.name} applies to a listener, and not to one SASL mechanism")
+    return format_name(setting), convert(name, value, option.type)
 
 
 def refuse_class(name: str, value: Any) -> None:
-    """No class is ever loaded because a setting names it."""
+    """Raise ConfigError for a class name: settings never load a class."""
     if value != NO_CLASS:
         raise ConfigError(f"{name} = {value!r}: this broker loads no classes; leave it out")
 
 
-def split(settings: Any, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], Any, dict[str, Any]]:
-    """The settings of single listeners, checked, and what was given beside them; what is no dict others complain of."""
+def split_settings(settings: Any, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], Any, dict[str, Any]]:
+    """Split off the settings of single listeners, and check them. Values that are not a mapping are returned unchanged,
+    for later checks.
+    """
     if not isinstance(settings, Mapping | None):
         return {}, settings, dict(keywords)
     given = {name: value for name, value in (settings or {}).items() if not is_for_listener(str(name))}
     others = {name: value for name, value in keywords.items() if not is_for_listener(name)}
     everything = {**(settings or {}), **keywords}
-    return dict(checked(name, value) for name, value in everything.items() if is_for_listener(str(name))), given, others
+    return (
+        dict(check_value(name, value) for name, value in everything.items() if is_for_listener(str(name))),
+        given,
+        others,
+    )
 
 
 def for_listener(general: ListenerConfig, own: Mapping[str, Any], listener: str) -> ListenerConfig:
-    """What holds for a listener: its own settings before those of all."""
+    """Return the settings of a listener: its own before those of all listeners."""
     mine = (parse_name(name) for name in own)
     chosen = {
-        each.name.replace(".", "_"): own[spelled(each)]
+        each.name.replace(".", "_"): own[format_name(each)]
         for each in mine
         if each is not None and each.listener == listener.lower() and not each.mechanism
     }
@@ -100,13 +108,13 @@ def for_listener(general: ListenerConfig, own: Mapping[str, Any], listener: str)
 
 
 def for_mechanism(config: ListenerConfig, own: Mapping[str, Any], listener: str, mechanism: str, name: str) -> Any:
-    """A setting of one mechanism of a listener: its own, else the listener's."""
-    found = own.get(spelled(ListenerSetting(listener.lower(), mechanism.lower(), name)))
+    """Return a setting of a mechanism of a listener: its own, else the listener's."""
+    found = own.get(format_name(ListenerSetting(listener.lower(), mechanism.lower(), name)))
     return getattr(config, name.replace(".", "_")) if found is None else found
 
 
 def check_listeners(own: Iterable[str], listeners: Iterable[str]) -> None:
-    """ConfigError for a setting of a listener that there is not."""
+    """Raise ConfigError for a setting of an unknown listener."""
     known = [each.lower() for each in listeners]
     for name in own:
         setting = parse_name(name)

@@ -1,7 +1,8 @@
-"""How this broker comes to the listeners of others: what its settings say of controllers' and of brokers'.
+"""The security of connections to other nodes, from the settings of controllers' and brokers' listeners.
 
-As in Kafka the settings of a listener serve both sides: `listener.name.internal.ssl.keystore.location` is what this broker
-shows to whoever comes by INTERNAL, and where it comes by another's INTERNAL itself. Pure but for the files of certificates.
+As in Kafka the settings of a listener serve both sides: `listener.name.internal.ssl.keystore.location` is the
+certificate of this broker for clients of INTERNAL, and for its own connections to INTERNAL of other brokers. Pure
+except for reading certificates.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ottla.broker.settings.config import BrokerConfig
-from ottla.broker.settings.endpoints import protocols_of
+from ottla.broker.settings.endpoints import map_protocols
 from ottla.broker.settings.listener_config import ListenerConfig
 from ottla.broker.settings.listener_settings import for_mechanism
 from ottla.config import Password
@@ -20,74 +21,80 @@ from ottla.security.security_config import SecurityConfig
 
 KERBEROS = "GSSAPI"
 MECHANISMS = (*PASSWORDS, KERBEROS)
-"""By which a broker can log in: tokens end, and nobody would fetch new ones."""
+"""The mechanisms by which a broker can authenticate to others. Tokens expire, and a broker could not obtain new ones."""
 FOR_CONTROLLERS, FOR_BROKERS = "sasl.mechanism.controller.protocol", "sasl.mechanism.inter.broker.protocol"
 
 
 class PeerSecurity(NamedTuple):
-    """What is needed to come by a listener."""
+    """The security of connections to one listener."""
 
     listener: str
-    """Its name; brokers tell where theirs are by it."""
+    """The name of the listener, the same on all brokers."""
     config: SecurityConfig
     mechanism_setting: str
-    """What says how to log in."""
+    """The setting of the mechanism."""
 
     @property
     def jaas_setting(self) -> str:
-        """What says who logs in."""
+        """Return the setting of the user."""
         return jaas_name(self.listener, self.config.sasl_mechanism or "")
 
 
 def towards_controllers(config: BrokerConfig) -> PeerSecurity:
-    """By the first of `controller.listener.names`; ConfigError where something is missing or does not fit."""
+    """Return the security of connections to the first of `controller.listener.names`. Raise ConfigError if it is
+    incomplete.
+    """
     names = config.controller_listener_names
     if not names:
         return PeerSecurity("", SecurityConfig(), FOR_CONTROLLERS)
     name = names[0].upper()
-    protocol = protocols_of([name], config.listener_security_protocol_map)[name]
+    protocol = map_protocols([name], config.listener_security_protocol_map)[name]
     return peer_security(config, name, protocol, config.sasl_mechanism_controller_protocol, FOR_CONTROLLERS)
 
 
 def towards_brokers(config: BrokerConfig) -> PeerSecurity:
-    """By `inter.broker.listener.name`, else by the listener that is called as `security.inter.broker.protocol`."""
+    """Return the security of connections to brokers.
+
+    The listener is that of `inter.broker.listener.name`, else the one with the name of
+    `security.inter.broker.protocol`.
+    """
     name, protocols = inter_broker_listener(config), config.protocols()
     if name not in protocols:
         setting = (
             "inter.broker.listener.name" if config.inter_broker_listener_name else "security.inter.broker.protocol"
         )
         raise ConfigError(
-            f"{setting} = {name}: there is no such listener, and brokers reach each other by it; set "
+            f"{setting} = {name}: unknown listener for connections between brokers: set "
             f"inter.broker.listener.name to one of {', '.join(protocols)}"
         )
     mechanism = config.sasl_mechanism_inter_broker_protocol
     enabled = config.listener(name).sasl_enabled_mechanisms
     if protocols[name] in WITH_LOGIN and mechanism in MECHANISMS and mechanism not in enabled:
         raise ConfigError(
-            f"{FOR_BROKERS} = {mechanism}: other brokers could not come in by {name}, where sasl.enabled.mechanisms is "
-            f"{','.join(enabled)}; add it there"
+            f"{FOR_BROKERS} = {mechanism}: other brokers could not authenticate on listener {name}, "
+            f"with sasl.enabled.mechanisms = {','.join(enabled)}; add it there"
         )
     return peer_security(config, name, protocols[name], mechanism, FOR_BROKERS)
 
 
 def inter_broker_listener(config: BrokerConfig) -> str:
-    """The name of the listener by which brokers reach each other."""
+    """Return the name of the listener for connections between brokers."""
     name, protocol = config.inter_broker_listener_name, config.security_inter_broker_protocol
     if name and protocol != "PLAINTEXT":
         raise ConfigError(
             f"inter.broker.listener.name = {name} and security.inter.broker.protocol = {protocol} exclude each other: the "
-            "protocol is what listener.security.protocol.map says; leave out the second"
+            "protocol comes from listener.security.protocol.map; remove the second"
         )
     return (name or protocol).upper()
 
 
 def peer_security(config: BrokerConfig, listener: str, protocol: str, mechanism: str, setting: str) -> PeerSecurity:
-    """What the settings of a listener mean for whoever comes by it; checked."""
+    """Return the checked security of connections to a listener."""
     own = config.listener(listener)
     logs_in = protocol in WITH_LOGIN
     if logs_in and mechanism not in MECHANISMS:
         raise ConfigError(
-            f"{setting} = {mechanism}: listener {listener} speaks {protocol}, and this broker can log in there by "
+            f"{setting} = {mechanism}: listener {listener} has protocol {protocol}, and this broker can authenticate there by "
             f"{', '.join(MECHANISMS)}; set one of them"
         )
     line = for_mechanism(own, config.for_listeners, listener, mechanism, "sasl.jaas.config") if logs_in else None
@@ -105,13 +112,13 @@ def peer_security(config: BrokerConfig, listener: str, protocol: str, mechanism:
 
 
 def check_login(security: SecurityConfig, setting: str) -> None:
-    """ConfigError where the line does not say who logs in."""
+    """Raise ConfigError if the JAAS line has no user."""
     try:
         if security.sasl_mechanism != KERBEROS:
             password_login(security)
         elif kerberos_login(security).principal in (None, "*"):
             raise ConfigError(
-                'says no principal, and this broker logs in to others; set principal="kafka/HOST@REALM" in it'
+                'has no principal, and this broker authenticates to other nodes; set principal="kafka/HOST@REALM" in it'
             )
     except ConfigError as error:
         raise ConfigError(f"{setting}: {str(error).removeprefix('sasl.jaas.config').strip()}") from None
@@ -122,7 +129,7 @@ def jaas_name(listener: str, mechanism: str) -> str:
 
 
 def security_config(own: ListenerConfig, protocol: str, mechanism: str | None, line: Password | None) -> SecurityConfig:
-    """The settings of a listener as those of a client that comes by it."""
+    """Return the settings of a listener as those of a client that connects to it."""
     text = own.ssl_keystore_certificate_chain, own.ssl_truststore_certificates
     chain, trusted = (None if each is None else each.value for each in text)
     return SecurityConfig(

@@ -1,4 +1,4 @@
-"""Settings of a controller: who votes, where, and with how much patience. Pure."""
+"""The settings of a controller: voters, addresses and timeouts. Pure."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.broker.settings.endpoints import PLAINTEXT, parse_address
+from ottla.config import split_list
 from ottla.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -17,8 +18,8 @@ VOTER = re.compile(r"(\d+)@(.+)")
 INITIAL = re.compile(r"(\d+@.+:\d+):(\S+)")
 
 
-class VoterPlace(NamedTuple):
-    """A voter as settings name it; the id of its directory where that is told."""
+class VoterAddress(NamedTuple):
+    """A voter in the settings, with the id of its directory if that is given."""
 
     node_id: int
     host: str
@@ -26,15 +27,15 @@ class VoterPlace(NamedTuple):
     directory_id: str = ""
 
 
-def read_voters(text: str) -> list[VoterPlace]:
-    """Those in `controller.quorum.voters`: `1@host:port,2@host:port`."""
-    return [read_voter("controller.quorum.voters", text, each) for each in parts_of(text)]
+def read_voters(text: str) -> list[VoterAddress]:
+    """Parse `controller.quorum.voters`: `1@host:port,2@host:port`."""
+    return [read_voter("controller.quorum.voters", text, each) for each in split_list(text)]
 
 
-def read_initial_controllers(text: str) -> list[VoterPlace]:
-    """Those of `--initial-controllers`: `1@host:port:directory`, the last as `ottla storage random-uuid` prints it."""
+def read_initial_controllers(text: str) -> list[VoterAddress]:
+    """Parse `--initial-controllers`: `1@host:port:directory`, the last as `ottla storage random-uuid` prints it."""
     found = []
-    for each in parts_of(text):
+    for each in split_list(text):
         match = INITIAL.fullmatch(each)
         if match is None:
             raise ConfigError(f"--initial-controllers {text!r}: {each!r} must be ID@HOST:PORT:DIRECTORY_ID")
@@ -44,44 +45,38 @@ def read_initial_controllers(text: str) -> list[VoterPlace]:
     twice = next((id_ for id_, count in Counter(each.directory_id for each in found).items() if count > 1), None)
     if twice is not None:
         raise ConfigError(
-            f"--initial-controllers {text!r}: {twice} is the directory of two voters; draw another by `ottla storage random-uuid`"
+            f"--initial-controllers {text!r}: {twice} is the directory of two voters; create another with `ottla storage random-uuid`"
         )
     return found
 
 
-def parts_of(text: str) -> list[str]:
-    return [part for each in text.split(",") if (part := each.strip())]
-
-
-def read_voter(setting: str, text: str, part: str) -> VoterPlace:
+def read_voter(setting: str, text: str, part: str) -> VoterAddress:
     match = VOTER.fullmatch(part)
     if match is None:
         raise ConfigError(f"{setting} = {text!r}: {part!r} must be ID@HOST:PORT")
     host, port = parse_address(setting, text, match[2])
     if not host or not port:
-        raise ConfigError(f"{setting} = {text!r}: {part!r} must say a host and a port that others can connect to")
-    return VoterPlace(int(match[1]), host, port)
+        raise ConfigError(f"{setting} = {text!r}: {part!r} must have a host and a port that other nodes can connect to")
+    return VoterAddress(int(match[1]), host, port)
 
 
 def check_controlling(config: BrokerConfig) -> None:
-    """ConfigError where a node is to be a controller, and could not."""
+    """Check a controller. Raise ConfigError."""
     voters = read_voters(config.controller_quorum_voters)
     if not config.log_dirs:
-        raise ConfigError(
-            "log.dirs is empty: a controller keeps what it has voted; name a directory that was formatted"
-        )
+        raise ConfigError("log.dirs is empty: a controller needs a directory that was formatted")
     names = {name.upper() for name in config.controller_listener_names}
     for each in config.endpoints():
         if each.name not in names:
             raise ConfigError(
                 f"controller.listener.names = {','.join(config.controller_listener_names)!r}: it must name {each.name}, which is in "
-                "listeners: a controller has no others than those by which controllers and brokers come"
+                "listeners: a controller has only listeners for controllers and brokers"
             )
     if config.authorizer_class_name and ANONYMOUS not in config.super_principals:
         for name, protocol in config.protocols().items():
             if protocol == PLAINTEXT or (protocol == "SSL" and config.listener(name).ssl_client_auth != "required"):
                 raise ConfigError(
-                    f"authorizer.class.name is set, and nodes come by {name} without showing who they are: set "
+                    f"authorizer.class.name is set, and listener {name} does not authenticate nodes: set "
                     f"listener.name.{name.lower()}.ssl.client.auth=required with SSL, use SASL_SSL, or name {ANONYMOUS} in super.users"
                 )
     if voters and config.node_id not in {each.node_id for each in voters}:

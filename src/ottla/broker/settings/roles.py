@@ -1,7 +1,8 @@
-"""What a node with the settings of a cluster is: a broker of it, a controller, or both in one process. Pure.
+"""The roles of a node with the settings of a cluster: broker, controller, or both in one process. Pure.
 
-process.roles=broker,controller    names others ──► both: a broker half, and a controller half at the controllers' listeners
-                                   names itself, or nobody ──► a cluster of its own
+process.roles=broker,controller    with other nodes ──► both: a broker, and a controller on the controllers' listeners
+                                   without ──► both, as the only voter: no other node, and so no listener for controllers
+no process.roles, or broker        without controllers ──► the same
 """
 
 from __future__ import annotations
@@ -17,32 +18,39 @@ if TYPE_CHECKING:
 
 BOTH = {"broker", "controller"}
 HERE = {"localhost", "127.0.0.1", "::1"}
-"""One and the same host, by any of its names."""
+"""Names of the same host."""
 
 
 def is_both(config: BrokerConfig) -> bool:
-    """Whether it is a broker and a controller of a cluster in which there are others."""
-    return set(config.process_roles) == BOTH and names_others(config)
+    """True for a broker and controller of a cluster with other nodes."""
+    return set(config.process_roles) == BOTH and has_other_nodes(config)
 
 
-def names_others(config: BrokerConfig) -> bool:
-    """Whether the settings know of a controller besides this node."""
+def is_alone(config: BrokerConfig) -> bool:
+    """True for a node with the broker role, if its settings name no other controller."""
+    if config.process_roles == ("controller",) or is_both(config):
+        return False
+    return config.process_roles != ("broker",) or not list_controllers(config)
+
+
+def has_other_nodes(config: BrokerConfig) -> bool:
+    """True if the settings name a controller besides this node."""
     voters = read_voters(config.controller_quorum_voters)
     own = controller_endpoints(config, config.listeners) + controller_endpoints(config, config.advertised_listeners)
-    places = controllers(config) if config.controller_quorum_bootstrap_servers else []
+    places = list_controllers(config) if config.controller_quorum_bootstrap_servers else []
     foreign = [place for place in places if not any(is_at(each, *place) for each in own)]
     return any(each.node_id != config.node_id for each in voters) or len(places) > 1 or bool(foreign)
 
 
-def controllers(config: BrokerConfig) -> list[tuple[str, int]]:
-    """Where a broker asks for whoever leads them."""
+def list_controllers(config: BrokerConfig) -> list[tuple[str, int]]:
+    """Return the addresses of the controllers."""
     if config.controller_quorum_bootstrap_servers:
         return read_controllers(config.controller_quorum_bootstrap_servers)
     return [(each.host, each.port) for each in read_voters(config.controller_quorum_voters)]
 
 
 def controller_half(config: BrokerConfig) -> BrokerConfig:
-    """The same settings for a controller alone, which listens where controllers come."""
+    """Return the same settings for a controller alone, with the controllers' listeners."""
     listeners, told = (controller_endpoints(config, text) for text in (config.listeners, config.advertised_listeners))
     return changed(
         config,
@@ -53,12 +61,12 @@ def controller_half(config: BrokerConfig) -> BrokerConfig:
 
 
 def controller_endpoints(config: BrokerConfig, text: str) -> list[Endpoint]:
-    """Those of some addresses that bear a name in `controller.listener.names`."""
+    """Return the addresses with a name in `controller.listener.names`."""
     names = {name.upper() for name in config.controller_listener_names}
     return [each for each in read_endpoints("listeners", text, lambda: "") if each.name in names]
 
 
 def is_at(endpoint: Endpoint, host: str, port: int) -> bool:
-    """Whether who listens there is reached at that address, as far as names tell."""
+    """True if a listener on `endpoint` has that address, without resolving host names."""
     same = endpoint.host in ANY_HOST or endpoint.host == host or {endpoint.host, host} <= HERE
     return endpoint.port == port and same

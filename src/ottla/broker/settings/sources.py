@@ -1,8 +1,8 @@
-"""Where the settings of a broker come from when it is started by a command.
+"""The sources of the settings of a broker that is started by a command.
 
     --set key=value   >   environment OTTLA_KEY   >   --config FILE   >   default
 
-A setting in one place hides the same one in the places after it.
+A setting in one source hides the same setting in those after it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ottla.broker.settings.config import BrokerConfig, read_config
 from ottla.broker.settings.kafka_settings import ALIASES, FOR_A_CLUSTER, WITHOUT_EFFECT, has_no_effect, in_our_unit
-from ottla.broker.settings.listener_settings import checked, is_for_listener
+from ottla.broker.settings.listener_settings import check_value, is_for_listener
 from ottla.config import convert, options_of, unknown
 from ottla.errors import ConfigError
 from ottla.properties import read_properties
@@ -27,45 +27,45 @@ NOT_SETTINGS = {
         "OTTLA_BOOTSTRAP_SERVERS",
         "OTTLA_CONTEXT",
         "OTTLA_TRACE",  # which is an option of `ottla broker` besides
-    ),  # for clients, whose environment is often the broker's too
+    ),  # settings of clients, which often share the broker's environment
 }
-"""Variables of the same prefix that are for other things."""
+"""Environment variables with the same prefix that are no settings."""
 KUBERNETES = re.compile(r"OTTLA_(?:.*_)?(?:SERVICE_(?:HOST|PORT.*)|PORT(?:_\d+_(?:TCP|UDP).*)?)")
-"""What a cluster puts into the environment when a service in it is called `ottla`."""
+"""Variables that Kubernetes adds to the environment for a service named `ottla`."""
 MISSPELT = 0.9
-"""Likeness from which a name is rather one of ours misspelt than one of Kafka's that we do not need."""
+"""The similarity from which an unknown name counts as a misspelt setting of this broker, not as one of Kafka's."""
 
 BY_HAND = {"group.initial.rebalance.delay.ms": "0"}
 """Defaults of a broker that is started by a command alone, without a file and without controllers, as in Kafka's own
 server.properties for a first try. With a file or in a cluster all defaults are those of Kafka's reference."""
 ROLES = {"process.roles", "controller.quorum.voters", "controller.quorum.bootstrap.servers"}
-"""Settings of which a node of a cluster has one."""
+"""Settings of which at least one is set on a node of a cluster."""
 
 
 class GivenSetting(NamedTuple):
-    """A setting as somebody gave it."""
+    """A setting and its source."""
 
     name: str
     value: str
     place: str
-    """Such as `server.properties, line 3`; empty for the command line."""
+    """The place in the source, such as `server.properties, line 3`; empty for the command line."""
     alias: str = ""
-    """The name under which it was given, if that is another one."""
+    """The name that was given, if it is another one."""
     text: str = ""
-    """Its value under that name."""
+    """The value for that name."""
 
 
 class Gathered(NamedTuple):
-    """A configuration, and what is to be said of it."""
+    """A configuration with its warnings."""
 
     config: BrokerConfig
     without_effect: list[str]
-    """Settings of Kafka's that were given and mean nothing here."""
+    """The settings that were given and have no effect here."""
     warnings: list[str]
 
 
-def gather(pairs: Mapping[str, str], environment: Mapping[str, str], file: str | None) -> Gathered:
-    """The configuration from all places; ConfigError says in one sentence what does not fit, and where it is."""
+def read_sources(pairs: Mapping[str, str], environment: Mapping[str, str], file: str | None) -> Gathered:
+    """Return the configuration from all sources. Raise ConfigError with the setting and its source."""
     without_effect: list[str] = []
     warnings: list[str] = []
     chosen: dict[str, GivenSetting] = {}
@@ -76,7 +76,7 @@ def gather(pairs: Mapping[str, str], environment: Mapping[str, str], file: str |
         [GivenSetting(name, value, "") for name, value in pairs.items()],
     )
     for layer in layers:
-        chosen |= settled(layer, without_effect, unused)
+        chosen |= resolve_names(layer, without_effect, unused)
     try:
         settings = {name: given.value for name, given in chosen.items()}
         if file is None and not ROLES & settings.keys():
@@ -84,14 +84,14 @@ def gather(pairs: Mapping[str, str], environment: Mapping[str, str], file: str |
         aliases = {given.alias: given.text for given in chosen.values() if given.alias}
         config = changed(read_config(settings), also_given=unused | aliases)
     except ConfigError as error:
-        raise placed(error, chosen) from None
-    in_cluster = config.joins or config.controls
+        raise add_location(error, chosen) from None
+    in_cluster = config.joins_cluster or config.is_controller
     useless = [name for name in without_effect if not (in_cluster and name in FOR_A_CLUSTER)]
     return Gathered(config, list(dict.fromkeys(useless)), warnings)
 
 
 def from_file(path: str) -> Iterator[GivenSetting]:
-    """The settings in a properties file."""
+    """Yield the settings in a properties file."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
@@ -107,7 +107,7 @@ def from_file(path: str) -> Iterator[GivenSetting]:
 
 
 def from_environment(environment: Mapping[str, str], warnings: list[str]) -> Iterator[GivenSetting]:
-    """Variables that are settings; of others with our prefix it is said that they are none."""
+    """Yield the settings in the environment. Other variables with our prefix cause warnings."""
     known = [option.name for option in options_of(BrokerConfig)]
     for variable, value in sorted(environment.items()):
         if not variable.startswith(PREFIX) or variable in NOT_SETTINGS or KUBERNETES.fullmatch(variable):
@@ -120,18 +120,18 @@ def from_environment(environment: Mapping[str, str], warnings: list[str]) -> Ite
             warnings.append(f"{unknown('environment variable', variable, spelled)} (it is ignored)")
 
 
-def settled(
+def resolve_names(
     layer: Iterable[GivenSetting], without_effect: list[str], unused: dict[str, str]
 ) -> dict[str, GivenSetting]:
-    """The settings of one place under their own names, each checked; the last of two counts, as in Java.
+    """Return the settings of one source under their own names, each checked; the last of two counts, as in Java.
 
-    What has no effect is added to `without_effect`, and with its value to `unused`.
+    Settings without effect are added to `without_effect`, and with their values to `unused`.
     """
     ranks = list(ALIASES)
     found: dict[str, tuple[int, GivenSetting]] = {}
     for given in layer:
         try:
-            name, value = own_name(given)
+            name, value = find_own_name(given)
         except ConfigError as error:
             raise ConfigError(f"{given.place}: {error}" if given.place else str(error)) from None
         if not name:
@@ -147,11 +147,11 @@ def settled(
     return {name: given for name, (_, given) in found.items()}
 
 
-def own_name(given: GivenSetting) -> tuple[str, str]:
-    """Our name and value of a setting, no name where it has no effect; ConfigError where it is wrong."""
+def find_own_name(given: GivenSetting) -> tuple[str, str]:
+    """Return our name and value of a setting, an empty name if it has no effect. Raise ConfigError if it is invalid."""
     alias = ALIASES.get(given.name)
     if is_for_listener(given.name):
-        own, checked_value = checked(given.name, given.value)
+        own, checked_value = check_value(given.name, given.value)
         return ("", "") if checked_value is None else (own, given.value)
     name = alias.name if alias else given.name.replace("_", ".")
     value = in_our_unit(given.name, given.value, alias) if alias else given.value
@@ -168,7 +168,7 @@ def own_name(given: GivenSetting) -> tuple[str, str]:
     raise ConfigError(unknown("setting", given.name, [*options, *ALIASES]))
 
 
-def placed(error: ConfigError, chosen: Mapping[str, GivenSetting]) -> ConfigError:
-    """The same complaint with the place of the setting that it begins with."""
+def add_location(error: ConfigError, chosen: Mapping[str, GivenSetting]) -> ConfigError:
+    """Return the error with the source of the setting that it starts with."""
     given = chosen.get(str(error).partition(" = ")[0].partition(":")[0])
     return ConfigError(f"{given.place}: {error}") if given is not None and given.place else error

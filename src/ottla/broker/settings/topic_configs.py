@@ -1,4 +1,4 @@
-"""Which setting of the broker is the default of which config of a topic."""
+"""The broker settings that are the defaults of topic configs."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""`ottla bench`: what a cluster takes and hands out in a second, and how long that takes."""
+"""`ottla bench`: the throughput and the latency of a cluster."""

@@ -1,4 +1,4 @@
-"""How long many things took: percentiles, and a picture of their spread in characters. Pure."""
+"""Percentiles and a text histogram of latencies. Pure functions."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from collections.abc import Sequence
 PERCENTILES = (0.5, 0.95, 0.99)
 COLUMNS = ("MEAN-MS", "P50-MS", "P95-MS", "P99-MS", "MAX-MS")
 STEPS = (1, 2, 5)
-"""Bounds of the picture's classes, times a power of ten."""
+"""Bounds of the histogram's classes, times a power of ten."""
 WIDTH = 40
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:
-    """The least value that so large a share of them does not exceed (nearest rank)."""
+    """Return the smallest value that is not exceeded by `share` (0 to 1) of the values (nearest rank)."""
     return ordered[max(math.ceil(share * len(ordered)) - 1, 0)]
 
 
 def summary(seconds: Sequence[float]) -> tuple[float | None, ...]:
-    """What stands under COLUMNS; nothing where there is nothing."""
+    """Return the cells of COLUMNS in milliseconds; None in each cell if there are no latencies."""
     if not seconds:
         return (None,) * len(COLUMNS)
     ordered = sorted(seconds)
@@ -28,7 +28,7 @@ def summary(seconds: Sequence[float]) -> tuple[float | None, ...]:
 
 
 def histogram(seconds: Sequence[float], width: int = WIDTH) -> list[str]:
-    """A line for each class from the quickest to the slowest: its bounds, a bar, how many."""
+    """Return one line per class, from the fastest to the slowest: bounds, bar, count."""
     if not seconds:
         return []
     classes = Counter(class_of(each * 1000) for each in seconds)
@@ -43,14 +43,14 @@ def histogram(seconds: Sequence[float], width: int = WIDTH) -> list[str]:
 
 
 def class_of(ms: float) -> int:
-    """The number of the class that a time falls into: 0 is 1 to 2 ms, 1 is 2 to 5."""
+    """Return the number of the class of a latency: 0 is 1 to 2 ms, 1 is 2 to 5 ms."""
     power = math.floor(math.log10(max(ms, 0.001)))
     step = max(number for number, each in enumerate(STEPS) if each * 10.0**power <= max(ms, 0.001) or not number)
     return power * len(STEPS) + step
 
 
 def limits(number: int) -> tuple[float, float]:
-    """From where to where a class reaches, in ms."""
+    """Return the lower and the upper bound of a class in ms."""
     return bound(number), bound(number + 1)
 
 
@@ -60,5 +60,5 @@ def bound(number: int) -> float:
 
 
 def bar(share: float, width: int) -> str:
-    """As long as the share is large; what is there at all is seen."""
+    """Return a bar with a length in proportion to `share`; at least one character if `share` is not 0."""
     return "█" * max(round(share * width), 1 if share else 0)

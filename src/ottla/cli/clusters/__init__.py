@@ -1,1 +1,1 @@
-"""`ottla cluster`: who leads, who is behind, what lies on which disk; and what is moved."""
+"""`ottla cluster`: leaders, lagging replicas and disk usage, and their changes."""

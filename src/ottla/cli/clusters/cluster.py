@@ -12,30 +12,30 @@ from ottla.cli.clusters.members import add_controller, remove_controller, unregi
 from ottla.cli.clusters.moves import elect, reassign, reassignments
 from ottla.cli.clusters.quorum import quorum
 from ottla.cli.clusters.start import start
+from ottla.cli.command_groups import CommandGroup
 from ottla.cli.options import bootstrap_server, json_option, settings_option
 from ottla.cli.output import echo, to_json
-from ottla.cli.tables import aligned, objects
+from ottla.cli.tables import format_table, to_objects
 from ottla.cli.topics import admin_at
-from ottla.cli.verbs import Verbs
 
 MOST_ROWS = 20
-"""How many partitions in trouble are shown without --all."""
+"""The maximum number of unhealthy partitions shown without --all."""
 
 
-@click.group(cls=Verbs)
+@click.group(cls=CommandGroup)
 def cluster() -> None:
-    """Run a cluster on this machine; show who leads, who is behind and what is on the disks; move leaders and copies."""
+    """Run a cluster on this machine; show leaders, lagging replicas and disk usage; move leaders and replicas."""
 
 
 @cluster.command()
 @bootstrap_server
-@click.option("--all", "everything", is_flag=True, help=f"Each partition in trouble, not the first {MOST_ROWS} alone.")
+@click.option(
+    "--all", "everything", is_flag=True, help=f"Show all unhealthy partitions, not only the first {MOST_ROWS}."
+)
 @json_option
 @settings_option("client")
 def describe(bootstrap_server: str, everything: bool, in_json: bool, settings: tuple[str, ...]) -> None:
-    """Print the brokers with what they lead and where they are behind, the nodes that are away, the effects of one more failure, and the
-    partitions that are not well.
-    """
+    """Show brokers, offline nodes, unhealthy partitions and the effects of one more failure."""
     from ottla.cli.clusters.health import describe_health, health_object
     from ottla.cli.clusters.rows import BROKERS, PARTITIONS, broker_rows, counted, partition_rows, totals_of
     from ottla.client.admin.health import absence_sentence, next_failure_sentence
@@ -49,14 +49,16 @@ def describe(bootstrap_server: str, everything: bool, in_json: bool, settings: t
         controller = found.controller.node_id if found.controller else None
         whole = {"cluster_id": found.cluster_id, "controller": controller, **totals_of(partitions)._asdict()}
         rows = {
-            "brokers": objects(BROKERS, brokers),
-            "not_well": objects(PARTITIONS, ill),
+            "brokers": to_objects(BROKERS, brokers),
+            "not_well": to_objects(PARTITIONS, ill),
             **health_object(health),
         }
         echo(to_json({**whole, **rows}, indent=2))
         return
     head = f"cluster {found.cluster_id}: {counted(len(found.nodes), 'broker')}, {counted(len(topics), 'topic')}"
-    echo(f"{head}, {totals_of(partitions).sentence(nodes_away=len(health.absences))}\n\n{aligned(BROKERS, brokers)}")
+    echo(
+        f"{head}, {totals_of(partitions).sentence(nodes_away=len(health.absences))}\n\n{format_table(BROKERS, brokers)}"
+    )
     now_ms = time.time_ns() // 1_000_000
     lines = [absence_sentence(each, now_ms) for each in health.absences]
     if sentence := next_failure_sentence(health):
@@ -65,7 +67,7 @@ def describe(bootstrap_server: str, everything: bool, in_json: bool, settings: t
         echo("\n" + "\n".join(lines))
     if ill:
         shown = ill if everything else ill[:MOST_ROWS]
-        echo(f"\n{aligned(PARTITIONS, shown)}")
+        echo(f"\n{format_table(PARTITIONS, shown)}")
         if len(shown) < len(ill):
             echo(f"… and {len(ill) - len(shown)} more; --all shows them", err=True)
 

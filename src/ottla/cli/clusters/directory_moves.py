@@ -1,14 +1,14 @@
-"""Copies that move to another directory of their broker: shown, asked for, begun."""
+"""Show and start moves of replicas to another directory of their broker."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ottla.cli.clusters.move_plan import ANYWHERE, Move
-from ottla.cli.consent import ask
+from ottla.cli.clusters.move_plan import ANYWHERE, PlannedMove
+from ottla.cli.consent import confirm
 from ottla.cli.output import echo
-from ottla.cli.tables import aligned
+from ottla.cli.tables import format_table
 from ottla.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ DIRECTORIES = ("PARTITION", "BROKER", "FROM", "TO")
 Wanted = Mapping[tuple["TopicPartition", int], str]
 
 
-def named_directories(plan: Mapping[TopicPartition, Move]) -> dict[tuple[TopicPartition, int], str]:
-    """The directories that a plan names, by partition and broker."""
+def named_directories(plan: Mapping[TopicPartition, PlannedMove]) -> dict[tuple[TopicPartition, int], str]:
+    """Return the directories that a plan names, by partition and broker."""
     return {
         (tp, broker): directory
         for tp, move in plan.items()
@@ -30,7 +30,10 @@ def named_directories(plan: Mapping[TopicPartition, Move]) -> dict[tuple[TopicPa
 
 
 def move_directories(admin: Admin, wanted: Wanted, *, agreed: bool, in_json: bool) -> list[tuple[object, ...]]:
-    """Have copies moved to these directories, and say which; a broker that has none yet is told where it is to make it."""
+    """Move replicas to the given directories and return the rows of the moves.
+
+    A broker without the replica remembers the directory and creates the replica there.
+    """
     from ottla.client.admin import TopicPartitionReplica
     from ottla.model import TopicPartition
 
@@ -44,16 +47,16 @@ def move_directories(admin: Admin, wanted: Wanted, *, agreed: bool, in_json: boo
         if to != (now[each].future_replica_log_dir or now[each].current_replica_log_dir)
     ]
     if not rows:
-        echo("nothing is to be moved to another directory: it is so already, or on its way", err=True)
+        echo("no replica is moved to another directory: all are in place or on their way", err=True)
         return []
-    echo(aligned(DIRECTORIES, rows), err=in_json)
-    ask("Begin?", agreed=agreed)
-    begin(admin, replicas)
+    echo(format_table(DIRECTORIES, rows), err=in_json)
+    confirm("Begin?", agreed=agreed)
+    start_moves(admin, replicas)
     return rows
 
 
-def begin(admin: Admin, replicas: Mapping[TopicPartitionReplica, str]) -> None:
-    """One by one: a copy that is not there yet is no reason to leave the others."""
+def start_moves(admin: Admin, replicas: Mapping[TopicPartitionReplica, str]) -> None:
+    """Request the moves one by one, so that a missing replica does not prevent the others."""
     for replica, directory in replicas.items():
         try:
             admin.alter_replica_log_dirs({replica: directory})

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 DIRECTORIES = ("BROKER", "DIRECTORY", "COPIES", "SIZE", "FREE", "TOTAL", "MAX-LAG")
 COPIES = ("PARTITION", "BROKER", "SIZE", "LAG", "FUTURE", "DIRECTORY")
 STEP = 1_000
-"""How many of a unit make one of the next."""
+"""The factor between two units."""
 UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 Size = Callable[[int | None], object]
 
@@ -25,21 +25,21 @@ Size = Callable[[int | None], object]
 @click.command("log-dirs")
 @bootstrap_server
 @click.option("--broker", "brokers", metavar="ID", type=click.IntRange(0), multiple=True, help="Only this broker.")
-@click.option("--topic", "topics", metavar="TOPIC", multiple=True, help="A row for each copy of this topic.")
+@click.option("--topic", "topics", metavar="TOPIC", multiple=True, help="Show the replicas of this topic.")
 @json_option
 @settings_option("client")
 def log_dirs(
     bootstrap_server: str, brokers: tuple[int, ...], topics: tuple[str, ...], in_json: bool, settings: tuple[str, ...]
 ) -> None:
-    """Print the directories of brokers with what is in them; with --topic the copies of topics, the largest first.
+    """Print the log directories of brokers and their sizes; with --topic, the replicas of topics, the largest first.
 
-    As JSON sizes are bytes.
+    With --json, sizes are in bytes.
     """
     with admin_at(bootstrap_server, settings) as admin:
         if topics:
-            admin.describe_topics(topics)  # for the error where one is not there
+            admin.describe_topics(topics)  # raises an error if a topic does not exist
         found = admin.describe_log_dirs(brokers or None)
-    size = bytes_themselves if in_json else human
+    size = bytes_themselves if in_json else format_size
     if topics:
         show(COPIES, copy_rows(found, topics, size), in_json=in_json)
     else:
@@ -47,7 +47,7 @@ def log_dirs(
 
 
 def directory_rows(found: Mapping[int, Mapping[str, LogDirDescription]], size: Size) -> list[tuple[object, ...]]:
-    """A row for each directory."""
+    """Return one row per directory."""
     rows: list[tuple[object, ...]] = []
     for broker, directories in sorted(found.items()):
         for path, directory in sorted(directories.items()):
@@ -62,7 +62,7 @@ def directory_rows(found: Mapping[int, Mapping[str, LogDirDescription]], size: S
 def copy_rows(
     found: Mapping[int, Mapping[str, LogDirDescription]], topics: Iterable[str], size: Size
 ) -> list[tuple[object, ...]]:
-    """A row for each copy of these topics."""
+    """Return one row per replica of these topics."""
     wanted = set(topics)
     copies = [
         (copy.size, tp, broker, copy, path)
@@ -79,8 +79,8 @@ def bytes_themselves(count: int | None) -> object:
     return count
 
 
-def human(count: int | None) -> object:
-    """A size as it is read at a glance, in units of a thousand; None stays."""
+def format_size(count: int | None) -> object:
+    """Return a size in units of powers of a thousand, or None for None."""
     if count is None:
         return None
     size, unit = float(count), 0

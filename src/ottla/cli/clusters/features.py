@@ -1,4 +1,4 @@
-"""`ottla cluster features`: which features the cluster runs at which level, and which it could; and at which it shall."""
+"""`ottla cluster features`: show and change the levels of the cluster's features."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ottla.cli.options import bootstrap_server, json_option, level_of, pairs_of, senseless, settings_option
+from ottla.cli.options import bootstrap_server, json_option, level_of, pairs_of, settings_option, usage_error
 from ottla.cli.tables import show
 from ottla.cli.topics import admin_at
 
@@ -22,14 +22,14 @@ COLUMNS = ("FEATURE", "SUPPORTED-MIN", "SUPPORTED-MAX", "FINALIZED", "EPOCH")
     "raised",
     multiple=True,
     metavar="NAME=LEVEL",
-    help="Run a feature at a higher level; may be given several times.",
+    help="Raise the level of a feature; may be repeated.",
 )
 @click.option(
     "--downgrade",
     "lowered",
     multiple=True,
     metavar="NAME=LEVEL",
-    help="Run one at a lower level, where nothing is lost by it; 0 is without it.",
+    help="Lower the level of a feature if no metadata is lost; 0 disables it.",
 )
 @bootstrap_server
 @json_option
@@ -37,10 +37,10 @@ COLUMNS = ("FEATURE", "SUPPORTED-MIN", "SUPPORTED-MAX", "FINALIZED", "EPOCH")
 def features(
     raised: tuple[str, ...], lowered: tuple[str, ...], bootstrap_server: str, in_json: bool, settings: tuple[str, ...]
 ) -> None:
-    """Print the level at which the cluster runs each feature, and those that the broker which is asked could run.
+    """Print the finalized level of each feature and the levels that the contacted broker supports.
 
-    With --upgrade or --downgrade first change levels. Those of supported features are changed all or none. Levels are numbers, also that of metadata.version: 30 is
-    Kafka's 4.3-IV0.
+    With --upgrade or --downgrade first change levels; either all of them change or none. Levels are numbers, also
+    for metadata.version: 30 is Kafka's 4.3-IV0.
     """
     wanted = updates_of(raised, lowered)
     with admin_at(bootstrap_server, settings) as admin:
@@ -51,19 +51,18 @@ def features(
 
 
 def updates_of(raised: tuple[str, ...], lowered: tuple[str, ...]) -> dict[str, FeatureUpdate]:
-    """The levels that are wished for."""
     from ottla.client.admin import FeatureUpdate
 
     up, down = pairs_of("--upgrade", raised), pairs_of("--downgrade", lowered)
     for name in up.keys() & down.keys():
-        raise senseless(f"{name} cannot go up and down: leave out --upgrade or --downgrade")
+        raise usage_error(f"{name} has both --upgrade and --downgrade: give only one of them")
     wishes = {name: FeatureUpdate(level_of("--upgrade", name, text)) for name, text in up.items()}
     lower = {name: FeatureUpdate(level_of("--downgrade", name, text), "SAFE_DOWNGRADE") for name, text in down.items()}
     return wishes | lower
 
 
 def rows_of(found: FeatureMetadata) -> list[tuple[Any, ...]]:
-    """A row for each feature that is known; one that the cluster does not run is at level 0."""
+    """Return one row per known feature; a feature that the cluster does not use has level 0."""
     rows: list[tuple[Any, ...]] = []
     for name in sorted({*found.supported_features, *found.finalized_features}):
         supported, finalized = found.supported_features.get(name), found.finalized_features.get(name)

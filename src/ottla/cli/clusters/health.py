@@ -1,4 +1,4 @@
-"""The health of a cluster, asked of its brokers: for `ottla cluster describe` and `ottla doctor`."""
+"""Query the health of a cluster, for `ottla cluster describe` and `ottla doctor`."""
 
 from __future__ import annotations
 

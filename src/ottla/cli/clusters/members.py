@@ -1,4 +1,4 @@
-"""`ottla cluster add-controller | remove-controller | unregister`: who belongs to a cluster, changed."""
+"""`ottla cluster add-controller | remove-controller | unregister`: change the membership of a cluster."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ottla.cli.consent import ask, yes_option
+from ottla.cli.consent import confirm, yes_option
 from ottla.cli.options import bootstrap_server, settings_option
 from ottla.cli.output import echo
 from ottla.cli.topics import admin_at
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from ottla.client.admin import Admin, QuorumInfo, QuorumReplicaState
 
 directory_option = click.option(
-    "--directory-id", metavar="ID", help="As in its meta.properties; told by the quorum if it is left out."
+    "--directory-id", metavar="ID", help="The directory.id of its meta.properties. Default: as the quorum reports it."
 )
 
 
 @click.command("add-controller")
 @click.argument("controller", type=click.IntRange(min=0), metavar="ID")
-@click.option("--address", required=True, metavar="HOST:PORT", help="Where the others reach it.")
-@click.option("--listener", default="CONTROLLER", show_default=True, help="The name of that listener in its settings.")
+@click.option("--address", required=True, metavar="HOST:PORT", help="Address of its controller listener.")
+@click.option("--listener", default="CONTROLLER", show_default=True, help="The name of that listener.")
 @directory_option
 @bootstrap_server
 @settings_option("client")
@@ -35,7 +35,7 @@ def add_controller(
     bootstrap_server: str,
     settings: tuple[str, ...],
 ) -> None:
-    """Make a running controller that copies the metadata a voter (KIP-853), and print the voters."""
+    """Make a running controller a voter (KIP-853). It must follow the metadata log as an observer. Print the voters."""
     from ottla.client.admin import RaftVoterEndpoint
 
     host, port = place_of(address)
@@ -54,12 +54,12 @@ def add_controller(
 def remove_controller(
     controller: int, directory_id: str | None, agreed: bool, bootstrap_server: str, settings: tuple[str, ...]
 ) -> None:
-    """Remove a voter, running or not, and print the voters. The effect is shown before, and a confirmation asked for."""
+    """Remove a voter, running or not, and print the voters. Show the effect and ask for confirmation first."""
     with admin_at(bootstrap_server, settings) as admin:
         found = admin.describe_metadata_quorum()
         chosen = directory_id or directory_of(controller, found.voters, VOTES_NOT)
-        echo(left_by(controller, found), err=True)
-        ask(f"Shall controller {controller} vote no longer?", agreed=agreed)
+        echo(remaining_quorum_sentence(controller, found), err=True)
+        confirm(f"Remove controller {controller} from the voters?", agreed=agreed)
         admin.remove_raft_voter(controller, chosen)
         click.echo(f"controller {controller} votes no longer; {voters_of(admin.describe_metadata_quorum())}")
 
@@ -70,11 +70,11 @@ def remove_controller(
 @bootstrap_server
 @settings_option("client")
 def unregister(broker: int, agreed: bool, bootstrap_server: str, settings: tuple[str, ...]) -> None:
-    """Unregister a broker that is gone for good, and print those that run. The copies that it had are gone with it."""
+    """Unregister a broker that will not return, and print the running ones. Replicas on its disks are lost."""
     with admin_at(bootstrap_server, settings) as admin:
         if any(node.node_id == broker for node in admin.describe_cluster().nodes):
             raise click.ClickException(RUNS.format(broker))
-        ask(f"Shall broker {broker} be struck off? What has its only copy there is lost.", agreed=agreed)
+        confirm(f"Unregister broker {broker}? Partitions with their only replica there are lost.", agreed=agreed)
         admin.unregister_broker(broker)
         click.echo(f"broker {broker} is unregistered; {brokers_left(admin)}")
 
@@ -87,7 +87,7 @@ VOTES_NOT = "no controller {} votes here"
 
 
 def directory_of(controller: int, replicas: Iterable[QuorumReplicaState], otherwise: str) -> str:
-    """Its directory, where there is one of that number and one only."""
+    """Return the directory id of the controller; raise ClickException if the quorum does not list it."""
     known = {each.replica_id: each.replica_directory_id for each in replicas}
     if controller not in known:
         others = ", ".join(map(str, sorted(known))) or "none"
@@ -95,8 +95,8 @@ def directory_of(controller: int, replicas: Iterable[QuorumReplicaState], otherw
     return known[controller]
 
 
-def left_by(controller: int, found: QuorumInfo) -> str:
-    """What a quorum without one of its voters can bear, in a sentence."""
+def remaining_quorum_sentence(controller: int, found: QuorumInfo) -> str:
+    """Return a sentence about the failures that the quorum tolerates without this voter."""
     left = sorted(each.replica_id for each in found.voters if each.replica_id != controller)
     bears = (len(left) - 1) // 2
     if not left:
@@ -106,7 +106,7 @@ def left_by(controller: int, found: QuorumInfo) -> str:
 
 
 def voters_of(found: QuorumInfo) -> str:
-    """Return the voters, the leader among them, and how many may fail."""
+    """Return the voters, the leader marked, and the number of voters that may fail."""
     ids = sorted(each.replica_id for each in found.voters)
     named = ", ".join(f"{id_} (leader)" if id_ == found.leader_id else str(id_) for id_ in ids)
     bears = (len(ids) - 1) // 2
@@ -114,13 +114,13 @@ def voters_of(found: QuorumInfo) -> str:
 
 
 def brokers_left(admin: Admin) -> str:
-    """Return the brokers that run."""
+    """Return a sentence that lists the running brokers."""
     ids = sorted(node.node_id for node in admin.describe_cluster().nodes)
     return f"brokers that run: {', '.join(map(str, ids))}"
 
 
 def place_of(address: str) -> tuple[str, int]:
-    """Host and port; the brackets of an IPv6 address are no part of it."""
+    """Return host and port, without the brackets of an IPv6 address."""
     host, _, port = address.rpartition(":")
     if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65_536:
         raise click.BadParameter(f"{address!r}: must be HOST:PORT", param_hint="--address")

@@ -1,4 +1,4 @@
-"""`ottla cluster elect | reassign | reassignments`: who leads and who has copies, changed."""
+"""`ottla cluster elect | reassign | reassignments`: change leaders and replicas."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import click
 
 from ottla.cli.clusters.directory_moves import DIRECTORIES, move_directories, named_directories
 from ottla.cli.clusters.move_plan import brokers_of, moves_of_file
-from ottla.cli.consent import ask, yes_option
-from ottla.cli.options import bootstrap_server, chosen_partitions, json_option, senseless, settings_option
+from ottla.cli.consent import confirm, yes_option
+from ottla.cli.options import bootstrap_server, chosen_partitions, json_option, settings_option, usage_error
 from ottla.cli.output import echo
-from ottla.cli.tables import aligned, show
+from ottla.cli.tables import format_table, show
 from ottla.cli.topics import admin_at
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 UNDER_WAY = ("PARTITION", "REPLICAS", "ADDING", "REMOVING")
 PLAN = ("PARTITION", "FROM", "TO")
-WISHES = "say --topic with --to or with --broker and --log-dir, or --reassignment-json-file, or --cancel"
+WISHES = "expected --topic with --to or with --broker and --log-dir, or --reassignment-json-file, or --cancel"
 
 
 @click.command()
@@ -33,7 +33,7 @@ WISHES = "say --topic with --to or with --broker and --log-dir, or --reassignmen
     type=click.Choice(("preferred", "unclean"), case_sensitive=False),
     default="preferred",
     show_default=True,
-    help="Who shall lead: the first of the replicas, or any that lives.",
+    help="preferred: the first replica of the list; unclean: any online replica.",
 )
 @yes_option
 @json_option
@@ -47,20 +47,20 @@ def elect(
     in_json: bool,
     settings: tuple[str, ...],
 ) -> None:
-    """Have partitions led by their preferred leader again, and print those that have another leader now.
+    """Elect the preferred leaders of partitions, and print the partitions that changed their leader.
 
-    An unclean election gives a partition without a leader to a copy that may lack records: those are lost.
+    An unclean election makes a replica the leader that may lack records; these records are lost.
     """
     if bool(topics) == everything:
-        raise senseless("name --topic, several times if need be, or --all-topic-partitions")
+        raise usage_error("expected --topic (may be repeated) or --all-topic-partitions")
     with admin_at(bootstrap_server, settings) as admin:
         wanted = chosen_partitions(admin, topics) if topics else None
         if election_type == "unclean":
-            ask("Records that the new leaders lack are lost. Elect?", agreed=agreed)
+            confirm("Records that the new leaders lack will be lost. Elect?", agreed=agreed)
         elected = sorted(admin.elect_leaders(election_type.upper(), wanted))
         leaders = leaders_of(admin, elected)
     if not elected:
-        echo("nobody was elected: it is so already", err=True)
+        echo("no election was needed: the leaders are already as requested", err=True)
     if elected or in_json:
         show(("PARTITION", "LEADER"), [(tp, leaders[tp]) for tp in elected], in_json=in_json)
 
@@ -68,11 +68,13 @@ def elect(
 @click.command()
 @bootstrap_server
 @click.option("--topic", "topics", metavar="TOPIC[:P,...]", multiple=True, help="A topic, or some of its partitions.")
-@click.option("--to", "brokers", metavar="ID,...", help="The brokers that shall have it, the preferred leader first.")
-@click.option("--reassignment-json-file", "file", metavar="FILE", type=click.Path(), help="A plan of Kafka's own tool.")
+@click.option("--to", "brokers", metavar="ID,...", help="The new replicas, the preferred leader first.")
+@click.option(
+    "--reassignment-json-file", "file", metavar="FILE", type=click.Path(), help="A plan of kafka-reassign-partitions."
+)
 @click.option("--broker", "holder", metavar="ID", type=click.IntRange(0), help="The broker of --log-dir.")
-@click.option("--log-dir", "directory", metavar="DIR", help="Where that broker shall have its copies of --topic.")
-@click.option("--cancel", is_flag=True, help="Stop moves that are under way, of --topic or of all.")
+@click.option("--log-dir", "directory", metavar="DIR", help="Directory on that broker for its replicas of --topic.")
+@click.option("--cancel", is_flag=True, help="Cancel running moves, of --topic or of all topics.")
 @yes_option
 @json_option
 @settings_option("client")
@@ -88,14 +90,15 @@ def reassign(
     in_json: bool,
     settings: tuple[str, ...],
 ) -> None:
-    """Begin to move partitions to other brokers, or to other directories of theirs. What will be is shown, and asked for; as JSON it is printed when it has begun.
+    """Start to move partitions to other brokers or to other directories. Show the plan and ask for confirmation first.
 
-    The move goes on when this returns: ottla cluster reassignments shows what is under way between brokers, log-dirs --topic between directories.
+    With --json the plan is printed after the start. The moves continue after this command: see ottla cluster reassignments
+    for moves between brokers, and log-dirs --topic for moves between directories.
     """
     asked = (brokers is not None, file is not None, directory is not None, cancel)
     named = brokers is not None or directory is not None
     if sum(asked) != 1 or (topics and file) or (named and not topics) or (holder is None) != (directory is None):
-        raise senseless(WISHES)
+        raise usage_error(WISHES)
     to = brokers_of(brokers) if brokers is not None else ()
     plan = moves_of_file(file) if file is not None else {}
     planned = {tp: each.replicas for tp, each in plan.items()}
@@ -114,13 +117,13 @@ def reassign(
         now = replicas_of(admin, wanted)
         changed = {tp: then for tp, then in wanted.items() if then != now[tp]}
         if not changed and not moved:
-            echo("nothing is to be moved: it is so already", err=True)
+            echo("nothing to move: the replicas are already as requested", err=True)
         elif changed:
             shown = [(tp, now[tp], target or "(stop)") for tp, target in sorted_plan(changed)]
-            echo(aligned(PLAN, shown), err=in_json)
-            ask("Begin?" if not cancel else "Stop these moves?", agreed=agreed)
+            echo(format_table(PLAN, shown), err=in_json)
+            confirm("Start?" if not cancel else "Stop these moves?", agreed=agreed)
             admin.alter_partition_reassignments(changed)
-            click.echo(begun(len(changed), cancel=cancel), err=True)
+            click.echo(result_sentence(len(changed), cancel=cancel), err=True)
     if in_json:
         show(PLAN, [(tp, now[tp], target) for tp, target in sorted_plan(changed)], in_json=True)
 
@@ -130,7 +133,7 @@ def reassign(
 @json_option
 @settings_option("client")
 def reassignments(bootstrap_server: str, in_json: bool, settings: tuple[str, ...]) -> None:
-    """Print the moves that are under way."""
+    """Print the running moves."""
     with admin_at(bootstrap_server, settings) as admin:
         found = admin.list_partition_reassignments()
     rows = [(tp, m.replicas, m.adding_replicas, m.removing_replicas) for tp, m in sorted(found.items())]
@@ -140,12 +143,12 @@ def reassignments(bootstrap_server: str, in_json: bool, settings: tuple[str, ...
         click.echo("no move is under way", err=True)
 
 
-def begun(count: int, *, cancel: bool) -> str:
-    """Return what was done to so many partitions, and how to follow it."""
+def result_sentence(count: int, *, cancel: bool) -> str:
+    """Return the result of a reassignment and the command that shows its progress."""
     partitions = f"{count} partition{'s' * (count != 1)}"
     if cancel:
         return f"stopped the moves of {partitions}"
-    return f"begun for {partitions}; ottla cluster reassignments shows what is under way"
+    return f"started for {partitions}; ottla cluster reassignments shows what is under way"
 
 
 def sorted_plan(
@@ -161,7 +164,7 @@ def leaders_of(admin: Admin, partitions: Sequence[TopicPartition]) -> dict[Topic
 
 
 def replicas_of(admin: Admin, partitions: Mapping[TopicPartition, object]) -> dict[TopicPartition, tuple[int, ...]]:
-    """Who has them now; one that is not there is an error."""
+    """Return the current replicas of the partitions; raise ClickException if one does not exist."""
     topics = admin.describe_topics({tp.topic for tp in partitions}).values()
     known = {(p.topic, p.partition): p.replicas for topic in topics for p in topic.partitions}
     for tp in partitions:

@@ -1,4 +1,4 @@
-"""`ottla cluster quorum`: who votes on the metadata, and how far each has come."""
+"""`ottla cluster quorum`: the voters and observers of the metadata log, and their progress."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from ottla.cli.options import bootstrap_server, json_option, settings_option
 from ottla.cli.output import echo
-from ottla.cli.tables import aligned, as_json
+from ottla.cli.tables import as_json, format_table
 from ottla.cli.topics import admin_at
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("NodeId", "DirectoryId", "LogEndOffset", "Lag", "LastFetchTimestamp", "LastCaughtUpTimestamp", "Status")
 SHORT = ("NodeId", "Status", "LogEndOffset", "Lag", "LastFetch", "LastCaughtUp")
-"""What fits on a narrow terminal."""
+"""The columns that fit on a narrow terminal."""
 
 
 @click.command()
@@ -26,7 +26,7 @@ SHORT = ("NodeId", "Status", "LogEndOffset", "Lag", "LastFetch", "LastCaughtUp")
 @json_option
 @settings_option("client")
 def quorum(bootstrap_server: str, in_json: bool, settings: tuple[str, ...]) -> None:
-    """Print who votes on the cluster's metadata, who leads, and how far each voter and observer has come."""
+    """Print the voters, the leader, and the progress of each voter and observer of the metadata log."""
     with admin_at(bootstrap_server, settings) as admin:
         found = admin.describe_metadata_quorum()
     if in_json:
@@ -35,11 +35,11 @@ def quorum(bootstrap_server: str, in_json: bool, settings: tuple[str, ...]) -> N
     now = int(time.time() * 1000)
     leader = f"leader {found.leader_id}" if found.leader_id >= 0 else "no leader"
     echo(f"{leader}, epoch {found.leader_epoch}, high watermark {found.high_watermark}\n")
-    echo(aligned(SHORT, [short_row(found, replica, status, now) for replica, status in members_of(found)]))
+    echo(format_table(SHORT, [short_row(found, replica, status, now) for replica, status in members_of(found)]))
 
 
 def members_of(found: QuorumInfo) -> Iterator[tuple[QuorumReplicaState, str]]:
-    """All that copy the metadata, each with what it is."""
+    """Yield all voters and observers with their role."""
     for voter in found.voters:
         yield voter, "Leader" if voter.replica_id == found.leader_id else "Follower"
     for observer in found.observers:
@@ -47,7 +47,7 @@ def members_of(found: QuorumInfo) -> Iterator[tuple[QuorumReplicaState, str]]:
 
 
 def lag_of(found: QuorumInfo, replica: QuorumReplicaState) -> int | None:
-    """How far a copy is behind the leader's; None where nobody knows."""
+    """Return the lag behind the leader in records; None if one of the end offsets is unknown."""
     ends = [each.log_end_offset for each in found.voters if each.replica_id == found.leader_id]
     known = bool(ends) and ends[0] >= 0 and replica.log_end_offset >= 0
     return max(0, ends[0] - replica.log_end_offset) if known else None
@@ -60,12 +60,12 @@ def row_of(found: QuorumInfo, replica: QuorumReplicaState, status: str) -> tuple
 
 
 def short_row(found: QuorumInfo, replica: QuorumReplicaState, status: str, now: int) -> tuple[object, ...]:
-    times = (ago(now, at) for at in (replica.last_fetch_timestamp, replica.last_caught_up_timestamp))
+    times = (format_age(now, at) for at in (replica.last_fetch_timestamp, replica.last_caught_up_timestamp))
     return (replica.replica_id, status, replica.log_end_offset, lag_of(found, replica), *times)
 
 
-def ago(now: int, at: int | None) -> str | None:
-    """How long ago a time in ms is, as it is read at a glance."""
+def format_age(now: int, at: int | None) -> str | None:
+    """Return the time since `at` (ms) in words, such as `2 min ago`; None if unknown."""
     if at is None or at < 0:
         return None
     seconds = max(0, now - at) / 1000

@@ -1,4 +1,4 @@
-"""What a cluster's brokers and partitions come to: who leads, who is behind, what has nobody."""
+"""Table rows for the brokers and partitions of a cluster."""
 
 from __future__ import annotations
 
@@ -10,46 +10,46 @@ from ottla.model import Node, PartitionInfo, TopicPartition
 
 BROKERS = ("BROKER", "ADDRESS", "RACK", "LEADS", "PREFERRED", "COPIES", "BEHIND")
 PARTITIONS = ("PARTITION", "LEADER", "REPLICAS", "ISR", "STATE")
-OFFLINE, BEHIND, ELSEWHERE = "no leader", "under-replicated", "not the preferred leader"
+OFFLINE, BEHIND, NOT_PREFERRED = "no leader", "under-replicated", "not the preferred leader"
 
 
-class Totals(NamedTuple):
-    """How many partitions there are, and how many are in which trouble."""
+class ClusterTotals(NamedTuple):
+    """The number of partitions, in total and by trouble."""
 
     partitions: int
     offline: int
     under_replicated: int
-    elsewhere: int
-    """Led by another than the preferred leader."""
+    not_preferred: int
+    """The number of partitions that are not led by their preferred leader."""
 
     def sentence(self, nodes_away: int = 0) -> str:
         """Return the counts in words; "all well" only if no node is away either."""
-        if not (self.offline or self.under_replicated or self.elsewhere):
+        if not (self.offline or self.under_replicated or self.not_preferred):
             return f"{counted(self.partitions, 'partition')}, {'in order, but a node is away' if nodes_away else 'all well'}"
         return (
             f"{counted(self.partitions, 'partition')}: {self.offline} without a leader, {self.under_replicated} "
-            f"under-replicated, {self.elsewhere} not led by the preferred leader"
+            f"under-replicated, {self.not_preferred} not led by the preferred leader"
         )
 
 
 def state_of(partition: PartitionInfo) -> str | None:
-    """What is wrong with a partition, the worst of it; None where nothing is."""
+    """Return the most serious problem of a partition, or None."""
     if partition.leader < 0:
         return OFFLINE
     if set(partition.in_sync_replicas) < set(partition.replicas):
         return BEHIND
-    return None if partition.leader == partition.replicas[0] else ELSEWHERE
+    return None if partition.leader == partition.replicas[0] else NOT_PREFERRED
 
 
-def totals_of(partitions: Sequence[PartitionInfo]) -> Totals:
+def totals_of(partitions: Sequence[PartitionInfo]) -> ClusterTotals:
     states = Counter(map(state_of, partitions))
-    return Totals(len(partitions), states[OFFLINE], states[BEHIND], states[ELSEWHERE])
+    return ClusterTotals(len(partitions), states[OFFLINE], states[BEHIND], states[NOT_PREFERRED])
 
 
 def broker_rows(
     nodes: Iterable[Node], partitions: Sequence[PartitionInfo], fenced: Iterable[Node] = ()
 ) -> list[tuple[object, ...]]:
-    """A row for each broker, also for those that are registered or have copies and do not run."""
+    """Return one row per broker, including offline brokers that are registered or have replicas."""
     leads = Counter(p.leader for p in partitions)
     preferred = Counter(p.replicas[0] for p in partitions if p.replicas)
     copies = Counter(broker for p in partitions for broker in p.replicas)
@@ -64,8 +64,8 @@ def broker_rows(
 
 
 def partition_rows(partitions: Iterable[PartitionInfo]) -> list[tuple[object, ...]]:
-    """A row for each partition that is not well, the worst first."""
-    order = (OFFLINE, BEHIND, ELSEWHERE)
+    """Return one row per unhealthy partition, the most serious first."""
+    order = (OFFLINE, BEHIND, NOT_PREFERRED)
     ill = [(state, p) for p in partitions if (state := state_of(p)) is not None]
     ill.sort(key=lambda pair: (order.index(pair[0]), pair[1].topic, pair[1].partition))
     return [

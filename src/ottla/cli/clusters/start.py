@@ -1,4 +1,4 @@
-"""`ottla cluster start`: brokers and their controllers on this machine, until Ctrl-C or SIGTERM."""
+"""`ottla cluster start`: run brokers with their controllers on this machine until Ctrl-C or SIGTERM."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ottla.cli.output import echo
 if TYPE_CHECKING:
     from ottla import Cluster
 
-LOOK_SECONDS = 0.5
+POLL_SECONDS = 0.5
 
 
 @click.command()
@@ -26,18 +26,19 @@ LOOK_SECONDS = 0.5
     metavar="HOST:PORT",
     default=DEFAULT_ADDRESS,
     show_default=True,
-    help="Where the first broker listens; the others have the ports after it. Port 0 for free ones.",
+    help="Address of the first broker; the others use the next ports. Port 0 selects free ones.",
 )
 @click.option(
     "--data-dir",
     metavar="DIR",
-    help="Where everything is kept, and found again by the next start. Without it a temporary directory that goes with the cluster.",
+    help="Data directory, reused by the next start. Default: a temporary directory, deleted at the end.",
 )
 @set_option("brokers")
 def start(brokers: int, listen: str, data_dir: str | None, settings: tuple[str, ...]) -> None:
     """Run a cluster of BROKERS (3) on this machine until Ctrl-C or SIGTERM.
 
-    Each broker is a process of its own, and votes on who decides. Prints `ready HOST:PORT` on standard output for each when all answer.
+    Each broker is a process of its own and also a controller. When all accept requests, `ready HOST:PORT` is printed on
+    standard output for each.
     """
     from ottla import Cluster
 
@@ -50,33 +51,33 @@ def start(brokers: int, listen: str, data_dir: str | None, settings: tuple[str, 
     with read_as_usage():
         cluster = Cluster(brokers, data_dir=data_dir, listen=listen, **given)
     if data_dir is None:
-        note("no --data-dir, so topics go when the cluster ends")
+        print_notice("no --data-dir: topics are deleted when the cluster stops")
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # as Ctrl-C, while nodes start
     with cluster:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, end)
-        say_ready(cluster)
+        print_ready(cluster)
         watch(cluster, over)
-        note("stopping")
+        print_notice("stopping")
 
 
-def say_ready(cluster: Cluster) -> None:
+def print_ready(cluster: Cluster) -> None:
     print(*(f"ready {address}" for address in cluster.addresses.values()), sep="\n", flush=True)
     processes = ", ".join(f"node {node} is process {cluster.pid(node)}" for node in cluster.running)
-    note(f"{processes}; ottla cluster describe shows who leads, Ctrl-C ends them all")
+    print_notice(f"{processes}; ottla cluster describe shows the leaders, Ctrl-C stops all")
 
 
 def watch(cluster: Cluster, over: threading.Event) -> None:
-    """Say of each node once that it has ended, until all is over."""
+    """Report each node that stops, once, until `over` is set; raise ClickException when all nodes have stopped."""
     known = set(cluster.nodes)
-    while not over.wait(LOOK_SECONDS):
+    while not over.wait(POLL_SECONDS):
         for node in known - set(cluster.running):
-            note(f"node {node} has ended; the others go on as long as they are a majority")
+            print_notice(f"node {node} has stopped; the others continue as long as they are a majority")
             known.discard(node)
         if not known:
-            raise click.ClickException("all nodes have ended")
+            raise click.ClickException("all nodes have stopped")
 
 
-def note(sentence: str) -> None:
-    """Tell the person who starts it."""
+def print_notice(sentence: str) -> None:
+    """Print a notice for the person that starts the cluster."""
     echo(f"ottla cluster: {sentence}", err=True)

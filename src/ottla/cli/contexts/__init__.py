@@ -1,1 +1,1 @@
-"""`ottla context`: clusters by a name, and which of them a command speaks to."""
+"""`ottla context`: named clusters, and the cluster that commands use."""

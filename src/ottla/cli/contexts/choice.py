@@ -1,6 +1,6 @@
-"""Which context a command speaks to, if any.
+"""Select the context of a command, if any.
 
-A context counts as a whole or not at all: who names an address gets no login of the current context with it.
+A context is used as a whole or not at all: with an explicit address, no login of the current context is used.
 """
 
 from __future__ import annotations
@@ -22,21 +22,26 @@ NAMED = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 def chosen_context(
     name: str | None, name_from: ParameterSource | None, address_from: ParameterSource | None, *, file_says: bool
 ) -> ClusterContext | None:
-    """By what was said where: the name of a context, and the address; `file_says` is of `--command-config`."""
+    """Return the context from `--context`, OTTLA_CONTEXT or `ottla context use`, or None if the address comes from elsewhere.
+
+    `file_says` is true if `--command-config` sets the address.
+    """
     if name is not None and name_from is ParameterSource.COMMANDLINE:
         if address_from is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"--context {name} and --bootstrap-server both say where the cluster is; give one")
-        return read_contexts(contexts_file()).named(name, "--context")
+            raise click.UsageError(
+                f"--context {name} and --bootstrap-server both give the address of the cluster: give only one of them"
+            )
+        return read_contexts(contexts_file()).get(name, "--context")
     if file_says or address_from in NAMED:
         return None
     known = read_contexts(contexts_file())
     if name is not None:
-        return known.named(name, CONTEXT_VARIABLE)
+        return known.get(name, CONTEXT_VARIABLE)
     return None if known.current is None else known.by_name[known.current]
 
 
-def completed(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The names of contexts that begin so; none where they cannot be read."""
+def complete_names(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the names of contexts with this prefix; none if the file cannot be read."""
     from click.shell_completion import CompletionItem
 
     try:

@@ -1,6 +1,6 @@
-"""Clusters by name, kept in a file: where each is, and with which settings one gets in. Secrets stay elsewhere.
+"""Named clusters, stored in a file: the addresses and settings of each. Secrets are stored elsewhere.
 
-The file is JSON, as nobody is asked to write it: `{"current": "prod", "contexts": {"prod": {"bootstrap.servers": …}}}`.
+The file is JSON and written only by commands: `{"current": "prod", "contexts": {"prod": {"bootstrap.servers": …}}}`.
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ from ottla.config import unknown
 
 ADDRESS = "bootstrap.servers"
 COMMAND_CONFIG = "command.config"
-"""Where in a context's object the path of its properties stands."""
+"""The key of a context's object that holds the path of its properties file."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class ClusterContext(Struct, frozen=True):
-    """A cluster that has a name."""
+    """The address and settings of a named cluster."""
 
     name: str
     bootstrap_servers: str
     command_config: str | None = None
-    """A properties file, by its whole path."""
+    """The absolute path of a properties file."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """By Kafka's names; secrets as references."""
+    """Settings by Kafka's names; secrets as references."""
 
 
 class Contexts(Struct, frozen=True):
-    """All of them, and which one is used where nothing else says where the cluster is."""
+    """All contexts, and the name of the one that is used by default."""
 
     by_name: Mapping[str, ClusterContext] = field(default_factory=dict)
     current: str | None = None
 
-    def named(self, name: str, where: str) -> ClusterContext:
-        """The one of that name; a mistake of whoever named it, at `where`, if there is none."""
+    def get(self, name: str, where: str) -> ClusterContext:
+        """Return the context of that name; raise ClickException with `where` in its message if there is none."""
         if name not in self.by_name:
-            told = unknown("context", name, self.by_name)
-            if not told.endswith("?"):
-                told += f"; there are {', '.join(self.by_name)}" if self.by_name else "; there are none yet"
-            raise click.ClickException(f"{where}: {told}")
+            problem = unknown("context", name, self.by_name)
+            if not problem.endswith("?"):
+                problem += f"; there are {', '.join(self.by_name)}" if self.by_name else "; there are none yet"
+            raise click.ClickException(f"{where}: {problem}")
         return self.by_name[name]
 
-    def having(self, context: ClusterContext) -> Contexts:
+    def with_context(self, context: ClusterContext) -> Contexts:
         return replace(self, by_name={**self.by_name, context.name: context})
 
     def without(self, name: str) -> Contexts:
@@ -58,37 +58,40 @@ class Contexts(Struct, frozen=True):
 
 
 def contexts_file(environment: Mapping[str, str] = os.environ) -> Path:
-    """Where they are kept; by the rules of the XDG a folder that is no whole path does not count."""
+    """Return the path of the file. A relative XDG_CONFIG_HOME is ignored, as the XDG specification demands."""
     given = environment.get("XDG_CONFIG_HOME", "")
     folder = Path(given) if os.path.isabs(given) else Path.home() / ".config"
     return folder / "ottla" / "contexts.json"
 
 
 def read_contexts(file: Path) -> Contexts:
-    """What is kept there; nothing, where there is no file."""
+    """Read the contexts from a file; return no contexts if it does not exist."""
     try:
         data = file.read_bytes()
     except FileNotFoundError:
         return Contexts()
     except OSError as error:
-        raise click.ClickException(f"the contexts in {file} cannot be read: {error.strerror}") from None
-    import json  # for who has contexts
+        raise click.ClickException(f"cannot read the contexts in {file}: {error.strerror}") from None
+    import json  # imported only if there are contexts
 
     try:
         return contexts_of(json.loads(data.decode()))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        told = f"no {error} in it" if isinstance(error, KeyError) else error
+        problem = f"{error} is missing" if isinstance(error, KeyError) else error
         raise click.ClickException(
-            f"the contexts in {file} are damaged ({told}): mend the file, or delete it and add them again"
+            f"the contexts in {file} are damaged ({problem}): repair the file, or delete it and add the contexts again"
         ) from None
 
 
 def contexts_of(kept: Any) -> Contexts:
-    """The contexts in the file's object; ValueError, TypeError, KeyError or AttributeError where it is another."""
+    """Return the contexts of the parsed file.
+
+    Raises ValueError, TypeError, KeyError or AttributeError if it has another structure.
+    """
     found = {name: context_of(name, fields) for name, fields in kept["contexts"].items()}
     current = kept["current"]
     if current is not None and current not in found:
-        raise ValueError(f"the current one, {current!r}, is not among them")
+        raise ValueError(f"the current context {current!r} is not defined")
     return Contexts(found, current)
 
 
@@ -96,23 +99,23 @@ def context_of(name: str, fields: Mapping[str, Any]) -> ClusterContext:
     settings = dict(fields.get("settings", {}))
     for key, value in ((ADDRESS, fields[ADDRESS]), *settings.items()):
         if not isinstance(value, str):
-            raise TypeError(f"{key} of {name!r} is no text")
+            raise TypeError(f"{key} of {name!r} is not a string")
     file = fields.get(COMMAND_CONFIG)
     if not isinstance(file, str | None):
-        raise TypeError(f"{COMMAND_CONFIG} of {name!r} is no text")
+        raise TypeError(f"{COMMAND_CONFIG} of {name!r} is not a string")
     return ClusterContext(name, fields[ADDRESS], file, settings)
 
 
 def write_contexts(file: Path, contexts: Contexts) -> None:
-    """Put them in place of what was there, at once, for nobody else to read."""
+    """Replace the file atomically; only its owner may read it."""
     import json
-    import tempfile  # which costs a millisecond, and most commands write none
+    import tempfile  # costs a millisecond, and most commands write no contexts
 
-    text = json.dumps(plain(contexts), ensure_ascii=False, indent=2) + "\n"
+    text = json.dumps(to_plain(contexts), ensure_ascii=False, indent=2) + "\n"
     draft = None
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fd, draft = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)  # which only its owner may read
+        fd, draft = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)  # only its owner may read it
         with open(fd, "w", encoding="utf-8") as stream:
             stream.write(text)
             stream.flush()
@@ -122,13 +125,13 @@ def write_contexts(file: Path, contexts: Contexts) -> None:
         if draft is not None:
             Path(draft).unlink(missing_ok=True)
         raise click.ClickException(
-            f"the contexts cannot be kept in {file}: {error.strerror}; make the folder one that you may write to, or name "
+            f"cannot write the contexts to {file}: {error.strerror}; make the folder writable, or choose "
             "another with XDG_CONFIG_HOME"
         ) from None
 
 
-def plain(contexts: Contexts) -> dict[str, Any]:
-    """What the file has, as JSON has it."""
+def to_plain(contexts: Contexts) -> dict[str, Any]:
+    """Return the content of the file as plain JSON values."""
     kept = {}
     for name, context in contexts.by_name.items():
         fields: dict[str, Any] = {ADDRESS: context.bootstrap_servers}

@@ -1,1 +1,1 @@
-"""`ottla doctor`: looks at what commonly goes wrong on this machine and in a cluster, one kind of finding a file."""
+"""`ottla doctor`: check this machine and a cluster for common problems; one file per kind of finding."""

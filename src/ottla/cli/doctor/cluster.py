@@ -1,4 +1,4 @@
-"""What `ottla doctor` finds in a cluster: facts in, findings out. Pure."""
+"""Evaluate the facts about a cluster. Pure functions from facts to findings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ottla.cli.clusters.rows import BEHIND, OFFLINE, state_of
-from ottla.cli.doctor.findings import Finding, counted, few, ok, problem, warning
+from ottla.cli.counts import format_count
+from ottla.cli.doctor.findings import Finding, format_few, ok, problem, warning
 from ottla.client.admin.health import (
     BROKER,
     OBSERVER,
@@ -18,14 +19,14 @@ from ottla.client.admin.health import (
 from ottla.model import PartitionInfo
 
 SOON_MS = 3_600_000
-"""Records that go sooner than this may go before anybody has read them."""
+"""Retention below this time may delete records before they are read."""
 LONG_MS = 300_000
-"""A transaction that lasts longer keeps readers of committed records waiting for long."""
+"""A transaction of this age delays consumers with read_committed noticeably."""
 LATE_MS = 60_000
-"""So much later than its timeout a coordinator has ended a transaction."""
+"""The delay after which the coordinator should have aborted a transaction that exceeded its timeout."""
 FEWER = "ottla configs alter --topic NAME --add-config min.insync.replicas=N, or more copies: ottla cluster reassign"
 ENOUGH_BROKERS = 3
-"""From so many on there is room for copies."""
+"""The number of brokers from which on several replicas are expected."""
 
 
 REMEDIES = {
@@ -36,7 +37,7 @@ REMEDIES = {
 
 
 class TopicFacts(NamedTuple):
-    """A topic and those of its configs that matter here."""
+    """A topic and its relevant configs."""
 
     name: str
     internal: bool
@@ -45,7 +46,7 @@ class TopicFacts(NamedTuple):
 
     @property
     def copies(self) -> int:
-        """The fewest that a partition has."""
+        """The smallest replication factor of its partitions."""
         return min((len(each.replicas) for each in self.partitions), default=0)
 
     @property
@@ -58,19 +59,19 @@ class TopicFacts(NamedTuple):
 
 
 class GroupFacts(NamedTuple):
-    """A group, looked at twice if it was rebalancing."""
+    """A group; a rebalancing one was observed repeatedly."""
 
     name: str
     state: str
     is_stuck: bool = False
-    """Whether it was rebalancing all the time that it was looked at."""
+    """True if it was rebalancing during the whole observation."""
     lag: int = 0
     lost: int = 0
-    """Records that it had not read and that retention has deleted."""
+    """The number of unread records that retention has deleted."""
 
 
 class TransactionFacts(NamedTuple):
-    """A transaction under way; its timeout is what the producer asked for."""
+    """A running transaction; its timeout is the one that the producer requested."""
 
     transactional_id: str
     lasts_ms: int
@@ -78,21 +79,21 @@ class TransactionFacts(NamedTuple):
 
 
 def partition_finding(partitions: Sequence[PartitionInfo]) -> list[Finding]:
-    """Whether each has a leader, and all its copies."""
+    """Report partitions without a leader or with out-of-sync replicas."""
     states = [(f"{each.topic}-{each.partition}", state_of(each)) for each in partitions]
     offline = [name for name, state in states if state == OFFLINE]
     behind = [name for name, state in states if state == BEHIND]
     found = []
     if offline:
-        seen = f"{counted(len(offline), 'partition')} without a leader: {few(offline)}"
+        seen = f"{format_count(len(offline), 'partition')} without a leader: {format_few(offline)}"
         found.append(
             problem("partitions", seen, "start the brokers that have copies: ottla cluster describe names them")
         )
     if behind:
-        seen = f"{counted(len(behind), 'partition')} with copies that are behind or away: {few(behind)}"
+        seen = f"{format_count(len(behind), 'partition')} with copies that are behind or away: {format_few(behind)}"
         found.append(warning("partitions", seen, "see which broker is down or slow: ottla cluster describe"))
     return found or [
-        ok("partitions", f"{counted(len(partitions), 'partition')}, each with a leader and all its copies")
+        ok("partitions", f"{format_count(len(partitions), 'partition')}, each with a leader and all its copies")
     ]
 
 
@@ -117,30 +118,31 @@ def node_findings(health: ClusterHealth, now_ms: int) -> list[Finding]:
 
 
 def topic_findings(topics: Sequence[TopicFacts], brokers: int, *, refuses: bool) -> list[Finding]:
-    """What of their configs will hurt; whether brokers refuse acks=all that asks for more copies than there can be.
+    """Report topic configs that will cause errors or data loss.
 
-    In a cluster the newer brokers ask for no more copies in sync than there are; one of ours alone, and older ones, do.
+    `refuses` is true if the broker rejects acks=all when min.insync.replicas exceeds the number of replicas. Newer brokers
+    in a cluster limit min.insync.replicas to the number of replicas; older brokers and a single Ottla broker reject.
     """
     found = [
-        *unwritable(topics, refuses=refuses),
-        *one_down(topics),
-        *single_copies(topics, brokers),
-        *short_retention(topics),
+        *unwritable_finding(topics, refuses=refuses),
+        *one_down_finding(topics),
+        *single_copies_finding(topics, brokers),
+        *short_retention_finding(topics),
     ]
     return found or [
-        ok("topics", f"{counted(len(topics), 'topic')}, with copies, min.insync.replicas and retention that fit")
+        ok("topics", f"{format_count(len(topics), 'topic')}, with copies, min.insync.replicas and retention that fit")
     ]
 
 
-def unwritable(topics: Sequence[TopicFacts], *, refuses: bool) -> list[Finding]:
-    """Where acks=all is refused, for good or as long as copies are behind."""
+def unwritable_finding(topics: Sequence[TopicFacts], *, refuses: bool) -> list[Finding]:
+    """Report topics for which acks=all is rejected, always or until replicas catch up."""
     needs = [(each, each.number("min.insync.replicas") or 1) for each in topics if each.partitions]
     never = [f"{each.name} ({need} of {each.copies})" for each, need in needs if need > each.copies]
     now = [f"{each.name} ({each.in_sync} of {need})" for each, need in needs if each.in_sync < need <= each.copies]
     found = []
     if never:
         seen, level = (
-            f"min.insync.replicas is more than there are copies: {few(never)}",
+            f"min.insync.replicas is more than there are copies: {format_few(never)}",
             problem if refuses else warning,
         )
         effect = (
@@ -150,32 +152,32 @@ def unwritable(topics: Sequence[TopicFacts], *, refuses: bool) -> list[Finding]:
         )
         found.append(level("topics", f"{seen}; {effect}", FEWER))
     if now:
-        seen = f"fewer copies are in sync than min.insync.replicas, so that acks=all is refused now: {few(now)}"
+        seen = f"fewer copies are in sync than min.insync.replicas, so that acks=all is refused now: {format_few(now)}"
         found.append(problem("topics", seen, "start the brokers that are away: ottla cluster describe"))
     return found
 
 
-def one_down(topics: Sequence[TopicFacts]) -> list[Finding]:
-    """Where no broker may be away."""
+def one_down_finding(topics: Sequence[TopicFacts]) -> list[Finding]:
+    """Report topics for which no broker may be offline."""
     names = [
         each.name for each in topics if each.copies > 1 and (each.number("min.insync.replicas") or 1) == each.copies
     ]
     if not names:
         return []
-    seen = f"min.insync.replicas is as many as there are copies, so that one broker that is away stops acks=all: {few(names)}"
+    seen = f"min.insync.replicas is as many as there are copies, so that one broker that is away stops acks=all: {format_few(names)}"
     return [warning("topics", seen, "ottla configs alter --topic NAME --add-config min.insync.replicas=N, one less")]
 
 
-def single_copies(topics: Sequence[TopicFacts], brokers: int) -> list[Finding]:
+def single_copies_finding(topics: Sequence[TopicFacts], brokers: int) -> list[Finding]:
     names = [each.name for each in topics if each.copies == 1]
     if brokers < ENOUGH_BROKERS or not names:
         return []
-    seen = f"{counted(len(names), 'topic')} with one copy in a cluster of {brokers} brokers: {few(names)}"
+    seen = f"{format_count(len(names), 'topic')} with one copy in a cluster of {brokers} brokers: {format_few(names)}"
     return [warning("topics", seen, "give them more: ottla cluster reassign --topic NAME --to 1,2,3")]
 
 
-def short_retention(topics: Sequence[TopicFacts]) -> list[Finding]:
-    """Of what is deleted by age; -1 is never."""
+def short_retention_finding(topics: Sequence[TopicFacts]) -> list[Finding]:
+    """Report topics with deletion by age within the hour; -1 disables it."""
     soon = [
         f"{each.name} (retention.ms={kept})"
         for each in topics
@@ -186,51 +188,51 @@ def short_retention(topics: Sequence[TopicFacts]) -> list[Finding]:
     ]
     if not soon:
         return []
-    seen = f"records are deleted within the hour: {few(soon)}"
+    seen = f"records are deleted within the hour: {format_few(soon)}"
     return [
         warning(
-            "topics", seen, "ottla configs alter --topic NAME --add-config retention.ms=604800000, if that is not meant"
+            "topics",
+            seen,
+            "ottla configs alter --topic NAME --add-config retention.ms=604800000, if that is not intended",
         )
     ]
 
 
 def group_findings(groups: Sequence[GroupFacts], unseen: int = 0) -> list[Finding]:
-    """Groups that do not come on; `unseen` are those that were too many to look at."""
+    """Report groups that do not make progress; `unseen` is the number of groups that were not checked."""
     stuck = [f"{each.name} ({each.state})" for each in groups if each.is_stuck]
     left = [f"{each.name} ({each.lag:,} behind)" for each in groups if each.state == "Empty" and each.lag > 0]
     lost = [f"{each.name} ({each.lost:,})" for each in groups if each.lost > 0]
     found = []
     if stuck:
-        remedy = (
-            "see who comes and goes: ottla groups watch GROUP; a member may poll less often than max.poll.interval.ms"
-        )
-        found.append(warning("groups", f"rebalancing all the time that they were looked at: {few(stuck)}", remedy))
+        remedy = "see which members join and leave: ottla groups watch GROUP; a member may poll less often than max.poll.interval.ms"
+        found.append(warning("groups", f"rebalancing during the whole check: {format_few(stuck)}", remedy))
     if left:
-        remedy = "start their consumers, or forget them: ottla groups delete GROUP"
-        found.append(warning("groups", f"without members, and behind: {few(left)}", remedy))
+        remedy = "start their consumers, or delete them: ottla groups delete GROUP"
+        found.append(warning("groups", f"without members, and behind: {format_few(left)}", remedy))
     if lost:
-        remedy = (
-            "consumers must keep up with retention.ms, or it must be longer; auto.offset.reset says where they go on"
-        )
-        found.append(warning("groups", f"records were deleted before these had read them: {few(lost)}", remedy))
-    if unseen:
-        remedy = "look at the others by name: ottla groups describe GROUP"
+        remedy = "consumers must keep up with retention.ms, or it must be longer; auto.offset.reset decides where they continue"
         found.append(
-            warning("groups", f"only the first {len(groups):,} groups were looked at, not {unseen:,} more", remedy)
+            warning("groups", f"records were deleted before these groups read them: {format_few(lost)}", remedy)
         )
-    return found or [ok("groups", f"{counted(len(groups), 'group')}, none stuck or left behind")]
+    if unseen:
+        remedy = "check the others by name: ottla groups describe GROUP"
+        found.append(
+            warning("groups", f"only the first {len(groups):,} groups were checked, not {unseen:,} more", remedy)
+        )
+    return found or [ok("groups", f"{format_count(len(groups), 'group')}, none stuck or left behind")]
 
 
 def transaction_findings(under_way: Sequence[TransactionFacts], hanging: Sequence[str]) -> list[Finding]:
-    """Transactions that keep others waiting; `hanging` are partitions with one that no coordinator knows."""
+    """Report transactions that delay consumers; `hanging` lists partitions with one that no coordinator knows."""
     late = [each for each in under_way if each.lasts_ms > each.timeout_ms + LATE_MS]
     long = [each for each in under_way if each.lasts_ms > LONG_MS and each not in late]
     found = []
     if hanging:
-        seen = f"transactions that no coordinator will end keep readers of committed records waiting: {few(hanging)}"
+        seen = f"transactions that no coordinator will end keep readers of committed records waiting: {format_few(hanging)}"
         found.append(problem("transactions", seen, "ottla transactions find-hanging, then ottla transactions abort"))
     if late:
-        seen = f"transactions are open for longer than their timeout: {few(map(lasting, late))}"
+        seen = f"transactions are open for longer than their timeout: {format_few(map(transaction_with_age, late))}"
         found.append(
             problem(
                 "transactions",
@@ -239,12 +241,12 @@ def transaction_findings(under_way: Sequence[TransactionFacts], hanging: Sequenc
             )
         )
     if long:
-        seen = f"transactions are open for long, and readers of committed records wait: {few(map(lasting, long))}"
+        seen = f"transactions are open for long, and readers of committed records wait: {format_few(map(transaction_with_age, long))}"
         found.append(
-            warning("transactions", seen, "commit more often, or shut the producer out: ottla transactions describe ID")
+            warning("transactions", seen, "commit more often, or fence the producer: ottla transactions describe ID")
         )
-    return found or [ok("transactions", f"{counted(len(under_way), 'transaction')} under way, none for long")]
+    return found or [ok("transactions", f"{format_count(len(under_way), 'transaction')} under way, none for long")]
 
 
-def lasting(each: TransactionFacts) -> str:
+def transaction_with_age(each: TransactionFacts) -> str:
     return f"{each.transactional_id} ({each.lasts_ms / 1000:,.0f} s)"

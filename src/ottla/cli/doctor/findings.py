@@ -1,10 +1,11 @@
-"""What `ottla doctor` says of one thing: how it is, what was seen, and what helps. Pure."""
+"""A finding of `ottla doctor`: level, observation and remedy. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from ottla.cli.counts import format_count
 from ottla.errors import few_of
 
 OK, WARNING, PROBLEM = "ok", "warning", "problem"
@@ -17,7 +18,7 @@ class Finding(NamedTuple):
 
     level: str
     check: str
-    """What was looked at, in a word or two."""
+    """The checked thing, in a word or two."""
     seen: str
     remedy: str | None = None
 
@@ -34,22 +35,18 @@ def problem(check: str, seen: str, remedy: str) -> Finding:
     return Finding(PROBLEM, check, seen, remedy)
 
 
-def few(names: Iterable[str]) -> str:
-    """The first MOST_NAMES, and how many more there are."""
+def format_few(names: Iterable[str]) -> str:
+    """Return the first MOST_NAMES names and the number of further ones."""
     return few_of(list(names), MOST_NAMES)
 
 
-def counted(count: int, noun: str, plural: str = "s") -> str:
-    return f"{count:,} {noun}{plural * (count != 1)}"
-
-
 def summary(findings: Iterable[Finding]) -> str:
-    """How many problems, warnings, and things that are well."""
+    """Return the number of problems, warnings and successful checks."""
     levels = [each.level for each in findings]
     return ", ".join(
         (
-            counted(levels.count(PROBLEM), PROBLEM),
-            counted(levels.count(WARNING), WARNING),
+            format_count(levels.count(PROBLEM), PROBLEM),
+            format_count(levels.count(WARNING), WARNING),
             f"{levels.count(OK)} ok",
         )
     )

@@ -1,4 +1,4 @@
-"""Where `ottla doctor` looks on this machine: Python, packages, Java, limits, and data directories."""
+"""Collect facts about this machine: Python, packages, Java, limits, and data directories."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REQUIREMENT = re.compile(r"([\w.-]+)(?:\[([\w,.-]+)\])?\s*([^;]*?)\s*;\s*extra\s
 """`pyarrow<27,>=17; extra == "arrow"`."""
 
 
-def look_at_machine() -> MachineFacts:
+def collect_machine_facts() -> MachineFacts:
     soft, hard = (
         float("inf") if limit == resource.RLIM_INFINITY else float(limit)
         for limit in resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -30,14 +30,14 @@ def look_at_machine() -> MachineFacts:
         python=platform.python_version(),
         loops=len(hot_modules()),
         uncompiled=uncompiled_modules(),
-        extras={name: list(packages_of(name)) for name in extras()},
+        extras={name: list(packages_of(name)) for name in collect_extras()},
         java=java_of_spark(),
         open_files=(soft, hard),
     )
 
 
-def requirements() -> list[tuple[str, str, str, str]]:
-    """Package, extras of it, bounds and extra of ours, as the installed Ottla says it; nothing where it is not installed."""
+def read_requirements() -> list[tuple[str, str, str, str]]:
+    """Return package, its extras, bounds and Ottla's extra from Ottla's metadata; an empty list if it is not installed."""
     try:
         lines = requires("ottla") or []
     except PackageNotFoundError:
@@ -46,23 +46,23 @@ def requirements() -> list[tuple[str, str, str, str]]:
     return [(match[1], match[2] or "", match[3], match[4]) for match in found if match is not None]
 
 
-def extras() -> list[str]:
-    return sorted({extra for *_, extra in requirements()} - set(NOT_FOR_USERS))
+def collect_extras() -> list[str]:
+    return sorted({extra for *_, extra in read_requirements()} - set(NOT_FOR_USERS))
 
 
 def packages_of(extra: str) -> Iterator[Requirement]:
-    """What an extra needs, those of extras within it too."""
-    for package, inner, bounds, of in requirements():
+    """Yield the packages that an extra needs, including those of nested extras."""
+    for package, inner, bounds, of in read_requirements():
         if of != extra:
             continue
         if package == "ottla":
             for each in inner.split(","):
                 yield from packages_of(each)
         else:
-            yield Requirement(package, bounds, installed(package))
+            yield Requirement(package, bounds, installed_version(package))
 
 
-def installed(package: str) -> str | None:
+def installed_version(package: str) -> str | None:
     try:
         return version(package)
     except PackageNotFoundError:
@@ -70,7 +70,7 @@ def installed(package: str) -> str | None:
 
 
 def java_of_spark() -> int | str | None:
-    """As Spark's part looks for it, where there is a Spark."""
+    """Return the Java version that Spark would use, the error if there is none, or None without pyspark."""
     if find_spec("pyspark") is None:
         return None
     from ottla.spark.driver.java import ensure_java
@@ -81,30 +81,39 @@ def java_of_spark() -> int | str | None:
         return str(error)
 
 
-def look_at_data(paths: Sequence[Path], metadata: Path | None, *, thorough: bool) -> Iterator[DataFacts]:
-    """Data directories of a broker, of which one, or `metadata`, has the cluster's metadata; nothing is changed, and a broker may be at work."""
+def collect_data_facts(paths: Sequence[Path], metadata: Path | None, *, thorough: bool) -> Iterator[DataFacts]:
+    """Yield the facts about data directories of a broker. Nothing is changed; the broker may be running.
+
+    One of them, or `metadata`, contains the cluster's metadata.
+    """
     from ottla.cli.storage.log import holders_of_metadata, twins_of
 
-    told_by, twins = holders_of_metadata([*paths, *([] if metadata is None else [metadata])]), twins_of(paths)
+    metadata_homes, twins = holders_of_metadata([*paths, *([] if metadata is None else [metadata])]), twins_of(paths)
     for path in paths:
-        # What a person has named is told of, not one that tells ids of topics anyway.
-        words = str(metadata) if metadata is not None else str(told_by[0]) if told_by and path not in told_by else ""
-        yield facts_of(path, told_by, twins.get(path), thorough=thorough)._replace(metadata=words)
+        # The report names a metadata directory only if the user gave it or if it is needed for this directory.
+        words = (
+            str(metadata)
+            if metadata is not None
+            else str(metadata_homes[0])
+            if metadata_homes and path not in metadata_homes
+            else ""
+        )
+        yield facts_of(path, metadata_homes, twins.get(path), thorough=thorough)._replace(metadata=words)
 
 
-def facts_of(path: Path, told_by: Sequence[Path], twin: Path | None, *, thorough: bool) -> DataFacts:
-    """One of them, by those that have the cluster's metadata."""
+def facts_of(path: Path, metadata_homes: Sequence[Path], twin: Path | None, *, thorough: bool) -> DataFacts:
+    """Return the facts about one directory, with the directories that contain the cluster's metadata."""
     from ottla.cli.storage.log import inspection_at
 
     try:
-        inspection = inspection_at(path, told_by)
+        inspection = inspection_at(path, metadata_homes)
         inspection.twin = twin
         disk = shutil.disk_usage(path)
         if thorough:
             checks = inspection.run(lambda size: None)
             faults = [str(fault) for check in checks for fault in check.faults]
         else:
-            faults = [str(fault) for fault in inspection.quick()]
+            faults = [str(fault) for fault in inspection.find_quick_faults()]
     except OSError as error:
         return DataFacts(str(path), unreadable=f"{path}: {error.strerror}")
     except (ConfigError, CorruptRecordError) as error:

@@ -1,4 +1,4 @@
-"""Where `ottla doctor` looks in a cluster. Each look is a question or two; nothing is changed."""
+"""Collect facts about a cluster. Each check is one or two requests; nothing is changed."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 3.0
 STUCK_SECONDS = 3.0
-"""For so long a group may rebalance while it is looked at."""
-TURN_SECONDS = 0.25
+"""The time for which a group is observed while it is rebalancing."""
+UPDATE_SECONDS = 0.25
 AT_ONCE = 16
 MOST_GROUPS = 500
 OURS = "metrics.listen"
-"""A config that only brokers of ours have."""
+"""A config that only Ottla's brokers have."""
 CONFIGS = ("min.insync.replicas", "retention.ms", "cleanup.policy")
 
 
-def look_at_addresses(places: Iterable[tuple[str, int]]) -> list[AddressFacts]:
-    """All at the same time: one that does not answer takes its while."""
+def check_addresses(places: Iterable[tuple[str, int]]) -> list[AddressFacts]:
+    """Connect to all addresses at the same time, since an unreachable one needs the whole timeout."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        return list(pool.map(lambda place: look_at_address(*place), places))
+        return list(pool.map(lambda place: check_address(*place), places))
 
 
-def look_at_address(host: str, port: int) -> AddressFacts:
-    """Look its name up, and open a connection, which is closed again."""
+def check_address(host: str, port: int) -> AddressFacts:
+    """Resolve a name and open a connection, which is closed again."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -54,8 +54,8 @@ def look_at_address(host: str, port: int) -> AddressFacts:
     return AddressFacts(host, port, addresses, unreached=trouble)
 
 
-def look_at_kind(admin: Admin) -> tuple[bool | None, int | None]:
-    """Whether it is a broker of ours, and the metadata.version that it runs; None where it does not tell."""
+def query_kind(admin: Admin) -> tuple[bool | None, int | None]:
+    """Return whether it is an Ottla broker, and its metadata.version; None for each that it does not show."""
     from ottla.client.admin import ConfigResource
 
     version = admin.describe_features().finalized_features.get("metadata.version")
@@ -68,22 +68,22 @@ def look_at_kind(admin: Admin) -> tuple[bool | None, int | None]:
     return is_ottla, None if version is None else version.max_version_level
 
 
-def look_at_clock(admin: Admin) -> tuple[float, float] | None:
-    """How far the clock of the leading controller is ahead, and how uncertain that is, in seconds; None if nobody tells.
+def measure_clock_offset(admin: Admin) -> tuple[float, float] | None:
+    """Return the lead of the leading controller's clock and its uncertainty, both in seconds; None if unknown.
 
-    When it answers, the leader of the quorum says of itself that it has caught up now.
+    In DescribeQuorum the leader reports its own last-caught-up time as the current time.
     """
-    begun = time.time()
+    started = time.time()
     quorum = admin.describe_metadata_quorum()
     ended = time.time()
-    told = [each.last_caught_up_timestamp for each in quorum.voters if each.replica_id == quorum.leader_id]
-    if not told or told[0] is None or told[0] <= 0:
+    reported = [each.last_caught_up_timestamp for each in quorum.voters if each.replica_id == quorum.leader_id]
+    if not reported or reported[0] is None or reported[0] <= 0:
         return None
-    return told[0] / 1000 - (begun + ended) / 2, (ended - begun) / 2
+    return reported[0] / 1000 - (started + ended) / 2, (ended - started) / 2
 
 
-def look_at_topics(admin: Admin) -> list[TopicFacts]:
-    """All of them, Kafka's own too, with those of their configs that matter."""
+def query_topics(admin: Admin) -> list[TopicFacts]:
+    """Return all topics, internal ones too, with their relevant configs."""
     from ottla.client.admin import ConfigResource
 
     topics = admin.describe_topics()
@@ -104,8 +104,11 @@ def look_at_topics(admin: Admin) -> list[TopicFacts]:
     ]
 
 
-def look_at_groups(admin: Admin, partitions: Iterable[PartitionInfo]) -> tuple[list[GroupFacts], int]:
-    """Groups with what they lag behind, and how many more there are; those that are rebalancing for a while."""
+def query_groups(admin: Admin, partitions: Iterable[PartitionInfo]) -> tuple[list[GroupFacts], int]:
+    """Return groups with their lag, and the number of groups that were not checked.
+
+    Rebalancing ones are observed longer.
+    """
     known = [each.group_id for each in admin.list_consumer_groups()]
     names = known[:MOST_GROUPS]
     if not names:
@@ -140,18 +143,18 @@ def offsets_of(admin: Admin, name: str) -> Mapping[TopicPartition, int]:
 
 
 def still_rebalancing(admin: Admin, names: list[str]) -> set[str]:
-    """Those that do so at every look."""
+    """Return the groups that are rebalancing at every observation."""
     deadline = time.monotonic() + STUCK_SECONDS
     while names and time.monotonic() < deadline:
-        time.sleep(TURN_SECONDS)
+        time.sleep(UPDATE_SECONDS)
         states = states_of(admin, names)
         names = [name for name in names if states[name] in REBALANCING]
     return set(names)
 
 
-def look_at_transactions(admin: Admin, now_ms: int) -> Iterator[TransactionFacts]:
-    """Those that are under way."""
-    # Older brokers refuse to look for states that they do not know, so all are listed.
+def query_transactions(admin: Admin, now_ms: int) -> Iterator[TransactionFacts]:
+    """Yield transactions that are neither completed nor empty; their age counts from their start."""
+    # Older brokers reject filters with states that they do not know, so all transactions are listed.
     ids = [each.transactional_id for each in admin.list_transactions() if each.state in UNDER_WAY]
     for each in admin.describe_transactions(ids).values() if ids else ():
         if each.transaction_start_time_ms is not None:
@@ -159,7 +162,7 @@ def look_at_transactions(admin: Admin, now_ms: int) -> Iterator[TransactionFacts
             yield TransactionFacts(each.transactional_id, lasts, each.transaction_timeout_ms)
 
 
-def look_for_hanging(admin: Admin, partitions: Iterable[PartitionInfo], now_ms: int) -> list[str]:
-    """Partitions with transactions that no coordinator knows."""
+def find_hanging_partitions(admin: Admin, partitions: Iterable[PartitionInfo], now_ms: int) -> list[str]:
+    """Return the partitions with transactions that no coordinator knows."""
     led = [TopicPartition(each.topic, each.partition) for each in partitions if each.leader >= 0]
     return [str(tp) for tp, _ in hanging_in(admin, led, now_ms - LONGEST_MINUTES * 60_000)] if led else []

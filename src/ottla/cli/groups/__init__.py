@@ -1,1 +1,1 @@
-"""`ottla groups`: described, watched, drawn as a time line, and their offsets moved."""
+"""`ottla groups`: describe, watch and draw groups, and change their offsets."""

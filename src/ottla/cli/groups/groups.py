@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ottla.cli.consent import ask_at_terminal, yes_option
+from ottla.cli.command_groups import CommandGroup
+from ottla.cli.consent import confirm_at_terminal, yes_option
 from ottla.cli.groups import rows as rows_of
-from ottla.cli.groups.kinds import STATES, TOOLS, TYPES, kinds_told, of_consumers
+from ottla.cli.groups.kinds import SHARE, STATES, TOOLS, TYPES, describe_groups, of_consumers, share_groups_among
 from ottla.cli.groups.positions import committed_and_ends
 from ottla.cli.groups.reset import reset_offsets
 from ottla.cli.groups.watch import watch
-from ottla.cli.options import bootstrap_server, chosen_partitions, json_option, known_name, senseless, settings_option
+from ottla.cli.options import bootstrap_server, chosen_partitions, json_option, known_name, settings_option, usage_error
 from ottla.cli.output import echo
-from ottla.cli.tables import aligned, show
+from ottla.cli.tables import format_table, show
 from ottla.cli.topics import admin_at
-from ottla.cli.verbs import Verbs
 from ottla.escaping import escape_controls
 
 if TYPE_CHECKING:
-    from ottla.client.admin import Admin, ConsumerGroupDescription
+    from ottla.client.admin import Admin, ConsumerGroupDescription, ShareGroupDescription
     from ottla.model import TopicPartition
 
 LOST = ("GROUP", "COMMITTED PARTITIONS")
@@ -29,9 +29,9 @@ LOST_OFFSETS = ("TOPIC", "PARTITION", "COMMITTED OFFSET")
 REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
 
 
-@click.group(cls=Verbs)
+@click.group(cls=CommandGroup)
 def groups() -> None:
-    """List, describe and watch consumer groups, and move their offsets."""
+    """List, describe and watch consumer groups and share groups, and move their offsets."""
 
 
 @groups.command("list")
@@ -50,7 +50,7 @@ def groups() -> None:
     multiple=True,
     help="Only groups of this type: classic, consumer, share or streams.",
 )
-@click.option("--verbose", is_flag=True, help="With type and state.")
+@click.option("--verbose", is_flag=True, help="Print type and state too.")
 @json_option
 @settings_option("client")
 def list_groups(
@@ -61,12 +61,12 @@ def list_groups(
     in_json: bool,
     settings: tuple[str, ...],
 ) -> None:
-    """Print the names of all consumer groups, one a line; with --type also of those that are not consumers'."""
+    """Print the names of all consumer groups, one per line; with --type also groups of other types."""
     states = tuple(known_name("state", each, STATES) for each in states)
     types = tuple(known_name("type", each, TYPES) for each in types)
     with admin_at(bootstrap_server, settings) as admin:
         found = admin.list_groups(states=states, types=types)
-    if not TOOLS.keys() & {each.lower() for each in types}:
+    if not {SHARE, *TOOLS} & {each.lower() for each in types}:
         found = of_consumers(found)
     if verbose or in_json:
         show(("GROUP", "TYPE", "STATE"), [(each.group_id, each.type, each.state) for each in found], in_json=in_json)
@@ -79,9 +79,9 @@ def list_groups(
 @click.argument("names", metavar="[GROUP]...", nargs=-1)
 @bootstrap_server
 @click.option("--all-groups", is_flag=True, help="Every group.")
-@click.option("--members", is_flag=True, help="A row for each member.")
-@click.option("--state", is_flag=True, help="A row for each group.")
-@click.option("--verbose", is_flag=True, help="With epochs, and what each member has.")
+@click.option("--members", is_flag=True, help="Print a row for each member.")
+@click.option("--state", is_flag=True, help="Print a row for each group.")
+@click.option("--verbose", is_flag=True, help="Print epochs and assignments too.")
 @json_option
 @settings_option("client")
 def describe(
@@ -94,20 +94,25 @@ def describe(
     in_json: bool,
     settings: tuple[str, ...],
 ) -> None:
-    """Print the position of groups in each partition, and the member that reads it."""
+    """Print the committed offsets and the lag of groups by partition, and the member that reads it.
+
+    Of a share group it prints the start offsets and the lag.
+    """
     if bool(names) == all_groups:
-        raise senseless("name a GROUP, several, or none with --all-groups")
+        raise usage_error("expected GROUP (may be repeated) or --all-groups")
     if members and state:
-        raise senseless("--members and --state exclude each other")
+        raise usage_error("--members and --state exclude each other")
     with admin_at(bootstrap_server, settings) as admin:
         known = [each.group_id for each in admin.list_consumer_groups()] if all_groups else names
-        with kinds_told(admin):
-            found = list(admin.describe_consumer_groups(known).values())
+        found, shared = describe_groups(admin, known)
         view = state_view if state else members_view if members else offsets_view
-        columns, rows = view(admin, found, verbose)
+        tables = [view(admin, found, verbose)] if found or not shared else []
+        if shared:
+            tables.append(share_view(admin, shared, "state" if state else "members" if members else "", verbose))
     if not in_json:
-        say_what_is_unusual(found)
-    show(columns, rows, in_json=in_json)
+        warn_about_states([*found, *shared])
+    for columns, rows in tables:
+        show(columns, rows, in_json=in_json)
 
 
 def offsets_view(
@@ -135,8 +140,26 @@ def state_view(
     return columns, [rows_of.state_row(group, verbose=verbose) for group in groups]
 
 
-def say_what_is_unusual(groups: Sequence[ConsumerGroupDescription]) -> None:
-    """On standard error, as Kafka's tool does."""
+def share_view(
+    admin: Admin, groups: Sequence[ShareGroupDescription], what: str, verbose: bool
+) -> tuple[Sequence[str], list[rows_of.Row]]:
+    """Return columns and rows of share groups: their `state`, `members`, or else offsets."""
+    if what == "state":
+        columns = rows_of.columns_of(rows_of.SHARE_STATE, rows_of.SHARE_STATE_VERBOSE, verbose=verbose)
+        return columns, [rows_of.share_state_row(group, verbose=verbose) for group in groups]
+    if what == "members":
+        columns = rows_of.columns_of(rows_of.SHARE_MEMBERS, rows_of.SHARE_MEMBERS_VERBOSE, verbose=verbose)
+        return columns, [row for group in groups for row in rows_of.share_member_rows(group, verbose=verbose)]
+    columns = rows_of.columns_of(rows_of.SHARE_OFFSETS, rows_of.SHARE_OFFSETS_VERBOSE, verbose=verbose)
+    rows: list[rows_of.Row] = []
+    for group in groups:
+        offsets = admin.list_share_group_offsets(group.group_id)
+        rows += rows_of.share_offset_rows(group, offsets, verbose=verbose)
+    return columns, rows
+
+
+def warn_about_states(groups: Sequence[ConsumerGroupDescription | ShareGroupDescription]) -> None:
+    """Warn on standard error about empty and rebalancing groups, as Kafka's tool does."""
     for group in groups:
         if group.state == "Empty":
             echo(f"Consumer group '{escape_controls(group.group_id)}' has no active members.", err=True)
@@ -150,33 +173,68 @@ def say_what_is_unusual(groups: Sequence[ConsumerGroupDescription]) -> None:
 @yes_option
 @settings_option("client")
 def delete(names: tuple[str, ...], bootstrap_server: str, agreed: bool, settings: tuple[str, ...]) -> None:
-    """Forget groups that have no members, and what they committed. At a terminal it asks first."""
+    """Delete groups without members and their committed offsets. At a terminal it asks for confirmation."""
     with admin_at(bootstrap_server, settings) as admin:
-        ask_at_terminal(lambda: aligned(LOST, committed(admin, names)), "Forget them for good?", agreed=agreed)
+        confirm_at_terminal(
+            lambda: format_table(LOST, count_committed(admin, names)), "Delete them permanently?", agreed=agreed
+        )
         admin.delete_consumer_groups(names)
 
 
-def committed(admin: Admin, names: Iterable[str]) -> list[tuple[str, int]]:
-    """Each group with the number of partitions that it committed for."""
-    return [(name, len(admin.list_consumer_group_offsets(name))) for name in names]
+def count_committed(admin: Admin, names: Iterable[str]) -> list[tuple[str, int]]:
+    """Return each group with the number of its committed partitions, for a share group those with a start offset."""
+    names = list(names)
+    shared = share_groups_among(admin, names)
+    return [
+        (name, len(admin.list_share_group_offsets(name) if name in shared else admin.list_consumer_group_offsets(name)))
+        for name in names
+    ]
 
 
 @groups.command("delete-offsets")
 @click.argument("group")
 @bootstrap_server
-@click.option("--topic", "topics", metavar="TOPIC[:P,...]", multiple=True, required=True, help="Whose offsets.")
+@click.option(
+    "--topic",
+    "topics",
+    metavar="TOPIC[:P,...]",
+    multiple=True,
+    required=True,
+    help="The topic, or some of its partitions.",
+)
 @yes_option
 @settings_option("client")
 def delete_offsets(
     group: str, bootstrap_server: str, topics: tuple[str, ...], agreed: bool, settings: tuple[str, ...]
 ) -> None:
-    """Forget what GROUP committed for topics, or for some of their partitions. At a terminal it asks first."""
+    """Delete GROUP's committed offsets of topics or of some of their partitions; of a share group only whole topics.
+
+    At a terminal it asks for confirmation.
+    """
     with admin_at(bootstrap_server, settings) as admin:
         chosen = chosen_partitions(admin, topics)
-        ask_at_terminal(
-            lambda: aligned(LOST_OFFSETS, offsets_among(admin, group, chosen)), "Forget them for good?", agreed=agreed
+        if share_groups_among(admin, [group]):
+            delete_start_offsets(admin, group, topics, chosen, agreed=agreed)
+            return
+        confirm_at_terminal(
+            lambda: format_table(LOST_OFFSETS, offsets_among(admin, group, chosen)),
+            "Delete them permanently?",
+            agreed=agreed,
         )
         admin.delete_consumer_group_offsets(group, chosen)
+
+
+def delete_start_offsets(
+    admin: Admin, group: str, topics: Sequence[str], chosen: Iterable[TopicPartition], *, agreed: bool
+) -> None:
+    """Delete the start offsets of a share group, which is possible for whole topics only."""
+    for topic in topics:
+        if ":" in topic:
+            raise usage_error(f"--topic {topic}: {group!r} is a share group; its offsets are deleted for whole topics")
+    has = admin.list_share_group_offsets(group)
+    lost = sorted((tp.topic, tp.partition, has[tp].start_offset) for tp in set(chosen) & has.keys())
+    confirm_at_terminal(lambda: format_table(LOST_OFFSETS, lost), "Delete them permanently?", agreed=agreed)
+    admin.delete_share_group_offsets(group, sorted(set(topics)))
 
 
 def offsets_among(admin: Admin, group: str, chosen: Iterable[TopicPartition]) -> list[tuple[str, int, int]]:

@@ -1,4 +1,4 @@
-"""`ottla groups reset-offsets`: where a group without members is to read on."""
+"""`ottla groups reset-offsets`: change the committed offsets of a group without members."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ottla.cli.options import bootstrap_server, chosen_partitions, json_option, senseless, settings_option
+from ottla.cli.groups.kinds import share_groups_among
+from ottla.cli.options import bootstrap_server, chosen_partitions, json_option, settings_option, usage_error
 from ottla.cli.output import echo
 from ottla.cli.tables import show
 from ottla.cli.topics import admin_at
@@ -30,8 +31,8 @@ SECONDS = {"days": 86_400, "hours": 3600, "minutes": 60, "seconds": 1}
 IDLE = ("Empty", "Dead")
 
 
-class Way(NamedTuple):
-    """How new offsets are found: one of the options, and its value."""
+class Method(NamedTuple):
+    """The method that finds the new offsets: one of the options, and its value."""
 
     option: str
     value: str | int | bool
@@ -41,19 +42,27 @@ class Way(NamedTuple):
 @click.argument("group")
 @bootstrap_server
 @click.option(
-    "--topic", "topics", metavar="TOPIC[:P,...]", multiple=True, help="This topic, or these partitions of it."
+    "--topic",
+    "topics",
+    metavar="TOPIC[:P,...]",
+    multiple=True,
+    help="A topic, or some of its partitions; may be repeated.",
 )
-@click.option("--all-topics", is_flag=True, help="All partitions the group has committed offsets for.")
+@click.option("--all-topics", is_flag=True, help="All partitions with a committed offset.")
 @click.option("--to-earliest", is_flag=True, help="To the first record.")
 @click.option("--to-latest", is_flag=True, help="To the end.")
 @click.option("--to-current", is_flag=True, help="To where they are; without an offset to the end.")
 @click.option("--to-offset", type=click.IntRange(0), help="To this offset.")
-@click.option("--shift-by", type=int, help="By so many records, backwards when negative.")
-@click.option("--by-duration", metavar="PnDTnHnMnS", help="To the first record of the last so many days, hours …")
-@click.option("--to-datetime", metavar="YYYY-MM-DDTHH:mm:SS.sss", help="To the first record from then on; UTC.")
-@click.option("--from-file", metavar="FILE", type=click.Path(exists=True, dir_okay=False), help="As a CSV file says.")
-@click.option("--dry-run", is_flag=True, help="Only show what would be; this is what happens without --execute.")
-@click.option("--execute", is_flag=True, help="Do it.")
+@click.option("--shift-by", type=int, help="By this number of records; backwards if negative.")
+@click.option("--by-duration", metavar="PnDTnHnMnS", help="To the first record after now minus this duration.")
+@click.option(
+    "--to-datetime", metavar="YYYY-MM-DDTHH:mm:SS.sss", help="To the first record at or after this time; UTC."
+)
+@click.option(
+    "--from-file", metavar="FILE", type=click.Path(exists=True, dir_okay=False), help="To the offsets of a CSV file."
+)
+@click.option("--dry-run", is_flag=True, help="Only show the new offsets; the default without --execute.")
+@click.option("--execute", is_flag=True, help="Commit the new offsets.")
 @click.option("--export", is_flag=True, help="Print the result as CSV, which --from-file reads.")
 @json_option
 @settings_option("client")
@@ -69,57 +78,72 @@ def reset_offsets(
     settings: tuple[str, ...],
     **ways: str | int | bool | None,
 ) -> None:
-    """Have GROUP, which must have no members, read on somewhere else."""
-    way = the_way(ways)
+    """Change the committed offsets of GROUP, which must have no members; of a share group, its start offsets."""
+    way = selected_method(ways)
     if dry_run and execute:
-        raise senseless("--dry-run and --execute exclude each other")
+        raise usage_error("--dry-run and --execute exclude each other")
     if way.option == "from_file":
         if topics or all_topics:
-            raise senseless("--from-file says which partitions: leave --topic and --all-topics out")
+            raise usage_error("--from-file gives the partitions: omit --topic and --all-topics")
     elif bool(topics) == all_topics:
-        raise senseless("say which partitions: --topic, several times if need be, or --all-topics")
+        raise usage_error("no partitions given: expected --topic (may be repeated) or --all-topics")
     with admin_at(bootstrap_server, settings) as admin:
-        refuse_active(admin, group)
-        offsets = new_offsets(admin, group, topics, way)
-        if execute:
+        is_shared = refuse_active(admin, group)
+        if is_shared:
+            stored = {tp: at.start_offset for tp, at in admin.list_share_group_offsets(group).items()}
+        else:
+            stored = {tp: at.offset for tp, at in admin.list_consumer_group_offsets(group).items()}
+        offsets = new_offsets(admin, group, topics, way, stored)
+        if execute and is_shared:
+            admin.alter_share_group_offsets(group, offsets)
+        elif execute:
             admin.alter_consumer_group_offsets(group, offsets)
     rows = [(group, tp.topic, tp.partition, offset) for tp, offset in sorted(offsets.items())]
     if export:
-        click.echo(as_csv(rows), nl=False)  # as it is, to be read again by --from-file
+        click.echo(as_csv(rows), nl=False)  # written without escapes, for --from-file
         return
     if not execute and not dry_run:
-        echo("nothing has changed: add --execute to do it", err=True)
+        echo("nothing was changed: add --execute to commit the new offsets", err=True)
     show(COLUMNS, rows, in_json=in_json)
 
 
-def the_way(ways: Mapping[str, str | int | bool | None]) -> Way:
-    """The one that was given."""
-    given = [Way(option, value) for option, value in ways.items() if value is not None and value is not False]
+def selected_method(ways: Mapping[str, str | int | bool | None]) -> Method:
+    """Return the given method; raise a usage error unless exactly one is given."""
+    given = [Method(option, value) for option, value in ways.items() if value is not None and value is not False]
     if len(given) != 1:
         names = ", ".join(f"--{option.replace('_', '-')}" for option in ways)
-        raise senseless(f"give exactly one of {names}")
+        raise usage_error(f"expected exactly one of {names}")
     return given[0]
 
 
-def refuse_active(admin: Admin, group: str) -> None:
-    """Members would go on where they are, and overwrite what is set."""
+def refuse_active(admin: Admin, group: str) -> bool:
+    """Raise ClickException if the group has members, which would overwrite the new offsets by their own commits.
+
+    Return True if it is a share group.
+    """
     from ottla.errors import ErrorCode, KafkaError
 
+    is_shared = False
     try:
         state = admin.describe_consumer_groups([group])[group].state
     except KafkaError as error:
         if error.code != ErrorCode.GROUP_ID_NOT_FOUND:
             raise
-        return  # it begins with its first offset
+        is_shared = bool(share_groups_among(admin, [group]))
+        if not is_shared:
+            return False  # the group is created by its first commit
+        state = admin.describe_share_groups([group])[group].state
     if state not in IDLE:
         raise click.ClickException(f"group {group!r} is {state}: offsets can be reset only while it has no members")
+    return is_shared
 
 
-def new_offsets(admin: Admin, group: str, topics: Sequence[str], way: Way) -> dict[TopicPartition, int]:
-    """The new offset of each partition that is meant, within what the partition has."""
+def new_offsets(
+    admin: Admin, group: str, topics: Sequence[str], way: Method, committed: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int]:
+    """Return the new offset of each selected partition, limited to the partition's offsets."""
     from ottla.model import EARLIEST, LATEST
 
-    committed = {tp: at.offset for tp, at in admin.list_consumer_group_offsets(group).items()}
     if way.option == "from_file":
         wanted = read_csv(Path(str(way.value)), group)
         partitions = list(wanted)
@@ -127,7 +151,7 @@ def new_offsets(admin: Admin, group: str, topics: Sequence[str], way: Way) -> di
         wanted = {}
         partitions = chosen_partitions(admin, topics) if topics else list(committed)
         if not partitions:
-            raise click.ClickException(f"group {group!r} has committed no offsets: name topics with --topic")
+            raise click.ClickException(f"group {group!r} has committed no offsets: add --topic")
     first, end = (
         {tp: at.offset for tp, at in admin.list_offsets(dict.fromkeys(partitions, when)).items()}
         for when in (EARLIEST, LATEST)
@@ -142,57 +166,57 @@ def new_offsets(admin: Admin, group: str, topics: Sequence[str], way: Way) -> di
         case "to_offset":
             wanted = dict.fromkeys(partitions, int(way.value))
         case "shift_by":
-            wanted = {tp: moved(tp, committed, int(way.value)) for tp in partitions}
+            wanted = {tp: shifted_offset(tp, committed, int(way.value)) for tp in partitions}
         case "by_duration" | "to_datetime":
             found = admin.list_offsets(dict.fromkeys(partitions, moment_ms(way)))
             wanted = {tp: at.offset if at.offset >= 0 else end[tp] for tp, at in found.items()}
-    return {tp: within(tp, offset, first[tp], end[tp]) for tp, offset in wanted.items()}
+    return {tp: clamp_offset(tp, offset, first[tp], end[tp]) for tp, offset in wanted.items()}
 
 
-def within(tp: TopicPartition, offset: int, first: int, end: int) -> int:
-    """The offset, or the nearest that the partition has, which is said."""
+def clamp_offset(tp: TopicPartition, offset: int, first: int, end: int) -> int:
+    """Return the offset, or the nearest existing one with a notice."""
     nearest = max(first, min(offset, end))
     if nearest != offset:
-        echo(f"{tp} has no offset {offset}, only {first} to {end}: {nearest} it is", err=True)
+        echo(f"{tp} has no offset {offset}, only {first} to {end}: using {nearest}", err=True)
     return nearest
 
 
-def moved(tp: TopicPartition, committed: Mapping[TopicPartition, int], by: int) -> int:
-    """An offset so many records on."""
+def shifted_offset(tp: TopicPartition, committed: Mapping[TopicPartition, int], by: int) -> int:
+    """Return the committed offset shifted by a number of records."""
     if tp not in committed:
-        raise click.ClickException(f"the group has committed no offset for {tp}, which --shift-by could start from")
+        raise click.ClickException(f"--shift-by needs a committed offset, and the group has none for {tp}")
     return committed[tp] + by
 
 
-def moment_ms(way: Way) -> int:
+def moment_ms(way: Method) -> int:
     text = str(way.value)
     if way.option == "by_duration":
         return int((time.time() - seconds_of(text)) * 1000)
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise senseless(f"--to-datetime {text!r} must be a time such as 2026-01-31T12:00:00.000") from None
+        raise usage_error(f"--to-datetime {text!r} must be a time such as 2026-01-31T12:00:00.000") from None
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 def seconds_of(text: str) -> float:
-    """A duration of ISO 8601, such as PT1H30M."""
+    """Return the seconds of an ISO 8601 duration, such as PT1H30M."""
     found = DURATION.fullmatch(text)
     parts = {name: value for name, value in found.groupdict().items() if value} if found else {}
     if not parts:
-        raise senseless(f"--by-duration {text!r} must be a duration such as P7D or PT1H30M")
+        raise usage_error(f"--by-duration {text!r} must be a duration such as P7D or PT1H30M")
     return sum(float(value) * SECONDS[name] for name, value in parts.items())
 
 
 def as_csv(rows: Sequence[tuple[str, str, int, int]]) -> str:
-    """Topic, partition, offset: what Kafka's tool writes of one group."""
+    """Return topic, partition, offset per line: the export format of Kafka's tool for one group."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(row[1:] for row in rows)
     return text.getvalue()
 
 
 def read_csv(file: Path, group: str) -> dict[TopicPartition, int]:
-    """Offsets of a CSV file, with the group in front or without."""
+    """Return the offsets of a CSV file, with or without the group as first column."""
     from ottla.model import TopicPartition
 
     offsets: dict[TopicPartition, int] = {}
@@ -205,5 +229,5 @@ def read_csv(file: Path, group: str) -> dict[TopicPartition, int]:
         except ValueError:
             raise click.ClickException(f"{file}: line {number} must be TOPIC,PARTITION,OFFSET") from None
     if not offsets:
-        raise click.ClickException(f"{file}: no line is about group {group!r}")
+        raise click.ClickException(f"{file}: no line for group {group!r}")
     return offsets

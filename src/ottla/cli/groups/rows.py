@@ -1,7 +1,4 @@
-"""Rows of `ottla groups`, under Kafka's column names.
-
-Pure.
-"""
+"""Rows of `ottla groups` under Kafka's column names. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ottla.client.admin import ConsumerGroupDescription, MemberDescription
+    from ottla.client.admin import (
+        ConsumerGroupDescription,
+        MemberDescription,
+        ShareGroupDescription,
+        SharePartitionOffsetInfo,
+    )
     from ottla.model import OffsetAndMetadata, TopicPartition
 
 Row = tuple[Any, ...]
@@ -29,6 +31,12 @@ MEMBERS = ("GROUP", "CONSUMER-ID", "GROUP-INSTANCE-ID", "HOST", "CLIENT-ID", "#P
 MEMBERS_VERBOSE = (*MEMBERS, "CURRENT-EPOCH", "CURRENT-ASSIGNMENT", "TARGET-EPOCH", "TARGET-ASSIGNMENT")
 STATE = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS")
 STATE_VERBOSE = (*STATE[:4], "GROUP-EPOCH", "TARGET-ASSIGNMENT-EPOCH", "#MEMBERS")
+SHARE_OFFSETS = ("GROUP", "TOPIC", "PARTITION", "START-OFFSET", "LAG")
+SHARE_OFFSETS_VERBOSE = (*SHARE_OFFSETS[:3], "LEADER-EPOCH", *SHARE_OFFSETS[3:])
+SHARE_MEMBERS = ("GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS", "ASSIGNMENT")
+SHARE_MEMBERS_VERBOSE = (*SHARE_MEMBERS, "MEMBER-EPOCH")
+SHARE_STATE = ("GROUP", "COORDINATOR (ID)", "STATE", "#MEMBERS")
+SHARE_STATE_VERBOSE = (*SHARE_STATE[:3], "GROUP-EPOCH", "TARGET-ASSIGNMENT-EPOCH", "#MEMBERS")
 
 
 def offset_rows(
@@ -38,7 +46,7 @@ def offset_rows(
     *,
     verbose: bool = False,
 ) -> list[Row]:
-    """A row for each partition that is read or was, and one for each member that has none."""
+    """Return one row per committed or assigned partition, and one per member without an assignment."""
     owners = owners_of(group)
     rows = [
         partition_row(group.group_id, tp, committed.get(tp), ends.get(tp), owners.get(tp), verbose)
@@ -69,26 +77,61 @@ def owners_of(group: ConsumerGroupDescription) -> dict[TopicPartition, MemberDes
 
 
 def member_rows(group: ConsumerGroupDescription, *, verbose: bool = False) -> list[Row]:
-    """A row for each member."""
+    """Return one row per member."""
     rows: list[Row] = []
     for m in group.members:
         row: Row = (group.group_id, m.member_id, m.group_instance_id, m.host, m.client_id, len(m.assignment))
         if verbose:
-            target = None if m.target_assignment is None else listed(m.target_assignment)
-            row = (*row, m.member_epoch, listed(m.assignment), group.target_assignment_epoch, target)
+            target = None if m.target_assignment is None else format_partitions(m.target_assignment)
+            row = (*row, m.member_epoch, format_partitions(m.assignment), group.target_assignment_epoch, target)
         rows.append(row)
     return rows
 
 
 def state_row(group: ConsumerGroupDescription, *, verbose: bool = False) -> Row:
-    """The group in one row."""
+    """Return the row of the group."""
     where = f"{group.coordinator} ({group.coordinator.node_id})"
     epochs = (group.group_epoch, group.target_assignment_epoch) if verbose else ()
     return (group.group_id, where, group.partition_assignor or None, group.state, *epochs, len(group.members))
 
 
-def listed(partitions: Iterable[TopicPartition]) -> str:
-    """Partitions as Kafka's tool lists them: `flights:0,1;weather:0`."""
+def share_offset_rows(
+    group: ShareGroupDescription, offsets: Mapping[TopicPartition, SharePartitionOffsetInfo], *, verbose: bool = False
+) -> list[Row]:
+    """Return one row per partition with a start offset, or assigned to a member."""
+    rows: list[Row] = []
+    for tp in sorted({*offsets, *(tp for member in group.members for tp in member.assignment)}):
+        found = offsets.get(tp)
+        start, epoch, lag = (None, None, None) if found is None else found
+        rows.append((group.group_id, tp.topic, tp.partition, *((epoch,) if verbose else ()), start, lag))
+    return rows
+
+
+def share_member_rows(group: ShareGroupDescription, *, verbose: bool = False) -> list[Row]:
+    """Return one row per member of a share group."""
+    return [
+        (
+            group.group_id,
+            m.member_id,
+            m.host,
+            m.client_id,
+            len(m.assignment),
+            format_partitions(m.assignment),
+            *((m.member_epoch,) if verbose else ()),
+        )
+        for m in group.members
+    ]
+
+
+def share_state_row(group: ShareGroupDescription, *, verbose: bool = False) -> Row:
+    """Return the row of a share group."""
+    where = f"{group.coordinator} ({group.coordinator.node_id})"
+    epochs = (group.group_epoch, group.target_assignment_epoch) if verbose else ()
+    return (group.group_id, where, group.state, *epochs, len(group.members))
+
+
+def format_partitions(partitions: Iterable[TopicPartition]) -> str:
+    """Return partitions in the notation of Kafka's tool: `flights:0,1;weather:0`."""
     topics: dict[str, list[str]] = {}
     for tp in sorted(partitions):
         topics.setdefault(tp.topic, []).append(str(tp.partition))

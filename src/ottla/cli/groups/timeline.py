@@ -24,10 +24,10 @@ class GroupTimeline:
         self._owners: dict[TopicPartition, str] = {}
 
     def changes(self, group: ConsumerGroupDescription) -> list[str]:
-        """One sentence for each thing that is different now."""
+        """Return one sentence per change since the last description."""
         before, self._last = self._last, group
         if before is None:
-            self._owners = owners(group)
+            self._owners = owners_by_partition(group)
             return [f"{group.state}, {counted(len(group.members), 'member')}"]
         lines = member_changes(before.members, group.members)
         if group.group_epoch != before.group_epoch:
@@ -35,17 +35,17 @@ class GroupTimeline:
         if group.state != before.state:
             lines.append(f"{before.state} → {group.state}, {counted(len(group.members), 'member')}")
         if group.state == STABLE:
-            now, self._owners, was = owners(group), owners(group), self._owners
-            lines += moves(was, now, names_of((*before.members, *group.members)))
+            now, self._owners, was = owners_by_partition(group), owners_by_partition(group), self._owners
+            lines += describe_moves(was, now, names_of((*before.members, *group.members)))
         return lines
 
 
 def member_changes(before: Iterable[MemberDescription], after: Iterable[MemberDescription]) -> list[str]:
     """Return lines for members that joined or left; a static member that returns under a new id did neither."""
     was, now = ({member.member_id: member for member in members} for members in (before, after))
-    gone = [member for member_id, member in was.items() if member_id not in now]
+    left = [member for member_id, member in was.items() if member_id not in now]
     new = [member for member_id, member in now.items() if member_id not in was]
-    instances = {member.group_instance_id for member in gone} - {None}
+    instances = {member.group_instance_id for member in left} - {None}
     lines = [
         f"static member {member.group_instance_id} is back under a new id"
         for member in new
@@ -53,12 +53,14 @@ def member_changes(before: Iterable[MemberDescription], after: Iterable[MemberDe
     ]
     back = {member.group_instance_id for member in new} - {None}
     lines += [f"{name_of(member)} has joined" for member in new if member.group_instance_id not in instances]
-    lines += [f"{name_of(member)} has left or fallen silent" for member in gone if member.group_instance_id not in back]
+    lines += [f"{name_of(member)} has left or timed out" for member in left if member.group_instance_id not in back]
     return lines
 
 
-def moves(was: Mapping[TopicPartition, str], now: Mapping[TopicPartition, str], names: Mapping[str, str]) -> list[str]:
-    """Partitions with another owner, by owner; ids of static members change, and so names are compared."""
+def describe_moves(
+    was: Mapping[TopicPartition, str], now: Mapping[TopicPartition, str], names: Mapping[str, str]
+) -> list[str]:
+    """Return a line per owner about its new partitions; names are compared, since the ids of static members change."""
     gained: dict[str, list[TopicPartition]] = {}
     for tp, owner in sorted(now.items()):
         if names.get(was.get(tp, "")) != names[owner]:
@@ -66,7 +68,7 @@ def moves(was: Mapping[TopicPartition, str], now: Mapping[TopicPartition, str], 
     return [f"{name} has got {', '.join(map(str, tps))}" for name, tps in gained.items()]
 
 
-def owners(group: ConsumerGroupDescription) -> dict[TopicPartition, str]:
+def owners_by_partition(group: ConsumerGroupDescription) -> dict[TopicPartition, str]:
     return {tp: member.member_id for member in group.members for tp in member.assignment}
 
 
@@ -75,7 +77,7 @@ def names_of(members: Iterable[MemberDescription]) -> dict[str, str]:
 
 
 def name_of(member: MemberDescription) -> str:
-    """A member for people: its static name, or its client's id and the start of the broker's random part."""
+    """Return the displayed name: the static name, or the client id and the start of the member id's random part."""
     if member.group_instance_id and member.client_id.endswith(member.group_instance_id):
         return member.client_id
     if member.group_instance_id:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ottla.cli.groups.positions import lag_of_each
-from ottla.cli.groups.rows import listed, owners_of
+from ottla.cli.groups.rows import format_partitions, owners_of
 from ottla.cli.groups.timeline import GroupTimeline, name_of
 from ottla.cli.live import LiveView
 from ottla.cli.options import bootstrap_server, json_lines_option, settings_option
@@ -31,7 +31,7 @@ LAG_SECONDS = 1.0
 """The interval between lookups of offsets. The group itself is looked up each time."""
 
 
-class Watched:
+class WatchedGroup:
     """The last description of the group."""
 
     def __init__(self, admin: Admin, group_id: str) -> None:
@@ -63,7 +63,7 @@ class Watched:
 @click.option(
     "--interval", type=click.FloatRange(0.02), default=0.25, show_default=True, help="Seconds between updates."
 )
-@click.option("--seconds", type=click.FloatRange(0), help="End after so long; otherwise with Ctrl-C.")
+@click.option("--seconds", type=click.FloatRange(0), help="End after this time; default: at Ctrl-C.")
 @json_lines_option
 @settings_option("client")
 def watch(
@@ -76,17 +76,17 @@ def watch(
 ) -> None:
     """Watch GROUP: its state, the partitions of each member, lag, and each change with its time.
 
-    In a terminal a picture that is redrawn, with keys (? lists them); elsewhere a line for each change.
+    In a terminal the view is redrawn and has keys (? lists them); elsewhere it prints a line for each change.
     """
     with admin_at(bootstrap_server, settings) as admin:
-        watched = Watched(admin, group)
+        watched = WatchedGroup(admin, group)
         view = LiveView(watched.draw, in_json=in_json)
         end = time.monotonic() + (float("inf") if seconds is None else seconds)
         with view.open():
-            while (now := time.monotonic()) < end and not view.ended:
+            while (now := time.monotonic()) < end and not view.has_ended:
                 for change in watched.refresh(now):
                     state = watched.group
-                    view.tell(change, group=group, state=state.state, members=len(state.members))
+                    view.add_event(change, group=group, state=state.state, members=len(state.members))
                 view.refresh()
                 view.wait(max(0.0, min(interval, end - time.monotonic())))
 
@@ -126,14 +126,14 @@ def matrix(
     for member in sorted(group.members, key=name_of):
         assigned = set(member.assignment)
         total = sum(lags.get(tp) or 0 for tp in assigned)
-        cells = [cell(tp in assigned, lags.get(tp)) for tp in partitions] if wide else [listed(assigned)]
+        cells = [cell(tp in assigned, lags.get(tp)) for tp in partitions] if wide else [format_partitions(assigned)]
         table.add_row(
             escape(escape_controls(name_of(member))), escape(escape_controls(member.host)), *cells, str(total)
         )
     unassigned = [tp for tp in partitions if tp not in owners_of(group)]
     if unassigned:
-        cells = [cell(tp in unassigned, lags.get(tp)) for tp in partitions] if wide else [listed(unassigned)]
-        table.add_row("nobody", "", *cells, str(sum(lags.get(tp) or 0 for tp in unassigned)), style="yellow")
+        cells = [cell(tp in unassigned, lags.get(tp)) for tp in partitions] if wide else [format_partitions(unassigned)]
+        table.add_row("unassigned", "", *cells, str(sum(lags.get(tp) or 0 for tp in unassigned)), style="yellow")
     return table
 
 

@@ -1,9 +1,9 @@
-"""A view that is drawn again and again: in a terminal a window with keys, elsewhere lines of what is new.
+"""Views that are redrawn: a full-screen view with keys in a terminal, otherwise a line per event.
 
 LiveView ─► Screen ─► Keyboard
               │
               ▼
-        frame ─► Window ─► TimeLine        pure: what is seen of a picture, and how far it is scrolled
+            frame ─► Window ─► TimeLine        pure: the visible part of a picture and its scroll position
 """
 
 from ottla.cli.live.panel import panel

@@ -1,4 +1,4 @@
-"""The keys of a terminal, one by one as they are pressed; its modes are as they were when it is closed."""
+"""Read single keys from a terminal; its modes are restored at the end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AT_ONCE = 1024
 
 
 class Keyboard:
-    """A thread that hands over keys, from `open` to `close`."""
+    """A thread that passes pressed keys to `press`, from `open` to `close`."""
 
     def __init__(self, fd: int, press: Callable[[str], None]) -> None:
         self._fd, self._press = fd, press
@@ -26,25 +26,25 @@ class Keyboard:
         self._thread = threading.Thread(target=self._run, name="ottla-keys", daemon=True)
 
     def open(self) -> None:
-        self.take()
+        self.enter_cbreak()
         self._thread.start()
 
-    def take(self) -> None:
-        """Keys come at once and are not shown; Ctrl-C and Ctrl-Z stay what they are."""
+    def enter_cbreak(self) -> None:
+        """Enter cbreak mode: keys arrive at once and are not echoed; Ctrl-C and Ctrl-Z still send signals."""
         tty.setcbreak(self._fd, termios.TCSANOW)
 
-    def give_back(self) -> None:
+    def restore(self) -> None:
         termios.tcsetattr(self._fd, termios.TCSANOW, self._modes)
 
     def close(self) -> None:
         os.write(self._wake, b".")
         self._thread.join()
-        self.give_back()
+        self.restore()
         for fd in (self._woken, self._wake, *((self._fd,) if self._fd != sys.stdin.fileno() else ())):
             os.close(fd)
 
     def _run(self) -> None:
-        with suppress(OSError):  # the terminal is gone
+        with suppress(OSError):  # the terminal was closed
             while True:
                 ready, _, _ = select.select([self._fd, self._woken], [], [])
                 if self._woken in ready:
@@ -57,7 +57,7 @@ class Keyboard:
 
 
 def keyboard_of(press: Callable[[str], None], *, stdin_is_data: bool) -> Keyboard | None:
-    """That of standard input, or of the terminal behind it where that is a pipe or a file; None where there is none."""
+    """Return the keyboard of standard input or, if that is a pipe or a file, of /dev/tty; None without a terminal."""
     with suppress(OSError, termios.error):
         if sys.stdin.isatty():
             return None if stdin_is_data else Keyboard(sys.stdin.fileno(), press)

@@ -1,4 +1,4 @@
-"""What a terminal sends for a key, and what each key does."""
+"""The byte sequences of a terminal's keys, and the action of each key."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ NAMES: Mapping[bytes, str] = {
     b"h": "left",
     b"l": "right",
 }
-"""Sequences of xterm and its kin, and the letters that `less` and `vi` have for the same."""
+"""Sequences of xterm and compatible terminals, and the letters of `less` and `vi`."""
 SEQUENCE = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1bO[A-Z]|[\x80-\xff]+|[\x00-\xff]", re.DOTALL)
 HELP: tuple[tuple[str, str], ...] = (
     ("q", "end"),
     ("↑ ↓  PgUp PgDn  Home End", "scroll; also k j, b and space, g G"),
-    ("← →", "the time line sideways; also h l"),
-    ("Tab", "scroll the other part: the picture, the time line"),
-    ("m", "all lines of each box, and each whole, or a few, cut"),
-    ("p", "stand still, or go on; what happens waits"),
-    ("s", "the next of what has happened, and stand still"),
-    ("?", "this help, or back"),
+    ("← →", "scroll the time line sideways; also h l"),
+    ("Tab", "switch scrolling between picture and time line"),
+    ("m", "show all lines of each box, or the first ones, cut"),
+    ("p", "pause or resume; events are queued meanwhile"),
+    ("s", "show the next queued event, and pause"),
+    ("?", "show or hide this help"),
 )
-"""The keys, for people."""
+"""The help text of the keys."""
 
 
 def keys_in(typed: bytes) -> list[str]:
-    """The keys that were pressed, by their names; a sequence that nobody knows is none."""
+    """Return the names of the pressed keys; unknown sequences are ignored."""
     found = (each.group() for each in SEQUENCE.finditer(typed))
     return [NAMES.get(each) or each.decode("latin-1") for each in found if len(each) == 1 or each in NAMES]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def panel(title: str, lines: Iterable[str], *, style: str = "dim", folds: bool = False) -> RenderableType:
-    """The lines in a box that is as wide as there is room; what is too long is cut, or goes on in the next line."""
+    """Return a box of full width; long lines are cut, or wrapped if `folds`."""
     from rich.panel import Panel
     from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""The whole of a terminal, taken at first and given back at the end with what it was before, below it the last that was seen."""
+"""The full-screen view of a terminal. At its end the former content returns, followed by the last view."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from ottla.cli.live.frame import drawn, rows_of
+from ottla.cli.live.frame import render_lines, rows_of
 from ottla.cli.live.keyboard import keyboard_of
 from ottla.cli.live.suspension import Suspension
 from ottla.cli.live.time_line import TimeLine
-from ottla.cli.live.window import Window
+from ottla.cli.live.window import LiveWindow
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.segment import Segment
 
 SIGNALLED = 128
-"""Added to a signal's number it is the status of who ended by it, as shells tell it."""
+"""The exit status of a process that a signal ended is this plus the signal's number, as in shells."""
 
 
 class Screen:
-    """`with Screen(…) as screen: screen.show(picture)`; keys are heeded by a thread of its own."""
+    """`with Screen(…) as screen: screen.show(picture)`; a thread handles keys."""
 
     def __init__(self, console: Console, *, stdin_is_data: bool = False) -> None:
         self._console = console
-        self.window = Window(TimeLine())
+        self.window = LiveWindow(TimeLine())
         self.ended = threading.Event()
         self._lock = threading.Lock()
         self._picture: list[list[Segment]] = []
         self._rows: list[list[Segment]] = []
         self._is_typed_at = stdin_is_data and sys.stdin.isatty()
         self._keyboard = keyboard_of(self.press, stdin_is_data=stdin_is_data)
-        self._suspension = Suspension(self._lend)
+        self._suspension = Suspension(self._suspended)
         self._handlers: dict[int, Any] = {}
 
     def __enter__(self) -> Screen:
-        self._take()
+        self._enter()
         if self._keyboard is not None:
             self._keyboard.open()
         self._suspension.open()
@@ -57,10 +57,10 @@ class Screen:
             if self._keyboard is not None:
                 self._keyboard.close()
             with self._lock:
-                self._give_back()
+                self._leave()
 
     def press(self, key: str) -> None:
-        """A key; what it changes is seen at once."""
+        """Handle a key and repaint."""
         with self._lock:
             self.window.press(key)
             self._paint()
@@ -72,30 +72,30 @@ class Screen:
             self.window.time_line.add(line)
 
     def show(self, draw: Callable[[bool], RenderableType]) -> None:
-        """Draw the picture anew, unless all stands still."""
+        """Redraw the picture unless the view is paused."""
         if not self.window.is_paused or self.window.is_stale:
             self.window.is_stale = False
-            picture = drawn(self._console, draw(self.window.whole), self._console.width)
+            picture = render_lines(self._console, draw(self.window.whole), self._console.width)
             with self._lock:
                 self._picture = picture
         with self._lock:
             self._paint()
 
     def _paint(self) -> None:
-        """All rows, the cursor left where it is; where somebody types, the last row is theirs."""
+        """Paint all rows without moving the cursor. If standard input is typed into, the last row is left for it."""
         width, height = self._console.size
         self._rows = rows_of(self._console, self.window, self._picture, width, height)[: height - self._is_typed_at]
-        self._say("\x1b7")
+        self._write("\x1b7")
         self._console.update_screen_lines(self._rows)
-        self._say("\x1b8")
+        self._write("\x1b8")
 
-    def _take(self) -> None:
+    def _enter(self) -> None:
         self._console.set_alt_screen(True)
         self._console.show_cursor(self._is_typed_at)
-        self._say(f"\x1b[{self._console.height};1H")
+        self._write(f"\x1b[{self._console.height};1H")
 
-    def _give_back(self) -> None:
-        """What was seen last stays in the terminal, but for the row of keys."""
+    def _leave(self) -> None:
+        """Leave the last view in the terminal, without the row of keys."""
         from rich.segment import Segments
 
         self._console.set_alt_screen(False)
@@ -105,23 +105,23 @@ class Screen:
             self._console.print(Segments(row), soft_wrap=True)
 
     @contextmanager
-    def _lend(self) -> Iterator[None]:
-        """The terminal is the shell's until this goes on."""
+    def _suspended(self) -> Iterator[None]:
+        """Return the terminal to the shell until the program resumes."""
         with self._lock:
-            self._give_back()
+            self._leave()
             if self._keyboard is not None:
-                self._keyboard.give_back()
+                self._keyboard.restore()
             yield
             if self._keyboard is not None:
-                self._keyboard.take()
-            self._take()
+                self._keyboard.enter_cbreak()
+            self._enter()
             self._paint()
 
-    def _say(self, codes: str) -> None:
+    def _write(self, codes: str) -> None:
         self._console.file.write(codes)
         self._console.file.flush()
 
 
 def end_by(number: int, frame: FrameType | None) -> None:
-    """End as others do at this signal, but with the terminal as it was, and as a member that leaves its group."""
+    """Exit with the status of a signal; cleanup restores the terminal and lets a member leave its group."""
     raise SystemExit(SIGNALLED + number)

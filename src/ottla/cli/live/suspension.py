@@ -1,4 +1,4 @@
-"""Ctrl-Z while a view has the terminal: it is given back before the program stands still, and taken when that goes on."""
+"""Ctrl-Z in a full-screen view: restore the terminal before the process stops, redraw after it continues."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from typing import Any
 
 
 class Suspension:
-    """From `open` to `close`. Around the time in which the program stands still `lend` is entered, by a thread.
+    """Handle Ctrl-Z from `open` to `close`. While the process is stopped, the context `suspended` is entered.
 
-    The handler of a signal comes amid whatever the first thread does, also amid a write, where another write is an error.
+     A thread does this, because a signal handler interrupts the main thread anywhere, even in a write, and a nested
+    write fails.
     """
 
-    def __init__(self, lend: Callable[[], AbstractContextManager[None]]) -> None:
-        self._lend = lend
+    def __init__(self, suspended: Callable[[], AbstractContextManager[None]]) -> None:
+        self._suspended = suspended
         self._woken, self._wake = os.pipe()
         self._thread = threading.Thread(target=self._run, name="ottla-suspension", daemon=True)
         self._handlers: dict[int, Any] = {}
 
     def open(self) -> None:
         self._thread.start()
-        handlers = {signal.SIGTSTP: self._asked, signal.SIGCONT: self._goes_on}
+        handlers = {signal.SIGTSTP: self._handle_stop, signal.SIGCONT: self._handle_continue}
         self._handlers = {number: signal.signal(number, handler) for number, handler in handlers.items()}
 
     def close(self) -> None:
@@ -38,14 +39,14 @@ class Suspension:
 
     def _run(self) -> None:
         while os.read(self._woken, 1):
-            with suppress(OSError, termios.error), self._lend():  # the terminal may be gone
-                # To this thread: it stands still before it does anything else.
+            with suppress(OSError, termios.error), self._suspended():  # the terminal may be gone
+                # Sent to this thread, so that it stops before it continues.
                 signal.pthread_kill(threading.get_ident(), signal.SIGTSTP)
 
-    def _asked(self, number: int, frame: FrameType | None) -> None:
-        """The next one is the thread's own, and has to stop us."""
+    def _handle_stop(self, number: int, frame: FrameType | None) -> None:
+        """Restore the default action, so that the next SIGTSTP, sent by the thread, stops the process."""
         signal.signal(signal.SIGTSTP, signal.SIG_DFL)
         os.write(self._wake, b".")
 
-    def _goes_on(self, number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGTSTP, self._asked)
+    def _handle_continue(self, number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTSTP, self._handle_stop)

@@ -1,4 +1,4 @@
-"""What goes on, for a person at a terminal or for a program behind a pipe."""
+"""Live output for a terminal or for a program that reads a pipe."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
-from ottla.cli.output import nobody_reads, to_json
+from ottla.cli.output import is_closed_by_reader, to_json
 from ottla.escaping import escape_controls
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class LiveView:
-    """A picture and the time line in a terminal; elsewhere a line for each event, with `in_json` of JSON.
+    """A picture and a time line in a terminal; otherwise a line per event, as JSON with `in_json`.
 
-    `draw` makes the picture: with a few lines in each box, or with True with all.
+    `draw(whole)` returns the picture, with a few lines per box, or with all of them.
     """
 
     def __init__(
@@ -36,8 +36,8 @@ class LiveView:
         self._stdin_is_data = stdin_is_data
 
     def open(self) -> AbstractContextManager[Any]:
-        """Take the terminal, where there is one, until the end of the `with` statement."""
-        if self._in_json or not self._console.is_terminal or self._console.is_dumb_terminal or in_background():
+        """Enter the full-screen view if there is a terminal, until the end of the `with` statement."""
+        if self._in_json or not self._console.is_terminal or self._console.is_dumb_terminal or is_in_background():
             return nullcontext()
         from ottla.cli.live.screen import Screen
 
@@ -45,19 +45,19 @@ class LiveView:
         return self._screen
 
     @property
-    def ended(self) -> bool:
-        """Whether who looks has seen enough."""
+    def has_ended(self) -> bool:
+        """True if the user ended the view."""
         return self._screen is not None and self._screen.ended.is_set()
 
     def wait(self, seconds: float) -> None:
-        """Until the time is up, or who looks has seen enough."""
+        """Wait until the time is over or the user ends the view."""
         if self._screen is None:
             time.sleep(seconds)
         else:
             self._screen.ended.wait(seconds)
 
-    def tell(self, text: str, at_ms: float | None = None, **facts: Any) -> None:
-        """One more line of the time line; the facts are for programs."""
+    def add_event(self, text: str, at_ms: float | None = None, **facts: Any) -> None:
+        """Add a line to the time line; `facts` become fields of the JSON form."""
         now_ms = int(time.time() * 1000 if at_ms is None else at_ms)
         if self._in_json:
             line = to_json({"at_ms": now_ms, **facts, "text": text})
@@ -76,18 +76,18 @@ class LiveView:
             self.check_reader()
 
     def check_reader(self) -> None:
-        """Whoever closed the pipe has seen enough."""
-        if nobody_reads(sys.stdout.fileno()):
+        """Raise BrokenPipeError if the reader of standard output is closed."""
+        if is_closed_by_reader(sys.stdout.fileno()):
             raise BrokenPipeError
 
 
 def clock_time(seconds: float) -> str:
-    """Local time of day to the millisecond."""
+    """Return the local time of day with milliseconds."""
     return f"{time.strftime('%H:%M:%S', time.localtime(seconds))}.{int(seconds * 1000) % 1000:03d}"
 
 
-def in_background() -> bool:
-    """Whether the terminal is at somebody else's disposal: to take it would stop this process."""
+def is_in_background() -> bool:
+    """Return true if this is a background job, which the kernel would stop when it uses the terminal."""
     with suppress(OSError):
         return os.tcgetpgrp(sys.stdout.fileno()) != os.getpgrp()
     return False

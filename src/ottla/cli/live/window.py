@@ -1,6 +1,6 @@
-"""What a person sees of a view: which part is scrolled and how far, and whether it stands still.
+"""The state of a view: scroll positions, help, pause.
 
-Pure: it is told keys and sizes, and knows no terminal.
+Pure: it receives keys and sizes and has no access to a terminal.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from collections.abc import Callable, Mapping
 from ottla.cli.live.time_line import TimeLine
 
 SIDEWAYS = 16
-"""Columns at a key."""
+"""Columns per key press."""
 FAR = 1_000_000
 
 
-class Window:
-    """A picture above, a time line below, one of them scrolled by the keys."""
+class LiveWindow:
+    """A picture above a time line; keys scroll one of them."""
 
     def __init__(self, time_line: TimeLine) -> None:
         self.time_line = time_line
         self.on_picture = False
         self.top = 0
-        """The first line of the picture that is shown."""
+        """The first visible line of the picture."""
         self.left = 0
-        """The first column of the time line that is shown."""
+        """The first visible column of the time line."""
         self.whole = self.helps = self.ended = False
         self.is_stale = False
-        """Whether the picture is to be drawn although all stands still."""
+        """True if the picture must be redrawn although the view is paused."""
         self.picture_height = self.time_line_height = self.picture_lines = 1
         self._actions: Mapping[str, Callable[[], None]] = {
             "q": self._end,
@@ -51,13 +51,13 @@ class Window:
         return self.time_line.is_held
 
     def press(self, key: str) -> None:
-        """Do what a key is for; one that is for nothing does nothing."""
+        """Execute the action of a key; unknown keys are ignored."""
         action = self._actions.get(key)
         if action is not None:
             action()
 
     def fit(self, picture_lines: int, picture_height: int, time_line_height: int) -> None:
-        """The sizes that things have by now."""
+        """Set the current sizes in lines."""
         self.picture_lines = picture_lines
         self.picture_height, self.time_line_height = picture_height, time_line_height
         self.top = max(0, min(self.top, picture_lines - picture_height))

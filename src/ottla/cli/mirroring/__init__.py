@@ -1,1 +1,1 @@
-"""`ottla mirror`: a cluster that follows another."""
+"""`ottla mirror`: copy one cluster to another."""

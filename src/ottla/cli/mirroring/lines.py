@@ -1,4 +1,4 @@
-"""What a mirror tells while it works, on standard error: what was done, and how far it has come."""
+"""Progress of a mirror on standard error: completed actions and copied records."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from ottla.escaping import escape_controls, escape_controls_in_lines
 
 if TYPE_CHECKING:
     from ottla.mirror.group_plan import GroupPlan
-    from ottla.mirror.progress import Standing
+    from ottla.mirror.progress import ProgressReport
 
 TERMINAL_SECONDS, FILE_SECONDS = 0.25, 10.0
-"""How often the standing is told: in a terminal in place, elsewhere as one more line."""
+"""The interval of progress lines: in a terminal they replace each other, elsewhere a line is appended."""
 
 
 class MirrorLines:
-    """Use it with `with`: the line that is drawn in place ends there."""
+    """A context manager that prints lines and a progress line; the latter is erased at the end."""
 
     def __init__(self) -> None:
         self._in_place = sys.stderr.isatty()
         self._pause = TERMINAL_SECONDS if self._in_place else FILE_SECONDS
-        self._told_at = time.monotonic()
+        self._shown_at = time.monotonic()
         self._drawn = False
 
     def __enter__(self) -> MirrorLines:
@@ -32,20 +32,20 @@ class MirrorLines:
     def __exit__(self, *_: object) -> None:
         self._clear()
 
-    def tell(self, text: str) -> None:
+    def print_line(self, text: str) -> None:
         self._clear()
         print(escape_controls_in_lines(text), file=sys.stderr, flush=True)
 
-    def show(self, standing: Standing) -> None:
-        """Not more often than anybody reads."""
+    def show(self, report: ProgressReport) -> None:
+        """Print the progress if its interval has passed."""
         now = time.monotonic()
-        if now - self._told_at < self._pause:
+        if now - self._shown_at < self._pause:
             return
-        self._told_at = now
+        self._shown_at = now
         if not self._in_place:
-            self.tell(standing.text)
+            self.print_line(report.text)
             return
-        sys.stderr.write(f"\r\x1b[K{standing.text}")
+        sys.stderr.write(f"\r\x1b[K{report.text}")
         sys.stderr.flush()
         self._drawn = True
 
@@ -56,7 +56,7 @@ class MirrorLines:
 
 
 def group_lines(groups: Mapping[str, GroupPlan]) -> Iterator[str]:
-    """What groups may expect that move over now."""
+    """Yield a line per group about its position after the move."""
     for name, plan in groups.items():
-        again = f"reads at most {plan.repeats} offsets again" if plan.repeats else "reads on where it was"
+        again = f"reads at most {plan.repeats} offsets again" if plan.repeats else "continues without repetition"
         yield f"group {escape_controls(name)} {again}"

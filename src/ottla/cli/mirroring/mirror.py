@@ -1,4 +1,4 @@
-"""`ottla mirror`: one cluster's topics in another."""
+"""`ottla mirror`: copy topics of one cluster to another."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from ottla.cli.contexts.contexts import contexts_file, read_contexts
 from ottla.cli.mirroring.lines import MirrorLines, group_lines
-from ottla.cli.options import hush_log, properties_of, senseless, settings_of_context
+from ottla.cli.options import properties_of, settings_of_context, suppress_repeated_logs, usage_error
 from ottla.cli.output import echo
 
 if TYPE_CHECKING:
@@ -20,15 +20,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def side_options(side: str) -> Callable[[F], F]:
-    """`--source-server`, `--source-context`, `--source-config`, and the same of the target."""
+    """Return a decorator that adds `--SIDE-server`, `--SIDE-context` and `--SIDE-config`."""
     options = (
-        click.option(f"--{side}-server", metavar="HOST:PORT", help=f"A broker of the {side} to start from."),
-        click.option(f"--{side}-context", metavar="NAME", help=f"The {side} by its name, as ottla context keeps it."),
+        click.option(f"--{side}-server", metavar="HOST:PORT", help=f"A broker of the {side} cluster."),
+        click.option(f"--{side}-context", metavar="NAME", help=f"The {side} cluster by its name in ottla context."),
         click.option(
             f"--{side}-config",
             metavar="FILE",
             type=click.Path(),
-            help=f"A properties file with settings of the clients at the {side}, such as how to log in.",
+            help=f"A properties file with settings of the {side}'s clients, such as the login.",
         ),
     )
 
@@ -44,46 +44,46 @@ def side_options(side: str) -> Callable[[F], F]:
 @click.argument("topics", metavar="[TOPIC...]", nargs=-1)
 @side_options("source")
 @side_options("target")
-@click.option("--exclude", metavar="PATTERN", multiple=True, help="Topics to leave out; may be given several times.")
-@click.option("--groups", metavar="PATTERN", multiple=True, help="Only the offsets of these groups.")
-@click.option("--exclude-groups", metavar="PATTERN", multiple=True, help="Not the offsets of these groups.")
-@click.option("--no-groups", is_flag=True, help="No offsets of groups.")
-@click.option("--no-configs", is_flag=True, help="No configs of topics.")
-@click.option("--prefix", metavar="TEXT", default="", help="What topics are called in the target begins with this.")
-@click.option("--once", is_flag=True, help="End where the topics ended at the start, instead of going on.")
-@click.option("--name", metavar="NAME", help="Who this mirror is to the target; left out, the id of the source.")
-@click.option("--replication-factor", type=click.IntRange(1), help="Of topics that are made.")
+@click.option("--exclude", metavar="PATTERN", multiple=True, help="Topics to exclude; may be repeated.")
+@click.option("--groups", metavar="PATTERN", multiple=True, help="Copy only the offsets of these groups.")
+@click.option("--exclude-groups", metavar="PATTERN", multiple=True, help="Do not copy the offsets of these groups.")
+@click.option("--no-groups", is_flag=True, help="Do not copy offsets of groups.")
+@click.option("--no-configs", is_flag=True, help="Do not copy configs of topics.")
+@click.option("--prefix", metavar="TEXT", default="", help="Prefix of the topics' names in the target.")
+@click.option("--once", is_flag=True, help="End at the topics' present ends instead of following them.")
+@click.option("--name", metavar="NAME", help="Identity of this mirror in the target. Default: the source's cluster id.")
+@click.option("--replication-factor", type=click.IntRange(1), help="Replication factor of created topics.")
 @click.option(
     "--refresh",
     metavar="SECONDS",
     type=click.FloatRange(0.1),
     default=10.0,
     show_default=True,
-    help="How often new topics, partitions, configs and offsets of groups are looked for.",
+    help="Interval at which topics, partitions, configs and offsets of groups are compared.",
 )
-@click.option("--json", "in_json", is_flag=True, help="What was done as JSON, at the end.")
+@click.option("--json", "in_json", is_flag=True, help="Print the result as JSON at the end.")
 def mirror(in_json: bool, **given: Any) -> None:
-    """Carry topics, their configs and the offsets of groups from one cluster to another.
+    """Copy topics, their configs and the offsets of groups from one cluster to another.
 
-    TOPIC is a name or a regular expression for whole names; without any it is every topic that is not internal.
-    Each record is carried once, to the partition of the same number, with its key, headers and time, whatever ends the
-    command between: started again, it goes on. Nothing is taken away from the target.
+    TOPIC is a name or a regular expression for whole names; without any, all topics that are not internal are copied.
+    Each record is copied exactly once, to the partition with the same number, with its key, headers and timestamp. An
+    interrupted mirror continues when it is started again. Nothing is deleted from the target.
     """
-    from ottla.client.process.stop_signals import stopped_by_signals
+    from ottla.client.process.stop_signals import stop_on_signals
     from ottla.mirror import Mirror
 
     settings = settings_of(given)
     if settings.once:
-        hush_log()
+        suppress_repeated_logs()
     with MirrorLines() as lines:
-        work = Mirror(settings, tell=lines.tell, show=lines.show)
-        with stopped_by_signals(work.stop):
-            standing = work.run()
+        work = Mirror(settings, tell=lines.print_line, show=lines.show)
+        with stop_on_signals(work.stop):
+            report = work.run()
     if in_json:
         groups = {name: {"committed": len(it.offsets), "repeats": it.repeats} for name, it in work.groups.items()}
-        echo(json.dumps({"records": standing.records, "rest": standing.rest, "groups": groups}))
+        echo(json.dumps({"records": report.records, "rest": report.rest, "groups": groups}))
     else:
-        echo(f"{standing.records} records carried, {standing.rest} to go")
+        echo(f"{report.records} records copied, {report.rest} remaining")
         for line in group_lines(work.groups):
             echo(line)
     if work.stopping:
@@ -91,7 +91,7 @@ def mirror(in_json: bool, **given: Any) -> None:
 
 
 def settings_of(given: dict[str, Any]) -> MirrorSettings:
-    """A pattern that is none is a mistake in the command."""
+    """Return the settings of the mirror; an invalid pattern is a usage error."""
     from ottla.cli.options import read_as_usage
     from ottla.mirror import MirrorSettings, Selection
 
@@ -119,17 +119,19 @@ def settings_of(given: dict[str, Any]) -> MirrorSettings:
 def mirror_side(side: str, server: str | None, context: str | None, file: str | None) -> dict[str, Any]:
     """Return the settings of the clients of one cluster; a server option overrides the file's."""
     if server is not None and context is not None:
-        raise senseless(f"--{side}-server and --{side}-context both say where the {side} is; give one")
+        raise usage_error(
+            f"--{side}-server and --{side}-context both give the address of the {side}: give only one of them"
+        )
     settings: dict[str, Any] = {}
     if context is not None:
-        known = read_contexts(contexts_file()).named(context, f"--{side}-context")
+        known = read_contexts(contexts_file()).get(context, f"--{side}-context")
         settings = settings_of_context(known, with_file=file is None)
         server = known.bootstrap_servers
     settings.update(properties_of(f"--{side}-config", file))
     if server is not None:
         settings["bootstrap.servers"] = server
     if "bootstrap.servers" not in settings:
-        raise senseless(
-            f"say where the {side} is: --{side}-server HOST:PORT, --{side}-context NAME or --{side}-config FILE"
+        raise usage_error(
+            f"no address of the {side}: expected --{side}-server HOST:PORT, --{side}-context NAME or --{side}-config FILE"
         )
     return settings

@@ -1,1 +1,1 @@
-"""`ottla pipeline`: pipelines that are written in files, run, watched and steered from a shell."""
+"""`ottla pipeline`: run, watch and control pipelines that are defined in files."""

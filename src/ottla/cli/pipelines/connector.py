@@ -1,4 +1,4 @@
-"""`ottla pipeline new-connector` and `ottla pipeline clean`: what is beside the running of pipelines."""
+"""`ottla pipeline new-connector` and `ottla pipeline clean`: create a source; remove leftovers on servers."""
 
 from __future__ import annotations
 
@@ -8,45 +8,43 @@ import click
 
 from ottla.cli.options import json_option
 from ottla.cli.output import echo
-from ottla.cli.pipelines.options import chosen, names_option, told_line_by_line, where_option
+from ottla.cli.pipelines.options import choose_pipelines, names_option, report_file_errors, where_option
 from ottla.cli.tables import show
 
 
 @click.command("new-connector")
 @click.argument("name")
-@click.option("--folder", type=click.Path(path_type=Path), default=Path(), help="Where its folder is made.")
+@click.option("--folder", type=click.Path(path_type=Path), default=Path(), help="Parent of the new folder.")
 def new_connector(name: str, folder: Path) -> None:
-    """Write a source of your own that works, with its entry point and a test that passes."""
+    """Create a project with a working source, its entry point and a passing test."""
     from ottla.pipelines.new_connector import new_connector as write
 
     target = write(name, folder)
-    echo(
-        f"{target}: see that its test passes with `python -m pytest {target}`, install it with `pip install -e {target}`"
-    )
+    echo(f"{target}: run its test with `python -m pytest {target}`, install it with `pip install -e {target}`")
 
 
 @click.command()
 @where_option
 @names_option
-@click.option("--drop", is_flag=True, help="Take it away. What was not read yet is lost.")
+@click.option("--drop", is_flag=True, help="Remove them. Unread changes are lost.")
 @json_option
 def clean(where: Path, names: tuple[str, ...], drop: bool, in_json: bool) -> None:
-    """Tell what pipelines have left behind on servers, such as replication slots, and with --drop take it away."""
+    """List objects that pipelines left on servers, such as replication slots; with --drop remove them."""
     from ottla.pipelines.file.reading import read_pipelines
-    from ottla.pipelines.manager.left_behind import clean_up, left_behind
+    from ottla.pipelines.manager.leftovers import delete_leftovers, find_leftovers
 
-    with told_line_by_line():
-        reads = chosen(read_pipelines(where), names)
-    found = [(read, what) for read in reads for what in left_behind(read)]
+    with report_file_errors():
+        reads = choose_pipelines(read_pipelines(where), names)
+    found = [(read, what) for read in reads for what in find_leftovers(read)]
     if found and drop:
         for read in reads:
-            clean_up(read)
+            delete_leftovers(read)
     if in_json:
         show(("PIPELINE", "LEFT-BEHIND", "TAKEN-AWAY"), [(r.name, what, drop) for r, what in found], in_json=True)
         return
     for read, what in found:
         echo(f"{read.name}: {what}")
     if not found:
-        echo("nothing is left behind")
+        echo("there are no leftovers")
     else:
-        echo("all of it was taken away" if drop else "--drop takes it away")
+        echo("all of them were removed" if drop else "add --drop to remove them")

@@ -1,4 +1,4 @@
-"""`ottla pipeline status | pause | resume | restart | stop | offsets | dead-letters`: what is asked of pipelines that run, or did."""
+"""`ottla pipeline status | pause | resume | restart | stop | offsets | dead-letters`: inspect and control pipelines."""
 
 from __future__ import annotations
 
@@ -11,68 +11,71 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ottla.cli.options import json_option, senseless
+from ottla.cli.command_groups import CommandGroup
+from ottla.cli.options import json_option, usage_error
 from ottla.cli.output import echo
-from ottla.cli.pipelines.options import here_option, one_of, told_line_by_line, where_option
+from ottla.cli.pipelines.options import here_option, one_of, report_file_errors, where_option
 from ottla.cli.pipelines.watch import watch
 from ottla.cli.tables import show
-from ottla.cli.verbs import Verbs
 from ottla.errors import ConfigError
 
 if TYPE_CHECKING:
     from ottla.model import TopicPartition
     from ottla.pipelines.file.reading import Read
-    from ottla.pipelines.manager.home import Home
-    from ottla.pipelines.manager.letters import Sent
+    from ottla.pipelines.manager.dead_letters import Sent
+    from ottla.pipelines.manager.state_directory import StateDirectory
 
 name_argument = click.argument("name", metavar="NAME")
 WAIT_SECONDS = 120.0
-"""How long a command waits for a pipeline to be where it is to be."""
-LOOK_SECONDS = 0.2
+"""The time for which a command waits until a pipeline is in the requested state."""
+POLL_SECONDS = 0.2
 STATUS = ("NAME", "STATE", "BATCH", "ROWS-IN", "ROWS-OUT", "LAG", "SECONDS", "DEAD-LETTERS", "LAST-ERROR")
 STATUS_FACTS = ("batch", "rows_in", "rows_out", "lag", "batch_seconds", "dead_letters", "reason")
 
 
-def meant(where: Path, name: str) -> tuple[Read, Home]:
-    """The pipeline that a command is about; of the file's secrets only those need be there that it uses."""
+def find_pipeline(where: Path, name: str) -> tuple[Read, StateDirectory]:
+    """Return a pipeline and its home. Only secrets that the pipeline uses need to be resolvable."""
     from ottla.pipelines.file.reading import AS_WRITTEN, checkpoints_of, read_pipelines
-    from ottla.pipelines.manager.home import Home
+    from ottla.pipelines.manager.state_directory import StateDirectory
 
-    with told_line_by_line():
+    with report_file_errors():
         read = one_of(read_pipelines(where, AS_WRITTEN), name)
-    return read, Home(checkpoints_of(read), read.name)
+    return read, StateDirectory(checkpoints_of(read), read.name)
 
 
-def home_of(where: Path, name: str) -> Home:
-    """Only the folder of its checkpoints: what runs elsewhere needs no more to be told of it."""
-    return meant(where, name)[1]
+def find_state_directory(where: Path, name: str) -> StateDirectory:
+    """Return the home of a pipeline, which is enough to control it in another process."""
+    return find_pipeline(where, name)[1]
 
 
 @click.command()
 @where_option
 @json_option
 @click.option(
-    "--watch", "is_watched", is_flag=True, help="Until Ctrl-C: a view in a terminal, a line of JSON a change elsewhere."
+    "--watch",
+    "is_watched",
+    is_flag=True,
+    help="Update until Ctrl-C: a view in a terminal, otherwise a JSON line per change.",
 )
 def status(where: Path, in_json: bool, is_watched: bool) -> None:
-    """Print how the pipelines of a file or a folder are, or were when last heard of."""
+    """Print the last known state of the pipelines of a file or a folder."""
     from ottla.pipelines.file.reading import AS_WRITTEN, checkpoints_of, read_pipelines
-    from ottla.pipelines.manager.home import Home
+    from ottla.pipelines.manager.state_directory import StateDirectory
 
-    with told_line_by_line():
+    with report_file_errors():
         reads = read_pipelines(where, AS_WRITTEN)
-    homes = [Home(checkpoints_of(read), read.name) for read in reads]
+    homes = [StateDirectory(checkpoints_of(read), read.name) for read in reads]
     if is_watched:
         watch(STATUS, lambda: [status_row(home) for home in homes], in_json=in_json)
     else:
         show(STATUS, [status_row(home) for home in homes], in_json=in_json)
 
 
-def status_row(home: Home) -> list[Any]:
-    """One pipeline; what was running and is run by nobody now was killed."""
+def status_row(home: StateDirectory) -> list[Any]:
+    """Return the row of a pipeline; a running state without a process is shown as killed."""
     known = home.status() or {}
     state = known.get("state", "new")
-    if state in ("starting", "running", "waiting") and not home.is_taken():
+    if state in ("starting", "running", "waiting") and not home.is_locked():
         state = "killed"
     return [home.name, state, *(known.get(name) for name in STATUS_FACTS)]
 
@@ -81,40 +84,40 @@ def status_row(home: Home) -> list[Any]:
 @name_argument
 @here_option
 def pause(name: str, where: Path) -> None:
-    """Have pipeline NAME wait until it is resumed, also when its manager starts anew."""
-    hold(where, name, "paused", "pause")
+    """Pause pipeline NAME until it is resumed, even if its manager restarts."""
+    print_new_state(where, name, "paused", "pause")
 
 
 @click.command()
 @name_argument
 @here_option
 def stop(name: str, where: Path) -> None:
-    """Stop pipeline NAME: as pause, and its offsets can be reset."""
-    hold(where, name, "stopped", "stop")
+    """Stop pipeline NAME: like pause, and its offsets can be reset."""
+    print_new_state(where, name, "stopped", "stop")
 
 
-def hold(where: Path, name: str, state: str, verb: str) -> None:
-    """Have it be so, in its manager, or for the next one."""
-    echo(now_held(home_of(where, name), state, verb))
+def print_new_state(where: Path, name: str, state: str, verb: str) -> None:
+    """Pause or stop a pipeline through its manager, or for the next manager, and print the result."""
+    echo(set_state(find_state_directory(where, name), state, verb))
 
 
-def now_held(home: Home, state: str, verb: str) -> str:
-    """Have it be so, and say it."""
-    if asked(home, state, verb):
+def set_state(home: StateDirectory, state: str, verb: str) -> str:
+    """Pause or stop a pipeline and return a sentence with the result."""
+    if send_to_manager(home, state, verb):
         return f"{home.name} is {state}"
-    return f"{home.name} is {state}; nobody runs it now, and the next `ottla pipeline run` leaves it so"
+    return f"{home.name} is {state}; it does not run now, and the next `ottla pipeline run` keeps this state"
 
 
-def asked(home: Home, aim: str | None, verb: str) -> bool:
-    """Ask the manager of a pipeline; where nobody runs it, and so False, leave word for the next one."""
+def send_to_manager(home: StateDirectory, set_target: str | None, verb: str) -> bool:
+    """Send the request to the manager of a pipeline. If no manager runs, store it for the next one and return False."""
     from ottla.pipelines.manager.control import manager_of
 
     manager = manager_of(home)
     if manager is None:
-        with held(home):
-            home.aim(aim)
+        with locked(home):
+            home.set_target(set_target)
         return False
-    manager.connector("PUT", home.name, verb)
+    manager.request_connector("PUT", home.name, verb)
     return True
 
 
@@ -122,36 +125,36 @@ def asked(home: Home, aim: str | None, verb: str) -> bool:
 @name_argument
 @here_option
 def resume(name: str, where: Path) -> None:
-    """Have pipeline NAME go on where it was when it was paused or stopped."""
-    echo(now_resumed(home_of(where, name)))
+    """Resume pipeline NAME at the position where it was paused or stopped."""
+    echo(resume_pipeline(find_state_directory(where, name)))
 
 
-def now_resumed(home: Home) -> str:
-    """Have it go on, and say what became of it."""
+def resume_pipeline(home: StateDirectory) -> str:
+    """Resume a pipeline and return a sentence with the result."""
     began = time.time()
-    if asked(home, None, "resume"):
-        return f"{home.name} is {reached(home, began)}"
-    return f"nobody runs {home.name} now; the next `ottla pipeline run` starts it"
+    if send_to_manager(home, None, "resume"):
+        return f"{home.name} is {await_start(home, began)}"
+    return f"{home.name} does not run now; the next `ottla pipeline run` starts it"
 
 
 @click.command()
 @name_argument
 @here_option
 def restart(name: str, where: Path) -> None:
-    """End pipeline NAME and start it, as its file has it now."""
+    """Stop pipeline NAME and start it again with the current content of its file."""
     from ottla.pipelines.manager.control import manager_of
 
-    home = home_of(where, name)
+    home = find_state_directory(where, name)
     manager = manager_of(home)
     if manager is None:
-        raise ConfigError(f"nobody runs pipeline {name!r}; start it with `ottla pipeline run {where}`")
+        raise ConfigError(f"pipeline {name!r} does not run: start it with `ottla pipeline run {where}`")
     began = time.time()
-    manager.connector("POST", name, "restart")
-    echo(f"{name} is {reached(home, began)}")
+    manager.request_connector("POST", name, "restart")
+    echo(f"{name} is {await_start(home, began)}")
 
 
-def reached(home: Home, began: float) -> str:
-    """What became of one that was started; a failure is told as such."""
+def await_start(home: StateDirectory, began: float) -> str:
+    """Return the state of a pipeline after its start; raise ClickException if it failed."""
     deadline = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < deadline:
         known: Mapping[str, Any] = home.status() or {}
@@ -159,23 +162,23 @@ def reached(home: Home, began: float) -> str:
             return str(known["state"])
         if known.get("failed_at", 0.0) >= began:
             raise click.ClickException(f"{home.name} failed: {known.get('reason')}")
-        time.sleep(LOOK_SECONDS)
+        time.sleep(POLL_SECONDS)
     return f"still {known.get('state')}; see `ottla pipeline status`"
 
 
 @contextmanager
-def held(home: Home) -> Iterator[None]:
-    """The home of a pipeline that nobody runs, while a command changes it."""
-    home.take(f"stop it first, by `ottla pipeline stop {home.name}`")
+def locked(home: StateDirectory) -> Iterator[None]:
+    """Hold the lock of a stopped pipeline's home while a command changes it."""
+    home.lock(f"stop it first, by `ottla pipeline stop {home.name}`")
     try:
         yield
     finally:
-        home.give_back()
+        home.unlock()
 
 
-@click.group(cls=Verbs)
+@click.group(cls=CommandGroup)
 def offsets() -> None:
-    """Show how far a pipeline is in its source, and have it begin elsewhere."""
+    """Show and reset the source offsets of a pipeline."""
 
 
 @offsets.command("show")
@@ -183,13 +186,13 @@ def offsets() -> None:
 @here_option
 @json_option
 def show_offsets(name: str, where: Path, in_json: bool) -> None:
-    """Print the offsets at which pipeline NAME goes on."""
+    """Print the offsets at which pipeline NAME continues."""
     from ottla.pipelines.manager.offsets import position_of, topic_offsets
 
-    read, home = meant(where, name)
+    read, home = find_pipeline(where, name)
     position = position_of(home.checkpoint)
     if position is None:
-        raise click.ClickException(f"{name} has not finished a batch yet: it has no offsets")
+        raise click.ClickException(f"{name} has no offsets: it has not finished a batch yet")
     by_topic = topic_offsets(position)
     if by_topic:
         rows: list[tuple[Any, ...]] = [(tp.topic, tp.partition, offset) for tp, offset in sorted(by_topic.items())]
@@ -203,10 +206,12 @@ def show_offsets(name: str, where: Path, in_json: bool) -> None:
 @offsets.command("reset")
 @name_argument
 @here_option
-@click.option("--to-earliest", is_flag=True, help="To the first record; what is no topic begins anew.")
+@click.option("--to-earliest", is_flag=True, help="To the first record; a source without topics restarts.")
 @click.option("--to-latest", is_flag=True, help="To the end.")
-@click.option("--to-offsets", metavar="JSON", help="""To these, such as '{"orders": {"0": 23}}'; others stay.""")
-@click.option("--discard-state", is_flag=True, help="Also of an aggregation, whose state begins anew.")
+@click.option(
+    "--to-offsets", metavar="JSON", help="""To these, such as '{"orders": {"0": 23}}'; others do not change."""
+)
+@click.option("--discard-state", is_flag=True, help="Allow it for an aggregation, and clear its state.")
 @json_option
 def reset_offsets(
     name: str,
@@ -217,40 +222,42 @@ def reset_offsets(
     discard_state: bool,
     in_json: bool,
 ) -> None:
-    """Have pipeline NAME, which must be stopped, begin elsewhere when it goes on."""
-    from ottla.pipelines.manager.offsets import Way, reset
+    """Reset the source offsets of pipeline NAME, which must be stopped."""
+    from ottla.pipelines.manager.offsets import ResetTarget, reset
 
     if to_earliest + to_latest + (to_offsets is not None) != 1:
-        raise senseless("give exactly one of --to-earliest, --to-latest, --to-offsets")
-    way = Way("earliest" if to_earliest else "latest" if to_latest else "given", to_offsets)
-    read, home = meant(where, name)
-    with held(home):
+        raise usage_error("expected exactly one of --to-earliest, --to-latest, --to-offsets")
+    way = ResetTarget("earliest" if to_earliest else "latest" if to_latest else "given", to_offsets)
+    read, home = find_pipeline(where, name)
+    with locked(home):
         found: Mapping[TopicPartition, int] = reset(read, home, way, discard_state=discard_state)
     if not found and not in_json:
-        echo(f"{name} begins anew when it goes on")
+        echo(f"{name} starts from the beginning when it is resumed")
         return
     rows = [(tp.topic, tp.partition, offset) for tp, offset in sorted(found.items())]
     show(("TOPIC", "PARTITION", "NEW-OFFSET"), rows, in_json=in_json)
 
 
-@click.group("dead-letters", cls=Verbs)
+@click.group("dead-letters", cls=CommandGroup)
 def dead_letters() -> None:
-    """Look at the records that a pipeline could not digest, and send them again."""
+    """Show the records that a pipeline could not process, and send them again."""
 
 
 @dead_letters.command("show")
 @name_argument
 @here_option
-@click.option("--max", "most", type=click.IntRange(1), default=20, show_default=True, help="The last so many.")
+@click.option(
+    "--max", "most", type=click.IntRange(1), default=20, show_default=True, help="The number of last ones to print."
+)
 @json_option
 def show_letters(name: str, where: Path, most: int, in_json: bool) -> None:
-    """Print the dead letters of pipeline NAME with what was wrong with them."""
-    from ottla.pipelines.manager.letters import letters_of
+    """Print the dead letters of pipeline NAME with their errors."""
+    from ottla.pipelines.manager.dead_letters import read_dead_letters
 
-    read, home = meant(where, name)
+    read, home = find_pipeline(where, name)
     rows = [
         (one.place, one.came_from, one.stage, one.reason, text(one.record.raw_key), text(one.record.raw_value))
-        for one in letters_of(read, home)[-most:]
+        for one in read_dead_letters(read, home)[-most:]
     ]
     show(("LETTER", "CAME-FROM", "STAGE", "REASON", "KEY", "VALUE"), rows, in_json=in_json)
 
@@ -259,22 +266,22 @@ def show_letters(name: str, where: Path, most: int, in_json: bool) -> None:
 @name_argument
 @here_option
 def resend_letters(name: str, where: Path) -> None:
-    """Put the dead letters of pipeline NAME back where they came from, each exactly once."""
-    from ottla.pipelines.manager.letters import resend
+    """Send the dead letters of pipeline NAME to their source topics again, each exactly once."""
+    from ottla.pipelines.manager.dead_letters import resend
 
-    read, home = meant(where, name)
-    echo(resent(resend(read, home)))
+    read, home = find_pipeline(where, name)
+    echo(resend_summary(resend(read, home)))
 
 
-def resent(sent: Sent) -> str:
-    """What became of dead letters."""
+def resend_summary(sent: Sent) -> str:
+    """Return a sentence about the number of resent dead letters."""
     return f"{sent.sent} sent again" + (
-        f", {sent.left} left, as they were cut to fit or refused by a table" if sent.left else ""
+        f", {sent.left} left, since they are truncated or a table rejected them" if sent.left else ""
     )
 
 
 def text(data: bytes | None) -> str | None:
-    """Bytes as a person reads them."""
+    """Return bytes as text; bytes that are not UTF-8 are escaped."""
     return None if data is None else data.decode("utf-8", errors="backslashreplace")
 
 

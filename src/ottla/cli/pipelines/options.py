@@ -1,4 +1,4 @@
-"""What the verbs of `ottla pipeline` share: their options, the pipelines that are meant, and mistakes line by line."""
+"""Shared options of `ottla pipeline`, the selection of pipelines, and errors of pipeline files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ottla.cli.options import senseless
+from ottla.cli.options import usage_error
 from ottla.cli.output import echo
 from ottla.config import unknown_among
 
@@ -23,17 +23,17 @@ here_option = click.option(
     metavar="FILE|FOLDER",
     type=click.Path(path_type=Path),
     default=Path(),
-    help="Where the pipelines are written.  [default: the files of this folder]",
+    help="File or folder of the pipelines.  [default: this folder]",
 )
-master_option = click.option("--master", metavar="URL", help="Where Spark runs.  [default: the file's, or local[*]]")
+master_option = click.option("--master", metavar="URL", help="The Spark master.  [default: the file's, or local[*]]")
 names_option = click.option(
-    "--only", "names", metavar="NAME", multiple=True, help="This pipeline alone; may be given several times."
+    "--only", "names", metavar="NAME", multiple=True, help="Only this pipeline; may be repeated."
 )
 
 
 @contextmanager
-def told_line_by_line() -> Iterator[None]:
-    """Several mistakes are several lines, as those of compilers are, so that editors find the places."""
+def report_file_errors() -> Iterator[None]:
+    """Print each error of a pipeline file in its own line with its position, as compilers do, so that editors find it."""
     from ottla.pipelines.place import PipelineFileError
 
     try:
@@ -44,15 +44,15 @@ def told_line_by_line() -> Iterator[None]:
         click.get_current_context().exit(1)
 
 
-def chosen(reads: list[Read], names: tuple[str, ...]) -> list[Read]:
-    """Those that are named, or all."""
+def choose_pipelines(reads: list[Read], names: tuple[str, ...]) -> list[Read]:
+    """Return the named pipelines, or all if no name is given."""
     known = [read.name for read in reads]
     for name in names:
         if name not in known:
-            raise senseless(unknown_among("pipeline", name, known, f"{', '.join(known)}."))
+            raise usage_error(unknown_among("pipeline", name, known, f"{', '.join(known)}."))
     return [read for read in reads if not names or read.name in names]
 
 
 def one_of(reads: list[Read], name: str) -> Read:
-    """The pipeline of this name."""
-    return chosen(reads, (name,))[0]
+    """Return the pipeline with this name."""
+    return choose_pipelines(reads, (name,))[0]

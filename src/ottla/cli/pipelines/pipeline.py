@@ -1,4 +1,4 @@
-"""`ottla pipeline run | validate | plan | list | schema`; what is asked of a running manager is in `pipeline_control`."""
+"""`ottla pipeline run | validate | plan | list | schema`; requests to a running manager are in `control`."""
 
 from __future__ import annotations
 
@@ -9,46 +9,53 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from ottla.cli.command_groups import CommandGroup
 from ottla.cli.options import json_lines_option, json_option, place_of, read_as_usage
 from ottla.cli.output import echo, to_json
 from ottla.cli.pipelines import control as pipeline_control
 from ottla.cli.pipelines.connector import clean, new_connector
-from ottla.cli.pipelines.options import chosen, master_option, names_option, one_of, told_line_by_line, where_option
+from ottla.cli.pipelines.options import (
+    choose_pipelines,
+    master_option,
+    names_option,
+    one_of,
+    report_file_errors,
+    where_option,
+)
 from ottla.cli.pipelines.signals import ended_by_signals
 from ottla.cli.tables import show
-from ottla.cli.verbs import Verbs
 
 if TYPE_CHECKING:
     from ottla.pipelines.file.reading import Read
     from ottla.pipelines.manager.build import Built
     from ottla.pipelines.manager.facts import Facts
-    from ottla.pipelines.manager.home import Home
+    from ottla.pipelines.manager.state_directory import StateDirectory
     from ottla.pipelines.place import Mistake
 
 PLAN = ("NAME", "STEPS", "SINK", "PROMISE", "CHECKPOINT", "BEGINS")
 MISTAKES = ("FILE", "LINE", "COLUMN", "MISTAKE")
 
 
-@click.group(cls=Verbs)
+@click.group(cls=CommandGroup)
 def pipeline() -> None:
-    """Run and check pipelines that are written in files."""
+    """Run and check pipelines that are defined in files."""
 
 
 @pipeline.command()
 @where_option
-@click.option("--once", is_flag=True, help="Only what is there now.")
+@click.option("--once", is_flag=True, help="Process the present data, then end.")
 @names_option
 @master_option
 @click.option(
     "--listen",
     metavar="HOST:PORT",
     default="127.0.0.1:0",
-    help="Where Kafka Connect's REST interface and tables are served.  [default: a free port of 127.0.0.1]",
+    help="Address of Kafka Connect's REST API and of served tables.  [default: a free port of 127.0.0.1]",
 )
 @click.option(
     "--metrics",
     metavar="HOST:PORT",
-    help="Answer /metrics for Prometheus over HTTP there, port 0 for a free one; needs pip install 'ottla[metrics]'.",
+    help="Serve /metrics for Prometheus over HTTP; port 0 selects a free one; needs pip install 'ottla[metrics]'.",
 )
 @json_lines_option
 def run(
@@ -63,32 +70,32 @@ def run(
     """Run the pipelines of a file, or of all files of a folder, until Ctrl-C."""
     from ottla.cli.pipelines.view import view_of
     from ottla.pipelines.file.reading import read_pipelines
-    from ottla.pipelines.manager.control import controlled
+    from ottla.pipelines.manager.control import serve_control
     from ottla.pipelines.manager.manager import Manager
-    from ottla.pipelines.manager.preparation import prepared
+    from ottla.pipelines.manager.preparation import prepare_in_block
     from ottla.pipelines.manager.session import end_session, session_for
-    from ottla.spark.driver.class_archive import have_archive_made
-    from ottla.spark.driver.interruptible import interruptible
+    from ottla.spark.driver.class_archive import start_archive_build
+    from ottla.spark.driver.interruptible import run_interruptibly
 
-    with told_line_by_line(), metrics_at(metrics) as show_metrics:
-        reads = chosen(read_pipelines(where), names)
-        with ended_by_signals() as ending, prepared(reads) as homes:
-            spark = interruptible(lambda: session_for(reads, master))
-            have_archive_made()
-            with view_of([read.name for read in reads], in_json=in_json) as tell:
-                manager = interruptible(
+    with report_file_errors(), metrics_at(metrics) as show_metrics:
+        reads = choose_pipelines(read_pipelines(where), names)
+        with ended_by_signals() as signals, prepare_in_block(reads) as homes:
+            spark = run_interruptibly(lambda: session_for(reads, master))
+            start_archive_build()
+            with view_of([read.name for read in reads], in_json=in_json) as on_event:
+                manager = run_interruptibly(
                     lambda: Manager(
                         reads,
                         spark,
                         homes,
                         once=once,
-                        tell=tell,
+                        tell=on_event,
                         read_again=lambda name: one_of(read_pipelines(where), name),
                     )
                 )
                 show_metrics(manager.facts)
-                ending.by(manager.stop)
-                with controlled(manager, listen):
+                signals.stop_with(manager.stop)
+                with serve_control(manager, listen):
                     well = manager.run()
             end_session(spark)
     click.get_current_context().exit(0 if well else 1)
@@ -100,18 +107,18 @@ def run(
 @master_option
 @json_option
 def plan(where: Path, names: tuple[str, ...], master: str | None, in_json: bool) -> None:
-    """Show what would run: the columns after each step, and where state and checkpoints lie."""
+    """Show the plan: the columns after each step, and the location of state and checkpoints."""
     from ottla.pipelines.file.reading import read_pipelines
-    from ottla.spark.driver.interruptible import interruptible
+    from ottla.spark.driver.interruptible import run_interruptibly
 
-    with told_line_by_line(), ended_by_signals():
-        reads = chosen(read_pipelines(where), names)
-        plans = interruptible(lambda: plans_of(reads, master))
+    with report_file_errors(), ended_by_signals():
+        reads = choose_pipelines(read_pipelines(where), names)
+        plans = run_interruptibly(lambda: plans_of(reads, master))
     if in_json:
         show(PLAN, plans, in_json=True)
         return
     for each in plans:
-        echo("\n".join(planned(each)) + "\n")
+        echo("\n".join(plan_lines(each)) + "\n")
 
 
 @pipeline.command("list")
@@ -121,14 +128,14 @@ def list_pipelines(where: Path, in_json: bool) -> None:
     """Print the pipelines of a file or a folder with their sources and sinks."""
     from ottla.pipelines.file.reading import AS_WRITTEN, read_pipelines
 
-    with told_line_by_line():
+    with report_file_errors():
         reads = read_pipelines(where, AS_WRITTEN)
     rows = [(r.name, r.model.source.describe(), r.model.sink.describe(), r.document.file) for r in reads]
     show(("NAME", "SOURCE", "SINK", "FILE"), rows, in_json=in_json)
 
 
-class Plan(NamedTuple):
-    """What a pipeline would do, under PLAN's headings."""
+class PipelinePlan(NamedTuple):
+    """The plan of a pipeline, under PLAN's headings."""
 
     name: str
     steps: list[dict[str, Any]]
@@ -138,32 +145,34 @@ class Plan(NamedTuple):
     begins: str
 
 
-def plans_of(reads: Sequence[Read], master: str | None) -> list[Plan]:
-    """What each would do, by a Spark that is started for it."""
+def plans_of(reads: Sequence[Read], master: str | None) -> list[PipelinePlan]:
+    """Return the plans of pipelines; this starts a Spark session."""
     from ottla.pipelines.file.reading import checkpoints_of
-    from ottla.pipelines.manager.home import Home
     from ottla.pipelines.manager.manager import build_all
     from ottla.pipelines.manager.session import session_for
+    from ottla.pipelines.manager.state_directory import StateDirectory
 
     spark = session_for(reads, master)
-    homes = {read.name: Home(checkpoints_of(read), read.name) for read in reads}
+    homes = {read.name: StateDirectory(checkpoints_of(read), read.name) for read in reads}
     plans = [plan_of(built, homes[built.read.name]) for built in build_all(reads, spark, homes)]
     spark.stop()
     return plans
 
 
-def plan_of(built: Built, home: Home) -> Plan:
+def plan_of(built: Built, home: StateDirectory) -> PipelinePlan:
     steps = [
         {"step": name, "columns": {field.name: field.dataType.simpleString() for field in schema.fields}}
         for name, schema in built.steps
     ]
     sink = built.read.model.sink
-    begins = home.refusal(built.fingerprint) or ("begins anew" if home.is_new else "goes on where it was")
-    return Plan(built.read.name, steps, sink.describe(), sink.promise(), str(home.checkpoint), begins)
+    begins = home.find_conflict(built.fingerprint) or (
+        "starts from the beginning" if home.is_new else "continues from its checkpoint"
+    )
+    return PipelinePlan(built.read.name, steps, sink.describe(), sink.promise(), str(home.checkpoint), begins)
 
 
-def planned(plan: Plan) -> Iterator[str]:
-    """The plan as a person reads it."""
+def plan_lines(plan: PipelinePlan) -> Iterator[str]:
+    """Yield the lines of a plan as text."""
     yield plan.name
     for each in plan.steps:
         yield f"  {each['step']}"
@@ -174,7 +183,7 @@ def planned(plan: Plan) -> Iterator[str]:
 
 @contextmanager
 def metrics_at(place: str | None) -> Iterator[Callable[[Callable[[], list[Facts]]], None]]:
-    """A page of metrics, if one is wanted, from before Spark is started; what it is given is whom it asks."""
+    """Serve a metrics page if an address is given, from before Spark starts; yield the function that sets its source."""
     if place is None:
         yield lambda facts: None
         return
@@ -196,15 +205,15 @@ def metrics_at(place: str | None) -> Iterator[Callable[[Callable[[], list[Facts]
 @where_option
 @json_option
 def validate(where: Path, in_json: bool) -> None:
-    """Check a pipeline file, or all of a folder, and say what is wrong with them and where."""
-    found, mistakes, unchecked = check_file(where) if in_json else check_or_end(where)
+    """Check a pipeline file, or all files of a folder, and print errors with their positions."""
+    found, mistakes, unchecked = check_file(where) if in_json else check_or_exit(where)
     if in_json:
         show(MISTAKES, [(*one.place, one.sentence) for one in mistakes], in_json=True)
         click.get_current_context().exit(1 if mistakes else 0)
     for one in unchecked:
         echo(f"{one.place}: not checked: {one.sentence}", err=True)
     names = ", ".join(read.name for read in found)
-    echo(f"{where}: {len(found)} pipeline{'s' * (len(found) != 1)}, nothing wrong: {names}")
+    echo(f"{where}: {len(found)} pipeline{'s' * (len(found) != 1)}, no errors: {names}")
 
 
 def check_file(where: Path) -> tuple[Sequence[Read], Sequence[Mistake], Sequence[Mistake]]:
@@ -220,11 +229,11 @@ def check_file(where: Path) -> tuple[Sequence[Read], Sequence[Mistake], Sequence
     return (found, *check_servers(found))
 
 
-def check_or_end(where: Path) -> tuple[Sequence[Read], Sequence[Mistake], Sequence[Mistake]]:
-    """The same; where something is wrong, it is printed and the command ends."""
+def check_or_exit(where: Path) -> tuple[Sequence[Read], Sequence[Mistake], Sequence[Mistake]]:
+    """Check as `check_file`; print the errors and end the command if there are any."""
     from ottla.pipelines.place import PipelineFileError
 
-    with told_line_by_line():
+    with report_file_errors():
         found, mistakes, unchecked = check_file(where)
         if mistakes:
             raise PipelineFileError(mistakes)

@@ -1,4 +1,4 @@
-"""How pipelines do while they run: a line for each in a terminal, a line of JSON for each event elsewhere."""
+"""The progress of running pipelines: one row each in a terminal, otherwise a JSON line per event."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ottla.escaping import escape_controls
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ottla.pipelines.manager.runner import Told
+    from ottla.pipelines.manager.runner import PipelineEvent
 
 HEADINGS = ("pipeline", "state", "batch", "rows in", "rows out", "lag", "seconds", "dead letters", "")
 NUMBERS = ("batch", "rows_in", "rows_out", "lag", "batch_seconds", "dead_letters")
@@ -22,8 +22,8 @@ SUMMED = ("rows_in", "rows_out")
 
 
 @contextmanager
-def view_of(names: Sequence[str], *, in_json: bool = False) -> Iterator[Callable[[Told], None]]:
-    """What is to be told of everything that happens."""
+def view_of(names: Sequence[str], *, in_json: bool = False) -> Iterator[Callable[[PipelineEvent], None]]:
+    """Yield the function that receives all events."""
     from rich.console import Console
 
     console = Console()
@@ -35,26 +35,26 @@ def view_of(names: Sequence[str], *, in_json: bool = False) -> Iterator[Callable
     lines = Lines(names)
     with Live(lines.table(), console=console, auto_refresh=False) as live:
 
-        def tell(told: Told) -> None:
-            lines.take(told)
+        def on_event(told: PipelineEvent) -> None:
+            lines.update(told)
             live.update(lines.table(), refresh=True)
 
-        yield tell
+        yield on_event
 
 
-def print_line(told: Told) -> None:
+def print_line(told: PipelineEvent) -> None:
     line = {"at": round(time.time(), 3), "pipeline": told.pipeline, "event": told.event, **told.facts}
     print(to_json(line), file=sys.stdout, flush=True)
 
 
 class Lines:
-    """A line for each pipeline."""
+    """The table of pipelines with their last state and sums."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._states: dict[str, str] = dict.fromkeys(names, "waiting")
         self._facts: dict[str, dict[str, Any]] = {name: {} for name in names}
 
-    def take(self, told: Told) -> None:
+    def update(self, told: PipelineEvent) -> None:
         facts: Mapping[str, Any] = told.facts
         known = self._facts[told.pipeline]
         if told.event == "progress":
@@ -79,5 +79,5 @@ class Lines:
 
 
 def cell(value: Any) -> str:
-    """A number, or a dash."""
+    """Return a number with thousands separators, or a dash."""
     return "-" if value is None else f"{value:,}"

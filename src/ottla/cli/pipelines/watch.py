@@ -1,4 +1,4 @@
-"""How pipelines are, as long as somebody looks: a table that keeps up in a terminal, a line of JSON for each change elsewhere."""
+"""The states of pipelines, updated: a table in a terminal, otherwise a JSON line per change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 Rows = Sequence[Sequence[Any]]
-LOOK_SECONDS = 0.5
+POLL_SECONDS = 0.5
 
 
 def watch(
@@ -23,7 +23,7 @@ def watch(
     *,
     in_json: bool = False,
 ) -> None:
-    """Until Ctrl-C, which `pause` raises; `look` gives a row for each pipeline."""
+    """Show updates until Ctrl-C, which `pause` raises; `look` returns one row per pipeline."""
     from rich.console import Console
 
     console = Console()
@@ -37,7 +37,7 @@ def watch(
 
 
 def print_changes(columns: Sequence[str], look: Callable[[], Rows], pause: Callable[[float], None]) -> None:
-    """An object for each pipeline, and again for each that has changed."""
+    """Print an object for each pipeline, and again after each change."""
     keys = [key_of(column) for column in columns]
     before: dict[int, Sequence[Any]] = {}
     while True:
@@ -45,7 +45,7 @@ def print_changes(columns: Sequence[str], look: Callable[[], Rows], pause: Calla
             if before.get(number) != row:
                 echo(to_json(dict(zip(keys, row, strict=True))))
                 before[number] = row
-        pause(LOOK_SECONDS)
+        pause(POLL_SECONDS)
 
 
 def show_live(console: Any, columns: Sequence[str], look: Callable[[], Rows], pause: Callable[[float], None]) -> None:
@@ -53,12 +53,12 @@ def show_live(console: Any, columns: Sequence[str], look: Callable[[], Rows], pa
 
     with Live(table_of(columns, look()), console=console, auto_refresh=False) as live:
         while True:
-            pause(LOOK_SECONDS)
+            pause(POLL_SECONDS)
             live.update(table_of(columns, look()), refresh=True)
 
 
 def table_of(columns: Sequence[str], rows: Rows) -> Table:
-    """As the command prints it once."""
+    """Return the table that the command prints without --watch."""
     from rich.table import Table
 
     table = Table(*columns, box=None, pad_edge=False)

@@ -1,1 +1,1 @@
-"""`ottla produce`, `consume`, `records` and `sql`: records between topics and a shell, and how they are written there."""
+"""`ottla produce`, `consume`, `records` and `sql`: records and their text formats."""

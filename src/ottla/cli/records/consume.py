@@ -1,4 +1,4 @@
-"""`ottla consume`: records become lines of standard output."""
+"""`ottla consume`: print records as lines of standard output."""
 
 from __future__ import annotations
 
@@ -21,45 +21,48 @@ from ottla.cli.options import (
     client_settings,
     json_lines_option,
     read_as_usage,
-    senseless,
     settings_option,
+    usage_error,
 )
-from ottla.cli.output import WaitingNotice, nobody_reads, patience_of
+from ottla.cli.output import WaitingNotice, is_closed_by_reader, wait_seconds
 from ottla.cli.records.moments import moment_of
-from ottla.cli.records.reading import Beginning, End, begin, partitions_of
+from ottla.cli.records.reading import PartitionEnds, StartPosition, partitions_of, seek_to_start
 from ottla.cli.records.record_format import Render, heading_of, lines_of, renderer
-from ottla.cli.records.where import condition
+from ottla.cli.records.where import parse_condition
 
 if TYPE_CHECKING:
     from ottla.client.consumer import Consumer, ConsumerRecord
     from ottla.model import TopicPartition
 
 where_option = click.option(
-    "--where", "condition_text", metavar="EXPRESSION", help="Only some records: \"value.amount > 10 and key != 'x'\"."
+    "--where",
+    "condition_text",
+    metavar="EXPRESSION",
+    help="Print only matching records: \"value.amount > 10 and key != 'x'\".",
 )
 
 
 @click.command()
 @click.argument("topics", metavar="TOPIC...", nargs=-1, required=True)
 @bootstrap_server
-@click.option("--from-beginning", is_flag=True, help="Begin with the oldest record instead of the next new one.")
+@click.option("--from-beginning", is_flag=True, help="Start with the oldest record instead of the next new one.")
 @click.option("--partition", type=click.IntRange(0), help="Only this partition.")
-@click.option("--offset", type=click.IntRange(0), help="Begin at this offset of --partition.")
-@click.option("--tail", metavar="N", type=click.IntRange(0), help="Begin N offsets before the end of each partition.")
-@click.option("--from-time", metavar="TIME", help="Begin at a time: 2026-01-31T12:00, -10m, or ms since 1970.")
-@click.option("--exit", "until_end", is_flag=True, help="End where the partitions ended at the start.")
-@click.option("--group", metavar="GROUP", help="Read as a member, and commit what is printed.")
+@click.option("--offset", type=click.IntRange(0), help="Start at this offset of --partition.")
+@click.option("--tail", metavar="N", type=click.IntRange(0), help="Start N offsets before the end of each partition.")
+@click.option("--from-time", metavar="TIME", help="Start at a time: 2026-01-31T12:00, -10m, or ms since 1970.")
+@click.option("--exit", "until_end", is_flag=True, help="End at the partitions' present ends.")
+@click.option("--group", metavar="GROUP", help="Read as a member of this group, and commit printed records.")
 @click.option("-n", "--max-messages", type=click.IntRange(1), help="End after this many records.")
-@click.option("--timeout", metavar="SECONDS", type=click.FloatRange(0), help="End when nothing comes for this long.")
+@click.option("--timeout", metavar="SECONDS", type=click.FloatRange(0), help="End after this time without a record.")
 @click.option(
     "--format",
     "form",
     metavar="text|json|csv|arrow|parquet|FORMAT",
     default="text",
     show_default=True,
-    help="Or as kcat: '%t %o %s\\n'.",
+    help="FORMAT is as in kcat: '%t %o %s\\n'.",
 )
-@click.option("--keys", is_flag=True, help="Key, tab, value instead of the value alone.")
+@click.option("--keys", is_flag=True, help="Print key, tab, value instead of only the value.")
 @where_option
 @json_lines_option
 @settings_option("consumer")
@@ -81,34 +84,37 @@ def consume(
     in_json: bool,
     settings: tuple[str, ...],
 ) -> None:
-    """Print the records of topics, one a line, until Ctrl-C or what the options say.
+    """Print the records of topics, one per line, until Ctrl-C or a limit of the options.
 
-    As JSON (--json, or --format json) a record is an object; a key or value that is not UTF-8 is {"base64": "..."} there.
-    As arrow (a stream) or parquet the output is a table, for a file or a pipe. Fields of a format: %s value, %k key, %t topic, %p partition, %o offset, %T timestamp, %h headers, %S and %K lengths.
-    With --max-messages the exit status is 1 when fewer came within --timeout or before --exit.
+     With --json (or --format json) a record is an object; a key or value that is not UTF-8 becomes {"base64": "..."}.
+    With arrow (a stream) or parquet the output is a table, for a file or a pipe. Fields of a format: %s value, %k key,
+    %t topic, %p partition, %o offset, %T timestamp, %h headers, %S and %K lengths. With --max-messages the exit status
+    is 1 if fewer records were received within --timeout or before --exit.
     """
     from_ms = None if from_time is None else moment_of("--from-time", from_time, int(time.time() * 1000))
-    where = Beginning(from_beginning, offset, tail, from_ms).checked()
+    where = StartPosition(from_beginning, offset, tail, from_ms).check()
     in_tables = form in ("arrow", "parquet")
     if in_tables:
         refuse_lines(form, keys=keys, in_json=in_json, of_records=group is not None or condition_text is not None)
     render = renderer("text" if in_tables else form, keys=keys, in_json=in_json)
     refuse_contradictions(topics, partition, where, until_end=until_end, group=group)
     if group is not None and condition_text is not None:
-        raise senseless("--where and --group exclude each other: a member commits what is printed")
-    is_meant = None if condition_text is None else condition(condition_text)
+        raise usage_error("--where and --group exclude each other: a member commits what is printed")
+    is_meant = None if condition_text is None else parse_condition(condition_text)
     of_group = {"group_id": group, "enable_auto_commit": False} if group is not None else {}
     if group is not None and from_beginning:
         of_group["auto_offset_reset"] = "earliest"
     with consumer_at(bootstrap_server, settings, **of_group) as consumer:
         chosen = [tp for topic in topics for tp in partitions_of(consumer, topic, partition, bootstrap_server)]
-        logging.getLogger("ottla").setLevel(logging.WARNING)  # from here on nothing ends when a broker is lost
+        logging.getLogger("ottla").setLevel(
+            logging.WARNING
+        )  # from here on a lost broker is retried and worth a warning
         if group is not None:
             consumer.subscribe(list(topics))
         else:
             consumer.assign(chosen)
-            begin(consumer, chosen, where)
-        end = End(consumer, chosen) if until_end else None
+            seek_to_start(consumer, chosen, where)
+        end = PartitionEnds(consumer, chosen) if until_end else None
         keep = Commits(consumer) if group is not None else None
         notice = WaitingNotice(waiting_text(topics, len(chosen), group, where))
         if in_tables:
@@ -122,39 +128,41 @@ def consume(
             printed = print_records(consumer, render, max_messages, timeout, end, keep, is_meant, notice)
     if max_messages is not None and printed < max_messages:
         why = f"then none for {timeout:g} s" if end is None or not end.reached else "then the end"
-        raise click.ClickException(f"{printed} of {max_messages} records came, {why}")
+        raise click.ClickException(f"{printed} of {max_messages} records received, {why}")
 
 
 def refuse_lines(form: str, *, keys: bool, in_json: bool, of_records: bool) -> None:
-    """What is said of lines says nothing of tables."""
+    """Reject options for lines in combination with table formats."""
     if keys or in_json:
-        raise senseless(f"--keys and --json are of lines: --format {form} has all columns")
+        raise usage_error(f"--keys and --json are for lines: --format {form} has all columns")
     if of_records:
-        raise senseless(f"--format {form} writes what was fetched: --where and --group are for lines, or ask ottla sql")
+        raise usage_error(
+            f"--format {form} writes fetched batches: --where and --group are for lines; ottla sql can filter"
+        )
     if sys.stdout.isatty():
-        raise senseless(f"--format {form} is not for a terminal: write it to a file, > records.{form}")
+        raise usage_error(f"--format {form} is not for a terminal: write it to a file, > records.{form}")
 
 
 def refuse_contradictions(
-    topics: tuple[str, ...], partition: int | None, where: Beginning, *, until_end: bool, group: str | None
+    topics: tuple[str, ...], partition: int | None, where: StartPosition, *, until_end: bool, group: str | None
 ) -> None:
-    """Options that do not go together."""
+    """Reject options that contradict each other."""
     if where.offset is not None and partition is None:
-        raise senseless("--offset needs --partition")
+        raise usage_error("--offset needs --partition")
     if where.offset is not None and len(topics) > 1:
-        raise senseless("--offset is of one topic: name one")
+        raise usage_error("--offset needs exactly one topic")
     if len(set(topics)) < len(topics):
-        raise senseless("a topic is named twice; name it once")
+        raise usage_error("a topic is given twice: give it once")
     if group is not None and (partition is not None or until_end or (where.is_given and not where.from_beginning)):
-        raise senseless(
-            "a member of --group reads what it is given: only --from-beginning goes with it, for a new group"
+        raise usage_error(
+            "--group assigns the partitions: it can only be combined with --from-beginning, for a new group"
         )
     if until_end and not where.is_given:
-        raise senseless("--exit needs to know where to begin: --from-beginning, --offset, --tail or --from-time")
+        raise usage_error("--exit needs a start: --from-beginning, --offset, --tail or --from-time")
 
 
 def consumer_at(bootstrap: str, settings: tuple[str, ...], **others: Any) -> Consumer:
-    """A consumer that makes no topics; the others are settings that the verb chooses."""
+    """Return a consumer that does not create topics; `others` are settings of the command."""
     from ottla.client.consumer import Consumer
 
     with read_as_usage():
@@ -170,10 +178,10 @@ def consumer_at(bootstrap: str, settings: tuple[str, ...], **others: Any) -> Con
 
 
 class Commits:
-    """What a member has printed, committed behind it; what is not committed in time is read again.
+    """Commit the offsets of printed records; records that are not committed in time are printed again.
 
-    Ctrl-C and SIGTERM wait while a batch is printed and noted, so that exactly what is printed is committed. Another
-    Ctrl-C does not wait: the output may be blocked.
+    Ctrl-C and SIGTERM are held while a batch is printed and noted, so that exactly the printed records are committed. A
+    second Ctrl-C is not held, because the output may be blocked.
     """
 
     def __init__(self, consumer: Consumer) -> None:
@@ -204,11 +212,11 @@ class Commits:
             raise KeyboardInterrupt
 
     def _replace_handler(self, before: Any, after: Any) -> None:
-        if signal.getsignal(signal.SIGINT) == before:  # else Ctrl-C is ignored, as in the background of a shell
+        if signal.getsignal(signal.SIGINT) == before:  # otherwise SIGINT is ignored, as in the background of a shell
             signal.signal(signal.SIGINT, after)
 
-    def note(self, records: Iterable[ConsumerRecord]) -> None:
-        """These have been printed and flushed."""
+    def commit(self, records: Iterable[ConsumerRecord]) -> None:
+        """Commit the offsets after records that were printed and flushed."""
         from ottla.model import TopicPartition
 
         fresh = {TopicPartition(each.topic, each.partition): each.offset + 1 for each in records}
@@ -217,7 +225,7 @@ class Commits:
             self._consumer.commit_async(fresh)
 
     def close(self) -> None:
-        """Commit the last of those that are still ours."""
+        """Commit the last offsets of partitions that are still assigned."""
         if threading.current_thread() is threading.main_thread():
             self._replace_handler(self._handle_interrupt, signal.default_int_handler)
         ours = self._consumer.assignment()
@@ -230,18 +238,18 @@ def print_records(
     render: Render,
     max_messages: int | None,
     timeout: float | None,
-    end: End | None = None,
+    end: PartitionEnds | None = None,
     keep: Commits | None = None,
     is_meant: Callable[[ConsumerRecord], bool] | None = None,
     notice: WaitingNotice | None = None,
 ) -> int:
-    """Print until the limit, the timeout, the end or the reader's end; return how many."""
+    """Print until the limit, the timeout, the end, or until the reader closes; return the number of records."""
     output = sys.stdout.buffer
     printed = 0
-    last_heard = time.monotonic()
+    last_record_at = time.monotonic()
     try:
         while (max_messages is None or printed < max_messages) and not (end and end.is_reached()):
-            patience = patience_of(timeout, last_heard)
+            patience = wait_seconds(timeout, last_record_at)
             if patience < 0:
                 break
             records = consumer.poll(patience)
@@ -254,15 +262,15 @@ def print_records(
             with keep or nullcontext():
                 output.writelines(map(render, wanted))
                 output.flush()
-                if nobody_reads(output.fileno()):
+                if is_closed_by_reader(output.fileno()):
                     raise BrokenPipeError
                 if keep is not None:
-                    keep.note(wanted)
+                    keep.commit(wanted)
             if wanted:
                 printed += len(wanted)
-                last_heard = time.monotonic()
+                last_record_at = time.monotonic()
             if notice is not None:
-                notice.look(printed)
+                notice.print_if_due(printed)
     finally:
         if keep is not None:
             keep.close()
@@ -273,35 +281,35 @@ def print_columns(
     consumer: Consumer,
     max_messages: int | None,
     timeout: float | None,
-    end: End | None,
+    end: PartitionEnds | None,
     notice: WaitingNotice,
     *,
     keys: bool,
 ) -> int:
-    """As `print_records` prints text, and quicker: no record is made of what becomes lines."""
+    """Print text like `print_records`, faster: no record objects are created."""
     output = sys.stdout.buffer
     printed = 0
-    last_heard = time.monotonic()
+    last_record_at = time.monotonic()
     columns = ("key", "value") if keys else ("value",)
     while (max_messages is None or printed < max_messages) and not (end and end.is_reached()):
-        patience = patience_of(timeout, last_heard)
+        patience = wait_seconds(timeout, last_record_at)
         if patience < 0:
             break
         for _, chunk in consumer.poll_columns(patience, columns=columns):
             count = chunk.count if max_messages is None else min(chunk.count, max_messages - printed)
             output.writelines(lines_of(chunk, count, keys=keys))
             printed += count
-            last_heard = time.monotonic()
+            last_record_at = time.monotonic()
         output.flush()
-        if nobody_reads(output.fileno()):
+        if is_closed_by_reader(output.fileno()):
             raise BrokenPipeError
-        notice.look(printed)
+        notice.print_if_due(printed)
     return printed
 
 
-def waiting_text(topics: tuple[str, ...], partition_count: int, group: str | None, where: Beginning) -> str:
-    """Say what `ottla consume` waits for, and how to see what is there already."""
+def waiting_text(topics: tuple[str, ...], partition_count: int, group: str | None, where: StartPosition) -> str:
+    """Return the notice about an idle `ottla consume`, with a hint about older records."""
     partitions = "1 partition" if partition_count == 1 else f"{partition_count} partitions"
     of_group = "" if group is None else f" as a member of group {group}"
-    older = "" if where.is_given or group is not None else "; --from-beginning prints those that are there"
-    return f"waiting for new records of {', '.join(topics)} ({partitions}){of_group}; Ctrl-C ends{older}"
+    older = "" if where.is_given or group is not None else "; --from-beginning prints existing records"
+    return f"waiting for new records of {', '.join(topics)} ({partitions}){of_group}; stop with Ctrl-C{older}"

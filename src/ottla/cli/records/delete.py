@@ -1,4 +1,4 @@
-"""`ottla records delete`: what is before an offset or a time, gone for good."""
+"""`ottla records delete`: delete the records before an offset or a time permanently."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ottla.cli.consent import ask, yes_option
-from ottla.cli.options import bootstrap_server, chosen_partitions, json_option, senseless, settings_option
+from ottla.cli.consent import confirm, yes_option
+from ottla.cli.options import bootstrap_server, chosen_partitions, json_option, settings_option, usage_error
 from ottla.cli.output import echo
 from ottla.cli.records.moments import moment_of
-from ottla.cli.tables import aligned, show
+from ottla.cli.tables import format_table, show
 from ottla.cli.topics import admin_at
 
 if TYPE_CHECKING:
@@ -26,9 +26,11 @@ DONE = ("PARTITION", "LOW-WATERMARK")
 @click.command()
 @click.argument("topics", metavar="TOPIC[:P,...]...", nargs=-1, required=True)
 @bootstrap_server
-@click.option("--before-offset", type=click.IntRange(0), help="Delete what is before this offset.")
-@click.option("--before-time", metavar="TIME", help="Delete what is before: 2026-01-31T12:00, -7d, or ms since 1970.")
-@click.option("--all", "everything", is_flag=True, help="Delete all records there are.")
+@click.option("--before-offset", type=click.IntRange(0), help="Delete the records before this offset.")
+@click.option(
+    "--before-time", metavar="TIME", help="Delete the records before: 2026-01-31T12:00, -7d, or ms since 1970."
+)
+@click.option("--all", "everything", is_flag=True, help="Delete all records.")
 @yes_option
 @json_option
 @settings_option("client")
@@ -42,21 +44,21 @@ def delete(
     in_json: bool,
     settings: tuple[str, ...],
 ) -> None:
-    """Delete the oldest records of topics, or of some of their partitions. What will be is shown, and asked for.
+    """Delete the oldest records of topics, or of some of their partitions. Show the plan and ask for confirmation first.
 
-    Prints the first offset that each partition has then.
+    Prints the first remaining offset of each partition.
     """
     if sum((before_offset is not None, before_time is not None, everything)) != 1:
-        raise senseless("give exactly one of --before-offset, --before-time, --all")
+        raise usage_error("expected exactly one of --before-offset, --before-time, --all")
     moment = None if before_time is None else moment_of("--before-time", before_time, int(time.time() * 1000))
     with admin_at(bootstrap_server, settings) as admin:
         plan = plan_of(admin, topics, before_offset, moment)
         if not plan:
-            echo("nothing is to be deleted: no record is before that", err=True)
+            echo("nothing to delete: there are no earlier records", err=True)
         else:
             rows = [(tp, *numbers, numbers[2] - numbers[0]) for tp, numbers in plan.items()]
-            echo(aligned(PLAN, rows), err=True)
-            ask("Delete them for good?", agreed=agreed)
+            echo(format_table(PLAN, rows), err=True)
+            confirm("Delete them permanently?", agreed=agreed)
         low = admin.delete_records({tp: numbers[2] for tp, numbers in plan.items()}) if plan else {}
     if plan or in_json:
         show(DONE, [(tp, low[tp]) for tp in sorted(low)], in_json=in_json)
@@ -65,7 +67,7 @@ def delete(
 def plan_of(
     admin: Admin, topics: tuple[str, ...], offset: int | None, moment: int | None
 ) -> Mapping[TopicPartition, tuple[int, int, int]]:
-    """First and end offset of each partition that loses records, and the offset before which they go."""
+    """Return first offset, end offset and deletion offset of each partition that loses records."""
     from ottla.model import EARLIEST, LATEST
 
     chosen = chosen_partitions(admin, topics)

@@ -1,4 +1,4 @@
-"""`ottla produce`: lines of standard input become records."""
+"""`ottla produce`: send the lines of standard input as records."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import click
 
 from ottla.cli.options import (
     PATIENCE_SECONDS,
+    admin_settings,
     bootstrap_server,
     client_settings,
-    of_an_admin,
     read_as_usage,
-    senseless,
     settings_option,
+    usage_error,
 )
-from ottla.cli.records.record_lines import LAST_PARTITION, Line, Lines, headers_of, of_csv, of_json, of_text
+from ottla.cli.records.record_lines import LAST_PARTITION, Lines, RecordLine, headers_of, of_csv, of_json, of_text
 from ottla.errors import OttlaError
 
 if TYPE_CHECKING:
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from ottla.model import RecordMetadata
 
 LISTING_MS = 1_000
-"""How long to ask which topics there are."""
+"""The time limit of the request for the existing topics."""
 INTERRUPTED_SECONDS = 2.0
-"""How long Ctrl-C waits for what was read already."""
+"""The time for which Ctrl-C waits for records that were already read."""
 PIECE_BYTES = 64 * 1024
-"""How much of a line is read at a time."""
+"""The number of bytes of a line that are read at a time."""
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 class Outcomes:
-    """What became of the records, told by the producer's thread."""
+    """The results of the records; called by the producer's thread."""
 
     def __init__(self) -> None:
         self.first_error: Exception | None = None
@@ -47,7 +47,7 @@ class Outcomes:
         self.first_error = self.first_error or error
 
     def check(self) -> None:
-        """Raise the first thing that went wrong."""
+        """Raise the error of the first record that was not delivered, if any."""
         if self.first_error is not None:
             raise self.first_error
 
@@ -56,16 +56,14 @@ class Outcomes:
 @click.argument("topic")
 @bootstrap_server
 @click.option(
-    "--key-separator", metavar="SEP", help="What stands between key and value in each line; without it no keys."
+    "--key-separator", metavar="SEP", help="The separator of key and value in each line; without it, no keys."
 )
 @click.option("--null-marker", metavar="TEXT", help="A key or value that is this text is null: a tombstone.")
 @click.option("--format", "form", type=click.Choice(("text", "json", "csv")), default="text", show_default=True)
-@click.option("--key", metavar="KEY", help="The key of every record that has none of its own.")
+@click.option("--key", metavar="KEY", help="The key of records without a key of their own.")
 @click.option("-H", "--header", "headers", metavar="NAME=VALUE", multiple=True, help="A header of every record.")
 @click.option("--partition", type=click.IntRange(0, LAST_PARTITION), help="The partition of every record.")
-@click.option(
-    "--keep-partitions", is_flag=True, help="With --format json or csv: the partition that each record names."
-)
+@click.option("--keep-partitions", is_flag=True, help="With --format json or csv: use the partition of each record.")
 @click.option("--compression-type", type=click.Choice(CODECS), help="The codec of batches.")
 @settings_option("producer")
 def produce(
@@ -81,19 +79,20 @@ def produce(
     compression_type: str | None,
     settings: tuple[str, ...],
 ) -> None:
-    """Send the lines of standard input to TOPIC, one record each, until its end.
+    """Send the lines of standard input to TOPIC, one record per line.
 
-    The exit status is 0 only when the broker has taken every one of them. A topic that the broker makes because of it
-    is told on standard error. As JSON a line is an object as ottla consume --format json prints it, with key, value,
-    headers and timestamp; a partition counts with --keep-partitions. As CSV the first row names such columns.
+     The exit status is 0 only if the broker acknowledged all of them. If the broker creates the topic, this is reported
+    on standard error. With --format json, a line is an object as printed by ottla consume --format json, with key,
+    value, headers and timestamp; its partition is used with --keep-partitions. With --format csv, the first row names
+    such columns.
     """
     from ottla.client.producer import Producer
 
     if key_separator == "":
-        raise senseless("--key-separator must not be empty")
+        raise usage_error("--key-separator must not be empty")
     refuse_contradictions(form, key_separator, null_marker)
     if keep_partitions and (form == "text" or partition is not None):
-        raise senseless("--keep-partitions needs --format json or csv, and no --partition")
+        raise usage_error("--keep-partitions needs --format json or csv, and no --partition")
     common = headers_of(headers)
     with read_as_usage():
         given = client_settings(
@@ -108,7 +107,7 @@ def produce(
     )  # a full disk may keep records for minutes
     outcomes = Outcomes()
     with producer:
-        tell_if_new(producer, topic, given)
+        report_new_topic(producer, topic, given)
         try:
             lines = lines_of(sys.stdin.buffer, producer.config.max_record_bytes)
             for line in records_of(form, lines, key_separator, null_marker):
@@ -124,28 +123,28 @@ def produce(
                 outcomes.check()
             producer.flush()
         except KeyboardInterrupt:
-            producer.close(INTERRUPTED_SECONDS)  # which tells what it could not deliver
+            producer.close(INTERRUPTED_SECONDS)  # logs the records that it could not deliver
             raise
     outcomes.check()
 
 
 def refuse_contradictions(form: str, key_separator: str | None, null_marker: str | None) -> None:
-    """What says how to read text says nothing of JSON, and of CSV only what is null."""
+    """Reject options for text in combination with JSON or CSV; CSV allows --null-marker."""
     if form == "json" and (key_separator is not None or null_marker is not None):
-        raise senseless("--key-separator and --null-marker are for text: in JSON there are a key and null")
+        raise usage_error("--key-separator and --null-marker are for text: in JSON there are a key and null")
     if form == "csv" and key_separator is not None:
-        raise senseless("--key-separator is for text: in CSV the key is a column")
+        raise usage_error("--key-separator is for text: in CSV the key is a column")
 
 
-def records_of(form: str, lines: Lines, key_separator: str | None, null_marker: str | None) -> Iterator[Line]:
-    """The record of each line, or of each row where a quoted cell has several lines."""
+def records_of(form: str, lines: Lines, key_separator: str | None, null_marker: str | None) -> Iterator[RecordLine]:
+    """Yield the record of each line, or of each row if a quoted cell spans several lines."""
     if form == "json":
         return of_json(lines)
     return of_csv(lines, null_marker) if form == "csv" else of_text(lines, key_separator, null_marker)
 
 
-def tell_if_new(producer: Producer, topic: str, given: Mapping[str, Any]) -> None:
-    """Say that the topic was not there, and what may have been meant instead."""
+def report_new_topic(producer: Producer, topic: str, given: Mapping[str, Any]) -> None:
+    """Report that the topic is new, and suggest a similar existing name."""
     there = topics_at(given)
     if there is None or topic in there:
         return
@@ -153,28 +152,31 @@ def tell_if_new(producer: Producer, topic: str, given: Mapping[str, Any]) -> Non
     close = difflib.get_close_matches(topic, there, n=1)
     meant = f"; did you mean {close[0]!r}?" if close else ""
     partitions = "1 partition" if partition_count == 1 else f"{partition_count} partitions"
-    print(f"ottla: topic {topic!r} is new: the broker made it, with {partitions}{meant}", file=sys.stderr)
+    print(f"ottla: topic {topic!r} is new: the broker created it with {partitions}{meant}", file=sys.stderr)
 
 
 def topics_at(given: Mapping[str, Any]) -> set[str] | None:
-    """The topics that are there; None where that is not told: what is wrong then the producer will say."""
+    """Return the existing topics; None on an error, which the producer will report."""
     from ottla.client.admin import Admin
 
     try:
-        with Admin({**of_an_admin(given), "default.api.timeout.ms": LISTING_MS}) as admin:
+        with Admin({**admin_settings(given), "default.api.timeout.ms": LISTING_MS}) as admin:
             return set(admin.list_topics(internal=True))
     except OttlaError:
         return None
 
 
 def lines_of(stream: BinaryIO, most: int) -> Iterator[tuple[int, bytes]]:
-    """Each line with its number; one that is longer than `most` bytes, and so no record, is an error in time."""
+    """Yield each line with its number.
+
+    Raise ClickException for a line of more than `most` bytes, which exceeds a record.
+    """
     for number in count(1):
         line = stream.readline(PIECE_BYTES)
         if not line:
             return
         if not line.endswith(b"\n"):
-            line = continued(line, stream, most)
+            line = read_rest(line, stream, most)
         if len(line) - line.endswith(b"\n") > most:
             raise click.ClickException(
                 f"line {number} of standard input is longer than max.request.size or buffer.memory allow, {most} bytes; "
@@ -183,8 +185,11 @@ def lines_of(stream: BinaryIO, most: int) -> Iterator[tuple[int, bytes]]:
         yield number, line
 
 
-def continued(line: bytes, stream: BinaryIO, most: int) -> bytes:
-    """The line to its end, or as far as it can be a record; Python hears Ctrl-C only between one piece and the next."""
+def read_rest(line: bytes, stream: BinaryIO, most: int) -> bytes:
+    """Return the line to its end, or a part that is too long for a record.
+
+    Pieces allow Python to handle Ctrl-C in between.
+    """
     pieces, size = [line], len(line)
     while size < most + 2 and (more := stream.readline(min(PIECE_BYTES, most + 2 - size))):
         pieces.append(more)

@@ -1,4 +1,4 @@
-"""Where reading begins and ends."""
+"""The start and end positions of reading."""
 
 from __future__ import annotations
 
@@ -7,43 +7,43 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ottla.cli.options import senseless
+from ottla.cli.options import usage_error
 
 if TYPE_CHECKING:
     from ottla.client.consumer import Consumer
     from ottla.model import TopicPartition
 
 
-class Beginning(NamedTuple):
-    """Where each partition is read from; of these one at most, and without any only what comes from now on."""
+class StartPosition(NamedTuple):
+    """The start position of each partition: at most one of these; without any, the present end."""
 
     from_beginning: bool = False
     offset: int | None = None
     tail: int | None = None
-    """So many before the end of each partition."""
+    """The number of offsets before the end of each partition."""
     from_ms: int | None = None
-    """The first record from this moment on."""
+    """The first record at or after this time."""
 
-    def checked(self) -> Beginning:
-        """Itself, unless it says two things."""
+    def check(self) -> StartPosition:
+        """Return self; raise a usage error if more than one position is given."""
         given = [self.from_beginning, self.offset is not None, self.tail is not None, self.from_ms is not None]
         if sum(given) > 1:
-            raise senseless("--from-beginning, --offset, --tail and --from-time exclude each other")
+            raise usage_error("--from-beginning, --offset, --tail and --from-time exclude each other")
         return self
 
     @property
     def is_given(self) -> bool:
-        return self != Beginning()
+        return self != StartPosition()
 
 
 def partitions_of(consumer: Consumer, topic: str, partition: int | None, bootstrap: str) -> list[TopicPartition]:
-    """What to read; a topic or partition that is not there is an error."""
+    """Return the partitions to read; raise ClickException for unknown topics and partitions."""
     from ottla.model import TopicPartition
 
     known = sorted(info.partition for info in consumer.partitions_for(topic))
     if not known:
         raise click.ClickException(
-            f"topic {topic!r} does not exist at {bootstrap}; make it with: ottla topics create {topic}"
+            f"topic {topic!r} does not exist at {bootstrap}; create it with: ottla topics create {topic}"
         )
     if partition is None:
         return [TopicPartition(topic, p) for p in known]
@@ -52,8 +52,8 @@ def partitions_of(consumer: Consumer, topic: str, partition: int | None, bootstr
     return [TopicPartition(topic, partition)]
 
 
-def begin(consumer: Consumer, chosen: Sequence[TopicPartition], where: Beginning) -> None:
-    """Put the consumer where it is to begin."""
+def seek_to_start(consumer: Consumer, chosen: Sequence[TopicPartition], where: StartPosition) -> None:
+    """Move the consumer to its start position."""
     if where.offset is not None:
         check_offset(consumer, chosen[0], where.offset)
         consumer.seek(chosen[0], where.offset)
@@ -64,8 +64,8 @@ def begin(consumer: Consumer, chosen: Sequence[TopicPartition], where: Beginning
             consumer.seek(partition, offset)
 
 
-def offsets_of(consumer: Consumer, chosen: Sequence[TopicPartition], where: Beginning) -> dict[TopicPartition, int]:
-    """The offsets that `--tail` or `--from-time` mean."""
+def offsets_of(consumer: Consumer, chosen: Sequence[TopicPartition], where: StartPosition) -> dict[TopicPartition, int]:
+    """Return the offsets of `--tail` or `--from-time`."""
     ends = consumer.end_offsets(chosen)
     if where.tail is not None:
         first = consumer.beginning_offsets(chosen)
@@ -75,14 +75,14 @@ def offsets_of(consumer: Consumer, chosen: Sequence[TopicPartition], where: Begi
 
 
 def check_offset(consumer: Consumer, partition: TopicPartition, offset: int) -> None:
-    """Refuse an offset that is not there, from which the consumer would turn to `auto.offset.reset` and may wait."""
+    """Reject an offset that does not exist; the consumer would apply `auto.offset.reset` and might wait."""
     (first,), (end,) = (found([partition]).values() for found in (consumer.beginning_offsets, consumer.end_offsets))
     if not first <= offset <= end:
         raise click.ClickException(f"{partition} has no offset {offset}, only {first} to {end}")
 
 
-class End:
-    """The ends that partitions have at the start: nothing behind them is read."""
+class PartitionEnds:
+    """The end offsets of partitions at the start; later records are not read."""
 
     def __init__(self, consumer: Consumer, chosen: Sequence[TopicPartition]) -> None:
         self._consumer = consumer
@@ -91,7 +91,7 @@ class End:
         self.reached = False
 
     def is_reached(self) -> bool:
-        """Whether nothing is left of what was there at the start."""
+        """Return true if all records that existed at the start were read."""
         self._ends = {tp: end for tp, end in self._ends.items() if self._consumer.position(tp) < end}
         self.reached = not self._ends
         return self.reached

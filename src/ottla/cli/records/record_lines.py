@@ -1,4 +1,4 @@
-"""Lines of standard input as records: a value each, a key and a value, or JSON as `ottla consume` prints it."""
+"""Parse lines of standard input as records: values, keys and values, or the JSON of `ottla consume`."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any, NamedTuple
 
 import click
 
-from ottla.cli.options import senseless
+from ottla.cli.options import usage_error
 
 Lines = Iterable[tuple[int, bytes]]
 Headers = tuple[tuple[str, bytes | None], ...]
 LAST_MS, LAST_PARTITION = 2**63 - 1, 2**31 - 1
-"""What the protocol has room for."""
+"""The largest values of the protocol."""
 MOST_CELL_BYTES = 2**31 - 1
 KNOWN = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
 
 
-class Line(NamedTuple):
-    """A record that a line stands for."""
+class RecordLine(NamedTuple):
+    """The record of a line."""
 
     key: bytes | None
     value: bytes | None
@@ -31,8 +31,8 @@ class Line(NamedTuple):
     partition: int | None = None
 
 
-def of_text(lines: Lines, key_separator: str | None, null_marker: str | None) -> Iterator[Line]:
-    """Key and value of each line."""
+def of_text(lines: Lines, key_separator: str | None, null_marker: str | None) -> Iterator[RecordLine]:
+    """Yield key and value of each line."""
     separator = None if key_separator is None else os.fsencode(key_separator)
     null = None if null_marker is None else os.fsencode(null_marker)
     for number, line in lines:
@@ -41,24 +41,24 @@ def of_text(lines: Lines, key_separator: str | None, null_marker: str | None) ->
             key, found, value = value.partition(separator)
             if not found:
                 raise click.ClickException(f"line {number} of standard input has no key separator {key_separator!r}")
-        yield Line(None if key == null else key, None if value == null else value)
+        yield RecordLine(None if key == null else key, None if value == null else value)
 
 
-def of_json(lines: Lines) -> Iterator[Line]:
-    """The record of each line; `topic` and `offset` are where it came from, and are left alone."""
+def of_json(lines: Lines) -> Iterator[RecordLine]:
+    """Yield the record of each line; its `topic` and `offset` are ignored."""
     for number, line in lines:
         try:
             yield line_of(json.loads(line))
         except (ValueError, TypeError, RecursionError) as error:
             why = f"{error.msg}, at character {error.pos + 1}" if isinstance(error, json.JSONDecodeError) else error
             raise click.ClickException(
-                f'line {number} of standard input is no record in JSON, such as {{"key": "a", "value": "b"}}: {why}'
+                f'line {number} of standard input is not a record in JSON, such as {{"key": "a", "value": "b"}}: {why}'
             ) from None
 
 
-def of_csv(lines: Lines, null_marker: str | None) -> Iterator[Line]:
-    """The record of each row below a first one that names the columns, as those of JSON; one column of them is `value`."""
-    csv.field_size_limit(MOST_CELL_BYTES)  # Python's own is 128 KiB; how long a line may be is asked where it is read
+def of_csv(lines: Lines, null_marker: str | None) -> Iterator[RecordLine]:
+    """Yield the record of each row after the header row; the columns are those of JSON, `value` is mandatory."""
+    csv.field_size_limit(MOST_CELL_BYTES)  # Python's limit is 128 KiB; the length of a line is checked when it is read
     numbers: list[int] = [1]
     rows = csv.reader(texts_of(lines, numbers), strict=True)
     columns: list[str] | None = None
@@ -70,19 +70,19 @@ def of_csv(lines: Lines, null_marker: str | None) -> Iterator[Line]:
                 yield line_of(fields_of(columns, row, null_marker))
     except (ValueError, TypeError, RecursionError, csv.Error) as error:
         raise click.ClickException(
-            f"line {numbers[-1]} of standard input is no row of CSV, such as a,b below key,value: {error}"
+            f"line {numbers[-1]} of standard input is not a CSV row, such as a,b below key,value: {error}"
         ) from None
 
 
 def texts_of(lines: Lines, numbers: list[int]) -> Iterator[str]:
-    """The lines as text that keeps their bytes; which one is the last in `numbers`."""
+    """Yield the lines as text that preserves their bytes; `numbers` has the number of the last line."""
     for number, line in lines:
         numbers[:] = [number]
         yield os.fsdecode(line)
 
 
 def checked_columns(names: list[str]) -> list[str]:
-    """The names in the first row."""
+    """Return the column names of the first row; raise ValueError if they are invalid."""
     if strange := [name for name in names if name not in KNOWN]:
         raise ValueError(f"unknown column {strange[0]!r} in the first row, there are {', '.join(KNOWN)}")
     if "value" not in names or len(set(names)) < len(names):
@@ -91,7 +91,7 @@ def checked_columns(names: list[str]) -> list[str]:
 
 
 def fields_of(columns: list[str], row: list[str], null_marker: str | None) -> dict[str, Any]:
-    """A row as the object that JSON would have for it; what is empty and has to be a number, or headers, is not there."""
+    """Return a row as a JSON object; an empty number or empty headers are omitted."""
     if len(row) != len(columns):
         raise ValueError(f"it has {len(row)} cells where the first row has {len(columns)}")
     fields: dict[str, Any] = {}
@@ -103,15 +103,15 @@ def fields_of(columns: list[str], row: list[str], null_marker: str | None) -> di
     return fields
 
 
-def line_of(fields: Any) -> Line:
-    """A record from its JSON object."""
+def line_of(fields: Any) -> RecordLine:
+    """Return the record of a JSON object."""
     if not isinstance(fields, dict) or "value" not in fields:
         raise ValueError('it must be an object with "value", null for a tombstone')
     if strange := [name for name in fields if name not in KNOWN]:
         raise ValueError(f"unknown field {strange[0]!r}, there are {', '.join(KNOWN)}")
     headers = fields.get("headers") or []
     pairs = list(headers.items()) if isinstance(headers, dict) else [(name, value) for name, value in headers]
-    return Line(
+    return RecordLine(
         bytes_of("key", fields.get("key")),
         bytes_of("value", fields["value"]),
         tuple((checked_name(name), bytes_of("a header", value)) for name, value in pairs),
@@ -121,7 +121,7 @@ def line_of(fields: Any) -> Line:
 
 
 def bytes_of(what: str, value: Any) -> bytes | None:
-    """Text as UTF-8, {"base64": "..."} as its bytes, null as nothing."""
+    """Return the bytes of a value: text as UTF-8, {"base64": "..."} decoded, null as None."""
     if value is None or isinstance(value, str):
         return None if value is None else value.encode()
     if isinstance(value, dict) and value.keys() == {"base64"}:
@@ -142,9 +142,9 @@ def number_of(what: str, value: Any, last: int) -> int | None:
 
 
 def headers_of(texts: Iterable[str]) -> Headers:
-    """`--header name=value`, as often as it is given; a name may come twice."""
+    """Return the headers of `--header name=value`; a name may be repeated."""
     pairs = [text.partition("=") for text in texts]
     for name, equals, value in pairs:
         if not equals or not name or not name.isprintable():
-            raise senseless(f"--header {name + equals + value!r} must be NAME=VALUE")
+            raise usage_error(f"invalid value {name + equals + value!r} for --header: expected NAME=VALUE")
     return tuple((name, os.fsencode(value)) for name, _, value in pairs)

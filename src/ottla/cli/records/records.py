@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from ottla.cli.command_groups import CommandGroup
 from ottla.cli.options import bootstrap_server, json_lines_option, json_option, settings_option
 from ottla.cli.records.consume import consume, consumer_at, print_records, where_option
 from ottla.cli.records.delete import delete
 from ottla.cli.records.produce import produce
-from ottla.cli.records.reading import Beginning, End, begin, partitions_of
+from ottla.cli.records.reading import PartitionEnds, StartPosition, partitions_of, seek_to_start
 from ottla.cli.records.record_format import heading_of, renderer
-from ottla.cli.records.where import condition
+from ottla.cli.records.where import parse_condition
 from ottla.cli.tables import show
-from ottla.cli.verbs import Verbs
 
 if TYPE_CHECKING:
     from ottla.client.consumer import Consumer
@@ -26,26 +26,28 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 COUNTS = ("TOPIC", "PARTITION", "RECORDS")
-TURN_SECONDS = 1.0
+UPDATE_SECONDS = 1.0
 
 
-@click.group(cls=Verbs)
+@click.group(cls=CommandGroup)
 def records() -> None:
     """Write, read, count and delete records."""
 
 
-def look_options(command: F) -> F:
-    """What `head` and `tail` have in common."""
+def read_options(command: F) -> F:
+    """Add the options that `head` and `tail` share."""
     for option in (
         settings_option("consumer"),
         json_lines_option,
         where_option,
-        click.option("--keys", is_flag=True, help="Key, tab, value instead of the value alone."),
+        click.option("--keys", is_flag=True, help="Print key, tab, value instead of only the value."),
         click.option(
-            "--format", "form", metavar="text|json|csv|FORMAT", default="text", show_default=True, help="As of consume."
+            "--format", "form", metavar="text|json|csv|FORMAT", default="text", show_default=True, help="As in consume."
         ),
         click.option("--partition", type=click.IntRange(0), help="Only this partition."),
-        click.option("-n", "--count", "count", type=click.IntRange(1), default=10, show_default=True, help="How many."),
+        click.option(
+            "-n", "--count", "count", type=click.IntRange(1), default=10, show_default=True, help="Number of records."
+        ),
         bootstrap_server,
         click.argument("topics", metavar="TOPIC...", nargs=-1, required=True),
     ):
@@ -55,12 +57,12 @@ def look_options(command: F) -> F:
 
 def printer(
     form: str, keys: bool, in_json: bool, condition_text: str | None
-) -> Callable[[Consumer, int | None, End | None], None]:
-    """What prints so many of the records that are meant, or those up to an end; what of its options makes no sense is told now."""
+) -> Callable[[Consumer, int | None, PartitionEnds | None], None]:
+    """Return a function that prints a number of matching records, or those before an end. Invalid options raise now."""
     render = renderer(form, keys=keys, in_json=in_json)
-    is_meant = None if condition_text is None else condition(condition_text)
+    is_meant = None if condition_text is None else parse_condition(condition_text)
 
-    def prints(consumer: Consumer, count: int | None, end: End | None) -> None:
+    def prints(consumer: Consumer, count: int | None, end: PartitionEnds | None) -> None:
         sys.stdout.buffer.write(heading_of(form))
         print_records(consumer, render, count, None, end, is_meant=is_meant)
 
@@ -68,7 +70,7 @@ def printer(
 
 
 @records.command()
-@look_options
+@read_options
 def head(
     topics: tuple[str, ...],
     bootstrap_server: str,
@@ -80,15 +82,15 @@ def head(
     in_json: bool,
     settings: tuple[str, ...],
 ) -> None:
-    """Print the oldest records of topics, and end."""
+    """Print the oldest records of topics."""
     prints = printer(form, keys, in_json, condition_text)
-    with from_first_to_last(bootstrap_server, settings, topics, partition) as (consumer, _, end):
+    with consumer_of_present_records(bootstrap_server, settings, topics, partition) as (consumer, _, end):
         prints(consumer, count, end)
 
 
 @records.command()
-@look_options
-@click.option("-f", "--follow", is_flag=True, help="Go on with what comes from now on, until Ctrl-C.")
+@read_options
+@click.option("-f", "--follow", is_flag=True, help="Continue with new records until Ctrl-C.")
 def tail(
     topics: tuple[str, ...],
     bootstrap_server: str,
@@ -101,10 +103,13 @@ def tail(
     settings: tuple[str, ...],
     follow: bool,
 ) -> None:
-    """Print the latest records of topics, so many of each partition, and end."""
+    """Print the latest records of topics, --count of each partition."""
     prints = printer(form, keys, in_json, condition_text)
-    with of_topics(bootstrap_server, settings, topics, partition, Beginning(tail=count)) as (consumer, chosen):
-        prints(consumer, None, None if follow else End(consumer, chosen))
+    with consumer_at_start(bootstrap_server, settings, topics, partition, StartPosition(tail=count)) as (
+        consumer,
+        chosen,
+    ):
+        prints(consumer, None, None if follow else PartitionEnds(consumer, chosen))
 
 
 @records.command("count")
@@ -116,36 +121,39 @@ def tail(
 def count_records(
     topics: tuple[str, ...], bootstrap_server: str, partition: int | None, in_json: bool, settings: tuple[str, ...]
 ) -> None:
-    """Read topics to their ends and print how many records each partition has.
+    """Read topics to their ends and print the number of records of each partition.
 
-    Offsets alone do not tell: compaction and transactions leave gaps.
+    Offsets are not sufficient: compaction and transactions leave gaps.
     """
     counts: Counter[TopicPartition] = Counter()
-    with from_first_to_last(bootstrap_server, settings, topics, partition) as (consumer, chosen, end):
+    with consumer_of_present_records(bootstrap_server, settings, topics, partition) as (consumer, chosen, end):
         while not end.is_reached():
-            for record in consumer.poll(TURN_SECONDS):
+            for record in consumer.poll(UPDATE_SECONDS):
                 counts[record.topic, record.partition] += 1  # type: ignore[index]
     show(COUNTS, [(*tp, counts[tp]) for tp in chosen], in_json=in_json)
 
 
 @contextmanager
-def from_first_to_last(
+def consumer_of_present_records(
     bootstrap: str, settings: tuple[str, ...], topics: Sequence[str], partition: int | None
-) -> Iterator[tuple[Consumer, list[TopicPartition], End]]:
-    """A consumer of all that is in topics now."""
-    with of_topics(bootstrap, settings, topics, partition, Beginning(from_beginning=True)) as (consumer, chosen):
-        yield consumer, chosen, End(consumer, chosen)
+) -> Iterator[tuple[Consumer, list[TopicPartition], PartitionEnds]]:
+    """Yield a consumer of all records that topics have now."""
+    with consumer_at_start(bootstrap, settings, topics, partition, StartPosition(from_beginning=True)) as (
+        consumer,
+        chosen,
+    ):
+        yield consumer, chosen, PartitionEnds(consumer, chosen)
 
 
 @contextmanager
-def of_topics(
-    bootstrap: str, settings: tuple[str, ...], topics: Sequence[str], partition: int | None, where: Beginning
+def consumer_at_start(
+    bootstrap: str, settings: tuple[str, ...], topics: Sequence[str], partition: int | None, where: StartPosition
 ) -> Iterator[tuple[Consumer, list[TopicPartition]]]:
-    """A consumer of topics that begins there."""
+    """Yield a consumer of topics that starts at `where`."""
     with consumer_at(bootstrap, settings) as consumer:
         chosen = [tp for topic in dict.fromkeys(topics) for tp in partitions_of(consumer, topic, partition, bootstrap)]
         consumer.assign(chosen)
-        begin(consumer, chosen, where)
+        seek_to_start(consumer, chosen, where)
         yield consumer, chosen
 
 

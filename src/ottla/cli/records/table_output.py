@@ -1,6 +1,7 @@
-"""`ottla consume --format arrow | parquet`: records become a table on standard output, as they were fetched.
+"""`ottla consume --format arrow | parquet`: write fetched batches as a table to standard output.
 
-Arrow's form is that of a stream, so that a reader may begin before the end; Parquet's end is written when reading ends, by Ctrl-C too.
+Arrow is written as a stream, so that its reader can start before the end. Parquet's footer is written at the end, also
+after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ottla.cli.output import nobody_reads, patience_of
+from ottla.cli.output import is_closed_by_reader, wait_seconds
 from ottla.extras import extra
 
 if TYPE_CHECKING:
@@ -19,20 +20,20 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from ottla.cli.records.reading import End
+    from ottla.cli.records.reading import PartitionEnds
     from ottla.client.consumer import Consumer
 
 COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestamp_type", "headers")
 
 
 def print_tables(
-    consumer: Consumer, form: str, max_messages: int | None, timeout: float | None, end: End | None
+    consumer: Consumer, form: str, max_messages: int | None, timeout: float | None, end: PartitionEnds | None
 ) -> int:
-    """Write until the limit, the timeout, the end or the reader's end; return how many records."""
+    """Write until the limit, the timeout, the end, or until the reader closes; return the number of records."""
     output = sys.stdout.buffer
     written = 0
-    last_heard = time.monotonic()
-    empty = consumer.poll_arrow(0.0, columns=COLUMNS)  # which says what is missing where there is no Arrow
+    last_record_at = time.monotonic()
+    empty = consumer.poll_arrow(0.0, columns=COLUMNS)  # raises a clear error if pyarrow is not installed
     with writer_of(form, output, empty.schema) as writer:
         table = empty
         while True:
@@ -41,10 +42,10 @@ def print_tables(
             if table.num_rows:
                 writer.write_table(table)
                 written += table.num_rows
-                last_heard = time.monotonic()
-            if nobody_reads(output.fileno()):
+                last_record_at = time.monotonic()
+            if is_closed_by_reader(output.fileno()):
                 raise BrokenPipeError
-            patience = patience_of(timeout, last_heard)
+            patience = wait_seconds(timeout, last_record_at)
             if written == max_messages or (end and end.is_reached()) or patience < 0:
                 return written
             table = consumer.poll_arrow(patience, columns=COLUMNS)
@@ -52,7 +53,7 @@ def print_tables(
 
 @contextmanager
 def writer_of(form: str, output: Any, schema: pa.Schema) -> Iterator[Any]:
-    """What writes tables; their end is written whatever happens."""
+    """Yield a table writer; the end of its format is always written."""
     with extra("arrow"):
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -60,7 +61,7 @@ def writer_of(form: str, output: Any, schema: pa.Schema) -> Iterator[Any]:
     try:
         yield writer
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())  # where the end goes, which is written in any case
+        os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())  # receives the footer, which is written in any case
         raise
     finally:
         writer.close()

@@ -1,7 +1,7 @@
-"""`--where`: which records are printed, by an expression such as `partition == 0 and value.amount > 10`.
+"""`--where`: filter records by an expression such as `partition == 0 and value.amount > 10`.
 
-The words of Python's comparisons, and nothing else: names of a record's fields, fields of JSON in a value or key, `and`,
-`or`, `not`, `in`. What is not there is None, and what cannot be compared is not so.
+ The grammar is a part of Python's: fields of a record, fields of JSON in a value or key, comparisons, `and`, `or`,
+`not`, `in`. A missing field is None; a comparison of incompatible types is false.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ottla.cli.options import senseless
+from ottla.cli.options import usage_error
 
 if TYPE_CHECKING:
     from ottla.client.consumer import ConsumerRecord
@@ -40,29 +40,29 @@ COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 }
 
 
-def condition(text: str) -> Callable[[ConsumerRecord], bool]:
-    """Whether a record is meant; a text that is no expression is a mistake in the command."""
+def parse_condition(text: str) -> Callable[[ConsumerRecord], bool]:
+    """Return the predicate of an expression; raise a usage error if it is invalid."""
     try:
         part = part_of(ast.parse(text.strip(), mode="eval").body)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise senseless(f"--where {text!r} is no expression, {HINT}") from None
+        raise usage_error(f"invalid value {text!r} for --where: expected an expression, {HINT}") from None
     return lambda record: bool(part(record))
 
 
 def part_of(node: ast.expr) -> Part:
-    """What a piece of the expression says of a record."""
+    """Return a function that evaluates a part of the expression for a record."""
     match node:
         case ast.Constant(value):
             return lambda record: value
         case ast.Name(name):
-            return field_named(name)
+            return find_field(name)
         case ast.List(items) | ast.Tuple(items):
             parts = [part_of(item) for item in items]
             return lambda record: [part(record) for part in parts]
         case ast.Attribute(whole, name):
-            return within(part_of(whole), name)
+            return find_in(part_of(whole), name)
         case ast.Subscript(whole, ast.Constant(str() | int() as name)):
-            return within(part_of(whole), name)
+            return find_in(part_of(whole), name)
     return operation_of(node)
 
 
@@ -80,23 +80,23 @@ def operation_of(node: ast.expr) -> Part:
             parts = [part_of(item) for item in items]
             return lambda record: any(part(record) for part in parts)
         case ast.Compare(left, [comparison], [right]) if type(comparison) in COMPARISONS:
-            return compared(COMPARISONS[type(comparison)], part_of(left), part_of(right))
-    raise senseless(f"--where has no {ast.unparse(node)!r}; there are comparisons, and, or, not, in, {HINT}")
+            return compare_parts(COMPARISONS[type(comparison)], part_of(left), part_of(right))
+    raise usage_error(f"--where does not support {ast.unparse(node)!r}: expected comparisons, and, or, not, in, {HINT}")
 
 
-def field_named(name: str) -> Part:
+def find_field(name: str) -> Part:
     if name not in FIELDS:
-        raise senseless(f"--where has no field {name!r}, only {', '.join(FIELDS)}")
+        raise usage_error(f"--where has no field {name!r}, only {', '.join(FIELDS)}")
     return FIELDS[name]
 
 
-def within(whole: Part, name: str | int) -> Part:
-    """A field or element of JSON; None where there is none."""
+def find_in(whole: Part, name: str | int) -> Part:
+    """Return a field or element of JSON, or None."""
 
     def found(record: ConsumerRecord) -> Any:
         there = whole(record)
         if isinstance(there, str):
-            there = parsed(there)
+            there = parse_expression(there)
         try:
             return there[name]
         except (KeyError, IndexError, TypeError):
@@ -105,7 +105,7 @@ def within(whole: Part, name: str | int) -> Part:
     return found
 
 
-def compared(comparison: Callable[[Any, Any], Any], left: Part, right: Part) -> Part:
+def compare_parts(comparison: Callable[[Any, Any], Any], left: Part, right: Part) -> Part:
     def holds(record: ConsumerRecord) -> Any:
         try:
             return comparison(left(record), right(record))
@@ -115,7 +115,7 @@ def compared(comparison: Callable[[Any, Any], Any], left: Part, right: Part) -> 
     return holds
 
 
-def parsed(text: str) -> Any:
+def parse_expression(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -123,5 +123,5 @@ def parsed(text: str) -> Any:
 
 
 def as_text(data: bytes | None) -> str | None:
-    """Bytes that are no text keep their places, as �."""
+    """Return bytes as text; invalid UTF-8 becomes �."""
     return None if data is None else data.decode(errors="replace")

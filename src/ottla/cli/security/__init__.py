@@ -1,1 +1,1 @@
-"""`ottla acls`, `users`, `quotas` and `certificates`: who may do what, and how much of it."""
+"""`ottla acls`, `users`, `quotas` and `certificates`: access rules, passwords, limits and TLS."""

@@ -1,4 +1,4 @@
-"""`ottla acls list | create | delete`: names and options are those of Kafka's `kafka-acls`."""
+"""`ottla acls list | create | delete`, with the names and options of Kafka's `kafka-acls`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ottla.cli.options import bootstrap_server, json_option, senseless, settings_option
+from ottla.cli.command_groups import CommandGroup
+from ottla.cli.options import bootstrap_server, json_option, settings_option, usage_error
 from ottla.cli.output import echo
-from ottla.cli.tables import aligned, show
+from ottla.cli.tables import format_table, show
 from ottla.cli.topics import admin_at
-from ottla.cli.verbs import Verbs
 
 if TYPE_CHECKING:
     from ottla.client.admin import AclBinding
@@ -33,13 +33,13 @@ OPERATIONS = (
 Resource = tuple[str, str]
 
 
-@click.group(cls=Verbs)
+@click.group(cls=CommandGroup)
 def acls() -> None:
-    """List, create and delete the rules of who may do what."""
+    """List, create and delete access rules."""
 
 
 def resources(command: Any) -> Any:
-    """What a rule is about."""
+    """Add the options that name resources."""
     for option in (
         click.option(
             "--transactional-id", "transactional_ids", metavar="ID", multiple=True, help="A transactional id."
@@ -53,24 +53,24 @@ def resources(command: Any) -> Any:
 
 
 def rules(command: Any) -> Any:
-    """Who may, or may not, do what."""
+    """Add the options of a rule."""
     for option in (
         click.option("--operation", "operations", multiple=True, type=click.Choice(OPERATIONS, case_sensitive=False)),
         click.option(
-            "--deny-host", "deny_hosts", metavar="ADDRESS", multiple=True, help="From where not; * is everywhere."
+            "--deny-host", "deny_hosts", metavar="ADDRESS", multiple=True, help="Address that is denied; * is any."
         ),
         click.option(
-            "--allow-host", "allow_hosts", metavar="ADDRESS", multiple=True, help="From where; * is everywhere."
+            "--allow-host", "allow_hosts", metavar="ADDRESS", multiple=True, help="Address that is allowed; * is any."
         ),
-        click.option("--deny-principal", "denied", metavar="User:NAME", multiple=True, help="Who may not."),
-        click.option("--allow-principal", "allowed", metavar="User:NAME", multiple=True, help="Who may."),
+        click.option("--deny-principal", "denied", metavar="User:NAME", multiple=True, help="User that is denied."),
+        click.option("--allow-principal", "allowed", metavar="User:NAME", multiple=True, help="User that is allowed."),
         click.option(
             "--resource-pattern-type",
             "pattern",
             type=click.Choice(["literal", "prefixed"], case_sensitive=False),
             default="literal",
             show_default=True,
-            help="Whether names are whole, or what names begin with.",
+            help="literal: names are complete; prefixed: names are prefixes.",
         ),
     ):
         command = option(command)
@@ -86,7 +86,7 @@ def rules(command: Any) -> Any:
     type=click.Choice(["any", "match", "literal", "prefixed"], case_sensitive=False),
     default="any",
     show_default=True,
-    help="match finds every rule that counts for the name.",
+    help="match finds every rule that applies to the name.",
 )
 @click.option("--principal", metavar="User:NAME", help="Only rules about this principal.")
 @json_option
@@ -102,7 +102,7 @@ def list_acls(
     in_json: bool,
     settings: tuple[str, ...],
 ) -> None:
-    """Print rules, all of them or those about some resources."""
+    """Print all rules, or those of some resources."""
     from ottla.client.admin import AclBindingFilter
 
     named = list(named_resources(topics, groups, cluster, transactional_ids))
@@ -117,11 +117,13 @@ def list_acls(
 @acls.command()
 @bootstrap_server
 @rules
-@click.option("--producer", is_flag=True, help="All that a producer needs for these topics and transactional ids.")
-@click.option("--consumer", is_flag=True, help="All that a consumer needs for these topics and groups.")
+@click.option(
+    "--producer", is_flag=True, help="All operations that a producer needs for these topics and transactional ids."
+)
+@click.option("--consumer", is_flag=True, help="All operations that a consumer needs for these topics and groups.")
 @settings_option("client")
 def create(bootstrap_server: str, producer: bool, consumer: bool, settings: tuple[str, ...], **given: Any) -> None:
-    """Allow somebody something, or deny it."""
+    """Allow or deny operations to principals."""
     wanted = list(rules_of(given, producer=producer, consumer=consumer))
     with admin_at(bootstrap_server, settings) as admin:
         admin.create_acls(wanted)
@@ -130,11 +132,11 @@ def create(bootstrap_server: str, producer: bool, consumer: bool, settings: tupl
 @acls.command()
 @bootstrap_server
 @rules
-@click.option("--force", is_flag=True, help="Do not ask.")
+@click.option("--force", is_flag=True, help="Do not ask for confirmation.")
 @json_option
 @settings_option("client")
 def delete(bootstrap_server: str, force: bool, in_json: bool, settings: tuple[str, ...], **given: Any) -> None:
-    """Take back rules; without principals all that are about the resources. As JSON those that are gone are printed."""
+    """Delete rules; without principals, all rules of the resources. With --json the deleted rules are printed."""
     from ottla.client.admin import AclBindingFilter
 
     if given["allowed"] or given["denied"]:
@@ -159,23 +161,23 @@ def delete(bootstrap_server: str, force: bool, in_json: bool, settings: tuple[st
     with admin_at(bootstrap_server, settings) as admin:
         found = sorted({each for some in wanted for each in admin.describe_acls(some)})
         if found and not force:
-            echo(aligned(HEADINGS, rows_of(found)), err=in_json)
+            echo(format_table(HEADINGS, rows_of(found)), err=in_json)
             question = f"Delete {'this rule' if len(found) == 1 else f'these {len(found)} rules'}?"
             click.confirm(question, abort=True, err=in_json)
-        gone = admin.delete_acls(wanted)
+        deleted = admin.delete_acls(wanted)
     if in_json:
-        show(HEADINGS, rows_of(sorted(gone)), in_json=True)
+        show(HEADINGS, rows_of(sorted(deleted)), in_json=True)
 
 
 def rules_of(given: dict[str, Any], *, producer: bool, consumer: bool) -> Iterator[AclBinding]:
-    """Every rule that the options mean."""
+    """Yield every rule that the options describe."""
     from ottla.client.admin import AclBinding
 
     if not given["allowed"] and not given["denied"]:
-        raise senseless("name who may or may not: --allow-principal User:alice, or --deny-principal")
+        raise usage_error("no principal given: expected --allow-principal User:alice, or --deny-principal")
     for name in (*given["allowed"], *given["denied"]):
         if ":" not in name:
-            raise senseless(f"{name!r} is no principal: write User:{name}")
+            raise usage_error(f"invalid principal {name!r}: expected User:{name}")
     pattern = given["pattern"]
     for principals, hosts, permission in (
         (given["allowed"], given["allow_hosts"], "allow"),
@@ -190,7 +192,7 @@ def rules_of(given: dict[str, Any], *, producer: bool, consumer: bool) -> Iterat
 
 
 def operations_of(given: dict[str, Any], *, producer: bool, consumer: bool) -> Iterator[tuple[Resource, str]]:
-    """Each resource with each thing that may be done to it."""
+    """Yield each resource with each of its operations."""
     for resource in resources_of(given):
         kind, _ = resource
         chosen = list(given["operations"])
@@ -203,10 +205,10 @@ def operations_of(given: dict[str, Any], *, producer: bool, consumer: bool) -> I
 
 
 def resources_of(given: dict[str, Any]) -> list[Resource]:
-    """What is named; there must be something."""
+    """Return the given resources; raise a usage error if there are none."""
     named = list(named_resources(given["topics"], given["groups"], given["cluster"], given["transactional_ids"]))
     if not named:
-        raise senseless("name what it is about: --topic, --group, --cluster or --transactional-id")
+        raise usage_error("no resource given: expected --topic, --group, --cluster or --transactional-id")
     return named
 
 

@@ -1,4 +1,4 @@
-"""Passwords for a command: typed unseen, from a pipe or from the environment, where no list of processes shows them."""
+"""Passwords for commands: from a prompt without echo, a pipe or the environment, which process lists do not show."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from ottla.cli.options import senseless
+from ottla.cli.options import usage_error
 
 F = TypeVar("F", bound=Callable[..., Any])
 WAYS = "--password-stdin or --password-env NAME"
 
 
 class PasswordSource(NamedTuple):
-    """Where a password comes from; of these one at most, and without any somebody is asked."""
+    """The source of a password: at most one of these; without any, a prompt."""
 
     from_stdin: bool
     variable: str | None
@@ -24,48 +24,53 @@ class PasswordSource(NamedTuple):
 
     def read(self, user: str) -> str:
         if sum((self.from_stdin, self.variable is not None, self.plain is not None)) > 1:
-            raise senseless("--password-stdin, --password-env and --insecure-password exclude each other")
+            raise usage_error("--password-stdin, --password-env and --insecure-password exclude each other")
         if self.plain is not None:
-            return checked(self.plain, "--insecure-password")
+            return non_empty(self.plain, "--insecure-password")
         if self.variable is not None:
-            return of_environment(self.variable)
+            return password_from_environment(self.variable)
         if self.from_stdin:
-            return checked(sys.stdin.readline().removesuffix("\n").removesuffix("\r"), "standard input")
-        return asked(user)
+            return non_empty(sys.stdin.readline().removesuffix("\n").removesuffix("\r"), "standard input")
+        return prompt_password(user)
 
 
 def password_options(command: F) -> F:
-    """All of them; the command takes them as `from_stdin`, `variable`, `plain`."""
+    """Add the options, passed to the command as `from_stdin`, `variable` and `plain`."""
     for option in (
         click.option(
             "--insecure-password",
             "plain",
             metavar="PASSWORD",
-            help="The password itself: whoever may list processes sees it.",
+            help="The password itself; it is visible in the process list.",
         ),
-        click.option("--password-env", "variable", metavar="NAME", help="The password is in this variable."),
-        click.option("--password-stdin", "from_stdin", is_flag=True, help="It is the first line of standard input."),
+        click.option("--password-env", "variable", metavar="NAME", help="The environment variable with the password."),
+        click.option(
+            "--password-stdin",
+            "from_stdin",
+            is_flag=True,
+            help="Read the password from the first line of standard input.",
+        ),
     ):
         command = option(command)
     return command
 
 
-def of_environment(variable: str) -> str:
+def password_from_environment(variable: str) -> str:
     value = os.environ.get(variable)
     if value is None:
-        raise senseless(f"--password-env {variable}: there is no such variable in the environment; export it")
-    return checked(value, f"--password-env {variable}")
+        raise usage_error(f"--password-env {variable}: the variable is not set: export it")
+    return non_empty(value, f"--password-env {variable}")
 
 
-def asked(user: str) -> str:
+def prompt_password(user: str) -> str:
     if not sys.stdin.isatty():
-        raise click.ClickException(f"nobody can be asked for the password of {user!r} here: give {WAYS}")
+        raise click.ClickException(f"no terminal to enter the password of {user!r}: use {WAYS}")
     value: str = click.prompt(f"Password of {user}", hide_input=True, confirmation_prompt=True, err=True)
     return value
 
 
-def checked(value: str, source: str) -> str:
-    """Not empty: who has no password cannot log in."""
+def non_empty(value: str, source: str) -> str:
+    """Return the password; raise a usage error if it is empty."""
     if not value:
-        raise senseless(f"{source}: the password is empty")
+        raise usage_error(f"{source}: the password is empty")
     return value

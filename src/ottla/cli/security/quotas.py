@@ -1,4 +1,4 @@
-"""`ottla quotas describe | alter | delete`: what users, client ids and addresses are limited to."""
+"""`ottla quotas describe | alter | delete`: limits of users, client ids and addresses."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ottla.cli.command_groups import CommandGroup
 from ottla.cli.config_changes import config_changes
-from ottla.cli.consent import ask, yes_option
-from ottla.cli.options import bootstrap_server, json_option, senseless, settings_option
+from ottla.cli.consent import confirm, yes_option
+from ottla.cli.options import bootstrap_server, json_option, settings_option, usage_error
 from ottla.cli.output import echo
-from ottla.cli.security.quota_entities import one_entity, quota_entity_options, whose
+from ottla.cli.security.quota_entities import one_entity, quota_entity_options, selected_entities
 from ottla.cli.tables import show
 from ottla.cli.topics import admin_at
-from ottla.cli.verbs import Verbs
 from ottla.config import unknown
 from ottla.escaping import escape_controls
 
@@ -27,9 +27,9 @@ OF_CLIENTS = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", 
 OF_ADDRESSES = ("connection_creation_rate",)
 
 
-@click.group(cls=Verbs)
+@click.group(cls=CommandGroup)
 def quotas() -> None:
-    """Show and change what users, client ids and addresses are limited to."""
+    """Show and change the quotas of users, client ids and addresses."""
 
 
 @quotas.command()
@@ -38,11 +38,11 @@ def quotas() -> None:
 @json_option
 @settings_option("client")
 def describe(bootstrap_server: str, in_json: bool, settings: tuple[str, ...], **given: Any) -> None:
-    """Print limits: all that are, or of whom is named; an --entity-type without a name means all of the kind."""
-    wanted = whose(given)
+    """Print all limits, or those of the given entity; an --entity-type without a name selects all of its kind."""
+    wanted = selected_entities(given)
     with admin_at(bootstrap_server, settings) as admin:
-        found = admin.describe_client_quotas(None if wanted.is_everybody or wanted.kinds else wanted.entity)
-    show(COLUMNS, rows_of({each: limits for each, limits in found.items() if wanted.means(each)}), in_json=in_json)
+        found = admin.describe_client_quotas(None if wanted.is_unrestricted or wanted.kinds else wanted.entity)
+    show(COLUMNS, rows_of({each: limits for each, limits in found.items() if wanted.includes(each)}), in_json=in_json)
 
 
 @quotas.command()
@@ -51,8 +51,8 @@ def describe(bootstrap_server: str, in_json: bool, settings: tuple[str, ...], **
 @click.option(
     "--add-config", "added", metavar="KEY=VALUE,...", multiple=True, help="Limits, such as producer_byte_rate."
 )
-@click.option("--delete-config", "deleted", metavar="KEY,...", multiple=True, help="Limits to lift.")
-@click.option("--validate-only", is_flag=True, help="Have it checked, and change nothing.")
+@click.option("--delete-config", "deleted", metavar="KEY,...", multiple=True, help="Limits to remove.")
+@click.option("--validate-only", is_flag=True, help="Only validate the changes.")
 @settings_option("client")
 def alter(
     bootstrap_server: str,
@@ -62,10 +62,10 @@ def alter(
     settings: tuple[str, ...],
     **given: Any,
 ) -> None:
-    """Limit somebody, or lift limits; those that are not named stay as they are.
+    """Set or remove limits of an entity. Other limits do not change.
 
-    producer_byte_rate and consumer_byte_rate are bytes a second, request_percentage is of one thread of a broker,
-    controller_mutation_rate is partitions a second; of an address there is connection_creation_rate.
+     producer_byte_rate and consumer_byte_rate are in bytes per second, request_percentage is a share of one broker
+    thread, controller_mutation_rate is in partitions per second; addresses have connection_creation_rate.
     """
     entity = one_entity(given)
     changes = limits_of(entity, config_changes(added, deleted, {}))
@@ -79,24 +79,24 @@ def alter(
 @yes_option
 @settings_option("client")
 def delete(bootstrap_server: str, agreed: bool, settings: tuple[str, ...], **given: Any) -> None:
-    """Lift all limits of somebody."""
+    """Remove all limits of an entity."""
     entity = one_entity(given)
     with admin_at(bootstrap_server, settings) as admin:
         found = admin.describe_client_quotas(entity).get(entity, {})
         if not found:
-            echo(f"nothing is to be lifted: {escape_controls(name_of(entity))} has no limits of its own", err=True)
+            echo(f"nothing to remove: {escape_controls(name_of(entity))} has no own limits", err=True)
             return
-        ask(f"Lift {', '.join(sorted(found))} of {name_of(entity)}?", agreed=agreed)
+        confirm(f"Remove {', '.join(sorted(found))} of {name_of(entity)}?", agreed=agreed)
         admin.alter_client_quotas({entity: dict.fromkeys(found)})
 
 
 def limits_of(entity: ClientQuotaEntity, changes: Mapping[str, str | None]) -> dict[str, float | None]:
-    """Changes as numbers; a name that is no limit of such an entity is a mistake."""
+    """Return the changes as numbers; raise a usage error for an unknown limit."""
     known = OF_CLIENTS if entity.ip is None else OF_ADDRESSES
     for key in changes:
         if key not in known:
-            told = unknown("quota", key, known)
-            raise senseless(told if told.endswith("?") else f"{told}; there are {', '.join(known)}")
+            message = unknown("quota", key, known)
+            raise usage_error(message if message.endswith("?") else f"{message}; expected {', '.join(known)}")
     return {key: None if value is None else number_of(key, value) for key, value in changes.items()}
 
 
@@ -106,12 +106,14 @@ def number_of(key: str, text: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number) or number <= 0:
-        raise senseless(f"--add-config {key}={text}: a limit is a number above 0; --delete-config {key} lifts it")
+        raise usage_error(
+            f"--add-config {key}={text}: expected a number above 0; --delete-config {key} removes the limit"
+        )
     return number
 
 
 def rows_of(found: Mapping[ClientQuotaEntity, Mapping[str, float]]) -> list[tuple[Any, ...]]:
-    """A row for each limit; whole numbers as such."""
+    """Return one row per limit; whole numbers as integers."""
     return [
         (each.user, each.client_id, each.ip, key, int(value) if value.is_integer() else value)
         for each, limits in sorted(found.items(), key=lambda item: tuple(part or "" for part in item[0]))
@@ -120,6 +122,6 @@ def rows_of(found: Mapping[ClientQuotaEntity, Mapping[str, float]]) -> list[tupl
 
 
 def name_of(entity: ClientQuotaEntity) -> str:
-    """As a sentence names it."""
+    """Return the entity in words."""
     parts = {"user": entity.user, "client id": entity.client_id, "address": entity.ip}
     return ", ".join(f"{kind} {name}" for kind, name in parts.items() if name is not None)

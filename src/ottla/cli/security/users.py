@@ -1,4 +1,4 @@
-"""`ottla users list | describe | add | alter | delete`: who may log in by SCRAM."""
+"""`ottla users list | describe | add | alter | delete`: the SCRAM credentials of users."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ottla.cli.consent import ask, yes_option
+from ottla.cli.command_groups import CommandGroup
+from ottla.cli.consent import confirm, yes_option
 from ottla.cli.options import bootstrap_server, json_option, settings_option
 from ottla.cli.security.passwords import PasswordSource, password_options
 from ottla.cli.tables import show
 from ottla.cli.topics import admin_at
-from ottla.cli.verbs import Verbs
 from ottla.config import unknown
 
 if TYPE_CHECKING:
@@ -23,14 +23,14 @@ COLUMNS = ("USER", "MECHANISM", "ITERATIONS")
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 DEFAULT_MECHANISM = "SCRAM-SHA-512"
 FEWEST, MOST = 4096, 16384
-"""Iterations that brokers take."""
+"""The iteration counts that brokers accept."""
 Credentials = Mapping[str, int]
-"""How often the password is hashed, by mechanism."""
+"""The number of hash iterations by mechanism."""
 
 
-@click.group(cls=Verbs)
+@click.group(cls=CommandGroup)
 def users() -> None:
-    """Give users of SCRAM passwords, show who has one, and take them away."""
+    """Set, list and delete the SCRAM passwords of users."""
 
 
 def mechanism_option(help_text: str) -> Callable[[F], F]:
@@ -46,7 +46,7 @@ def mechanism_option(help_text: str) -> Callable[[F], F]:
 iterations_option = click.option(
     "--iterations",
     type=click.IntRange(FEWEST, MOST),
-    help="How often the password is hashed.  [default: as it was, at first 4096]",
+    help="Number of hash iterations.  [default: unchanged, 4096 for a new password]",
 )
 
 
@@ -55,7 +55,7 @@ iterations_option = click.option(
 @json_option
 @settings_option("client")
 def list_users(bootstrap_server: str, in_json: bool, settings: tuple[str, ...]) -> None:
-    """Print all users, with the mechanisms by which each may log in."""
+    """Print all users with their mechanisms."""
     with admin_at(bootstrap_server, settings) as admin:
         show(COLUMNS, rows_of(admin.describe_user_scram_credentials()), in_json=in_json)
 
@@ -66,7 +66,7 @@ def list_users(bootstrap_server: str, in_json: bool, settings: tuple[str, ...]) 
 @json_option
 @settings_option("client")
 def describe(names: tuple[str, ...], bootstrap_server: str, in_json: bool, settings: tuple[str, ...]) -> None:
-    """Print by which mechanisms these users may log in."""
+    """Print the mechanisms of these users."""
     with admin_at(bootstrap_server, settings) as admin:
         show(COLUMNS, rows_of(admin.describe_user_scram_credentials(dict.fromkeys(names))), in_json=in_json)
 
@@ -74,7 +74,7 @@ def describe(names: tuple[str, ...], bootstrap_server: str, in_json: bool, setti
 @users.command()
 @click.argument("name", metavar="USER")
 @bootstrap_server
-@mechanism_option(f"By which to log in; may be given twice.  [default: {DEFAULT_MECHANISM}]")
+@mechanism_option(f"The mechanism; may be repeated.  [default: {DEFAULT_MECHANISM}]")
 @iterations_option
 @password_options
 @settings_option("client")
@@ -86,7 +86,7 @@ def add(
     settings: tuple[str, ...],
     **source: Any,
 ) -> None:
-    """Let USER log in by a password, which is asked for. The brokers are told its hash."""
+    """Add a SCRAM password for USER; it is prompted for. Brokers receive only its hash."""
     wanted = mechanisms or (DEFAULT_MECHANISM,)
     with admin_at(bootstrap_server, settings) as admin:
         had = admin.describe_user_scram_credentials().get(name, {})
@@ -95,13 +95,13 @@ def add(
                 raise click.ClickException(
                     f"user {name!r} has a password for {mechanism} already; change it with: ottla users alter {name}"
                 )
-        give(admin, name, dict.fromkeys(wanted, iterations or FEWEST), PasswordSource(**source).read(name))
+        set_passwords(admin, name, dict.fromkeys(wanted, iterations or FEWEST), PasswordSource(**source).read(name))
 
 
 @users.command()
 @click.argument("name", metavar="USER")
 @bootstrap_server
-@mechanism_option("Which password; may be given twice.  [default: of all that the user has]")
+@mechanism_option("The mechanism; may be repeated.  [default: all of the user]")
 @iterations_option
 @password_options
 @settings_option("client")
@@ -113,35 +113,35 @@ def alter(
     settings: tuple[str, ...],
     **source: Any,
 ) -> None:
-    """Give USER another password, which is asked for. Who is logged in stays so."""
+    """Change the password of USER; it is prompted for. Existing connections stay open."""
     with admin_at(bootstrap_server, settings) as admin:
         had = credentials_of(admin, name, mechanisms)
         wanted = {mechanism: iterations or had[mechanism] for mechanism in mechanisms or had}
-        give(admin, name, wanted, PasswordSource(**source).read(name))
+        set_passwords(admin, name, wanted, PasswordSource(**source).read(name))
 
 
 @users.command()
 @click.argument("name", metavar="USER")
 @bootstrap_server
-@mechanism_option("Which password; may be given twice.  [default: all]")
+@mechanism_option("The mechanism; may be repeated.  [default: all]")
 @yes_option
 @settings_option("client")
 def delete(
     name: str, bootstrap_server: str, mechanisms: tuple[str, ...], agreed: bool, settings: tuple[str, ...]
 ) -> None:
-    """Let USER log in no more. Who is logged in stays so."""
+    """Delete the passwords of USER. Existing connections stay open."""
     from ottla.client.admin import UserScramCredentialDeletion
 
     with admin_at(bootstrap_server, settings) as admin:
-        gone = mechanisms or tuple(credentials_of(admin, name, ()))
-        credentials_of(admin, name, gone)
-        ask(f"Shall {name} log in by {' and '.join(gone)} no more?", agreed=agreed)
-        for mechanism in gone:
+        deleted = mechanisms or tuple(credentials_of(admin, name, ()))
+        credentials_of(admin, name, deleted)
+        confirm(f"Delete {name}'s passwords for {' and '.join(deleted)}?", agreed=agreed)
+        for mechanism in deleted:
             admin.alter_user_scram_credentials([UserScramCredentialDeletion(name, mechanism)])
 
 
 def credentials_of(admin: Admin, name: str, mechanisms: Iterable[str]) -> Credentials:
-    """What a user has, who must be there and have these."""
+    """Return the credentials of a user; raise ClickException if the user or one of the mechanisms is missing."""
     known = admin.describe_user_scram_credentials()
     if name not in known:
         raise click.ClickException(f"{unknown('user', name, known)}; add one with: ottla users add {name}")
@@ -153,8 +153,8 @@ def credentials_of(admin: Admin, name: str, mechanisms: Iterable[str]) -> Creden
     return known[name]
 
 
-def give(admin: Admin, name: str, wanted: Credentials, password: str) -> None:
-    """One after the other: brokers take no user twice in a request."""
+def set_passwords(admin: Admin, name: str, wanted: Credentials, password: str) -> None:
+    """Set the passwords one after the other, since a request may contain each user only once."""
     from ottla.client.admin import UserScramCredentialUpsertion
 
     for mechanism, iterations in wanted.items():

@@ -1,1 +1,1 @@
-"""`ottla storage` and `ottla log`: directories that are formatted, and what lies in them, without a broker."""
+"""`ottla storage` and `ottla log`: format and inspect data directories without a broker."""

@@ -1,4 +1,4 @@
-"""`ottla storage format`: whose a directory is, who votes, and with what a new cluster begins; told once, before the first start."""
+"""`ottla storage format`: write a directory's node id, cluster id, voters and first metadata before the first start."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ottla.cli.options import level_of, pairs_of, read_as_usage, senseless
+from ottla.cli.options import level_of, pairs_of, read_as_usage, usage_error
 from ottla.cli.output import echo
 
 if TYPE_CHECKING:
@@ -16,29 +16,27 @@ if TYPE_CHECKING:
 
 
 @click.command("format")
-@click.option("--cluster-id", "-t", required=True, help="The id of the cluster: kafka-cluster cluster-id tells it.")
+@click.option("--cluster-id", "-t", required=True, help="The id of the cluster: kafka-cluster cluster-id prints it.")
 @click.option("--config", "-c", "file", required=True, metavar="FILE", help="The node's server.properties.")
 @click.option(
     "--standalone",
     "-s",
     is_flag=True,
-    help="A controller that votes alone to begin with; a broker that is a cluster by itself is one with or without it.",
+    help="Start with this controller as the only voter; implied for a broker that is a cluster by itself.",
 )
 @click.option(
     "--initial-controllers",
     "-I",
     metavar="ID@HOST:PORT:DIRECTORY_ID,…",
-    help="The controllers that vote from the beginning, the same for each; ottla storage random-uuid draws ids.",
+    help="The first voters, the same list on each; ottla storage random-uuid creates ids.",
 )
-@click.option(
-    "--no-initial-controllers", "-N", is_flag=True, help="The cluster has its controllers, and this is none of them."
-)
+@click.option("--no-initial-controllers", "-N", is_flag=True, help="This node is not one of the first voters.")
 @click.option(
     "--release-version",
     "-r",
     "release",
     metavar="VERSION",
-    help="A new cluster begins with the features of that Kafka, 3.7 to 4.3, as far as they are here.",
+    help="Start a new cluster with the features of that Kafka release, 3.7 to 4.3.",
 )
 @click.option(
     "--feature",
@@ -46,7 +44,7 @@ if TYPE_CHECKING:
     "features",
     metavar="NAME=LEVEL",
     multiple=True,
-    help="A new cluster begins with that level of a feature; may be given several times.",
+    help="Start a new cluster with that level of a feature; may be repeated.",
 )
 @click.option(
     "--add-scram",
@@ -54,11 +52,9 @@ if TYPE_CHECKING:
     "passwords",
     metavar="SCRAM-SHA-256=[name=…,password=…]",
     multiple=True,
-    help="A user whom a new cluster has, or -512; with iterations=… if you like; may be given several times.",
+    help="Create a user in a new cluster, or -512; iterations=… is optional; may be repeated.",
 )
-@click.option(
-    "--ignore-formatted", "-g", is_flag=True, help="Leave directories that are formatted already as they are."
-)
+@click.option("--ignore-formatted", "-g", is_flag=True, help="Skip directories that are formatted already.")
 def format_directory(
     cluster_id: str,
     file: str,
@@ -70,16 +66,16 @@ def format_directory(
     passwords: tuple[str, ...],
     ignore_formatted: bool,
 ) -> None:
-    """Write down for good of which cluster and node a directory is, who its controllers are, and how a cluster begins."""
-    from ottla.broker.controllers import formatting
-    from ottla.broker.controllers.first_records import first_records
+    """Format the directories of a node: write the cluster id, the node id, the voters and the first metadata."""
+    from ottla.broker.controller import formatting
+    from ottla.broker.controller.bootstrap_records import build_bootstrap_records
     from ottla.broker.settings.quorum_settings import read_initial_controllers
-    from ottla.broker.settings.sources import gather
+    from ottla.broker.settings.sources import read_sources
     from ottla.clock import SystemClock
 
     with read_as_usage():
-        config = gather({}, os.environ, file).config
-    alone = not (config.joins or config.controls)
+        config = read_sources({}, os.environ, file).config
+    alone = not (config.joins_cluster or config.is_controller)
     if alone:
         check_lone(config, file, initial_controllers, no_initial_controllers)
     else:
@@ -88,16 +84,16 @@ def format_directory(
     with read_as_usage():
         wishes = {name: level_of("--feature", name, level) for name, level in pairs_of("--feature", features).items()}
         fixed = bool(config.controller_quorum_voters) and not alone
-        first = first_records(release, wishes, passwords, fixed_voters=fixed)
+        first = build_bootstrap_records(release, wishes, passwords, fixed_voters=fixed)
         formatted = formatting.formatted_already(config, cluster_id)
         if (standalone or initial_controllers) and not alone and formatting.has_no_voters(config):
-            raise senseless(
-                f"{config.metadata_directory} was formatted without voters, and they are named now: empty it, or leave them out "
-                "with --no-initial-controllers"
+            raise usage_error(
+                f"{config.metadata_directory} was formatted without voters, and now voters are given: empty it, or use "
+                "--no-initial-controllers"
             )
-        pass_over(formatted, agreed=ignore_formatted)
+        skip_formatted(formatted, agreed=ignore_formatted)
         if config.metadata_directory in formatted:
-            formatting.format_others(config, cluster_id, formatted)
+            formatting.format_other_directories(config, cluster_id, formatted)
         else:
             if standalone and not alone:
                 formatting.format_standalone(config, cluster_id, clock, first)
@@ -106,53 +102,58 @@ def format_directory(
                 formatting.format_initial(config, cluster_id, voters, clock, first)
             else:
                 formatting.format_without_voters(config, cluster_id, clock, first)
-    made = [each for each in formatting.directories_of(config) if each not in formatted]
+    made = [each for each in formatting.list_directories(config) if each not in formatted]
     if made:
         echo(f"formatted {','.join(made)} for node {config.node_id} of cluster {cluster_id}")
 
 
 def check_lone(config: BrokerConfig, file: str, initial: str | None, none: bool) -> None:
-    """Refuse what makes no sense for a broker that is a cluster by itself: it votes alone, and that is not written down before it starts."""
+    """Reject options that make no sense for a broker that is a cluster by itself.
+
+    It is the only voter, and this is not stored before it starts.
+    """
     if initial or none:
-        raise senseless(
-            f"{file} is that of a broker that is a cluster by itself, which votes alone: give --standalone, or set "
+        raise usage_error(
+            f"{file} configures a broker that is a cluster by itself, with one voter: use --standalone, or set "
             "process.roles=broker and controller.quorum.bootstrap.servers=HOST:PORT for one that joins a cluster"
         )
     if not config.log_dirs:
-        raise senseless(f"{file}: log.dirs is empty: say where the broker is to keep what it has")
+        raise usage_error(f"{file}: log.dirs is empty: expected the broker's data directories")
 
 
 def check_voters(config: BrokerConfig, standalone: bool, initial: str | None, none: bool) -> None:
-    """Refuse what leaves open who votes, or says it twice."""
+    """Reject options that do not define the voters, or define them twice."""
     ways = [standalone, bool(initial), none]
-    controls = config.controls or config.combines
+    controls = config.is_controller or config.has_both_roles
     if not controls:
         check_broker(*ways)
         return
     fixed = bool(config.controller_quorum_voters)
     if fixed and any(ways):
-        raise senseless("controller.quorum.voters says who votes: leave that out, or --standalone and its like")
+        raise usage_error(
+            "controller.quorum.voters defines the voters: omit it, or omit --standalone and similar options"
+        )
     if not fixed and sum(ways) != 1:
-        raise senseless(
-            "who votes? Give one of --standalone, --initial-controllers and --no-initial-controllers (others add this one), or set "
+        raise usage_error(
+            "no voters given: use one of --standalone, --initial-controllers and --no-initial-controllers, or set "
             "controller.quorum.voters"
         )
 
 
 def check_broker(standalone: bool, initial: bool, none: bool) -> None:
-    """Refuse controllers that a broker would have to bring."""
+    """Reject voters for a node that is only a broker."""
     if standalone or initial:
         wrong = "--standalone" if standalone else "--initial-controllers"
-        raise senseless(
-            f"{wrong}: a broker brings no controllers, the cluster has its own; leave that out, or set process.roles=broker,controller"
+        raise usage_error(
+            f"{wrong}: a broker is not a controller: omit the option, or set process.roles=broker,controller"
         )
 
 
-def pass_over(formatted: Sequence[str], *, agreed: bool) -> None:
-    """Say which directories are left as they are, if they may be."""
+def skip_formatted(formatted: Sequence[str], *, agreed: bool) -> None:
+    """Report directories that are skipped; raise a usage error if that is not allowed."""
     for each in formatted:
         if not agreed:
-            raise senseless(
-                f"{each} is formatted already, see its meta.properties: choose another, or leave it as it is by --ignore-formatted"
+            raise usage_error(
+                f"{each} is formatted already, see its meta.properties: choose another, or skip it with --ignore-formatted"
             )
-        echo(f"left {each} as it is: it is formatted already")
+        echo(f"skipped {each}: it is formatted already")

@@ -1,4 +1,4 @@
-"""`ottla storage info`: whose the directories of a node are."""
+"""`ottla storage info`: the cluster and node ids of a node's directories."""
 
 from __future__ import annotations
 
@@ -24,11 +24,14 @@ Row = tuple[str, int | None, str | None, str | None, str | None]
 @click.option("--config", "-c", "file", required=True, metavar="FILE", help="The node's server.properties.")
 @json_option
 def info(file: str, in_json: bool) -> None:
-    """Print of which node and cluster a node's directories are, and what is wrong with them; then it ends with 1."""
-    from ottla.broker.settings.sources import gather
+    """Print the node and cluster of a node's directories, and their problems.
+
+    The exit status is 1 if there is a problem.
+    """
+    from ottla.broker.settings.sources import read_sources
 
     with read_as_usage():
-        config = gather({}, os.environ, file).config
+        config = read_sources({}, os.environ, file).config
     rows = rows_of(config)
     show(COLUMNS, rows, in_json=in_json)
     if any(problem for *_, problem in rows):
@@ -36,19 +39,19 @@ def info(file: str, in_json: bool) -> None:
 
 
 def rows_of(config: BrokerConfig) -> list[Row]:
-    """A row for each directory; they must be of one cluster, that of the first."""
-    from ottla.broker.controllers.formatting import directories_of
+    """Return one row per directory; all must belong to the cluster of the first."""
+    from ottla.broker.controller.formatting import list_directories
 
     rows: list[Row] = []
     cluster_id: str | None = None
-    for directory in directories_of(config):
+    for directory in list_directories(config):
         rows.append(row_of(directory, config.node_id, cluster_id))
         cluster_id = cluster_id or rows[-1][2]
     return rows
 
 
 def row_of(directory: str, node_id: int, cluster_id: str | None) -> Row:
-    """What a directory says of itself, as far as it says anything."""
+    """Return the row of a directory from its meta.properties."""
     from ottla.storage.directory.meta_properties import FILE_NAME, MetaProperties
 
     path = Path(directory)
@@ -60,13 +63,13 @@ def row_of(directory: str, node_id: int, cluster_id: str | None) -> Row:
         found = MetaProperties.parse(path / FILE_NAME)
     except (ConfigError, OSError) as error:
         return (directory, None, None, None, str(error))
-    return (directory, found.node_id, found.cluster_id, found.directory_id, misfit(found, node_id, cluster_id))
+    return (directory, found.node_id, found.cluster_id, found.directory_id, find_mismatch(found, node_id, cluster_id))
 
 
-def misfit(found: MetaProperties, node_id: int, cluster_id: str | None) -> str | None:
-    """Why a node cannot use a directory that is formatted; None where it can."""
+def find_mismatch(found: MetaProperties, node_id: int, cluster_id: str | None) -> str | None:
+    """Return the reason why a node cannot use a formatted directory, or None."""
     if found.node_id != node_id:
-        return f"is of node {found.node_id}, and node.id is {node_id}"
+        return f"belongs to node {found.node_id}, but node.id is {node_id}"
     if cluster_id is not None and found.cluster_id != cluster_id:
-        return f"is of another cluster than the first, which is of {cluster_id}"
+        return f"belongs to another cluster than the first directory, {cluster_id}"
     return None

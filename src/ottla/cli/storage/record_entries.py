@@ -1,4 +1,4 @@
-"""The records of a topic as `ottla log dump` shows them: decoded where the broker itself writes them, as text where they are text."""
+"""Decode records for `ottla log dump`: internal topics by their schemas, other topics as text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from ottla.cli.records.record_format import readable
+from ottla.cli.records.record_format import to_readable
 from ottla.errors import CorruptRecordError
 
 METADATA, OFFSETS, TRANSACTIONS = "__cluster_metadata", "__consumer_offsets", "__transaction_state"
@@ -24,9 +24,15 @@ KINDS = {
     6: "ConsumerGroupTargetAssignmentMetadata",
     7: "ConsumerGroupTargetAssignmentMember",
     8: "ConsumerGroupCurrentMemberAssignment",
+    10: "ShareGroupMemberMetadata",
+    11: "ShareGroupMetadata",
+    12: "ShareGroupTargetAssignmentMetadata",
+    13: "ShareGroupTargetAssignmentMember",
+    14: "ShareGroupCurrentMemberAssignment",
+    15: "ShareGroupStatePartitionMetadata",
     16: "ConsumerGroupRegularExpression",
 }
-"""What the records of `__consumer_offsets` are called in Kafka's schemas, by the number that their keys begin with."""
+"""Kafka's schema names of the records of `__consumer_offsets`, by the version number at the start of the key."""
 
 
 def sizes_only(key: bytes | None, value: bytes | None) -> Entry:
@@ -34,30 +40,30 @@ def sizes_only(key: bytes | None, value: bytes | None) -> Entry:
 
 
 def renderer(topic: str) -> Callable[[bytes | None, bytes | None], Entry]:
-    """How the records of a topic are shown."""
+    """Return the function that decodes the records of a topic."""
     return {METADATA: metadata_entry, OFFSETS: offsets_entry, TRANSACTIONS: transaction_entry}.get(topic, data_entry)
 
 
 def data_entry(key: bytes | None, value: bytes | None) -> Entry:
-    return {"key": readable(key), "payload": readable(value)}
+    return {"key": to_readable(key), "payload": to_readable(value)}
 
 
 def metadata_entry(key: bytes | None, value: bytes | None) -> Entry:
-    """A record of the cluster's metadata; as it stands where its kind is not known here."""
-    from ottla.coordination.cluster.records import ForeignRecord, decode_record
+    """Decode a record of the cluster's metadata; a record of an unknown type is returned undecoded."""
+    from ottla.coordination.cluster.records import UnknownRecord, decode_record
 
-    record = decoded(lambda: decode_record(value or b""))
-    if record is None or isinstance(record, ForeignRecord):
+    record = decode_or_none(lambda: decode_record(value or b""))
+    if record is None or isinstance(record, UnknownRecord):
         kind = value[1] if value and len(value) > 2 else -1
-        return {"type": kind, "payload": readable(value)}
+        return {"type": kind, "payload": to_readable(value)}
     return {"type": type(record).__name__, "payload": asdict(record)}
 
 
 def offsets_entry(key: bytes | None, value: bytes | None) -> Entry:
-    """A committed offset, or what is kept of a group and its members; as it stands where it is something else."""
+    """Decode a committed offset or the metadata of a group; any other record is returned undecoded."""
     from ottla.coordination.groups.records import decode_record
 
-    record = decoded(lambda: decode_record(key, value))
+    record = decode_or_none(lambda: decode_record(key, value))
     if record is None:
         return data_entry(key, value)
     kind = int.from_bytes((key or b"")[:2], "big")
@@ -68,7 +74,7 @@ def offsets_entry(key: bytes | None, value: bytes | None) -> Entry:
 
 
 def member_entry(member: Struct) -> Entry:
-    """A member of a classic group: the topics that it wants and the partitions that it has, in words."""
+    """Return a member of a classic group with its subscription and assignment decoded."""
     from ottla.coordination.groups.classic.group import assigned_partitions, subscribed_topics
 
     fields = asdict(member)
@@ -78,10 +84,10 @@ def member_entry(member: Struct) -> Entry:
 
 
 def transaction_entry(key: bytes | None, value: bytes | None) -> Entry:
-    """How a transactional id stands; as it stands where it is something else."""
+    """Decode the state of a transactional id; any other record is returned undecoded."""
     from ottla.coordination.transactions.records import decode_record
 
-    record = decoded(lambda: decode_record(key, value))
+    record = decode_or_none(lambda: decode_record(key, value))
     if record is None:
         return data_entry(key, value)
     transaction = record.transaction
@@ -97,16 +103,16 @@ def transaction_entry(key: bytes | None, value: bytes | None) -> Entry:
     return {"key": {"transactional_id": record.transactional_id}, "payload": shown}
 
 
-def decoded(decode: Callable[[], Any]) -> Any:
-    """A record, None where it is of a kind or version that is not known."""
+def decode_or_none(decode: Callable[[], Any]) -> Any:
+    """Return the decoded record, or None if its type or version is unknown."""
     try:
         return decode()
     except CorruptRecordError:
         return None
 
 
-def plain(value: Any) -> Any:
-    """What JSON has no word for."""
+def to_plain(value: Any) -> Any:
+    """Convert a value for JSON."""
     if isinstance(value, Struct):
         return asdict(value)
-    return readable(bytes(value)) if isinstance(value, bytes | bytearray | memoryview) else str(value)
+    return to_readable(bytes(value)) if isinstance(value, bytes | bytearray | memoryview) else str(value)

@@ -1,4 +1,4 @@
-"""`ottla storage`: a data directory for a broker of a cluster, or for a controller, in the words of Kafka's `kafka-storage`."""
+"""`ottla storage`: data directories of brokers and controllers, with the options of Kafka's `kafka-storage`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ottla.cli.storage.info import info
 
 @click.group()
 def storage() -> None:
-    """Format the data directory of a broker that joins a cluster, or of a controller, and look whose one is."""
+    """Format and show the data directories of a broker that joins a cluster, or of a controller."""
 
 
 @storage.command("random-uuid")
 def random_uuid() -> None:
-    """Print an id that a new cluster could have."""
+    """Print a random id for a new cluster."""
     from ottla.storage.directory.meta_properties import random_id
 
     echo(random_id())

@@ -1,1 +1,1 @@
-"""`ottla trace`: what happens in a consumer, a producer or a broker, as a picture in a terminal."""
+"""`ottla trace`: show the internal events of a consumer, a producer or a broker in a terminal."""

@@ -17,7 +17,7 @@ WHOLE = 500
 """The lines of a box if all are requested."""
 
 
-def picture(seen: Mapping[str, Any], *, whole: bool = False) -> RenderableType:
+def draw_broker(seen: Mapping[str, Any], *, whole: bool = False) -> RenderableType:
     """Return the picture: groups, waiting requests, logs, replicas, the cleaner and requests; some or all lines of each."""
     from rich.table import Table
 
@@ -41,7 +41,7 @@ def picture(seen: Mapping[str, Any], *, whole: bool = False) -> RenderableType:
     return boxes
 
 
-def cut(lines: Sequence[str], most: int, more: int, none: str) -> list[str]:
+def cut_lines(lines: Sequence[str], most: int, more: int, none: str) -> list[str]:
     """Return the first `most` lines; the last one gives the number of those left out."""
     rest = len(lines) + more
     if not rest:
@@ -59,7 +59,7 @@ def group_lines(seen: Mapping[str, Any], most: int) -> list[str]:
         left = "" if group["left_ms"] is None else f", {group['left_ms']:.0f} ms left"
         lines.append(f"{group['group']}  {group['state']} {group['epoch']}, {members}{left}")
         lines += [f"  {each['member_id'][:16]} {each['waits_for']}" for each in group["members"] if each["waits_for"]]
-    return cut(lines, most, seen["more_groups"], "no group is in memory")
+    return cut_lines(lines, most, seen["more_groups"], "no group is in memory")
 
 
 def waiting_lines(seen: Mapping[str, Any], most: int) -> list[str]:
@@ -67,7 +67,7 @@ def waiting_lines(seen: Mapping[str, Any], most: int) -> list[str]:
         f"{each['api']} of {each['client_id'] or 'this broker'}, {each['left_ms']:.0f} ms left: {', '.join(each['places'])}"
         for each in seen["waiting"]
     ]
-    return cut(lines, most, seen["more_waiting"], "no request waits")
+    return cut_lines(lines, most, seen["more_waiting"], "no request waits")
 
 
 def log_lines(seen: Mapping[str, Any], most: int) -> list[str]:
@@ -76,7 +76,7 @@ def log_lines(seen: Mapping[str, Any], most: int) -> list[str]:
         f"{counted(len(log['segments']) + log['more_segments'], 'segment')}"
         for log in seen["partitions"]
     ]
-    return cut(lines, most, seen["more_partitions"], "no log is open")
+    return cut_lines(lines, most, seen["more_partitions"], "no log is open")
 
 
 def replica_lines(seen: Mapping[str, Any], most: int) -> list[str]:
@@ -87,7 +87,7 @@ def replica_lines(seen: Mapping[str, Any], most: int) -> list[str]:
         for log in seen["partitions"]
         for copy in log["replicas"]
     ]
-    return cut(lines, most, 0, "no replica of a partition that this broker leads")
+    return cut_lines(lines, most, 0, "no replica of a partition that this broker leads")
 
 
 def cleaner_line(cleaner: Mapping[str, Any]) -> str:

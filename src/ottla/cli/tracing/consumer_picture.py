@@ -28,7 +28,7 @@ ALARMING = 0.8
 """The share of max.poll.interval.ms from which on the poll gap is shown in red."""
 
 
-class Pace:
+class EventRate:
     """Counts of a consumer's events, for the picture."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class Pace:
         return sum(records for _, records in self._recent) / RATE_SECONDS
 
 
-def picture(seen: ConsumerSnapshot, pace: Pace, *, whole: bool = False) -> RenderableType:
+def draw_consumer(seen: ConsumerSnapshot, pace: EventRate, *, whole: bool = False) -> RenderableType:
     """Return the picture, in the order of the data flow: network and fetcher, membership, and some or all partitions."""
     from rich.console import Group
     from rich.table import Table
@@ -84,34 +84,34 @@ def network_lines(network: NetworkView) -> list[str]:
 
 
 def requests_of(by_node: Mapping[int, Iterable[Any]]) -> str:
-    """Requests by node: `node 1: Fetch 120 ms`."""
+    """Return requests by node: `node 1: Fetch 120 ms`."""
     parts = [
-        f"{called(node)}: " + ", ".join(f"{request.api} {request.age_ms:.0f} ms" for request in requests)
+        f"{node_name(node)}: " + ", ".join(f"{request.api} {request.age_ms:.0f} ms" for request in requests)
         for node, requests in sorted(by_node.items())
     ]
     return "; ".join(parts) or "none"
 
 
-def called(node_id: int) -> str:
+def node_name(node_id: int) -> str:
     """Return the name of a node. Connections to a coordinator or to bootstrap addresses have ids that no broker has."""
     if node_id < 0:
         return "bootstrap"
     return "coordinator" if node_id > HIGHEST_BROKER else f"node {node_id}"
 
 
-def fetcher_lines(seen: ConsumerSnapshot, pace: Pace) -> list[str]:
+def fetcher_lines(seen: ConsumerSnapshot, pace: EventRate) -> list[str]:
     fetcher = seen.fetcher
     share = fetcher.buffered_bytes / fetcher.memory_limit_bytes
     pending = ", ".join(f"node {node}" for node in fetcher.nodes_with_pending_fetch) or "none"
     return [
-        f"asked       {pending}",
+        f"fetching    {pending}",
         f"completed   {len(fetcher.completed_fetches)} waiting, {pace.fetches} so far",
-        f"buffer      {fetcher.buffered_bytes / 2**20:.1f} of {fetcher.memory_limit_bytes / 2**20:.0f} MiB {bar(share)}",
-        f"handed out  {pace.records} records, {pace.rate(time.time() * 1000):.0f}/s",
+        f"buffer      {fetcher.buffered_bytes / 2**20:.1f} of {fetcher.memory_limit_bytes / 2**20:.0f} MiB {share_bar(share)}",
+        f"returned    {pace.records} records, {pace.rate(time.time() * 1000):.0f}/s",
     ]
 
 
-def coordinator_lines(coordinator: CoordinatorView, pace: Pace) -> list[str]:
+def coordinator_lines(coordinator: CoordinatorView, pace: EventRate) -> list[str]:
     gap = coordinator.poll_gap_ms or 0.0
     share = gap / coordinator.max_poll_interval_ms
     alarm = ["leaving soon: poll!"] if share >= ALARMING else []
@@ -119,13 +119,13 @@ def coordinator_lines(coordinator: CoordinatorView, pace: Pace) -> list[str]:
         f"group     {coordinator.group_id} at {coordinator.node or 'unknown'}",
         f"member    {coordinator.member_id or 'none yet'}",
         f"state     {coordinator.state}, generation {coordinator.generation}",
-        f"poll gap  {gap:.0f} of {coordinator.max_poll_interval_ms:.0f} ms {bar(share)}",
+        f"poll gap  {gap:.0f} of {coordinator.max_poll_interval_ms:.0f} ms {share_bar(share)}",
         *alarm,
         f"commits   {coordinator.pending_commits} under way",
     ]
 
 
-def heartbeat_lines(heartbeat: HeartbeatView | None, pace: Pace) -> list[str]:
+def heartbeat_lines(heartbeat: HeartbeatView | None, pace: EventRate) -> list[str]:
     if heartbeat is None:
         return ["not started"]
     silence = heartbeat.silence_ms or 0.0
@@ -136,7 +136,7 @@ def heartbeat_lines(heartbeat: HeartbeatView | None, pace: Pace) -> list[str]:
     coming = "none due" if heartbeat.next_ms is None else f"in {heartbeat.next_ms:.0f} ms"
     return [
         f"next      {coming}, {pace.heartbeats} answered",
-        f"silence   {silence:.0f}" + (f" of {session:.0f} ms {bar(silence / session)}" if known else " ms"),
+        f"silence   {silence:.0f}" + (f" of {session:.0f} ms {share_bar(silence / session)}" if known else " ms"),
         f"in flight {requests_of(heartbeat.network.in_flight_requests)}",
         f"poll gaps {pace.longest_gap_ms:.0f} ms at most",
     ]
@@ -158,7 +158,7 @@ def subscription(seen: ConsumerSnapshot, most: int) -> RenderableType:
             "?" if view.position is None else str(view.position),
             "?" if view.lag is None else str(view.lag),
             str(view.buffered_records),
-            bar(view.buffered_records / fullest) if view.buffered_records else "",
+            share_bar(view.buffered_records / fullest) if view.buffered_records else "",
         )
     if len(views) > most:
         table.add_row(f"and {len(views) - most} more", "", "", "", "")
@@ -167,7 +167,7 @@ def subscription(seen: ConsumerSnapshot, most: int) -> RenderableType:
     return table
 
 
-def bar(share: float) -> str:
+def share_bar(share: float) -> str:
     """Return a share from 0 to 1 as a bar."""
     full = round(max(0.0, min(1.0, share)) * BAR)
     return "█" * full + "░" * (BAR - full)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.cli.groups.timeline import counted
 from ottla.cli.live import panel
-from ottla.cli.tracing.consumer_picture import bar, requests_of
+from ottla.cli.tracing.consumer_picture import requests_of, share_bar
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -19,7 +19,7 @@ WHOLE = 500
 """The number of partitions shown if all are requested."""
 
 
-class Totals:
+class ProducerTotals:
     """Counts of a producer's results."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Totals:
                 self.slowest_ms = max(self.slowest_ms, took_ms)
 
 
-def picture(seen: ProducerSnapshot, totals: Totals, *, whole: bool = False) -> RenderableType:
+def draw_producer(seen: ProducerSnapshot, totals: ProducerTotals, *, whole: bool = False) -> RenderableType:
     """Return the picture, in a record's order: memory and queues, sender, requests, results; some or all partitions."""
     from rich.console import Group
     from rich.table import Table
@@ -58,12 +58,14 @@ def picture(seen: ProducerSnapshot, totals: Totals, *, whole: bool = False) -> R
         panel("NetworkClient", network_lines(seen, totals), folds=whole),
         panel("TransactionManager", transaction_lines(seen), folds=whole),
     )
-    return Group(boxes, panel("outcomes", [outcomes(totals)], folds=whole))
+    return Group(boxes, panel("outcomes", [outcome_lines(totals)], folds=whole))
 
 
 def accumulator_lines(accumulator: AccumulatorView, most: int) -> list[str]:
     taken = accumulator.total_bytes - accumulator.available_bytes
-    memory = f"{taken / 2**20:.1f} of {accumulator.total_bytes / 2**20:.0f} MiB {bar(taken / accumulator.total_bytes)}"
+    memory = (
+        f"{taken / 2**20:.1f} of {accumulator.total_bytes / 2**20:.0f} MiB {share_bar(taken / accumulator.total_bytes)}"
+    )
     waiting = f", {accumulator.waiting} calls wait" if accumulator.waiting else ""
     return [f"memory      {memory}{waiting}", *queue_lines(accumulator.queues, most, "no record is queued")]
 
@@ -79,7 +81,7 @@ def queue_lines(queues: tuple[QueueView, ...], most: int, none: str) -> list[str
     return [*lines, *([f"and {rest} more"] if rest else [])] or [none]
 
 
-def network_lines(seen: ProducerSnapshot, totals: Totals) -> list[str]:
+def network_lines(seen: ProducerSnapshot, totals: ProducerTotals) -> list[str]:
     return [
         f"in flight   {requests_of(seen.in_flight_requests)}",
         f"answered    {totals.requests}, slowest {totals.slowest_ms:.0f} ms",
@@ -92,5 +94,5 @@ def transaction_lines(seen: ProducerSnapshot) -> list[str]:
     return [f"id          {seen.transactional_id}", f"state       {seen.transaction_state}"]
 
 
-def outcomes(totals: Totals) -> str:
+def outcome_lines(totals: ProducerTotals) -> str:
     return f"{totals.acknowledged} records acknowledged, {totals.failed} failed; {totals.retried} batches sent again"

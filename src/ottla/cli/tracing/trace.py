@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ottla.cli.command_groups import CommandGroup
 from ottla.cli.live import LiveView
-from ottla.cli.options import bootstrap_server, json_lines_option, senseless, settings_option
+from ottla.cli.options import bootstrap_server, json_lines_option, settings_option, usage_error
 from ottla.cli.records.consume import consumer_at
 from ottla.cli.tracing.trace_broker import broker
 from ottla.cli.tracing.trace_produce import produce
-from ottla.cli.verbs import Verbs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ottla.cli.tracing.consumer_picture import Pace
+    from ottla.cli.tracing.consumer_picture import EventRate
     from ottla.client.consumer import Consumer
     from ottla.trace import Moment, Trace
 
-TURN_SECONDS = 0.1
-"""How long a poll waits, and so the longest time between two updates of the picture."""
+UPDATE_SECONDS = 0.1
+"""The wait of a poll, and so the longest time between two updates of the picture."""
 
 
-@click.group(cls=Verbs)
+@click.group(cls=CommandGroup)
 def trace() -> None:
     """Show the internals of a client or a broker while it works."""
 
@@ -41,9 +41,9 @@ trace.add_command(broker)
 @click.option(
     "--from-beginning", is_flag=True, help="Start with the oldest record of partitions without a committed offset."
 )
-@click.option("--work", metavar="SECONDS", type=click.FloatRange(0), default=0.0, help="Work so long between polls.")
-@click.option("--events", is_flag=True, help="Every event in the time line, fetches and heartbeats too.")
-@click.option("--seconds", type=click.FloatRange(0), help="End after so long; otherwise with Ctrl-C.")
+@click.option("--work", metavar="SECONDS", type=click.FloatRange(0), default=0.0, help="Time to sleep between polls.")
+@click.option("--events", is_flag=True, help="Show every event, including fetches and heartbeats.")
+@click.option("--seconds", type=click.FloatRange(0), help="End after this time; default: at Ctrl-C.")
 @json_lines_option
 @settings_option("consumer")
 def consume(
@@ -59,10 +59,10 @@ def consume(
 ) -> None:
     """Read TOPICs, print no records, and show the internals of the consumer.
 
-    In a terminal a picture that is redrawn, with keys (? lists them); elsewhere a line for each event.
+    In a terminal the view is redrawn and has keys (? lists them); elsewhere it prints a line for each event.
     """
     if any(text.startswith("group.id=") for text in settings):
-        raise senseless("name the group by --group")
+        raise usage_error("group.id cannot be set here: use --group")
     named = (f"group.id={group}",) if group else ()
     reset = ("auto.offset.reset=earliest",) if from_beginning else ()
     with consumer_at(bootstrap_server, (*reset, *named, *settings)) as consumer:
@@ -80,7 +80,7 @@ def check_topics(consumer: Consumer, topics: Iterable[str], bootstrap: str) -> N
     missing = [topic for topic in topics if not consumer.partitions_for(topic)]
     if missing:
         raise click.ClickException(
-            f"topic {missing[0]!r} does not exist at {bootstrap}; make it with: ottla topics create {missing[0]}"
+            f"topic {missing[0]!r} does not exist at {bootstrap}; create it with: ottla topics create {missing[0]}"
         )
 
 
@@ -94,30 +94,30 @@ def follow(
     consumer: Consumer, moments: Trace, work: float, seconds: float | None, *, every_event: bool, in_json: bool
 ) -> None:
     """Poll, work and draw until the time is up."""
-    from ottla.cli.tracing.consumer_picture import Pace, picture  # for start-up time
+    from ottla.cli.tracing.consumer_picture import EventRate, draw_consumer  # for start-up time
     from ottla.client.consumer.events import REBALANCE, Committed
 
     wanted = () if every_event else (*REBALANCE, Committed)
-    pace = Pace()
-    view = LiveView(lambda whole: picture(consumer.snapshot(), pace, whole=whole), in_json=in_json)
+    pace = EventRate()
+    view = LiveView(lambda whole: draw_consumer(consumer.snapshot(), pace, whole=whole), in_json=in_json)
     end = time.monotonic() + (float("inf") if seconds is None else seconds)
     with view.open():
-        while time.monotonic() < end and not view.ended:
-            consumer.poll(TURN_SECONDS)
+        while time.monotonic() < end and not view.has_ended:
+            consumer.poll(UPDATE_SECONDS)
             show_events(moments.take(), pace, view, wanted)
             view.refresh()
             work_until = min(end, time.monotonic() + work)
-            while (left := work_until - time.monotonic()) > 0 and not view.ended:
-                view.wait(min(TURN_SECONDS, left))
+            while (left := work_until - time.monotonic()) > 0 and not view.has_ended:
+                view.wait(min(UPDATE_SECONDS, left))
                 show_events(moments.take(), pace, view, wanted)
                 view.refresh()
 
 
-def show_events(moments: list[Moment], pace: Pace, view: LiveView, wanted: tuple[type[Any], ...]) -> None:
+def show_events(moments: list[Moment], pace: EventRate, view: LiveView, wanted: tuple[type[Any], ...]) -> None:
     """Count the new events, and add those that the time line shows."""
     from ottla.tracing.plain import plain_moment
 
     for moment in moments:
         pace.count(moment)
         if not wanted or isinstance(moment.event, wanted):
-            view.tell(**plain_moment(moment))
+            view.add_event(**plain_moment(moment))

@@ -13,11 +13,11 @@ from typing import Any
 import click
 
 from ottla.cli.live import LiveView
-from ottla.cli.options import json_lines_option, senseless
+from ottla.cli.options import json_lines_option, usage_error
 from ottla.cli.output import echo
-from ottla.tracing.greeting import greeted
+from ottla.tracing.greeting import connect_and_read_hello
 
-TURN_SECONDS = 0.1
+UPDATE_SECONDS = 0.1
 """The longest wait for a line before the remaining time is checked."""
 PATIENCE_SECONDS = 5.0
 """The timeout for a broker's greeting."""
@@ -35,25 +35,25 @@ FREQUENT = ("WaitBegun", "WaitOver")
     required=True,
     help="The folder that the broker was started with: ottla broker --trace FOLDER.",
 )
-@click.option("--events", is_flag=True, help="Every event in the time line, each fetch that waits too.")
-@click.option("--seconds", type=click.FloatRange(0), help="End after so long; otherwise with Ctrl-C.")
+@click.option("--events", is_flag=True, help="Show every event, including each waiting fetch.")
+@click.option("--seconds", type=click.FloatRange(0), help="End after this time; default: at Ctrl-C.")
 @json_lines_option
 def broker(node: int | None, folder: str, events: bool, seconds: float | None, in_json: bool) -> None:
     """Show the internals of the broker ID: groups, waiting requests, logs, replicas, the cleaner.
 
     Works for Ottla's brokers on this machine, run by the same user. ID may be omitted if there is only one.
-    In a terminal a picture that is redrawn, with keys (? lists them); elsewhere a line for each event.
+    In a terminal the view is redrawn and has keys (? lists them); elsewhere it prints a line for each event.
     """
-    from ottla.cli.tracing.broker_picture import picture
+    from ottla.cli.tracing.broker_picture import draw_broker
 
     seen: dict[str, Any] = {}
-    view = LiveView(lambda whole: picture(seen, whole=whole), in_json=in_json)
-    with chosen(open_brokers(Path(folder)), node, folder) as connection, view.open():
-        for frame in frames(connection, seconds, view):
+    view = LiveView(lambda whole: draw_broker(seen, whole=whole), in_json=in_json)
+    with choose_broker(open_brokers(Path(folder)), node, folder) as connection, view.open():
+        for frame in iter_frames(connection, seconds, view):
             seen.update(frame["snapshot"] or {})
             for event in frame["events"]:
                 if events or event["event"] not in FREQUENT:
-                    view.tell(**event)
+                    view.add_event(**event)
             if seen:
                 view.refresh()
 
@@ -63,7 +63,7 @@ def open_brokers(folder: Path) -> dict[int, socket.socket]:
     found: dict[int, socket.socket] = {}
     for path in sorted(folder.glob("broker-*.sock")):
         with suppress(OSError, ValueError):  # the socket of a process that was killed
-            connection, hello = greeted(path, PATIENCE_SECONDS)
+            connection, hello = connect_and_read_hello(path, PATIENCE_SECONDS)
             try:
                 found[int(hello["client_id"].removeprefix("broker "))] = connection
             except ValueError:  # the socket of a client
@@ -71,14 +71,16 @@ def open_brokers(folder: Path) -> dict[int, socket.socket]:
     return found
 
 
-def chosen(brokers: Mapping[int, socket.socket], node: int | None, folder: str) -> socket.socket:
+def choose_broker(brokers: Mapping[int, socket.socket], node: int | None, folder: str) -> socket.socket:
     """Return the connection of the requested broker, and close the others."""
     if not brokers:
         raise click.ClickException(
             f"no broker has a trace socket in {folder!r}; start one with: ottla broker --trace {folder}"
         )
     if node is None and len(brokers) > 1:
-        raise senseless(f"there are several brokers in {folder!r}; name one of {', '.join(map(str, sorted(brokers)))}")
+        raise usage_error(
+            f"there are several brokers in {folder!r}: give one of {', '.join(map(str, sorted(brokers)))}"
+        )
     wanted = next(iter(brokers)) if node is None else node
     for id_, connection in brokers.items():
         if id_ != wanted:
@@ -90,18 +92,18 @@ def chosen(brokers: Mapping[int, socket.socket], node: int | None, folder: str) 
     return brokers[wanted]
 
 
-def frames(connection: socket.socket, seconds: float | None, view: LiveView) -> Iterator[Any]:
+def iter_frames(connection: socket.socket, seconds: float | None, view: LiveView) -> Iterator[Any]:
     """Yield the broker's frames until it ends, the time is up or the user quits."""
-    connection.settimeout(TURN_SECONDS)
+    connection.settimeout(UPDATE_SECONDS)
     end = time.monotonic() + (float("inf") if seconds is None else seconds)
     rest = b""
-    while time.monotonic() < end and not view.ended:
+    while time.monotonic() < end and not view.has_ended:
         try:
             chunk = connection.recv(1 << 16)
         except TimeoutError:
             continue
         if not chunk:
-            echo("the broker has ended", err=True)
+            echo("the broker has stopped", err=True)
             return
         *lines, rest = (rest + chunk).split(b"\n")
         yield from map(json.loads, lines)

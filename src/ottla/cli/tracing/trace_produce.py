@@ -18,17 +18,17 @@ from ottla.cli.options import (
     client_settings,
     json_lines_option,
     read_as_usage,
-    senseless,
     settings_option,
+    usage_error,
 )
-from ottla.cli.records.produce import Outcomes, lines_of, tell_if_new
-from ottla.cli.records.record_lines import Line, of_text
+from ottla.cli.records.produce import Outcomes, lines_of, report_new_topic
+from ottla.cli.records.record_lines import RecordLine, of_text
 
 if TYPE_CHECKING:
     from ottla.client.producer import Producer
     from ottla.trace import Trace
 
-TURN_SECONDS = 0.1
+UPDATE_SECONDS = 0.1
 """The longest time between two updates of the picture."""
 MOST_AHEAD = 1_000
 """The number of lines read ahead of sending."""
@@ -38,7 +38,7 @@ MOST_AHEAD = 1_000
 @click.argument("topic")
 @bootstrap_server
 @click.option("--key-separator", metavar="SEP", help="The text between key and value in each line.")
-@click.option("--events", is_flag=True, help="Every event in the time line, also each batch in flight.")
+@click.option("--events", is_flag=True, help="Show every event, including each batch in flight.")
 @json_lines_option
 @settings_option("producer")
 def produce(
@@ -49,46 +49,45 @@ def produce(
     in_json: bool,
     settings: tuple[str, ...],
 ) -> None:
-    """Send the lines of standard input to TOPIC, and show the internals of the producer, until their end.
+    """Send the lines of standard input to TOPIC, and show the internals of the producer.
 
-    In a terminal a picture that is redrawn, with keys (? lists them) if the lines come from a pipe or a file;
-    elsewhere a line for each event. The exit status is 0 only if the
-    broker has acknowledged every line.
+    In a terminal the view is redrawn and has keys (? lists them) if the lines come from a pipe or a file; elsewhere it
+    prints a line for each event. The exit status is 0 only if the broker acknowledged every line.
     """
     from ottla.client.producer import Producer
 
     if key_separator == "":
-        raise senseless("--key-separator must not be empty")
+        raise usage_error("--key-separator must not be empty")
     with read_as_usage():
         given = client_settings(bootstrap_server, settings, max_block_ms=int(PATIENCE_SECONDS * 1000))
         producer = Producer(given)
     outcomes = Outcomes()
     with producer, producer.trace() as moments:
-        tell_if_new(producer, topic, given)
+        report_new_topic(producer, topic, given)
         watch = Watch(producer, moments, every_event=events, in_json=in_json)
         with watch.view.open():
-            for line in watch.through(Reading(lambda: records_of(producer, key_separator))):
+            for line in watch.through(InputLines(lambda: records_of(producer, key_separator))):
                 producer.send(topic, line.value, key=line.key, on_delivery=outcomes)
                 outcomes.check()
             watch.until_sent()
     outcomes.check()
 
 
-def records_of(producer: Producer, key_separator: str | None) -> Iterator[Line]:
+def records_of(producer: Producer, key_separator: str | None) -> Iterator[RecordLine]:
     # A separate file object: at exit Python locks that of sys.stdin, which a thread that reads it would hold.
     lines = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115 - read to the end of the process
     return of_text(lines_of(lines, producer.config.max_record_bytes), key_separator, None)
 
 
-class Reading:
+class InputLines:
     """Reads lines in a thread, while the main thread draws."""
 
-    def __init__(self, lines: Callable[[], Iterator[Line]]) -> None:
+    def __init__(self, lines: Callable[[], Iterator[RecordLine]]) -> None:
         self._lines = lines
-        self._read: queue.Queue[Line | Exception | None] = queue.Queue(MOST_AHEAD)
+        self._read: queue.Queue[RecordLine | Exception | None] = queue.Queue(MOST_AHEAD)
         threading.Thread(target=self._run, name="ottla-lines", daemon=True).start()
 
-    def next_within(self, seconds: float) -> Line | None:
+    def next_within(self, seconds: float) -> RecordLine | None:
         """Return the next line, or None at the end. Raise queue.Empty after `seconds`, and an error of reading."""
         line = self._read.get(timeout=seconds)
         if isinstance(line, Exception):
@@ -109,29 +108,31 @@ class Watch:
 
     def __init__(self, producer: Producer, moments: Trace, *, every_event: bool, in_json: bool) -> None:
         # Imported here for start-up time.
-        from ottla.cli.tracing.producer_picture import Totals, picture
+        from ottla.cli.tracing.producer_picture import ProducerTotals, draw_producer
         from ottla.client.producer.events import FREQUENT
 
         self._producer, self._moments = producer, moments
         self._left_out = () if every_event else FREQUENT
-        self._totals = Totals()
+        self._totals = ProducerTotals()
         self.view = LiveView(
-            lambda whole: picture(producer.snapshot(), self._totals, whole=whole), in_json=in_json, stdin_is_data=True
+            lambda whole: draw_producer(producer.snapshot(), self._totals, whole=whole),
+            in_json=in_json,
+            stdin_is_data=True,
         )
         self._drawn = 0.0
 
-    def through(self, reading: Reading) -> Iterator[Line]:
+    def through(self, reading: InputLines) -> Iterator[RecordLine]:
         """Yield each line until their end, or until the user quits; update the picture meanwhile."""
-        while not self.view.ended:
+        while not self.view.has_ended:
             try:
-                line = reading.next_within(TURN_SECONDS)
+                line = reading.next_within(UPDATE_SECONDS)
             except queue.Empty:
                 self.draw()
                 continue
             if line is None:
                 return
             yield line
-            if time.monotonic() - self._drawn >= TURN_SECONDS:
+            if time.monotonic() - self._drawn >= UPDATE_SECONDS:
                 self.draw()
 
     def until_sent(self) -> None:
@@ -141,7 +142,7 @@ class Watch:
         flushed = False
         while not flushed:
             try:
-                self._producer.flush(TURN_SECONDS)
+                self._producer.flush(UPDATE_SECONDS)
                 flushed = True
             except KafkaTimeoutError:
                 pass
@@ -155,5 +156,5 @@ class Watch:
         for moment in self._moments.take():
             self._totals.count(moment.event)
             if not isinstance(moment.event, self._left_out):
-                self.view.tell(**plain_moment(moment))
+                self.view.add_event(**plain_moment(moment))
         self.view.refresh()

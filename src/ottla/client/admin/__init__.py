@@ -1,8 +1,8 @@
-"""Managing topics, consumer groups, transactions and configs.
+"""Manage topics, consumer groups, transactions and configs.
 
 Admin ─► TopicCalls, GroupCalls … ─► AdminApiDriver ─► any broker, the controller, coordinators, leaders
 
-The names below load when they are first used.
+The names below are imported on first use.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ HOME = {
     "ConsumerGroupDescription": "ottla.client.admin.group",
     "GroupListing": "ottla.client.admin.group",
     "MemberDescription": "ottla.client.admin.group",
+    "ShareGroupDescription": "ottla.client.admin.group",
+    "ShareMemberDescription": "ottla.client.admin.group",
+    "SharePartitionOffsetInfo": "ottla.client.admin.group",
     "LogDirDescription": "ottla.client.admin.partition",
     "NewPartitions": "ottla.client.admin.partition",
     "PartitionReassignment": "ottla.client.admin.partition",
@@ -70,6 +73,9 @@ if TYPE_CHECKING:
     from ottla.client.admin.group import ConsumerGroupDescription as ConsumerGroupDescription
     from ottla.client.admin.group import GroupListing as GroupListing
     from ottla.client.admin.group import MemberDescription as MemberDescription
+    from ottla.client.admin.group import ShareGroupDescription as ShareGroupDescription
+    from ottla.client.admin.group import ShareMemberDescription as ShareMemberDescription
+    from ottla.client.admin.group import SharePartitionOffsetInfo as SharePartitionOffsetInfo
     from ottla.client.admin.partition import LogDirDescription as LogDirDescription
     from ottla.client.admin.partition import NewPartitions as NewPartitions
     from ottla.client.admin.partition import PartitionReassignment as PartitionReassignment

@@ -1,4 +1,4 @@
-"""Who may do what, and how much, as an admin's methods."""
+"""ACLs, SCRAM users, delegation tokens and quotas as methods of `Admin`."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ if TYPE_CHECKING:
 
 
 class AccessAdmin:
-    """What `Admin` does with rules, users, tokens and quotas."""
+    """The methods of `Admin` for ACLs, users, tokens and quotas."""
 
     _calls: AdminCalls
 
     def create_acls(self, acls: Iterable[AclBinding], timeout: float | None = None) -> None:
-        """Keep rules of who may, or may not, do what; one that is kept already is no error."""
+        """Create ACLs. An ACL that exists already is not an error."""
         self._calls.acls.create_acls(acls, timeout)
 
     def describe_acls(self, filter: AclBindingFilter, timeout: float | None = None) -> list[AclBinding]:
-        """The rules that a filter means; `AclBindingFilter()` means all."""
+        """Return the ACLs that match a filter; `AclBindingFilter()` matches all."""
         return self._calls.acls.describe_acls(filter, timeout)
 
     def delete_acls(self, filters: Iterable[AclBindingFilter], timeout: float | None = None) -> list[AclBinding]:
-        """Delete every rule that one of the filters means, and return them."""
+        """Delete every ACL that matches one of the filters, and return the deleted ones."""
         return self._calls.acls.delete_acls(filters, timeout)
 
     def describe_user_scram_credentials(
         self, users: Iterable[str] | None = None, timeout: float | None = None
     ) -> dict[str, dict[str, int]]:
-        """Who may log in by SCRAM, these users or all: by which mechanisms, and how often the password is hashed for each."""
+        """Return the SCRAM mechanisms of these users, or of all, with the number of hash iterations of each."""
         return self._calls.scram.describe_user_scram_credentials(users, timeout)
 
     def alter_user_scram_credentials(
@@ -41,7 +41,7 @@ class AccessAdmin:
         alterations: Iterable[UserScramCredentialUpsertion | UserScramCredentialDeletion],
         timeout: float | None = None,
     ) -> None:
-        """Give users passwords, and take them away. A password is hashed here; the broker is told the hash (KIP-554)."""
+        """Set or delete passwords of users. Passwords are hashed here; the broker receives only the hash (KIP-554)."""
         self._calls.scram.alter_user_scram_credentials(alterations, timeout)
 
     def create_delegation_token(
@@ -51,32 +51,32 @@ class AccessAdmin:
         max_lifetime_ms: int = -1,
         timeout: float | None = None,
     ) -> DelegationToken:
-        """Make something to log in by that is no password: for who asks, or for an owner such as `User:alice` (KIP-48).
+        """Create a delegation token for the authenticated user, or for an owner such as `User:alice` (KIP-48).
 
-        -1 lets it live as long as the brokers' `delegation.token.max.lifetime.ms`.
+        With -1 its maximum lifetime is the brokers' `delegation.token.max.lifetime.ms`.
         """
         return self._calls.tokens.create_delegation_token(owner, renewers, max_lifetime_ms, timeout)
 
     def renew_delegation_token(self, hmac: bytes, renew_time_period_ms: int = -1, timeout: float | None = None) -> int:
-        """Let a token live on, by -1 as long as `delegation.token.expiry.time.ms`; when it ends now, in ms since 1970."""
+        """Extend a token, with -1 by `delegation.token.expiry.time.ms`. Return its expiry in ms since 1970."""
         return self._calls.tokens.renew_delegation_token(hmac, renew_time_period_ms, timeout)
 
     def expire_delegation_token(
         self, hmac: bytes, expiry_time_period_ms: int = -1, timeout: float | None = None
     ) -> int:
-        """Have a token end after so many ms, by -1 at once; when it ends, in ms since 1970."""
+        """Expire a token after this many ms, with -1 at once. Return its expiry in ms since 1970."""
         return self._calls.tokens.expire_delegation_token(hmac, expiry_time_period_ms, timeout)
 
     def describe_delegation_token(
         self, owners: Iterable[str] | None = None, timeout: float | None = None
     ) -> list[DelegationToken]:
-        """The tokens of these owners, or all, that who asks may see."""
+        """Return the tokens of these owners, or all, that the authenticated user may see."""
         return self._calls.tokens.describe_delegation_token(owners, timeout)
 
     def describe_client_quotas(
         self, entity: ClientQuotaEntity | None = None, timeout: float | None = None
     ) -> dict[ClientQuotaEntity, dict[str, float]]:
-        """What users, client ids and addresses are limited to: all that are, or one alone."""
+        """Return the quotas of users, client ids and addresses: all of them, or those of one entity."""
         return self._calls.quotas.describe_client_quotas(entity, timeout)
 
     def alter_client_quotas(
@@ -86,7 +86,7 @@ class AccessAdmin:
         *,
         validate_only: bool = False,
     ) -> None:
-        """Limit what somebody may use: producer_byte_rate, consumer_byte_rate, request_percentage, controller_mutation_rate;
-        of an address connection_creation_rate. None lifts a limit.
+        """Set or delete quotas: producer_byte_rate, consumer_byte_rate, request_percentage, controller_mutation_rate;
+        connection_creation_rate for an address. None deletes a quota.
         """
         self._calls.quotas.alter_client_quotas(changes, timeout, validate_only=validate_only)

@@ -1,6 +1,7 @@
-"""The admin client: what users call.
+"""The public admin client.
 
-Any number of threads may use it, one call at a time; each call waits for its answer. Its methods are in `…_admin`, what they do in `…_calls`.
+Any number of threads may use it; calls run one at a time, and each call waits for its response. The methods are in
+`…_admin`, their implementation in `…_calls`.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ if TYPE_CHECKING:
 
 
 class Admin(TopicAdmin, GroupAdmin, ClusterAdmin, AccessAdmin):
-    """Manages topics and their partitions, consumer groups, transactions, configs, ACLs and quotas.
+    """Manage topics, partitions, consumer groups, transactions, configs, ACLs and quotas.
 
-    Settings come as Kafka's dotted names, as keywords, or both. Close it, or use it in a `with` statement. A call about
-    several things does each or not by itself; afterwards the first error is raised, with all of them in its text.
+    Settings are given with Kafka's dotted names, as keywords, or both. Close the client, or use it in a `with`
+    statement. A call for several items processes each independently; afterwards the first error is raised, with all
+    errors in its text.
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Unpack[AdminSettings]) -> None:
@@ -42,19 +44,23 @@ class Admin(TopicAdmin, GroupAdmin, ClusterAdmin, AccessAdmin):
         return describe_client(self, self._driver.closed)
 
     def metrics(self) -> ClientMetrics:
-        """What is counted and measured in here, by the names of Java's clients; at any time, from any thread."""
+        """Return the metrics of this client, with the names of the Java clients. May be called at any time from any
+        thread.
+        """
         return self._driver.metrics()
 
     def client_instance_id(self, timeout: float | None = None) -> UUID:
-        """The id under which brokers know this client where it pushes metrics to them (KIP-714), the same until it is closed.
+        """Return the id that brokers assigned to this client for pushing metrics (KIP-714); it does not change until
+        the client is closed.
 
-        Asked for within `timeout` seconds, left out: `default.api.timeout.ms`. IllegalStateError with `enable.metrics.push = false`,
-        UnsupportedVersionError where the broker takes no metrics, KafkaTimeoutError where none answers.
+        The id is requested within `timeout` seconds, by default `default.api.timeout.ms`. Raises IllegalStateError with
+        `enable.metrics.push = false`, UnsupportedVersionError if the broker does not accept metrics, KafkaTimeoutError
+        if no broker responds.
         """
         return self._driver.client_instance_id(timeout)
 
     def close(self, timeout: float | None = None) -> None:
-        """Close all connections; a call of another thread ends with WakeupError. May be called again."""
+        """Close all connections. A call in another thread raises WakeupError. May be called again."""
         self._driver.close(timeout)
 
     def __enter__(self) -> Admin:

@@ -1,7 +1,11 @@
-"""Asks the right brokers about many keys at once, and again about those that may succeed later.
+"""Send requests for many keys to the right brokers, and retry the keys that failed temporarily.
 
-Any number of threads may use it, one call at a time. What is asked, whom, and what answers mean is said by a
-`Question`; here are the connections, the rounds and the deadline.
+Corresponds to Java's AdminApiDriver: a round looks up the broker of each key, sends one request per broker, and reads
+the result of each key. Keys with a retriable error take part in the next round, after a backoff and a metadata update,
+until the deadline.
+
+Any number of threads may use a driver; calls run one at a time. An `AdminQuery` defines the lookup, the request and the
+meaning of the response; connections, rounds and the deadline are handled here.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.interface.arguments import checked_timeout
 from ottla.client.metadata.cluster import Cluster
 from ottla.client.metadata.metadata import Metadata
-from ottla.client.metrics.client_metrics import ClientMetrics, Sheet
+from ottla.client.metrics.client_metrics import ClientMetrics, MetricsBuilder
 from ottla.client.network.bootstrap import bootstrap_nodes
 from ottla.client.network.network_client import NetworkClient
 from ottla.client.runtime.backoff import ExponentialBackoff
@@ -43,25 +47,25 @@ from ottla.model import Node
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 Lookup = Callable[["AdminApiDriver", list[K], Deadline], Mapping[K, Node | KafkaError]]
-"""Which broker to ask about each key."""
+"""Returns the broker for each key, or the error of the lookup."""
 CLOSED = "the admin client is closed; make a new one"
 TIMEOUT_SETTING = "default.api.timeout.ms, or the call's own timeout"
 
 
-class Question(Struct, Generic[K, V], frozen=True):
-    """What to ask about keys, and how to read the answer."""
+class AdminQuery(Struct, Generic[K, V], frozen=True):
+    """A request for keys, and the function that reads its response."""
 
     lookup: Lookup[K]
     request: Callable[[list[K]], Any]
     read: Callable[[list[K], Any], Mapping[K, V | KafkaError]]
-    """What became of each key; of one that is left out, the broker said nothing."""
-    together: bool = True
-    """Whether one request may be about many keys."""
+    """Returns the result of each key. A key that is missing in the response becomes an error."""
+    can_batch: bool = True
+    """True if one request may contain many keys."""
     max_version: int | None = None
 
 
 class AdminApiDriver:
-    """Connections to a cluster, for questions."""
+    """Connections to a cluster, shared by all admin calls."""
 
     def __init__(self, config: AdminConfig, client_id: str) -> None:
         self.config = config
@@ -76,35 +80,35 @@ class AdminApiDriver:
         )
         network = NetworkClient(config, self.metadata, client_id=client_id, clock=self.clock, random=random)
         self.client = ConsumerNetworkClient(network, request_timeout_ms=config.request_timeout_ms)
-        self._take_metrics = partial(metrics_of, client_id)
+        self._take_metrics = partial(connection_metrics, client_id)
         if config.enable_metrics_push:
-            network.telemetry.begin(self._take_metrics)
+            network.telemetry.enable(self._take_metrics)
         self._lock = threading.Lock()
         self._closed = False
 
-    def ask(
-        self, question: Question[K, V], keys: Iterable[K], timeout: float | None
+    def run_query(
+        self, query: AdminQuery[K, V], keys: Iterable[K], timeout: float | None
     ) -> tuple[dict[K, V], dict[K, KafkaError]]:
-        """What was found about each key, and what went wrong with the others; KafkaTimeoutError where nobody answers."""
+        """Return the results, and the errors of the other keys. Raises KafkaTimeoutError if no broker responds."""
         found: dict[K, V] = {}
         failed: dict[K, KafkaError] = {}
-        with self.turn():
-            deadline = Deadline.after(self.span(timeout), self.clock.monotonic())
+        with self.hold_lock():
+            deadline = Deadline.after(self.timeout_seconds(timeout), self.clock.monotonic())
             left, attempts = dict.fromkeys(keys), 0
             while left:
                 try:
-                    if not all(was_told(failed[key]) for key in left if key in failed):
-                        self._learn_anew(deadline)
-                    outcomes = self.round(question, list(left), deadline)
+                    if not all(is_broker_error(failed[key]) for key in left if key in failed):
+                        self._refresh_metadata(deadline)
+                    outcomes = self.run_round(query, list(left), deadline)
                 except KafkaTimeoutError:
-                    if not all(was_told(failed.get(key)) for key in left):
+                    if not all(is_broker_error(failed.get(key)) for key in left):
                         raise
-                    break  # what was said the last time tells more than that no time was left to ask again
+                    break  # the error of the last response is more helpful than a timeout
                 for key, outcome in outcomes.items():
                     failed.pop(key, None)
                     if isinstance(outcome, KafkaError):
                         failed[key] = outcome
-                        if may_pass(outcome):
+                        if is_retriable(outcome):
                             continue
                     else:
                         found[key] = outcome
@@ -114,18 +118,18 @@ class AdminApiDriver:
                     break
         return found, failed
 
-    def ask_each_broker(
+    def query_each_broker(
         self, request: Any, read: Callable[[list[int], Any], Mapping[int, V | KafkaError]], timeout: float | None
     ) -> dict[int, V]:
-        """What every broker says to the same request; the first KafkaError where one of them cannot."""
-        question: Question[int, V] = Question(each_broker, lambda _: request, read, together=False)
-        with self.turn():
-            brokers = list(self.brokers(Deadline.after(self.span(timeout), self.clock.monotonic())))
-        found, failed = self.ask(question, brokers, timeout)
+        """Send the same request to every broker and return the responses by broker id. Raises the first KafkaError."""
+        query: AdminQuery[int, V] = AdminQuery(lookup_each_broker, lambda _: request, read, can_batch=False)
+        with self.hold_lock():
+            brokers = list(self.brokers(Deadline.after(self.timeout_seconds(timeout), self.clock.monotonic())))
+        found, failed = self.run_query(query, brokers, timeout)
         raise_first(failed)
         return found
 
-    def ask_one(
+    def send_one(
         self,
         lookup: Lookup[str],
         request: Any,
@@ -133,79 +137,81 @@ class AdminApiDriver:
         timeout: float | None,
         meanings: Mapping[int, str] = MappingProxyType({}),
     ) -> Any:
-        """The answer to a request as a whole. Its error is raised, with the broker's own words, else with what the code means."""
+        """Send one request and return its response. Raises its error with the broker's message, or else with the
+        meaning of the code.
+        """
 
         def read(_: list[str], message: Any) -> dict[str, Any]:
             if not (code := message.error_code):
                 return {what: message}
             return {what: error_for(code, getattr(message, "error_message", None) or meanings.get(code) or what)}
 
-        question: Question[str, Any] = Question(lookup, lambda _: request, read)
-        found, failed = self.ask(question, [what], timeout)
+        query: AdminQuery[str, Any] = AdminQuery(lookup, lambda _: request, read)
+        found, failed = self.run_query(query, [what], timeout)
         raise_first(failed)
         return found[what]
 
-    def round(self, question: Question[K, V], keys: list[K], deadline: Deadline) -> dict[K, V | KafkaError]:
-        """Ask about each key once, all brokers at the same time."""
-        located = question.lookup(self, keys, deadline)
+    def run_round(self, query: AdminQuery[K, V], keys: list[K], deadline: Deadline) -> dict[K, V | KafkaError]:
+        """Request each key once, from all brokers in parallel."""
+        located = query.lookup(self, keys, deadline)
         outcomes: dict[K, V | KafkaError] = {
-            key: where for key, where in located.items() if isinstance(where, KafkaError)
+            key: error for key, error in located.items() if isinstance(error, KafkaError)
         }
-        asked = []
-        for node, mine in shared_out(located, together=question.together):
-            request = question.request(mine)
-            asked.append((mine, self.client.send(node, request, max_version=question.max_version)))
-        for mine, future in asked:
+        requested = []
+        for node, node_keys in group_by_broker(located, can_batch=query.can_batch):
+            request = query.request(node_keys)
+            requested.append((node_keys, self.client.send(node, request, max_version=query.max_version)))
+        for node_keys, future in requested:
             if not self.client.poll_until(future, deadline.at):
-                raise self.late(deadline)
-            answered: Mapping[K, V | KafkaError] = outcomes_of(question, mine, future)
-            outcomes.update(answered)
+                raise self.timeout_error(deadline)
+            read: Mapping[K, V | KafkaError] = results_by_key(query, node_keys, future)
+            outcomes.update(read)
         return outcomes
 
     def brokers(self, deadline: Deadline) -> Mapping[int, Node]:
-        """All brokers that are known, by id."""
+        """Return the known brokers by id, waiting for the first metadata."""
         while self.metadata.version == 0:
             if not self.client.await_metadata(deadline.at):
-                raise self.late(deadline)
+                raise self.timeout_error(deadline)
         return self.metadata.cluster.nodes
 
-    def cluster_now(self, timeout: float | None) -> Cluster:
-        """All brokers and who is controller, asked for anew."""
-        deadline = Deadline.after(self.span(timeout), self.clock.monotonic())
-        with self.turn():
-            self._learn_anew(deadline)
+    def refresh_cluster(self, timeout: float | None) -> Cluster:
+        """Return the brokers and the controller after a metadata update."""
+        deadline = Deadline.after(self.timeout_seconds(timeout), self.clock.monotonic())
+        with self.hold_lock():
+            self._refresh_metadata(deadline)
             return self.metadata.cluster
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
-        """One thread's turn; IllegalStateError where the client is closed."""
+    def hold_lock(self) -> Iterator[None]:
+        """Hold the lock of the driver for one call. Raises IllegalStateError if the client is closed."""
         with self._lock:
             if self._closed:
                 raise IllegalStateError(CLOSED)
             yield
 
     def metrics(self) -> ClientMetrics:
-        """What is counted of the connections; from any thread, without waiting for a turn."""
+        """Return the metrics of the connections; from any thread, without the lock."""
         return self._take_metrics(self.client.client)
 
     def client_instance_id(self, timeout: float | None) -> UUID:
-        """The id under which that is pushed."""
+        """Return the id under which metrics are pushed."""
         network = self.client.client
-        with self.turn():
-            return self.client.run(network.telemetry.client_instance_id(network, self.span(timeout)))
+        with self.hold_lock():
+            return self.client.run(network.telemetry.client_instance_id(network, self.timeout_seconds(timeout)))
 
     @property
     def closed(self) -> bool:
-        """Whether it is of no more use."""
+        """True after `close`."""
         return self._closed
 
     def close(self, timeout: float | None) -> None:
-        """Close all connections; a call of another thread ends with WakeupError. May be called again."""
+        """Close all connections. A call in another thread raises WakeupError. May be called again."""
         span = -1 if timeout is None else checked_timeout(timeout)
         self._closed = True
         self.client.wakeup()
         if not self._lock.acquire(timeout=span):
-            raise KafkaTimeoutError(f"a call of another thread did not end within close(timeout={span:g})")
+            raise KafkaTimeoutError(f"close timed out after {span:g} s: a call of another thread is still running")
         network = self.client.client
         try:
             with closing(self.client):
@@ -213,40 +219,40 @@ class AdminApiDriver:
         finally:
             self._lock.release()
 
-    def late(self, deadline: Deadline) -> KafkaTimeoutError:
-        """The error of a call that nobody answered."""
-        return self.client.client.unavailable(deadline.span * 1000, TIMEOUT_SETTING)
+    def timeout_error(self, deadline: Deadline) -> KafkaTimeoutError:
+        """Return the error of a call that received no response in time."""
+        return self.client.client.unavailable_error(deadline.span * 1000, TIMEOUT_SETTING)
 
-    def span(self, timeout: float | None) -> float:
-        """Seconds that a call may take."""
+    def timeout_seconds(self, timeout: float | None) -> float:
+        """Return the timeout of a call in seconds."""
         return self.config.default_api_timeout_ms / 1000 if timeout is None else checked_timeout(timeout)
 
     def timeout_ms(self, timeout: float | None) -> int:
-        """How long a broker may take for its part."""
-        return min(self.config.request_timeout_ms, int(self.span(timeout) * 1000))
+        """Return the timeout that the broker applies to its part."""
+        return min(self.config.request_timeout_ms, int(self.timeout_seconds(timeout) * 1000))
 
-    def _learn_anew(self, deadline: Deadline) -> None:
-        """Who is there, and whom to ask: one who did not answer may be the controller no more, or stand still."""
+    def _refresh_metadata(self, deadline: Deadline) -> None:
+        """Update the metadata after a request without response: the controller may have moved, or a broker may be down."""
         known = self.metadata.request_update()
         while self.metadata.version <= known:
             if not self.client.await_metadata(deadline.at):
-                raise self.late(deadline)
+                raise self.timeout_error(deadline)
 
     def _back_off(self, attempts: int, deadline: Deadline) -> bool:
-        """Wait before the next round; False when there is no time for one."""
+        """Wait before the next round. Return False if there is no time for one."""
         now = self.clock.monotonic()
         if now >= deadline.at:
             return False
-        until = min(deadline.at, now + self.backoff.span(attempts))
+        retry_at = min(deadline.at, now + self.backoff.span(attempts))
         self.metadata.request_update()
-        while (rest := until - self.clock.monotonic()) > 0:
-            self.client.poll(rest)
+        while (remaining := retry_at - self.clock.monotonic()) > 0:
+            self.client.poll(remaining)
         return True
 
 
-def shared_out(located: Mapping[K, Node | KafkaError], *, together: bool) -> list[tuple[Node, list[K]]]:
-    """The keys of each request with the broker it goes to."""
-    if not together:
+def group_by_broker(located: Mapping[K, Node | KafkaError], *, can_batch: bool) -> list[tuple[Node, list[K]]]:
+    """Group the keys by broker, one request each."""
+    if not can_batch:
         return [(node, [key]) for key, node in located.items() if isinstance(node, Node)]
     by_node: dict[Node, list[K]] = {}
     for key, node in located.items():
@@ -255,13 +261,13 @@ def shared_out(located: Mapping[K, Node | KafkaError], *, together: bool) -> lis
     return list(by_node.items())
 
 
-def outcomes_of(question: Question[K, Any], keys: list[K], done: Future[Any]) -> dict[K, Any]:
-    """What one answer says of the keys it is about."""
+def results_by_key(query: AdminQuery[K, Any], keys: list[K], done: Future[Any]) -> dict[K, Any]:
+    """Return the results of one response by key."""
     error = done.exception(0)
     if error is None:
-        read = question.read(keys, done.result(0).message)
-        silence = error_for(ErrorCode.UNKNOWN_SERVER_ERROR, "the broker left it out of its answer")
-        return {key: read.get(key, silence) for key in keys}
+        read = query.read(keys, done.result(0).message)
+        missing_error = error_for(ErrorCode.UNKNOWN_SERVER_ERROR, "missing in the broker's response")
+        return {key: read.get(key, missing_error) for key in keys}
     if isinstance(error, UnsupportedVersionError):
         error = error_for(ErrorCode.UNSUPPORTED_VERSION, str(error))
     elif isinstance(error, KafkaTimeoutError):
@@ -271,62 +277,64 @@ def outcomes_of(question: Question[K, Any], keys: list[K], done: Future[Any]) ->
     return dict.fromkeys(keys, error)
 
 
-def may_pass(error: KafkaError) -> bool:
-    """Whether asking again may help; whoever is asked knows all topics it is to know, so an unknown one stays so."""
+def is_retriable(error: KafkaError) -> bool:
+    """True if a retry may help. An unknown topic stays unknown, because every broker knows all topics."""
     return error.retriable and error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def was_told(error: KafkaError | None) -> bool:
-    """Whether it is a broker who said so, and not we, of a connection or an answer that did not come."""
+def is_broker_error(error: KafkaError | None) -> bool:
+    """True for an error that a broker returned, in contrast to a lost connection or a missing response."""
     return error is not None and error.code not in (ErrorCode.NETWORK_EXCEPTION, ErrorCode.REQUEST_TIMED_OUT)
 
 
 def raise_first(failed: Mapping[Any, KafkaError]) -> None:
-    """Raise the first error, its text naming all of them, each once with whom it struck; nothing when there is none."""
+    """Raise the first error with a text that names every error and its keys. Return if there is none."""
     if not failed:
         return
     first = next(iter(failed.values()))
     if len(failed) == 1:
         raise first
-    alike = all(error.code == first.code for error in failed.values())
-    struck: dict[str, list[str]] = {}
+    have_same_code = all(error.code == first.code for error in failed.values())
+    keys_by_text: dict[str, list[str]] = {}
     for key, error in failed.items():
-        name, text = str(key) if isinstance(key, tuple) else repr(key), error.reason if alike else str(error)
-        struck.setdefault(text, []).extend([] if name in text else [name])
-    told = [f"{few_of(keys)}: {text}" if keys else text for text, keys in struck.items()]
-    raise error_for(first.code, few_of(told, between="; "))
+        name, text = str(key) if isinstance(key, tuple) else repr(key), error.reason if have_same_code else str(error)
+        keys_by_text.setdefault(text, []).extend([] if name in text else [name])
+    texts = [f"{few_of(keys)}: {text}" if keys else text for text, keys in keys_by_text.items()]
+    raise error_for(first.code, few_of(texts, between="; "))
 
 
-def metrics_of(client_id: str, client: NetworkClient) -> ClientMetrics:
-    """The numbers of an admin's connections; knows nothing of the admin, which must be free to be forgotten."""
+def connection_metrics(client_id: str, client: NetworkClient) -> ClientMetrics:
+    """Return the metrics of an admin's connections. Holds no reference to the admin, so that it can be garbage
+    collected.
+    """
     from ottla.client.network.network_metrics import write_client
 
-    sheet = Sheet(client_id)
-    write_client(sheet, "admin-client", [client], client.clock.monotonic())
-    return sheet.whole()
+    builder = MetricsBuilder(client_id)
+    write_client(builder, "admin-client", [client], client.clock.monotonic())
+    return builder.build()
 
 
-# Whom to ask.
+# Lookups.
 
 
-def any_broker(driver: AdminApiDriver, keys: list[K], deadline: Deadline) -> dict[K, Node | KafkaError]:
-    """Whoever is least busy."""
+def lookup_any_broker(driver: AdminApiDriver, keys: list[K], deadline: Deadline) -> dict[K, Node | KafkaError]:
+    """Look up the least loaded broker."""
     driver.brokers(deadline)
     node = driver.client.run(driver.client.any_ready_node(deadline.at))
     if node is None:
-        raise driver.late(deadline)
+        raise driver.timeout_error(deadline)
     return dict.fromkeys(keys, node)
 
 
-def controller(driver: AdminApiDriver, keys: list[K], deadline: Deadline) -> dict[K, Node | KafkaError]:
-    """The controller, or with a cluster that names none, any broker."""
+def lookup_controller(driver: AdminApiDriver, keys: list[K], deadline: Deadline) -> dict[K, Node | KafkaError]:
+    """Look up the controller, or any broker if the cluster names none."""
     nodes = driver.brokers(deadline)
     node = nodes.get(driver.metadata.cluster.controller_id) or next(iter(nodes.values()))
     return dict.fromkeys(keys, node)
 
 
-def each_broker(driver: AdminApiDriver, keys: list[int], deadline: Deadline) -> dict[int, Node | KafkaError]:
-    """The brokers that the keys are the ids of."""
+def lookup_each_broker(driver: AdminApiDriver, keys: list[int], deadline: Deadline) -> dict[int, Node | KafkaError]:
+    """Look up the brokers with these ids."""
     nodes = driver.brokers(deadline)
-    gone = partial(error_for, ErrorCode.BROKER_NOT_AVAILABLE)
-    return {key: nodes.get(key) or gone(f"there is no broker {key}") for key in keys}
+    unavailable = partial(error_for, ErrorCode.BROKER_NOT_AVAILABLE)
+    return {key: nodes.get(key) or unavailable(f"there is no broker {key}") for key in keys}

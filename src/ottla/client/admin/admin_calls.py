@@ -1,6 +1,6 @@
-"""What an admin's methods are made of, each loaded when a method of its kind is first called.
+"""The implementations of the admin's methods, each imported when a method of its kind is first called.
 
-A command of the shell calls one, and would wait for all to load.
+A shell command calls one method; importing all of them would delay it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from ottla.client.admin.quorum_calls import QuorumCalls
     from ottla.client.admin.quota_calls import QuotaCalls
     from ottla.client.admin.scram_calls import ScramCalls
+    from ottla.client.admin.share_group_calls import ShareGroupCalls
     from ottla.client.admin.topic_calls import TopicCalls
     from ottla.client.admin.transaction_calls import TransactionCalls
 
 
 class AdminCalls:
-    """Made once each; two threads that ask at the same moment may make two, which hold nothing of their own."""
+    """Creates each implementation once. Two threads that call at the same time may create two; they have no state."""
 
     def __init__(self, driver: AdminApiDriver) -> None:
         self._driver = driver
@@ -55,6 +56,12 @@ class AdminCalls:
         from ottla.client.admin.group_calls import GroupCalls
 
         return GroupCalls(self._driver)
+
+    @cached_property
+    def share_groups(self) -> ShareGroupCalls:
+        from ottla.client.admin.share_group_calls import ShareGroupCalls
+
+        return ShareGroupCalls(self._driver)
 
     @cached_property
     def group_offsets(self) -> GroupOffsetCalls:

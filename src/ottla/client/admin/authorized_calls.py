@@ -1,4 +1,6 @@
-"""What this client's user may do with topics and with the cluster (KIP-430); groups say it where they are described."""
+"""The operations that the client's user may perform on topics and on the cluster (KIP-430). Groups return them when
+they are described.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ottla.client.admin.acl import operations_in
-from ottla.client.admin.admin_api_driver import AdminApiDriver, Question, any_broker, raise_first
+from ottla.client.admin.admin_api_driver import AdminApiDriver, AdminQuery, lookup_any_broker, raise_first
 from ottla.errors import KafkaError, error_for
 from ottla.protocol.messages.describe_cluster import DescribeClusterRequest
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -15,24 +17,26 @@ Operations = frozenset[str] | None
 
 
 class AuthorizedCalls:
-    """Asks any broker, for each of them knows all rules."""
+    """Requests the operations from any broker, because every broker knows all ACLs."""
 
     def __init__(self, driver: AdminApiDriver) -> None:
         self._driver = driver
 
-    def of_cluster(self, timeout: float | None) -> Operations:
+    def cluster_operations(self, timeout: float | None) -> Operations:
         request = DescribeClusterRequest(include_cluster_authorized_operations=True)
-        answer = self._driver.ask_one(any_broker, request, "what may be done with the cluster", timeout)
-        return operations_in(answer.cluster_authorized_operations)
+        response = self._driver.send_one(
+            lookup_any_broker, request, "the authorized operations of the cluster", timeout
+        )
+        return operations_in(response.cluster_authorized_operations)
 
-    def of_topics(self, names: Iterable[str], timeout: float | None) -> Mapping[str, Operations]:
-        question: Question[str, Operations] = Question(any_broker, asking, read)
-        found, failed = self._driver.ask(question, names, timeout)
+    def topic_operations(self, names: Iterable[str], timeout: float | None) -> Mapping[str, Operations]:
+        query: AdminQuery[str, Operations] = AdminQuery(lookup_any_broker, operations_request, read_operations)
+        found, failed = self._driver.run_query(query, names, timeout)
         raise_first(failed)
         return found
 
 
-def asking(names: list[str]) -> MetadataRequest:
+def operations_request(names: list[str]) -> MetadataRequest:
     return MetadataRequest(
         topics=[MetadataRequestTopic(name=name) for name in names],
         allow_auto_topic_creation=False,
@@ -40,11 +44,11 @@ def asking(names: list[str]) -> MetadataRequest:
     )
 
 
-def read(_: list[str], answer: Any) -> Mapping[str, Operations | KafkaError]:
-    """The operations on each topic; what is wrong with one of them, where it was deleted in between for instance."""
+def read_operations(_: list[str], response: Any) -> Mapping[str, Operations | KafkaError]:
+    """Return the operations or the error of each topic; it may have been deleted meanwhile."""
     return {
         topic.name: error_for(topic.error_code, f"topic {topic.name!r}")
         if topic.error_code
         else operations_in(topic.topic_authorized_operations)
-        for topic in answer.topics
+        for topic in response.topics
     }

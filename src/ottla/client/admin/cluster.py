@@ -1,7 +1,4 @@
-"""A cluster as an admin sees it.
-
-Values only.
-"""
+"""A cluster as an admin sees it. Values only."""
 
 from __future__ import annotations
 
@@ -14,11 +11,13 @@ class ClusterDescription(NamedTuple):
     """The brokers of a cluster and its controller."""
 
     nodes: tuple[Node, ...]
-    """The brokers that run."""
+    """The running brokers."""
     controller: Node | None
-    """Whom to ask what is the controllers' to decide; with KRaft any broker, which hands it on."""
+    """The broker to send controller requests to. With KRaft it is any broker, which forwards them."""
     cluster_id: str | None
     authorized_operations: frozenset[str] | None = None
-    """What this client's user may do with the cluster, `create` and `alter` for instance; None unless it was asked for."""
+    """The operations that the client's user may perform on the cluster, such as `create` and `alter`; None if not
+    requested.
+    """
     fenced_nodes: tuple[Node, ...] = ()
-    """Brokers that are registered and fenced: stopped, starting, or cut off (KIP-1073). Empty unless they were asked for."""
+    """Registered brokers that are fenced: stopped, starting, or disconnected (KIP-1073). Empty if not requested."""

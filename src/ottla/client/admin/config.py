@@ -1,7 +1,4 @@
-"""The settings of an admin client, under Kafka's names.
-
-Values only.
-"""
+"""The settings of an admin client, with Kafka's names. Values only."""
 
 from __future__ import annotations
 
@@ -17,10 +14,10 @@ class AdminConfig(CommonConfig):
     """Settings of an admin client."""
 
     default_api_timeout_ms: Millis = 60_000
-    """How long a call that has no timeout of its own may take, retries included."""
+    """The timeout in ms of a call without its own timeout, including retries."""
 
 
-NOT_YET: Mapping[str, str] = {"bootstrap.controllers": "an admin connects to brokers only so far"}
+NOT_YET: Mapping[str, str] = {"bootstrap.controllers": "an admin connects to brokers only; set bootstrap.servers"}
 
 
 def read_admin_settings(settings: Mapping[str, Any] | None, keywords: Mapping[str, Any]) -> AdminConfig:

@@ -1,7 +1,4 @@
-"""What has configs, and what they are, as an admin sees them.
-
-Values only.
-"""
+"""Resources with configs, and their configs, as an admin sees them. Values only."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 KINDS: Mapping[str, int] = {"topic": 2, "broker": 4, "broker-logger": 8, "client-metrics": 16, "group": 32}
-"""Kinds of resources, and the protocol's numbers for them."""
+"""Kinds of resources and their numbers in the protocol."""
 SOURCES: Mapping[int, str] = {
     1: "DYNAMIC_TOPIC_CONFIG",
     2: "DYNAMIC_BROKER_CONFIG",
@@ -20,16 +17,16 @@ SOURCES: Mapping[int, str] = {
     7: "DYNAMIC_CLIENT_METRICS_CONFIG",
     8: "DYNAMIC_GROUP_CONFIG",
 }
-"""Kafka's names of the places where a value comes from."""
+"""Kafka's names of the sources of a value."""
 
 
 class ConfigResource(NamedTuple):
-    """A topic, a broker, a broker's loggers, a group: `ConfigResource("group", "flights")`."""
+    """A topic, a broker, the loggers of a broker, or a group: `ConfigResource("group", "flights")`."""
 
     kind: str
     """topic, broker, broker-logger, client-metrics or group."""
     name: str
-    """Of brokers the number, as text; empty for all brokers."""
+    """For a broker its id as text; empty for all brokers."""
 
 
 class ConfigEntry(NamedTuple):
@@ -39,11 +36,11 @@ class ConfigEntry(NamedTuple):
     value: str | None
     """None for a secret."""
     source: str
-    """Where the value comes from: DYNAMIC_GROUP_CONFIG, DEFAULT_CONFIG …"""
+    """The source of the value, such as DYNAMIC_GROUP_CONFIG or DEFAULT_CONFIG."""
     read_only: bool
     sensitive: bool
 
     @property
     def is_default(self) -> bool:
-        """Whether nobody has set it."""
+        """True if the value was not set by a user."""
         return self.source == "DEFAULT_CONFIG"

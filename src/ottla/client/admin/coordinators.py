@@ -1,11 +1,11 @@
-"""Finds the brokers that keep groups and transactions."""
+"""Look up the coordinators of groups and transactional ids."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from ottla.client.admin.admin_api_driver import AdminApiDriver, Lookup, Question, any_broker
+from ottla.client.admin.admin_api_driver import AdminApiDriver, AdminQuery, Lookup, lookup_any_broker
 from ottla.client.metadata.coordinators import GROUP, LAST_VERSION_WITH_ONE_KEY, TRANSACTION
 from ottla.client.runtime.deadline import Deadline
 from ottla.errors import KafkaError, error_for
@@ -15,25 +15,25 @@ from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
 KINDS = {GROUP: "group", TRANSACTION: "transactional id"}
 
 
-def coordinators(key_type: int) -> Lookup[str]:
-    """A lookup of groups, or of transactional ids."""
+def coordinator_lookup(key_type: int) -> Lookup[str]:
+    """Return the lookup for groups or for transactional ids."""
 
-    def read(keys: list[str], answer: Any) -> Mapping[str, Node | KafkaError]:
+    def read(keys: list[str], response: Any) -> Mapping[str, Node | KafkaError]:
         (key,) = keys
-        if answer.error_code:
-            reason = answer.error_message or f"the coordinator of {KINDS[key_type]} {key!r}"
-            return {key: error_for(answer.error_code, reason)}
-        return {key: Node(answer.node_id, answer.host, answer.port)}
+        if response.error_code:
+            reason = response.error_message or f"the coordinator of {KINDS[key_type]} {key!r}"
+            return {key: error_for(response.error_code, reason)}
+        return {key: Node(response.node_id, response.host, response.port)}
 
-    question: Question[str, Node] = Question(
-        any_broker,
+    query: AdminQuery[str, Node] = AdminQuery(
+        lookup_any_broker,
         lambda keys: FindCoordinatorRequest(key=keys[0], key_type=key_type),
         read,
-        together=False,
+        can_batch=False,
         max_version=LAST_VERSION_WITH_ONE_KEY,
     )
 
     def lookup(driver: AdminApiDriver, keys: list[str], deadline: Deadline) -> Mapping[str, Node | KafkaError]:
-        return driver.round(question, keys, deadline)
+        return driver.run_round(query, keys, deadline)
 
     return lookup

@@ -1,7 +1,4 @@
-"""Delegation tokens as an admin sees them (KIP-48).
-
-Values only. What one logs in with is in no representation.
-"""
+"""Delegation tokens as an admin sees them (KIP-48). Values only. `repr` does not show the secret."""
 
 from __future__ import annotations
 
@@ -11,23 +8,23 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class TokenInformation:
-    """Whose a token is, and how long; times are in ms since 1970, principals such as `User:alice`."""
+    """The owner and the lifetime of a token. Times are in ms since 1970, principals such as `User:alice`."""
 
     token_id: str
     owner: str
     token_requester: str
-    """Who had it made; "" where the broker does not tell."""
+    """The user that created the token; "" if the broker does not return it."""
     renewers: tuple[str, ...]
     issue_timestamp: int
     expiry_timestamp: int
-    """When it ends unless it is renewed."""
+    """The expiry, unless the token is renewed."""
     max_timestamp: int
-    """When it ends for good."""
+    """The time after which it cannot be renewed."""
 
 
 @dataclass(frozen=True)
 class DelegationToken:
-    """Something to log in by that is no password: the token's id is the user name, `hmac_as_base64` the password."""
+    """Credentials that replace a password: the token id is the user name, `hmac_as_base64` the password."""
 
     token_info: TokenInformation
     hmac: bytes = field(repr=False)

@@ -1,7 +1,4 @@
-"""Features of a cluster as an admin sees them (KIP-584).
-
-Values only.
-"""
+"""Features of a cluster as an admin sees them (KIP-584). Values only."""
 
 from __future__ import annotations
 
@@ -9,36 +6,36 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 UPGRADE_TYPES = {"UPGRADE": 1, "SAFE_DOWNGRADE": 2, "UNSAFE_DOWNGRADE": 3}
-"""Kafka's names and the protocol's numbers."""
+"""Kafka's names and the numbers in the protocol."""
 
 
 class SupportedVersionRange(NamedTuple):
-    """The levels of a feature that the broker which was asked could run."""
+    """The levels of a feature that the responding broker supports."""
 
     min_version: int
     max_version: int
 
 
 class FinalizedVersionRange(NamedTuple):
-    """The levels of a feature that the whole cluster runs."""
+    """The levels of a feature that the cluster runs."""
 
     min_version_level: int
     max_version_level: int
 
 
 class FeatureMetadata(NamedTuple):
-    """What a cluster runs, and what it could."""
+    """The feature levels that a cluster runs, and those it supports."""
 
     finalized_features: Mapping[str, FinalizedVersionRange]
     finalized_features_epoch: int | None
-    """How new the levels are; None where the broker keeps none."""
+    """The epoch of the levels; None if the broker reports none."""
     supported_features: Mapping[str, SupportedVersionRange]
 
 
 class FeatureUpdate(NamedTuple):
-    """The level that a feature is to have."""
+    """The new level of a feature."""
 
     max_version_level: int
-    """0 switches it off."""
+    """The level; 0 disables the feature."""
     upgrade_type: str = "UPGRADE"
-    """UPGRADE goes up only; SAFE_DOWNGRADE down where nothing is lost; UNSAFE_DOWNGRADE down at any price."""
+    """UPGRADE only raises the level. SAFE_DOWNGRADE lowers it if no data is lost, UNSAFE_DOWNGRADE in any case."""

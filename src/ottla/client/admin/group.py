@@ -1,7 +1,4 @@
-"""Consumer groups as an admin sees them.
-
-Values only.
-"""
+"""Consumer groups as an admin sees them. Values only."""
 
 from __future__ import annotations
 
@@ -11,33 +8,35 @@ from ottla.model import Node, TopicPartition
 
 
 class GroupListing(NamedTuple):
-    """A group's name and condition."""
+    """A group's name and state."""
 
     group_id: str
     protocol_type: str
-    """`consumer`, or nothing where somebody just keeps offsets."""
+    """`consumer`, or "" for a group without members that only stores offsets."""
     state: str
-    """Kafka's names: Empty, PreparingRebalance, CompletingRebalance, Stable, Dead …; nothing where the broker is old."""
+    """Kafka's names: Empty, PreparingRebalance, CompletingRebalance, Stable, Dead …; "" if the broker is too old to
+    report it.
+    """
     type: str
-    """Classic or Consumer; nothing where the broker is old."""
+    """Classic or Consumer; "" if the broker is too old to report it."""
 
     @property
     def is_simple_consumer_group(self) -> bool:
-        """Whether it has no members, only offsets."""
+        """True if the group has no members, only offsets."""
         return not self.protocol_type
 
 
 class MemberDescription(NamedTuple):
-    """A member and what it was given."""
+    """A member and its assignment."""
 
     member_id: str
     group_instance_id: str | None
     client_id: str
     host: str
     assignment: tuple[TopicPartition, ...]
-    """Nothing while a rebalance goes on."""
+    """Empty during a rebalance."""
     target_assignment: tuple[TopicPartition, ...] | None = None
-    """What it is to have in the end; None in classic groups, where that is the same."""
+    """The assignment after the rebalance; None in classic groups, where it does not differ."""
     member_epoch: int | None = None
     """None in classic groups."""
 
@@ -48,18 +47,57 @@ class ConsumerGroupDescription(NamedTuple):
     group_id: str
     protocol_type: str
     partition_assignor: str
-    """Nothing unless the group is stable."""
+    """Empty unless the group is stable."""
     type: str
     state: str
     coordinator: Node
     members: tuple[MemberDescription, ...]
     group_epoch: int | None = None
-    """None in classic groups, as the next."""
+    """None in classic groups, as is `target_assignment_epoch`."""
     target_assignment_epoch: int | None = None
     authorized_operations: frozenset[str] | None = None
-    """What this client's user may do with it, `read` and `delete` for instance; None unless it was asked for."""
+    """The operations that the client's user may perform on the group, such as `read` and `delete`; None if not
+    requested.
+    """
 
     @property
     def is_simple_consumer_group(self) -> bool:
-        """Whether it has no members, only offsets."""
+        """True if the group has no members, only offsets."""
         return not self.protocol_type
+
+
+class ShareMemberDescription(NamedTuple):
+    """A member of a share group and its assignment."""
+
+    member_id: str
+    client_id: str
+    host: str
+    assignment: tuple[TopicPartition, ...]
+    """Several members may have the same partition."""
+    member_epoch: int
+    subscribed_topics: tuple[str, ...] = ()
+    rack_id: str | None = None
+
+
+class ShareGroupDescription(NamedTuple):
+    """A share group with its members (KIP-932)."""
+
+    group_id: str
+    state: str
+    """Empty, Stable or Dead."""
+    coordinator: Node
+    members: tuple[ShareMemberDescription, ...]
+    group_epoch: int
+    target_assignment_epoch: int
+    partition_assignor: str
+    authorized_operations: frozenset[str] | None = None
+    """The operations that the client's user may perform on the group; None if not requested."""
+
+
+class SharePartitionOffsetInfo(NamedTuple):
+    """The start offset of a share group in a partition: all records before it are processed."""
+
+    start_offset: int
+    leader_epoch: int
+    lag: int | None
+    """The number of records that are still to be processed; None if unknown (KIP-1226)."""

@@ -1,4 +1,4 @@
-"""Which nodes of a cluster are away, and what the failure of one more would cost. Pure; the facts come from an `Admin`.
+"""The unavailable nodes of a cluster, and the effects of one more failure. Pure; the facts come from an `Admin`.
 
 A broker is away if it is registered and fenced, or has replicas and is not listed. A voter or an observer is away if it has not
 fetched from the leader of the quorum for `AWAY_MS`; a follower that is well fetches at least twice a second.
@@ -43,7 +43,7 @@ class BrokerFailure(NamedTuple):
     """Partitions that would reject acks=all, and accept it now."""
 
     @property
-    def costs(self) -> bool:
+    def has_cost(self) -> bool:
         return bool(self.offline or self.below_min_isr)
 
 
@@ -58,7 +58,7 @@ class QuorumMargin(NamedTuple):
         return self.voters // 2 + 1
 
     @property
-    def survives_one_more(self) -> bool:
+    def can_survive_one_more(self) -> bool:
         """True if a majority is left when one more voter fails. A single voter is all that there can be."""
         return self.voters == 1 or self.running > self.majority
 
@@ -121,14 +121,14 @@ def failure_of(broker: int, partitions: Iterable[PartitionInfo], min_isr: Mappin
     return BrokerFailure(broker, tuple(offline), tuple(below))
 
 
-def now_of(quorum: QuorumInfo) -> int | None:
+def newest_fetch_ms(quorum: QuorumInfo) -> int | None:
     """Return the time at the leader when it described the quorum: it says of itself that it has caught up now."""
     return next((each.last_caught_up_timestamp for each in quorum.voters if each.replica_id == quorum.leader_id), None)
 
 
 def is_silent(quorum: QuorumInfo, replica: QuorumReplicaState) -> bool:
     """True if the leader has received no fetch of a replica for `AWAY_MS`, or none since it was elected."""
-    now_ms = now_of(quorum)
+    now_ms = newest_fetch_ms(quorum)
     if now_ms is None or replica.replica_id == quorum.leader_id:
         return False
     return replica.last_fetch_timestamp is None or now_ms - replica.last_fetch_timestamp > AWAY_MS
@@ -160,18 +160,18 @@ def next_failure_sentence(health: ClusterHealth) -> str:
     """Return the effects of one more failure; "" if nothing is known."""
     parts = []
     worst, quorum = health.worst, health.quorum
-    if worst is not None and worst.costs:
+    if worst is not None and worst.has_cost:
         effects = []
         if worst.offline:
-            effects.append(f"{counted(len(worst.offline))} would have no leader ({few(worst.offline)})")
+            effects.append(f"{format_count(len(worst.offline))} would have no leader ({format_few(worst.offline)})")
         if worst.below_min_isr:
             effects.append(
-                f"{counted(len(worst.below_min_isr))} would be below min.insync.replicas and reject acks=all ({few(worst.below_min_isr)})"
+                f"{format_count(len(worst.below_min_isr))} would be below min.insync.replicas and reject acks=all ({format_few(worst.below_min_isr)})"
             )
         parts.append(f"if broker {worst.broker_id} failed, {' and '.join(effects)}")
     elif worst is not None:
         parts.append("any one broker may fail, and every partition keeps a leader and min.insync.replicas")
-    if quorum is not None and not quorum.survives_one_more:
+    if quorum is not None and not quorum.can_survive_one_more:
         parts.append(
             f"if one more voter failed, the quorum would lose its majority ({quorum.running} of {quorum.voters} run, {quorum.majority} are "
             "needed): no leader is elected and no topic created then"
@@ -179,10 +179,10 @@ def next_failure_sentence(health: ClusterHealth) -> str:
     return "; ".join(parts)
 
 
-def counted(count: int) -> str:
+def format_count(count: int) -> str:
     return f"{count:,} partition{'s' * (count != 1)}"
 
 
-def few(partitions: Iterable[TopicPartition]) -> str:
+def format_few(partitions: Iterable[TopicPartition]) -> str:
     """Return the first names, and how many more there are."""
     return few_of(sorted(map(str, partitions)), MOST_NAMES)

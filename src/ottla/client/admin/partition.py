@@ -1,7 +1,4 @@
-"""Partitions as an admin changes them, and the directories they lie in.
-
-Values only.
-"""
+"""Partitions as an admin changes them, and their log directories. Values only."""
 
 from __future__ import annotations
 
@@ -15,48 +12,48 @@ from ottla.model import TopicPartition
 
 @dataclass(frozen=True)
 class NewPartitions:
-    """How many partitions a topic shall have in all."""
+    """The number of partitions that a topic should have in total."""
 
     total_count: int
     new_assignments: Sequence[Sequence[int]] | None = None
-    """The brokers of each partition that is new, the preferred leader first; None leaves it to the cluster."""
+    """The brokers of each new partition, the preferred leader first; None lets the cluster choose."""
 
 
 class PartitionReassignment(NamedTuple):
-    """A partition on its way to other brokers (KIP-455)."""
+    """A partition that is being moved to other brokers (KIP-455)."""
 
     replicas: tuple[int, ...]
-    """All that have it at present, those that are to get it included."""
+    """All current replicas, including those being added."""
     adding_replicas: tuple[int, ...]
     removing_replicas: tuple[int, ...]
 
 
 class ReplicaInfo(NamedTuple):
-    """One copy of a partition on a disk."""
+    """One replica of a partition in a log directory."""
 
     size: int
-    """Bytes of its log."""
+    """The size of its log in bytes."""
     offset_lag: int
-    """How far its end is behind the high watermark, or behind the copy that it will replace."""
+    """The offsets that it is behind the high watermark, or behind the replica that it will replace."""
     is_future: bool
-    """Whether it is still on its way here from another directory (KIP-113)."""
+    """True if it is still being moved here from another directory (KIP-113)."""
 
 
 class LogDirDescription(NamedTuple):
-    """A broker's directory, and what is in it."""
+    """A log directory of a broker and its replicas."""
 
     replica_infos: Mapping[TopicPartition, ReplicaInfo]
     total_bytes: int | None
-    """Of the volume that it is on; None where the broker does not say."""
+    """Bytes of the volume; None if the broker does not report it."""
     usable_bytes: int | None
     is_cordoned: bool
-    """Whether it takes no new partitions (KIP-1066)."""
+    """True if it accepts no new partitions (KIP-1066)."""
     error: KafkaError | None = None
-    """Why nothing can be said of it: it is offline."""
+    """The error of an offline directory."""
 
 
 class TopicPartitionReplica(NamedTuple):
-    """One broker's copy of a partition."""
+    """The replica of a partition on one broker."""
 
     topic: str
     partition: int
@@ -64,12 +61,12 @@ class TopicPartitionReplica(NamedTuple):
 
 
 class ReplicaLogDirInfo(NamedTuple):
-    """Where a copy is on its broker's disks."""
+    """The log directory of a replica."""
 
     current_replica_log_dir: str | None
-    """None where the broker has no such copy."""
+    """None if the broker has no such replica."""
     current_replica_offset_lag: int
-    """How far its end is behind the high watermark; -1 where nobody knows."""
+    """The offsets that it is behind the high watermark; -1 if unknown."""
     future_replica_log_dir: str | None
-    """Where it is on its way to; None where it stays."""
+    """The directory it is moving to; None if it is not moving."""
     future_replica_offset_lag: int

@@ -1,4 +1,4 @@
-"""Partitions: added, emptied, led by others, moved, and found on the disks."""
+"""Add partitions, delete records, elect leaders and reassign replicas."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 from ottla.client.admin.admin_api_driver import (
     AdminApiDriver,
-    Question,
-    controller,
+    AdminQuery,
+    lookup_controller,
     raise_first,
 )
-from ottla.client.admin.group_offset_calls import by_topic
-from ottla.client.admin.leaders import leaders
+from ottla.client.admin.group_offset_calls import group_by_topic
+from ottla.client.admin.leaders import leader_lookup
 from ottla.client.admin.partition import NewPartitions, PartitionReassignment
-from ottla.client.admin.topic_calls import INT32, TopicCalls, outcome
+from ottla.client.admin.topic_calls import INT32, TopicCalls, result_error
 from ottla.client.interface.arguments import (
     LAST_OFFSET,
     checked_broker,
@@ -46,11 +46,11 @@ from ottla.protocol.messages.list_partition_reassignments import (
 )
 
 ELECTIONS = {"PREFERRED": 0, "UNCLEAN": 1}
-COUNT = "how many partitions there shall be in all"
+COUNT = "the total number of partitions"
 
 
 class PartitionCalls:
-    """What an admin does with partitions; `Admin` has the same names and says what they do."""
+    """Implements the partition methods of `Admin`, which documents them."""
 
     def __init__(self, driver: AdminApiDriver, topics: TopicCalls) -> None:
         self._driver = driver
@@ -60,7 +60,7 @@ class PartitionCalls:
         self, new_partitions: Mapping[str, int | NewPartitions], timeout: float | None, *, validate_only: bool
     ) -> None:
         given = checked_dict("new_partitions", new_partitions, "{'flights': 6}")
-        wanted = {checked_topic(name): grown(name, count) for name, count in given.items()}
+        wanted = {checked_topic(name): encode_new_partitions(name, count) for name, count in given.items()}
         checked_flag("validate_only", validate_only)
 
         def request(names: list[str]) -> CreatePartitionsRequest:
@@ -68,10 +68,10 @@ class PartitionCalls:
             return CreatePartitionsRequest([wanted[name] for name in names], limit, validate_only)
 
         def read(_: list[str], message: Any) -> dict[str, KafkaError | bool]:
-            return {each.name: outcome(each) for each in message.results}
+            return {each.name: result_error(each) for each in message.results}
 
-        question: Question[str, bool] = Question(controller, request, read)
-        raise_first(self._driver.ask(question, wanted, timeout)[1])
+        query: AdminQuery[str, bool] = AdminQuery(lookup_controller, request, read)
+        raise_first(self._driver.run_query(query, wanted, timeout)[1])
 
     def delete_records(
         self, before_offsets: Mapping[TopicPartition, int], timeout: float | None
@@ -87,14 +87,14 @@ class PartitionCalls:
         def request(keys: list[TopicPartition]) -> DeleteRecordsRequest:
             topics = [
                 DeleteRecordsTopic(name, [DeleteRecordsPartition(n, wanted[TopicPartition(name, n)]) for n in numbers])
-                for name, numbers in by_topic(keys).items()
+                for name, numbers in group_by_topic(keys).items()
             ]
             return DeleteRecordsRequest(topics, self._driver.timeout_ms(timeout))
 
-        question: Question[TopicPartition, int] = Question(
-            leaders(self._topics.metadata, wanted), request, read_low_watermarks
+        query: AdminQuery[TopicPartition, int] = AdminQuery(
+            leader_lookup(self._topics.metadata, wanted), request, read_low_watermarks
         )
-        found, failed = self._driver.ask(question, wanted, timeout)
+        found, failed = self._driver.run_query(query, wanted, timeout)
         raise_first(failed)
         return found
 
@@ -105,18 +105,18 @@ class PartitionCalls:
             raise ValueError(f"election_type = {election_type!r}: must be one of {', '.join(ELECTIONS)}")
         topics = None
         if partitions is not None:
-            named = by_topic(checked_partitions(partitions))
+            named = group_by_topic(checked_partitions(partitions))
             topics = [TopicPartitions(name, numbers) for name, numbers in named.items()]
         request = ElectLeadersRequest(ELECTIONS[election_type], topics, self._driver.timeout_ms(timeout))
-        answer = self._driver.ask_one(controller, request, "the election", timeout)
-        told = {
+        response = self._driver.send_one(lookup_controller, request, "the leader election", timeout)
+        results = {
             TopicPartition(topic.topic, each.partition_id): each
-            for topic in answer.replica_election_results
+            for topic in response.replica_election_results
             for each in topic.partition_result
             if each.error_code != ErrorCode.ELECTION_NOT_NEEDED
         }
-        raise_first({tp: error for tp, each in told.items() if (error := error_of(tp, each)) is not None})
-        return set(told)
+        raise_first({tp: error for tp, each in results.items() if (error := partition_error(tp, each)) is not None})
+        return set(results)
 
     def alter_partition_reassignments(
         self,
@@ -126,41 +126,41 @@ class PartitionCalls:
         allow_replication_factor_change: bool,
     ) -> None:
         given = checked_dict("reassignments", reassignments, "{TopicPartition('flights', 0): [2, 3]}")
-        wanted = {checked_partition(tp): brokers_of(tp, brokers) for tp, brokers in given.items()}
+        wanted = {checked_partition(tp): check_brokers(tp, brokers) for tp, brokers in given.items()}
         topics = [
             ReassignableTopic(name, [ReassignablePartition(n, wanted[TopicPartition(name, n)]) for n in numbers])
-            for name, numbers in by_topic(wanted).items()
+            for name, numbers in group_by_topic(wanted).items()
         ]
         change = checked_flag("allow_replication_factor_change", allow_replication_factor_change)
         request = AlterPartitionReassignmentsRequest(self._driver.timeout_ms(timeout), change, topics)
-        answer = self._driver.ask_one(controller, request, "the moves", timeout)
-        told = {
+        response = self._driver.send_one(lookup_controller, request, "the reassignments", timeout)
+        results = {
             TopicPartition(topic.name, each.partition_index): each
-            for topic in answer.responses
+            for topic in response.responses
             for each in topic.partitions
         }
-        raise_first({tp: error for tp, each in told.items() if (error := error_of(tp, each)) is not None})
+        raise_first({tp: error for tp, each in results.items() if (error := partition_error(tp, each)) is not None})
 
     def list_partition_reassignments(
         self, partitions: Iterable[TopicPartition] | None, timeout: float | None
     ) -> dict[TopicPartition, PartitionReassignment]:
         topics = None
         if partitions is not None:
-            named = by_topic(checked_partitions(partitions))
+            named = group_by_topic(checked_partitions(partitions))
             topics = [ListPartitionReassignmentsTopics(name, numbers) for name, numbers in named.items()]
         request = ListPartitionReassignmentsRequest(self._driver.timeout_ms(timeout), topics)
-        answer = self._driver.ask_one(controller, request, "the moves", timeout)
+        response = self._driver.send_one(lookup_controller, request, "the reassignments", timeout)
         return {
             TopicPartition(topic.name, each.partition_index): PartitionReassignment(
                 tuple(each.replicas), tuple(each.adding_replicas), tuple(each.removing_replicas)
             )
-            for topic in answer.topics
+            for topic in response.topics
             for each in topic.partitions
         }
 
 
-def grown(name: str, count: int | NewPartitions) -> CreatePartitionsTopic:
-    """A topic with more partitions, as it travels."""
+def encode_new_partitions(name: str, count: int | NewPartitions) -> CreatePartitionsTopic:
+    """Return the new partition count of a topic in the form of the protocol."""
     wanted = count if isinstance(count, NewPartitions) else NewPartitions(count)
     total = checked_whole(f"the number for {name!r}", wanted.total_count, COUNT, *INT32)
     if wanted.new_assignments is None:
@@ -170,25 +170,25 @@ def grown(name: str, count: int | NewPartitions) -> CreatePartitionsTopic:
     return CreatePartitionsTopic(name, total, [CreatePartitionsAssignment(each) for each in brokers])
 
 
-def brokers_of(tp: TopicPartition, brokers: Sequence[int] | None) -> list[int] | None:
-    """Where a partition is to go; None stops what is under way."""
+def check_brokers(tp: TopicPartition, brokers: Sequence[int] | None) -> list[int] | None:
+    """Return the brokers of a reassignment. None cancels one in progress."""
     if brokers is None:
         return None
     return [checked_broker(each) for each in checked_list(f"the brokers for {tp}", brokers, "[2, 3]")]
 
 
-def error_of(tp: TopicPartition, answer: Any) -> KafkaError | None:
-    if not answer.error_code:
+def partition_error(tp: TopicPartition, response: Any) -> KafkaError | None:
+    if not response.error_code:
         return None
-    return error_for(answer.error_code, answer.error_message or f"partition {tp}")
+    return error_for(response.error_code, response.error_message or f"partition {tp}")
 
 
-def read_low_watermarks(_: list[TopicPartition], answer: Any) -> Mapping[TopicPartition, int | KafkaError]:
-    """The first offset that each partition has now."""
-    told = {
-        TopicPartition(topic.name, each.partition_index): each for topic in answer.topics for each in topic.partitions
+def read_low_watermarks(_: list[TopicPartition], response: Any) -> Mapping[TopicPartition, int | KafkaError]:
+    """Return the new start offset of each partition."""
+    results = {
+        TopicPartition(topic.name, each.partition_index): each for topic in response.topics for each in topic.partitions
     }
     return {
         tp: error_for(each.error_code, f"partition {tp}") if each.error_code else each.low_watermark
-        for tp, each in told.items()
+        for tp, each in results.items()
     }

@@ -1,7 +1,4 @@
-"""The quorum that keeps a cluster's metadata, as an admin sees it (KIP-595, KIP-853).
-
-Values only.
-"""
+"""The metadata quorum of a cluster as an admin sees it (KIP-595, KIP-853). Values only."""
 
 from __future__ import annotations
 
@@ -13,21 +10,21 @@ from ottla.kafka_id import id_of, text_of
 
 
 class QuorumReplicaState(NamedTuple):
-    """How far a voter or an observer has come."""
+    """The progress of a voter or an observer."""
 
     replica_id: int
     replica_directory_id: str
-    """As in its `meta.properties`; "" where the broker tells none."""
+    """The id in its `meta.properties`; "" if the broker does not report it."""
     log_end_offset: int
-    """-1 where nobody knows."""
+    """-1 if unknown."""
     last_fetch_timestamp: int | None
-    """When it last asked the leader, in ms since 1970."""
+    """The time of its last fetch from the leader, in ms since 1970."""
     last_caught_up_timestamp: int | None
-    """When it last had all that there was, in ms since 1970."""
+    """The last time at which it had caught up with the leader, in ms since 1970."""
 
 
 class RaftVoterEndpoint(NamedTuple):
-    """Where a voter is reached."""
+    """An address of a voter."""
 
     listener: str
     host: str
@@ -35,25 +32,25 @@ class RaftVoterEndpoint(NamedTuple):
 
 
 class QuorumInfo(NamedTuple):
-    """Who votes on a cluster's metadata, and who leads."""
+    """The voters, observers and the leader of the metadata quorum."""
 
     leader_id: int
-    """-1 where nobody leads."""
+    """-1 if there is no leader."""
     leader_epoch: int
     high_watermark: int
     voters: tuple[QuorumReplicaState, ...]
     observers: tuple[QuorumReplicaState, ...]
     nodes: Mapping[int, tuple[RaftVoterEndpoint, ...]]
-    """Where the voters are reached, by their numbers; empty where the broker tells none."""
+    """The addresses of the voters by node id; empty if the broker does not report them."""
 
 
-def directory_text(directory_id: uuid.UUID) -> str:
-    """An id as `meta.properties` has it; "" for none."""
+def format_directory_id(directory_id: uuid.UUID) -> str:
+    """Return a directory id in the form of `meta.properties`; "" for none."""
     return text_of(directory_id) if directory_id.int else ""
 
 
-def directory_id_of(text: object) -> uuid.UUID:
-    """The id that such a text is; ValueError where it is none."""
+def parse_directory_id(text: object) -> uuid.UUID:
+    """Parse a directory id. Raises ValueError if it is malformed."""
     if not isinstance(text, str):
         raise TypeError(f"voter_directory_id = {text!r}: must be text, as directory.id in the voter's meta.properties")
     try:

@@ -1,7 +1,4 @@
-"""Topics as an admin sees them.
-
-Values only.
-"""
+"""Topics as an admin sees them. Values only."""
 
 from __future__ import annotations
 
@@ -19,17 +16,17 @@ class NewTopic:
 
     name: str
     num_partitions: int = -1
-    """-1: what the broker's `num.partitions` says."""
+    """-1 for the broker's `num.partitions`."""
     replication_factor: int = -1
-    """-1: what the broker's `default.replication.factor` says."""
+    """-1 for the broker's `default.replication.factor`."""
     configs: Mapping[str, str] = field(default_factory=dict)
-    """Settings of the topic, such as `{"retention.ms": "3600000"}`."""
+    """Configs of the topic, such as `{"retention.ms": "3600000"}`."""
     replica_assignments: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """Brokers by partition, instead of the two numbers."""
 
 
 class TopicListing(NamedTuple):
-    """A topic's name and identity."""
+    """A topic's name and id."""
 
     name: str
     topic_id: UUID
@@ -44,4 +41,6 @@ class TopicDescription(NamedTuple):
     internal: bool
     partitions: tuple[PartitionInfo, ...]
     authorized_operations: frozenset[str] | None = None
-    """What this client's user may do with it, `read` and `write` for instance; None unless it was asked for."""
+    """The operations that the client's user may perform on the topic, such as `read` and `write`; None if not
+    requested.
+    """

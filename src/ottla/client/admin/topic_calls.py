@@ -1,4 +1,4 @@
-"""Topics: made, deleted, listed, described, and their offsets looked up."""
+"""Create, delete, list and describe topics, and look up offsets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ottla.client.admin.admin_api_driver import AdminApiDriver, Question, controller, raise_first
+from ottla.client.admin.admin_api_driver import AdminApiDriver, AdminQuery, lookup_controller, raise_first
 from ottla.client.admin.topic import NewTopic, TopicDescription, TopicListing
 from ottla.client.consumer.topic_metadata_fetcher import TopicMetadataFetcher
 from ottla.client.interface.arguments import (
@@ -36,16 +36,16 @@ from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTop
 if TYPE_CHECKING:
     from ottla.client.consumer.offsets.offset_fetcher import OffsetFetcher
 
-TIME = "milliseconds since the epoch, or one of Kafka's numbers below 0"
+TIME = "milliseconds since 1970, or a special timestamp of Kafka below 0"
 EARLIEST_SPECIAL = -6
-"""The lowest of the numbers that mean an end of the log instead of a time."""
+"""The lowest special timestamp."""
 TIMES = "{TopicPartition('flights', 0): 1767225600000}"
 INT32, INT16 = (2**31 - 1, -(2**31)), (2**15 - 1, -(2**15))
-"""What the protocol has room for; which numbers make sense the broker says."""
+"""The ranges of the protocol's types; the broker checks whether a value makes sense."""
 
 
 class TopicCalls:
-    """What an admin does with topics; `Admin` has the same names and says what they do."""
+    """Implements the topic methods of `Admin`, which documents them."""
 
     def __init__(self, driver: AdminApiDriver) -> None:
         self._driver = driver
@@ -61,7 +61,7 @@ class TopicCalls:
         return OffsetFetcher(driver.client, SubscriptionState(None), driver.backoff, request_timeout_ms=timeout_ms)
 
     def create_topics(self, topics: Iterable[NewTopic], timeout: float | None, *, validate_only: bool) -> None:
-        wanted = {topic.name: creatable(topic) for topic in checked_new_topics(topics)}
+        wanted = {topic.name: encode_new_topic(topic) for topic in checked_new_topics(topics)}
         checked_flag("validate_only", validate_only)
         self._change(
             list(wanted),
@@ -77,9 +77,9 @@ class TopicCalls:
     def delete_topics(self, names: Iterable[str], timeout: float | None) -> None:
         self._change(
             checked_topics(names),
-            lambda left: DeleteTopicsRequest(
-                topics=[DeleteTopicState(name=name) for name in left],
-                topic_names=left,
+            lambda remaining: DeleteTopicsRequest(
+                topics=[DeleteTopicState(name=name) for name in remaining],
+                topic_names=remaining,
                 timeout_ms=self._driver.timeout_ms(timeout),
             ),
             lambda message: message.responses,
@@ -108,17 +108,19 @@ class TopicCalls:
     def list_offsets(
         self, timestamps: Mapping[TopicPartition, int], timeout: float | None
     ) -> dict[TopicPartition, OffsetAndTimestamp]:
-        asked = {
+        requested = {
             checked_partition(tp): checked_whole(f"the time for {tp}", time, TIME, LAST_OFFSET, EARLIEST_SPECIAL)
             for tp, time in checked_dict("timestamps", timestamps, TIMES).items()
         }
-        with self._driver.turn():
-            return self._driver.client.run(self._offsets.fetch_offsets(asked, self._driver.span(timeout)))
+        with self._driver.hold_lock():
+            return self._driver.client.run(
+                self._offsets.fetch_offsets(requested, self._driver.timeout_seconds(timeout))
+            )
 
     def fetch(self, names: list[str] | None, timeout: float | None) -> dict[str, TopicInfo]:
-        """The named topics that there are, or all."""
-        with self._driver.turn():
-            return self._driver.client.run(self.metadata.topics(names, self._driver.span(timeout)))
+        """Return the existing topics of these names, or all."""
+        with self._driver.hold_lock():
+            return self._driver.client.run(self.metadata.fetch_topics(names, self._driver.timeout_seconds(timeout)))
 
     def _change(
         self,
@@ -127,33 +129,33 @@ class TopicCalls:
         results: Callable[[Any], Iterable[Any]],
         timeout: float | None,
     ) -> None:
-        """Have the controller change topics."""
+        """Send a request that changes topics to the controller."""
 
         def read(_: list[str], message: Any) -> dict[str, KafkaError | bool]:
-            return {each.name: outcome(each) for each in results(message)}
+            return {each.name: result_error(each) for each in results(message)}
 
-        question: Question[str, bool] = Question(controller, request, read)
-        _, failed = self._driver.ask(question, names, timeout)
+        query: AdminQuery[str, bool] = AdminQuery(lookup_controller, request, read)
+        _, failed = self._driver.run_query(query, names, timeout)
         raise_first({name: failed[name] for name in names if name in failed})
 
 
-def outcome(answer: Any) -> KafkaError | bool:
-    """What became of one topic."""
-    if not answer.error_code:
+def result_error(response: Any) -> KafkaError | bool:
+    """Return the error of one topic, or True."""
+    if not response.error_code:
         return True
-    if answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:  # Kafka's own words for it leave out which
-        return error_for(answer.error_code, f"there is no topic {answer.name!r}")
-    return error_for(answer.error_code, answer.error_message or f"topic {answer.name!r}")
+    if response.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:  # Kafka's message does not name the topic
+        return error_for(response.error_code, f"there is no topic {response.name!r}")
+    return error_for(response.error_code, response.error_message or f"topic {response.name!r}")
 
 
 def checked_new_topics(topics: Iterable[Any]) -> list[NewTopic]:
-    """What to create; a mere name lacks its partitions, and one topic alone is no list."""
+    """Return the topics to create. A mere name lacks the number of partitions, and a single topic is not a list."""
     if isinstance(topics, NewTopic | str):
-        raise TypeError(f"{topics!r} is no list of topics: write [NewTopic('flights', num_partitions=6)]")
+        raise TypeError(f"{topics!r} is not a list of topics: write [NewTopic('flights', num_partitions=6)]")
     wanted = checked_list("topics", topics, "[NewTopic('flights', num_partitions=6)]")
     for topic in wanted:
         if not isinstance(topic, NewTopic):
-            raise TypeError(f"{topic!r} is no NewTopic: write NewTopic('flights', num_partitions=6)")
+            raise TypeError(f"{topic!r} is not a NewTopic: write NewTopic('flights', num_partitions=6)")
         checked_topic(topic.name)
         checked_whole(f"num_partitions of {topic.name!r}", topic.num_partitions, "a number, -1 for the default", *INT32)
         checked_whole(
@@ -162,8 +164,8 @@ def checked_new_topics(topics: Iterable[Any]) -> list[NewTopic]:
     return wanted
 
 
-def creatable(topic: NewTopic) -> CreatableTopic:
-    """A new topic as it travels."""
+def encode_new_topic(topic: NewTopic) -> CreatableTopic:
+    """Return a new topic in the form of the protocol."""
     return CreatableTopic(
         name=topic.name,
         num_partitions=-1 if topic.replica_assignments else topic.num_partitions,

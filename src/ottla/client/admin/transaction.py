@@ -1,7 +1,4 @@
-"""Transactions and those who write them, as an admin sees them (KIP-664).
-
-Values only.
-"""
+"""Transactions and their producers as an admin sees them (KIP-664). Values only."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from ottla.model import TopicPartition
 
 
 class TransactionListing(NamedTuple):
-    """A transactional id."""
+    """A transactional id and its state."""
 
     transactional_id: str
     producer_id: int
@@ -21,7 +18,7 @@ class TransactionListing(NamedTuple):
 
 
 class TransactionDescription(NamedTuple):
-    """How a transactional id stands."""
+    """The state of a transactional id."""
 
     transactional_id: str
     coordinator_id: int
@@ -30,26 +27,26 @@ class TransactionDescription(NamedTuple):
     producer_epoch: int
     transaction_timeout_ms: int
     transaction_start_time_ms: int | None
-    """Milliseconds since the epoch; None where no transaction is under way."""
+    """Milliseconds since 1970; None if no transaction is open."""
     topic_partitions: tuple[TopicPartition, ...]
 
 
 class ProducerState(NamedTuple):
-    """A producer as a partition remembers it."""
+    """The state that a partition keeps of a producer."""
 
     producer_id: int
     producer_epoch: int
     last_sequence: int
     last_timestamp: int
-    """Milliseconds since the epoch."""
+    """Milliseconds since 1970."""
     coordinator_epoch: int
-    """-1 where no transaction of it ever ended here."""
+    """-1 if no transaction of the producer has ended in this partition."""
     current_transaction_start_offset: int | None
-    """None where no transaction is open."""
+    """None if no transaction is open."""
 
 
 class AbortTransactionSpec(NamedTuple):
-    """A transaction that is to be ended in one partition, whatever its coordinator knows of it."""
+    """A transaction to abort in one partition, regardless of its coordinator."""
 
     topic_partition: TopicPartition
     producer_id: int
@@ -58,7 +55,7 @@ class AbortTransactionSpec(NamedTuple):
 
 
 class ProducerIdAndEpoch(NamedTuple):
-    """A producer's identity; what has a lower epoch is fenced."""
+    """The identity of a producer. Requests with a lower epoch are fenced."""
 
     producer_id: int
     epoch: int

@@ -1,5 +1,5 @@
-"""How clients are secured: their settings, whom they trust, how they log in and stay logged in.
+"""Client security: settings, trusted certificates, logins and their renewal.
 
-settings ──► security (what they mean together) ──► TlsContexts      for `network.tls`
+settings ──► security (validates them together) ──► TlsContexts      for `network.tls`
                                                 └─► Authenticator    for `NetworkClient`, with credentials and tokens
 """

@@ -1,8 +1,9 @@
-"""Values that are kept elsewhere, in the syntax of Kafka's ConfigProvider: `${env:NAME}`, `${file:/path:key}` and
-`${directory:/path:file}`.
+"""Resolve references in setting values, with the syntax of Kafka's ConfigProvider (KIP-297): `${env:NAME}`,
+`${file:/path:key}` and `${directory:/path:file}`.
 
-Looked up where a client is made, by whoever made it: what Spark plans, logs and keeps has the reference alone. Only in the
-settings of the client's own user, which nobody else can reach.
+A reference is resolved where the client is created, so Spark plans and logs contain the reference and not the secret.
+References are resolved only in settings of the process's own user; settings that arrive over the network are not
+resolved.
 """
 
 from __future__ import annotations
@@ -15,50 +16,50 @@ from ottla.errors import ConfigError
 from ottla.properties import read_properties
 
 REFERENCE = re.compile(r"\$\{(env|file|directory):([^{}]*)\}")
-MOST_BYTES = 1024 * 1024
+MAX_FILE_BYTES = 1024 * 1024
 
 
-def resolved(name: str, text: str) -> str:
-    """The text with what its references stand for; ConfigError where one leads nowhere."""
-    return REFERENCE.sub(lambda match: looked_up(name, match[1], match[2]), text) if "${" in text else text
+def resolve_references(name: str, text: str) -> str:
+    """Return the text with all references replaced. Raises ConfigError if one cannot be resolved."""
+    return REFERENCE.sub(lambda match: resolve_reference(name, match[1], match[2]), text) if "${" in text else text
 
 
-def looked_up(name: str, provider: str, what: str) -> str:
-    """What one reference stands for."""
+def resolve_reference(name: str, provider: str, what: str) -> str:
+    """Return the value of one reference."""
     if provider == "env":
         value = os.environ.get(what.lstrip(":"))
         if value is None:
-            raise ConfigError(f"{name}: there is no environment variable {what.lstrip(':')} here; set it")
+            raise ConfigError(f"{name}: the environment variable {what.lstrip(':')} is not set; set it")
         return value
-    place, colon, key = what.rpartition(":")
-    if not colon or not place or not key:
+    location, colon, key = what.rpartition(":")
+    if not colon or not location or not key:
         raise ConfigError(
             f"{name}: ${{{provider}:{what}}} must be ${{{provider}:/path:{'key' if provider == 'file' else 'file'}}}"
         )
-    return of_file(name, place, key) if provider == "file" else of_directory(name, place, key)
+    return read_property(name, location, key) if provider == "file" else read_secret_file(name, location, key)
 
 
-def of_file(name: str, place: str, key: str) -> str:
-    """A line `key=value` of a properties file."""
-    for _, found, value in read_properties(read(name, Path(place))):
+def read_property(name: str, location: str, key: str) -> str:
+    """Return the value of a line `key=value` in a properties file."""
+    for _, found, value in read_properties(read_text_file(name, Path(location))):
         if found == key:
             return value
-    raise ConfigError(f"{name}: there is no {key} in {place}; add it")
+    raise ConfigError(f"{name}: no key {key} in {location}; add it")
 
 
-def of_directory(name: str, place: str, key: str) -> str:
-    """The whole of a file in a folder, as secrets are mounted."""
+def read_secret_file(name: str, location: str, key: str) -> str:
+    """Return the content of a file in a directory, the form in which Kubernetes mounts secrets."""
     if "/" in key or key in ("", ".", ".."):
-        raise ConfigError(f"{name}: {key!r} must be the name of a file in {place}")
-    return read(name, Path(place, key)).rstrip("\n")
+        raise ConfigError(f"{name}: {key!r} must be the name of a file in {location}")
+    return read_text_file(name, Path(location, key)).rstrip("\n")
 
 
-def read(name: str, path: Path) -> str:
-    """A file as text."""
+def read_text_file(name: str, path: Path) -> str:
+    """Read a text file of at most `MAX_FILE_BYTES`."""
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise ConfigError(f"{name}: {path} is too large for a setting")
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise ConfigError(f"{name}: {path} is larger than {MAX_FILE_BYTES} bytes")
         return path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        told = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise ConfigError(f"{name}: {path} cannot be read: {told}") from None
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise ConfigError(f"{name}: {path} cannot be read: {reason}") from None

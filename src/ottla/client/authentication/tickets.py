@@ -1,6 +1,6 @@
-"""Logins by Kerberos are begun on a thread, since a KDC is asked; tickets somebody fetched are renewed on it before they end.
+"""Start Kerberos logins on a background thread, because the KDC may block, and renew tickets before they expire.
 
-`TicketKeeper` is asked and never waits.
+The methods of `TicketKeeper` never block.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ottla.security.kerberos_login import KerberosError, kerberos_login
 from ottla.security.security_config import SecurityConfig
 
 LOG = logging.getLogger(__name__)
-Begun = GssapiConversation | SaslError | KerberosError
+LoginAttempt = GssapiConversation | SaslError | KerberosError
 
 
 class TicketKeeper:
-    """The tickets of one client, and what is begun with them."""
+    """The Kerberos tickets of one client and the conversations started with them."""
 
     def __init__(self, config: SecurityConfig, clock: Clock, random: Random, wake: Callable[[], None]) -> None:
         self._tickets = Tickets(kerberos_login(config))
@@ -32,40 +32,42 @@ class TicketKeeper:
         self._random = random
         self._wake = wake
         self._lock = threading.Lock()
-        self._asked: dict[int, str] = {}
-        """Brokers for whom a login is to be begun, and where they are."""
-        self._begun: dict[int, Begun] = {}
+        self._requested: dict[int, str] = {}
+        """The host of each broker for which a login is requested."""
+        self._attempts: dict[int, LoginAttempt] = {}
         self._running = self._renewing = False
         self._renew_at = math.inf
 
     @property
-    def who(self) -> str | None:
-        """Who logs in, if the settings say so."""
+    def principal(self) -> str | None:
+        """The principal that logs in, if the settings name one."""
         return self._tickets.login.principal
 
-    def ask(self, node_id: int, host: str) -> None:
-        """Have a login begun; `wake` is called when it is."""
+    def send_login_request(self, node_id: int, host: str) -> None:
+        """Request a conversation for a broker; `wake` is called when it is available."""
         with self._lock:
-            self._begun.pop(node_id, None)
-            self._asked[node_id] = host
+            self._attempts.pop(node_id, None)
+            self._requested[node_id] = host
         self._ensure_running()
 
-    def take(self, node_id: int) -> GssapiConversation | None:
-        """What was begun for a broker, once; None while it is not. KerberosError where there is no ticket."""
+    def take_conversation(self, node_id: int) -> GssapiConversation | None:
+        """Remove and return the conversation for a broker; None if it is not available yet. Raises KerberosError or
+        SaslError.
+        """
         with self._lock:
-            begun = self._begun.pop(node_id, None)
-        if isinstance(begun, Exception):
-            raise begun
-        return begun
+            attempt = self._attempts.pop(node_id, None)
+        if isinstance(attempt, Exception):
+            raise attempt
+        return attempt
 
-    def forget(self, node_id: int) -> None:
-        """Nobody waits for it any more."""
+    def cancel_request(self, node_id: int) -> None:
+        """Cancel the request for a broker."""
         with self._lock:
-            self._asked.pop(node_id, None)
-            self._begun.pop(node_id, None)
+            self._requested.pop(node_id, None)
+            self._attempts.pop(node_id, None)
 
-    def look(self, now: float) -> None:
-        """Have tickets renewed in good time."""
+    def renew_if_due(self, now: float) -> None:
+        """Start renewing the ticket if the renewal is due."""
         if now >= self._renew_at:
             with self._lock:
                 self._renewing, self._renew_at = True, math.inf
@@ -81,42 +83,42 @@ class TicketKeeper:
     def _run(self) -> None:
         while True:
             with self._lock:
-                renews, self._renewing = self._renewing, False
-                node_id, host = next(iter(self._asked.items()), (None, ""))
-                if not renews and node_id is None:
+                should_renew, self._renewing = self._renewing, False
+                node_id, host = next(iter(self._requested.items()), (None, ""))
+                if not should_renew and node_id is None:
                     self._running = False
                     return
-            if renews:
+            if should_renew:
                 self._renew()
             if node_id is not None:
-                self._begin(node_id, host)
+                self._start_conversation(node_id, host)
 
-    def _begin(self, node_id: int, host: str) -> None:
-        begun: Begun
+    def _start_conversation(self, node_id: int, host: str) -> None:
+        attempt: LoginAttempt
         try:
-            begun = self._tickets.begin(host)
+            attempt = self._tickets.begin_login(host)
         except (SaslError, KerberosError) as error:
-            begun = error
-        except Exception as error:  # whatever the library raises, who waits has to be told
-            begun = KerberosError(f"the library gssapi failed: {type(error).__name__}: {error}")
-        self._plan_renewal()
+            attempt = error
+        except Exception as error:  # an error of any type is raised in the login that waits
+            attempt = KerberosError(f"the library gssapi failed: {type(error).__name__}: {error}")
+        self._schedule_renewal()
         with self._lock:
-            if self._asked.pop(node_id, None) is not None:
-                self._begun[node_id] = begun
+            if self._requested.pop(node_id, None) is not None:
+                self._attempts[node_id] = attempt
         self._wake()
 
-    def _plan_renewal(self) -> None:
-        life = self._tickets.lifetime()
-        if life is None:
+    def _schedule_renewal(self) -> None:
+        lifetime = self._tickets.lifetime()
+        if lifetime is None:
             return
-        part = self._config.sasl_kerberos_ticket_renew_window_factor
-        part += self._config.sasl_kerberos_ticket_renew_jitter * self._random.random()
-        least = self._config.sasl_kerberos_min_time_before_relogin / 1000
+        factor = self._config.sasl_kerberos_ticket_renew_window_factor
+        factor += self._config.sasl_kerberos_ticket_renew_jitter * self._random.random()
+        min_seconds = self._config.sasl_kerberos_min_time_before_relogin / 1000
         with self._lock:
-            self._renew_at = self._clock.monotonic() + max(min(least, life / 2), life * min(part, 1.0))
+            self._renew_at = self._clock.monotonic() + max(min(min_seconds, lifetime / 2), lifetime * min(factor, 1.0))
 
     def _renew(self) -> None:
         if self._tickets.renew():
-            self._plan_renewal()
+            self._schedule_renewal()
         else:
-            LOG.warning("the ticket could not be renewed (kinit -R), and logins will fail after its end; run kinit")
+            LOG.warning("ticket renewal failed (kinit -R); logins will fail after it expires; run kinit")

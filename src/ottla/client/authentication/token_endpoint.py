@@ -1,6 +1,7 @@
-"""Tokens by client credentials from an HTTPS endpoint (RFC 6749, 4.4).
+"""Request tokens with client credentials from an HTTPS endpoint (RFC 6749, 4.4).
 
-Blocks, on a thread that is made for it. Goes nowhere but where it was told to: no redirects, no proxies, `https` alone.
+The request blocks and runs on a thread of its own. It connects to the configured URL only: no redirects, no proxies,
+only `https`.
 """
 
 from __future__ import annotations
@@ -14,57 +15,57 @@ import urllib.parse
 from ottla.errors import ConfigError, OttlaError
 from ottla.security.security import ClientCredentials
 
-MOST_BYTES = 1024 * 1024
-PASSING = (408, 425, 429, 500, 502, 503, 504)
+MAX_RESPONSE_BYTES = 1024 * 1024
+RETRIABLE_STATUSES = (408, 425, 429, 500, 502, 503, 504)
 
 
 class TokenError(OttlaError):
-    """There is no token; the text says why, and has no secret in it."""
+    """No token is available. The message states the reason and contains no secret."""
 
 
-class PassingTokenError(TokenError):
-    """There is no token now, and may be one soon."""
+class RetriableTokenError(TokenError):
+    """No token is available now; a retry may succeed."""
 
 
 def https_context(ca_location: str | None) -> ssl.SSLContext:
-    """Whom to believe to be the endpoint."""
+    """Return the TLS context that verifies the endpoint."""
     try:
         return ssl.create_default_context(cafile=ca_location)
     except (OSError, ssl.SSLError) as error:
-        told = error.strerror or "there is no certificate in PEM in it"
-        raise ConfigError(f"https.ca.location = {ca_location}: it cannot be read: {told}") from None
+        reason = error.strerror or "it contains no PEM certificate"
+        raise ConfigError(f"https.ca.location = {ca_location}: it cannot be read: {reason}") from None
 
 
-def ask_for_token(
-    asked: ClientCredentials, context: ssl.SSLContext, connect_seconds: float, read_seconds: float
+def request_token(
+    credentials: ClientCredentials, context: ssl.SSLContext, connect_seconds: float, read_seconds: float
 ) -> tuple[str, float | None]:
-    """A token, and for how many seconds it is good if the endpoint says so."""
-    url = urllib.parse.urlsplit(asked.url)
-    where = f"the token endpoint {url.hostname}"
+    """Return a token and its lifetime in seconds, or None if the endpoint states no lifetime."""
+    url = urllib.parse.urlsplit(credentials.url)
+    endpoint = f"the token endpoint {url.hostname}"
     try:
-        status, body = posted(url, asked, context, connect_seconds, read_seconds)
+        status, body = post_request(url, credentials, context, connect_seconds, read_seconds)
     except ssl.SSLCertVerificationError as error:
         raise TokenError(
-            f"{where}: its certificate is not believed ({error.verify_message}); look at https.ca.location"
+            f"{endpoint}: its certificate is not trusted ({error.verify_message}); check https.ca.location"
         ) from None
     except (OSError, http.client.HTTPException, ValueError) as error:
-        raise PassingTokenError(f"{where} did not answer: {told_of(error)}") from None
-    if status in PASSING:
-        raise PassingTokenError(f"{where} answered with HTTP status {status}")
-    return read_answer(where, status, body)
+        raise RetriableTokenError(f"{endpoint} did not respond: {describe_error(error)}") from None
+    if status in RETRIABLE_STATUSES:
+        raise RetriableTokenError(f"{endpoint} returned HTTP status {status}")
+    return parse_response(endpoint, status, body)
 
 
-def posted(
+def post_request(
     url: urllib.parse.SplitResult,
-    asked: ClientCredentials,
+    credentials: ClientCredentials,
     context: ssl.SSLContext,
     connect_seconds: float,
     read_seconds: float,
 ) -> tuple[int, bytes]:
-    """Status and body."""
-    form = {"grant_type": "client_credentials", **({"scope": asked.scope} if asked.scope else {})}
+    """Send the request and return the status and the body."""
+    form = {"grant_type": "client_credentials", **({"scope": credentials.scope} if credentials.scope else {})}
     headers = {
-        "Authorization": authorization(asked),
+        "Authorization": authorization(credentials),
         "Content-Type": "application/x-www-form-urlencoded",
         "Accept": "application/json",
     }
@@ -74,43 +75,45 @@ def posted(
         connection.sock.settimeout(read_seconds)
         path = urllib.parse.urlunsplit(("", "", url.path or "/", url.query, ""))
         connection.request("POST", path, urllib.parse.urlencode(form), headers)
-        answer = connection.getresponse()
-        return answer.status, answer.read(MOST_BYTES + 1)
+        response = connection.getresponse()
+        return response.status, response.read(MAX_RESPONSE_BYTES + 1)
     finally:
         connection.close()
 
 
-def authorization(asked: ClientCredentials) -> str:
-    """The header that says who asks (RFC 7617; RFC 6749, 2.3.1)."""
-    told = (asked.client_id, asked.client_secret.value)
-    if asked.header_urlencode:
-        told = (urllib.parse.quote_plus(told[0]), urllib.parse.quote_plus(told[1]))
-    return "Basic " + base64.b64encode(":".join(told).encode()).decode()
+def authorization(credentials: ClientCredentials) -> str:
+    """Return the Authorization header of the client (RFC 7617; RFC 6749, 2.3.1)."""
+    reason = (credentials.client_id, credentials.client_secret.value)
+    if credentials.header_urlencode:
+        reason = (urllib.parse.quote_plus(reason[0]), urllib.parse.quote_plus(reason[1]))
+    return "Basic " + base64.b64encode(":".join(reason).encode()).decode()
 
 
-def read_answer(where: str, status: int, body: bytes) -> tuple[str, float | None]:
-    """The token of an answer; TokenError says what the endpoint has against us."""
+def parse_response(endpoint: str, status: int, body: bytes) -> tuple[str, float | None]:
+    """Parse the response. Raises TokenError with the endpoint's error code if there is no token."""
     try:
-        answer = json.loads(body) if len(body) <= MOST_BYTES else None
+        response = json.loads(body) if len(body) <= MAX_RESPONSE_BYTES else None
     except (ValueError, RecursionError):
-        answer = None
-    if not isinstance(answer, dict):
-        raise TokenError(f"{where} answered with HTTP status {status} and no JSON; look at the endpoint's URL")
-    token = answer.get("access_token")
+        response = None
+    if not isinstance(response, dict):
+        raise TokenError(f"{endpoint} returned HTTP status {status} without JSON; check the endpoint's URL")
+    token = response.get("access_token")
     if status != 200 or not isinstance(token, str) or not token:
-        error = answer.get("error")
-        told = f": {error}" if isinstance(error, str) and error.isprintable() and len(error) < 100 else ""
+        error = response.get("error")
+        reason = f": {error}" if isinstance(error, str) and error.isprintable() and len(error) < 100 else ""
         raise TokenError(
-            f"{where} gave no token (HTTP status {status}{told}); look at the client's id, secret and scope"
+            f"{endpoint} returned no token (HTTP status {status}{reason}); check the client's id, secret and scope"
         )
-    span = answer.get("expires_in")
-    return token, float(span) if isinstance(span, int | float) and not isinstance(span, bool) and span > 0 else None
+    lifetime = response.get("expires_in")
+    return token, float(lifetime) if isinstance(lifetime, int | float) and not isinstance(
+        lifetime, bool
+    ) and lifetime > 0 else None
 
 
-def told_of(error: Exception) -> str:
-    """An error in a few words."""
+def describe_error(error: Exception) -> str:
+    """Describe an error in a few words."""
     if isinstance(error, TimeoutError):
-        return "it took too long"
+        return "it timed out"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error) or type(error).__name__

@@ -1,6 +1,6 @@
-"""Tokens for OAUTHBEARER: fetched on a thread, kept while they are good, replaced before they are not.
+"""Tokens for OAUTHBEARER: fetched on a background thread, cached, and refreshed before they expire.
 
-`TokenKeeper` is asked and never waits. A token is a secret: it is in no error and no log.
+The methods of `TokenKeeper` never block. A token is a secret: no error and no log line contains it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import Any
 from msgspec import Struct
 
 from ottla.client.authentication.token_endpoint import (
-    PassingTokenError,
+    RetriableTokenError,
     TokenError,
-    ask_for_token,
     https_context,
+    request_token,
 )
 from ottla.clock import Clock
 from ottla.config import Password
@@ -31,23 +31,23 @@ from ottla.security.security import client_credentials
 from ottla.security.security_config import SecurityConfig
 
 LOG = logging.getLogger(__name__)
-MOST_CHARACTERS = 1024 * 1024
-UNSAID_SECONDS = 300.0
-"""How long a token is kept that does not say how long it is good for."""
+MAX_TOKEN_CHARACTERS = 1024 * 1024
+DEFAULT_LIFETIME_SECONDS = 300.0
+"""The lifetime in seconds of a token that states none."""
 Fetch = Callable[[float], "Token"]
-"""Blocks; told the seconds since 1970. TokenError where there is none."""
+"""Return a token; the argument is the time in seconds since 1970. Blocks. Raises TokenError."""
 
 
 class Token(Struct, frozen=True):
-    """A token and how long it is good for."""
+    """A token and its lifetime."""
 
     secret: Password
     life: float
-    """Seconds from when it was fetched."""
+    """Seconds after it was fetched."""
 
 
 class TokenKeeper:
-    """The token of one client."""
+    """The cached token of one client."""
 
     def __init__(
         self, config: SecurityConfig, fetch: Fetch, clock: Clock, random: Random, wake: Callable[[], None]
@@ -64,43 +64,44 @@ class TokenKeeper:
         self._fetching = False
 
     @property
-    def known(self) -> bool:
-        """Whether there has been a token."""
+    def has_token(self) -> bool:
+        """True if a token was fetched before."""
         return self._token is not None
 
-    def current(self, now: float) -> Token | None:
-        """A token that is good for now; None while one is fetched, after which `wake` is called. Raises TokenError.
+    def current_token(self, now: float) -> Token | None:
+        """Return a token that is valid now, or None while one is fetched; `wake` is called afterwards. Raises
+        TokenError.
 
-        Begins to fetch the next one in good time before the end of this one.
+        Starts to fetch the next token before this one expires.
         """
         with self._lock:
             if self._error is not None:
                 error, self._error = self._error, None
                 if now >= self._expires:
                     raise error
-                LOG.warning("no new token yet, the old one is good for %.0f s: %s", self._expires - now, error)
+                LOG.warning(
+                    "token refresh failed; the current token is valid for %.0f s error=%s", self._expires - now, error
+                )
             if now >= self._refresh_at and not self._fetching:
                 self._fetching = True
                 threading.Thread(target=self._run, name="ottla-token-refresh", daemon=True).start()
             return self._token if now < self._expires else None
 
-    def fresh(self, now: float) -> Token | None:
-        """The same, but of a token that is to be replaced by now: the next one, for a session that outlives it."""
-        self.current(now)
-        with self._lock:  # it may have come between the two
+    def fresh_token(self, now: float) -> Token | None:
+        """Return a token as `current_token` does, but None if its refresh is due: a new session should outlive the old token."""
+        self.current_token(now)
+        with self._lock:  # a refresh may have ended after `current_token` returned
             is_due = self._fetching and now >= self._refresh_at
             return None if is_due or now >= self._expires else self._token
 
     def _run(self) -> None:
         token, error = None, None
         try:
-            token = self._fetched()
-        except TokenError as told:
-            error = told
-        except (
-            BaseException
-        ) as told:  # the user's own function may raise anything, and its error is raised in the login
-            error = TokenError(f"the token provider failed: {type(told).__name__}: {told}")
+            token = self._fetch_with_retries()
+        except TokenError as failure:
+            error = failure
+        except BaseException as reason:  # the user's function may raise any error; it is raised again in the login
+            error = TokenError(f"the token provider failed: {type(reason).__name__}: {reason}")
         now = self._clock.monotonic()
         with self._lock:
             self._fetching, self._error = False, error
@@ -114,102 +115,106 @@ class TokenKeeper:
                     self._refresh_at = -math.inf
         self._wake()
 
-    def _fetched(self) -> Token:
-        """A token, after some pauses if need be."""
-        pause_ms, paused_ms = max(1, self._config.sasl_login_retry_backoff_ms), 0
+    def _fetch_with_retries(self) -> Token:
+        """Fetch a token. Temporary errors are retried with exponential backoff up to `sasl.login.retry.backoff.max.ms`
+        in total.
+        """
+        backoff_ms, waited_ms = max(1, self._config.sasl_login_retry_backoff_ms), 0
         while True:
             try:
                 return self._fetch(self._clock.wall_ms() / 1000)
-            except PassingTokenError:
-                if paused_ms + pause_ms > self._config.sasl_login_retry_backoff_max_ms:
+            except RetriableTokenError:
+                if waited_ms + backoff_ms > self._config.sasl_login_retry_backoff_max_ms:
                     raise
-                threading.Event().wait(pause_ms / 1000)
-                paused_ms, pause_ms = paused_ms + pause_ms, pause_ms * 2
+                threading.Event().wait(backoff_ms / 1000)
+                waited_ms, backoff_ms = waited_ms + backoff_ms, backoff_ms * 2
 
 
 def refresh_after(life: float, config: SecurityConfig, random: Random) -> float:
-    """Seconds after which a token of that life is replaced, by Kafka's four settings."""
+    """Return the seconds after which a token is refreshed, from the four `sasl.login.refresh.*` settings of Kafka."""
     factor = config.sasl_login_refresh_window_factor + config.sasl_login_refresh_window_jitter * random.random()
-    wished = life * min(factor, 1.0)
+    planned = life * min(factor, 1.0)
     least, before = config.sasl_login_refresh_min_period_seconds, config.sasl_login_refresh_buffer_seconds
-    if least + before > life:  # there is no room for either
-        return wished
-    return min(max(wished, least), life - before)
+    if least + before > life:  # the lifetime is too short for the minimum period and the buffer
+        return planned
+    return min(max(planned, least), life - before)
 
 
-def fetch_for(config: SecurityConfig) -> Fetch:
-    """How this client comes by tokens."""
+def token_fetcher(config: SecurityConfig) -> Fetch:
+    """Return the function that fetches tokens from the configured source."""
     if config.sasl_oauth_token_provider is not None:
-        return lambda now: of_provider(config.sasl_oauth_token_provider, now)
+        return lambda now: token_from_provider(config.sasl_oauth_token_provider, now)
     if config.sasl_oauthbearer_token_file is not None:
         place = config.sasl_oauthbearer_token_file
-        return lambda now: of_file(place, now)
-    asked = client_credentials(config)
-    assert asked is not None
+        return lambda now: token_from_file(place, now)
+    credentials = client_credentials(config)
+    assert credentials is not None
     context = https_context(config.https_ca_location)
     connect, read = config.sasl_login_connect_timeout_ms / 1000, config.sasl_login_read_timeout_ms / 1000
 
     def fetch(now: float) -> Token:
-        text, span = ask_for_token(asked, context, connect, read)
-        return token_of(text, now, None if span is None else now + span)
+        text, span = request_token(credentials, context, connect, read)
+        return make_token(text, now, None if span is None else now + span)
 
     return fetch
 
 
-def of_provider(provider: Any, now: float) -> Token:
-    """What the user's function gives: a token, or a token and when it expires, in milliseconds since 1970."""
-    given = provider() if callable(provider) else provider.token()
-    if inspect.isawaitable(given):
-        given = asyncio.run(awaited(given))
-    text, expires_ms = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
+def token_from_provider(provider: Any, now: float) -> Token:
+    """Call the user's token provider. It returns a token, or a token and its expiry in milliseconds since 1970."""
+    result = provider() if callable(provider) else provider.token()
+    if inspect.isawaitable(result):
+        result = asyncio.run(await_result(result))
+    text, expires_ms = result if isinstance(result, tuple) and len(result) == 2 else (result, None)
     if not isinstance(text, str) or not text:
         raise TokenError(
-            f"the token provider gave no token: it returned {type(given).__name__}, and must return text or (text, ms)"
+            f"invalid result of the token provider: {type(result).__name__}; expected non-empty text or (text, milliseconds)"
         )
     if expires_ms is None:
-        return token_of(text, now, None)
+        return make_token(text, now, None)
     if isinstance(expires_ms, bool) or not isinstance(expires_ms, int | float):
-        raise TokenError("the token provider must give the end of the token as a number, in milliseconds since 1970")
+        raise TokenError("invalid expiry from the token provider: expected a number of milliseconds since 1970")
     if expires_ms < 1e11:
         raise TokenError(
-            f"the token provider says that its token ends at {expires_ms}: that must be milliseconds since 1970, and looks "
+            f"invalid expiry {expires_ms} from the token provider: expected milliseconds since 1970, this looks "
             f"like seconds; multiply it by 1000"
         )
-    return token_of(text, now, expires_ms / 1000)
+    return make_token(text, now, expires_ms / 1000)
 
 
-async def awaited(given: Any) -> Any:
-    return await given
+async def await_result(result: Any) -> Any:
+    return await result
 
 
-def of_file(place: str, now: float) -> Token:
-    """What is in a file now."""
+def token_from_file(place: str, now: float) -> Token:
+    """Read a token from a file."""
     path = Path(place)
     try:
-        if path.stat().st_size > MOST_CHARACTERS:
+        if path.stat().st_size > MAX_TOKEN_CHARACTERS:
             raise TokenError(f"sasl.oauthbearer.token.file = {place}: it is too large for a token")
         text = path.read_text(encoding="ascii").strip()
     except (OSError, ValueError) as error:
-        told = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise TokenError(f"sasl.oauthbearer.token.file = {place}: it cannot be read: {told}") from None
+        reason = error.strerror if isinstance(error, OSError) else "it is not ASCII text"
+        raise TokenError(f"sasl.oauthbearer.token.file = {place}: it cannot be read: {reason}") from None
     if not text:
         raise TokenError(f"sasl.oauthbearer.token.file = {place}: it is empty")
-    return token_of(text, now, None)
+    return make_token(text, now, None)
 
 
-def token_of(text: str, now: float, expires: float | None) -> Token:
-    """A token with its life: as was told, or as a JWT says itself."""
-    end = jwt_end(text) if expires is None else expires
-    life = UNSAID_SECONDS if end is None else end - now
+def make_token(text: str, now: float, expires: float | None) -> Token:
+    """Return a token with its lifetime: until `expires`, else as the JWT states, else `DEFAULT_LIFETIME_SECONDS`."""
+    end = jwt_expiry(text) if expires is None else expires
+    life = DEFAULT_LIFETIME_SECONDS if end is None else end - now
     if life <= 0:
         raise TokenError(
-            f"the token had expired {-life:.0f} s before it was got; look at the clock of this machine, or at its source"
+            f"the token expired {-life:.0f} s before it was received; check the clock of this machine and the token source"
         )
     return Token(Password(text), life)
 
 
-def jwt_end(text: str) -> float | None:
-    """The claim `exp` of a JWT, seconds since 1970; None where it is none. Nothing is believed of it: the broker checks."""
+def jwt_expiry(text: str) -> float | None:
+    """Return the `exp` claim of a JWT in seconds since 1970, or None. The token is not verified here; the broker
+    verifies it.
+    """
     parts = text.split(".")
     if len(parts) != 3:
         return None

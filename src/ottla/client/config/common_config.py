@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from ottla.client.authentication.references import resolved
-from ottla.client.config.synonyms import understood
+from ottla.client.authentication.references import resolve_references
+from ottla.client.config.synonyms import translate_names
 from ottla.config import Between, Password, options_of, read_settings
 from ottla.errors import ConfigError, NotYetError
 from ottla.security.security import check_security
@@ -54,12 +54,21 @@ class CommonConfig(SecurityConfig):
     """How long each address of `bootstrap.servers` may refuse connections, before the first broker has answered, until
     calls that wait for one fail. -1: as long as the call waits anyway, since a broker may be about to start. Ottla's own."""
 
+    bootstrap_resolve_timeout_ms: Millis = 0
+    """How long the host names of `bootstrap.servers` may be unknown to the name service, before the first broker has
+    answered, until calls that wait for one fail (KIP-909). 0: as long as the call waits anyway."""
+
     metadata_max_age_ms: Millis = 300_000
     """How old knowledge of brokers, topics and leaders may get before it is refreshed without a cause."""
 
     metadata_recovery_strategy: Literal["rebootstrap", "none"] = "rebootstrap"
     """The reaction if no known broker can be reached: return to `bootstrap.servers` (`rebootstrap`), or continue with the
     known brokers (`none`)."""
+
+    metadata_cluster_check_enable: bool = True
+    """Tell each broker the cluster and the node that the client expects at its address (KIP-1242). Another broker there
+    makes the client return to `bootstrap.servers`. Without effect for `metadata.recovery.strategy=none`, and brokers before
+    Kafka 4.4."""
 
     metadata_recovery_rebootstrap_trigger_ms: Millis = 300_000
     """How long questions for metadata may stay without an answer before the client begins again at `bootstrap.servers`
@@ -116,7 +125,7 @@ COMMON_NOT_YET: Mapping[str, str] = {
     "ssl.secure.random.implementation": "TLS is OpenSSL's",
     "security.providers": "TLS is OpenSSL's, and logins are Ottla's own",
     "interceptor.classes": "only a consumer or a producer has records",
-    "client.rack": "only a consumer uses it",
+    "client.rack": "only a consumer or a producer uses it",
 }
 """Kafka's settings that Ottla does not support yet, with the reason; a name includes all that begin with it."""
 
@@ -135,8 +144,8 @@ def read_client_settings(
             f"a consumer gets its topics from subscribe([{settings!r}]), a producer and an admin in each call"
         )
     if isinstance(settings, Mapping):  # read_settings rejects anything else
-        settings = {name: resolve_references(name, value) for name, value in understood(settings).items()}
-    keywords = {name: resolve_references(name, value) for name, value in understood(keywords).items()}
+        settings = {name: resolve_setting(name, value) for name, value in translate_names(settings).items()}
+    keywords = {name: resolve_setting(name, value) for name, value in translate_names(keywords).items()}
     known = {option.name for option in options_of(cls)}
     given = [*(settings or {}), *keywords]
     for text in map(str, given):
@@ -160,15 +169,15 @@ def reject_unknown(name: str, kind: ClientKind) -> None:
 def shared_by_all(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that every client has, under Kafka's names: addresses and security."""
     known = {option.name for option in options_of(CommonConfig)}
-    ours = {name.replace("_", "."): value for name, value in understood(settings).items()}
+    ours = {name.replace("_", "."): value for name, value in translate_names(settings).items()}
     return {name: value for name, value in ours.items() if name in known}
 
 
-def resolve_references(name: str, value: Any) -> Any:
+def resolve_setting(name: str, value: Any) -> Any:
     """Replace references to secrets in a text; return other values unchanged."""
     if isinstance(value, Password):
-        return Password(resolved(name, value.value))
-    return resolved(name, value) if isinstance(value, str) else value
+        return Password(resolve_references(name, value.value))
+    return resolve_references(name, value) if isinstance(value, str) else value
 
 
 def reject_not_yet(name: str, not_yet: Mapping[str, str], known: set[str]) -> None:

@@ -1,6 +1,6 @@
-"""The clients that have a setting: consumer, producer and admin share most, and each has some of its own.
+"""The clients that have a setting: all share most, and each has some of its own.
 
-Used for the error for an unknown setting, and by pipelines, whose settings are for all three clients.
+Used for the error for an unknown setting, and by pipelines, with settings for all three clients.
 """
 
 from __future__ import annotations
@@ -8,12 +8,18 @@ from __future__ import annotations
 from functools import cache
 from typing import Literal
 
-from ottla.client.config.synonyms import RENAMED, UNDERSTOOD, advice
-from ottla.client.config.typed_settings import AdminSettings, ConsumerSettings, ProducerSettings
+from ottla.client.config.synonyms import RENAMED, UNDERSTOOD, find_remedy
+from ottla.client.config.typed_settings import AdminSettings, ConsumerSettings, ProducerSettings, ShareConsumerSettings
 
-ClientKind = Literal["admin", "consumer", "producer"]
+ClientKind = Literal["admin", "consumer", "producer", "share consumer"]
 KINDS: tuple[ClientKind, ...] = ("admin", "consumer", "producer")
-SETTINGS: dict[ClientKind, type] = {"admin": AdminSettings, "consumer": ConsumerSettings, "producer": ProducerSettings}
+"""The clients of pipelines."""
+SETTINGS: dict[ClientKind, type] = {
+    "admin": AdminSettings,
+    "consumer": ConsumerSettings,
+    "producer": ProducerSettings,
+    "share consumer": ShareConsumerSettings,
+}
 """The typed settings have the same names as the config classes (a test compares them), and import nothing."""
 
 
@@ -28,7 +34,9 @@ def setting_names(kind: ClientKind | None) -> frozenset[str]:
 def find_owners(name: str) -> list[ClientKind]:
     """Return the clients that have a setting, under Kafka's name or librdkafka's."""
     dotted = name.replace("_", ".")
-    return [kind for kind in KINDS if UNDERSTOOD.get(dotted, dotted) in setting_names(kind)]
+    known = UNDERSTOOD.get(dotted, dotted)
+    owners = [kind for kind in KINDS if known in setting_names(kind)]
+    return owners or (["share consumer"] if known in setting_names("share consumer") else [])
 
 
 def explain_other_owner(name: str, kind: ClientKind) -> str | None:
@@ -47,10 +55,10 @@ def explain_unknown(name: str, kind: ClientKind | None) -> str | None:
     """
     if kind is not None and (text := explain_other_owner(name, kind)) is not None:
         return text
-    better = advice(name, setting_names(kind))
+    better = find_remedy(name, setting_names(kind))
     return None if better is None else f"unknown setting {name!r}: {better}"
 
 
 def with_article(kind: ClientKind) -> str:
-    """Return `an admin`, `a consumer` or `a producer`."""
+    """Return the kind with its article, such as `an admin` or `a consumer`."""
     return f"an {kind}" if kind == "admin" else f"a {kind}"

@@ -115,9 +115,9 @@ NEEDLESS: Mapping[str, str] = {
     "queued.max.messages.kbytes": "fetch.max.bytes bounds what is fetched ahead; leave it out",
     "consumer.timeout.ms": "give poll() a timeout; leave it out",
     "bootstrap.timeout.ms": "the first call that needs a broker waits for it; default.api.timeout.ms and max.block.ms bound that",
-    "client.software.name": "brokers are told Ottla and its version; leave it out",
-    "client.software.version": "brokers are told Ottla and its version; leave it out",
-    "default.topic.conf": "settings of topics stand among the others",
+    "client.software.name": "Ottla always sends its own name and version; omit it",
+    "client.software.version": "Ottla always sends its own name and version; omit it",
+    "default.topic.conf": "set topic settings directly",
     "builtin.features": "what there is depends on Ottla's extras; leave it out",
     "plugin.library.paths": "no library is loaded from a setting; leave it out",
     "proxy.url": "connections go to the brokers without a proxy; leave it out",
@@ -156,8 +156,8 @@ NEEDLESS: Mapping[str, str] = {
     "enable.sasl.queue": "tokens are fetched by the client itself; leave it out",
     "https.ca.pem": "name a file with https.ca.location",
     "ssl.certificate.verify.cb": "certificates are always checked; name the authority with ssl.truststore.location",
-    "ssl.curves.list": "TLS is OpenSSL's, whose defaults hold; leave it out",
-    "ssl.sigalgs.list": "TLS is OpenSSL's, whose defaults hold; leave it out",
+    "ssl.curves.list": "Ottla uses the defaults of OpenSSL; omit it",
+    "ssl.sigalgs.list": "Ottla uses the defaults of OpenSSL; omit it",
     "ssl.engine.id": "keys are read from files or settings; leave it out",
     "ssl.engine.location": "keys are read from files or settings; leave it out",
     "ssl.engine.callback.data": "keys are read from files or settings; leave it out",
@@ -182,7 +182,7 @@ NEEDLESS: Mapping[str, str] = {
 """Settings that Ottla replaces with something else, or does not need."""
 
 
-def understood(settings: Mapping[Any, Any]) -> dict[str, Any]:
+def translate_names(settings: Mapping[Any, Any]) -> dict[str, Any]:
     """Settings under our names, as the user spells them; ConfigError where one is there under both."""
     ours: dict[str, Any] = {}
     for name, value in settings.items():
@@ -195,7 +195,7 @@ def understood(settings: Mapping[Any, Any]) -> dict[str, Any]:
     return ours
 
 
-def advice(name: str, known: Collection[str]) -> str | None:
+def find_remedy(name: str, known: Collection[str]) -> str | None:
     """Return the remedy for a setting of another library; None if it is unknown. `known` are Ottla's dotted names."""
     dotted = name.replace("_", ".")
     if (ours := RENAMED.get(dotted)) in known:

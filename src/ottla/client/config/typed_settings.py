@@ -67,8 +67,10 @@ class CommonSettings(TypedDict, total=False):
     reconnect_backoff_ms: int
     reconnect_backoff_max_ms: int
     bootstrap_refused_timeout_ms: int
+    bootstrap_resolve_timeout_ms: int
     metadata_max_age_ms: int
     metadata_recovery_strategy: Literal["rebootstrap", "none"]
+    metadata_cluster_check_enable: bool
     metadata_recovery_rebootstrap_trigger_ms: int
     connections_max_idle_ms: int
     socket_connection_setup_timeout_ms: int
@@ -91,6 +93,7 @@ class ProducerSettings(CommonSettings, total=False):
     batch_size: int
     linger_ms: int
     buffer_memory: int
+    buffer_memory_allocation_strategy: Literal["full", "incremental"]
     max_block_ms: int
     max_request_size: int
     max_in_flight_requests_per_connection: int
@@ -107,6 +110,8 @@ class ProducerSettings(CommonSettings, total=False):
     partitioner_class: Any
     partitioner_ignore_keys: bool
     partitioner_adaptive_partitioning_enable: bool
+    client_rack: str
+    partitioner_rack_aware: bool
     key_serializer: Callable[[Any], bytes | None] | None
     value_serializer: Callable[[Any], bytes | None] | None
     metadata_max_idle_ms: int
@@ -147,6 +152,32 @@ class PlainConsumerSettings(CommonSettings, total=False):
 
 class ConsumerSettings(PlainConsumerSettings, total=False):
     """Settings of a consumer."""
+
+    key_deserializer: Callable[[bytes], Any] | None
+    value_deserializer: Callable[[bytes], Any] | None
+
+
+class PlainShareConsumerSettings(CommonSettings, total=False):
+    """Settings of a share consumer except its deserializers."""
+
+    group_id: str | None
+    share_acknowledgement_mode: Literal["implicit", "explicit"]
+    share_acquire_mode: Literal["batch_optimized", "record_limit"]
+    max_poll_records: int
+    max_poll_interval_ms: int
+    fetch_min_bytes: int
+    fetch_max_wait_ms: int
+    fetch_max_bytes: int
+    client_rack: str
+    check_crcs: bool
+    default_api_timeout_ms: int
+    allow_auto_create_topics: bool
+    statistics_interval_ms: int
+    on_statistics: Callable[[Any], Any] | None
+
+
+class ShareConsumerSettings(PlainShareConsumerSettings, total=False):
+    """Settings of a share consumer."""
 
     key_deserializer: Callable[[bytes], Any] | None
     value_deserializer: Callable[[bytes], Any] | None

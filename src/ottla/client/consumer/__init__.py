@@ -1,12 +1,12 @@
-"""Reading records.
+"""Read records.
 
 Consumer.poll ─► Fetcher ─► ConsumerNetworkClient ─► NetworkClient
    │               └ completed_fetches ─► collect_fetch ─► ConsumerRecords, Arrow tables
-   ├─► SubscriptionState: what is wanted and assigned, and the position in each partition
+   ├─► SubscriptionState: subscription, assignment, and the position in each partition
    └─► ConsumerCoordinator ─► OffsetCommits, CommittedOffsets ─► ConsumerNetworkClient
           └─ a Membership (under a lock) ◄─ HeartbeatThread ─► a NetworkClient of its own
 
-The names below load when they are first used: who needs one module of this package, as the admin does, need not wait for all.
+The names below are imported on first use, so that a user of one module, such as the admin, does not load them all.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The consumer whose calls block: what users call.
+"""The public blocking consumer.
 
-One thread uses it; everything happens in its calls, but for the heartbeats of a group's member. Only `wakeup` may come
-from another thread.
+One thread uses it. Everything runs within its calls, except for the heartbeats of a group member. Only `wakeup` may be
+called from another thread.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ottla.client.consumer.consumer_face import ConsumerFace, Offsets, PlainSett
 from ottla.client.consumer.group.rebalance_listener import Callback, RebalanceListener, listener_of, refuse_coroutines
 from ottla.client.consumer.records import ConsumerRecords
 from ottla.client.consumer.typed_record import ConsumerRecord, K, V
-from ottla.client.interface.arguments import chosen_columns
+from ottla.client.interface.arguments import checked_columns
 from ottla.client.interface.method_names import CONSUMER, explain_names
 from ottla.client.runtime.steps import Steps
 from ottla.model import EARLIEST, LATEST, OffsetAndMetadata, OffsetAndTimestamp, PartitionInfo, TopicPartition
@@ -30,11 +30,10 @@ T = TypeVar("T")
 
 
 class Consumer(ConsumerFace[K, V]):
-    """Reads records, as records or as Arrow columns: of topics shared with a group, or of assigned partitions.
+    """Read records, as records or as Arrow columns: from topics shared with a group, or from assigned partitions.
 
-    Settings come as Kafka's dotted names, as keywords, or both:
-    `Consumer({"bootstrap.servers": "127.0.0.1:9092"}, auto_offset_reset="earliest")`. Close it, or use it in a `with`
-    statement.
+    Settings are given with Kafka's dotted names, as keywords, or both: `Consumer({"bootstrap.servers":
+    "127.0.0.1:9092"}, auto_offset_reset="earliest")`. Close it, or use it in a `with` statement.
     """
 
     @overload
@@ -71,10 +70,11 @@ class Consumer(ConsumerFace[K, V]):
         on_revoked: Callback | None = None,
         on_lost: Callback | None = None,
     ) -> None:
-        """Share these topics with the other members of the group; partitions come with the next calls of `poll`.
+        """Subscribe to topics as a member of the group. Partitions are assigned by the next calls of `poll`.
 
-        `topics` is a list of names, or a compiled pattern of which every whole name it matches is meant, also of topics
-        that are made later; or, with `group.protocol = consumer`, a `SubscriptionPattern`, which the broker matches. The listener, an object or functions, hears of partitions that come and go.
+        `topics` is a list of names, or a compiled pattern that must match whole names, also of topics that are created
+        later, or, with `group.protocol = consumer`, a `SubscriptionPattern`, which the broker matches. The listener, an
+        object or functions, is called when partitions are assigned or revoked.
         """
         with self._core.open():
             heard = refuse_coroutines(listener_of(listener, (on_assigned, on_revoked, on_lost)))
@@ -82,18 +82,20 @@ class Consumer(ConsumerFace[K, V]):
                 self.unsubscribe()
 
     def unsubscribe(self) -> None:
-        """Give all partitions up, and leave the group."""
+        """Give up all partitions and leave the group."""
         self._run(self._core.unsubscribe())
 
     def poll(self, timeout: float = 1.0) -> ConsumerRecords[K, V]:
-        """Up to `max.poll.records` records: what is buffered, else the first that arrives within `timeout` seconds.
+        """Return up to `max.poll.records` records: buffered ones at once, else the first that arrive within `timeout`
+        seconds.
 
-        The next fetches are on their way before this returns. Empty at the timeout. A subscriber's membership is kept
-        up here: the first calls join the group, and listeners are called.
+        The result is empty after the timeout, or earlier if only offsets without records were read. The next fetches
+        are sent before this method returns, so records arrive while the caller works. Membership is maintained here:
+        the first calls join the group, and listeners are called.
         """
         subscriptions = self._core.subscriptions
         subscriptions.begin_poll()
-        records = self._shown(self._run(self._reading.records(timeout)))
+        records = self._intercept(self._run(self._reading.records(timeout)))
         subscriptions.is_returning = False  # the last statement
         return records
 
@@ -105,15 +107,16 @@ class Consumer(ConsumerFace[K, V]):
         include_headers: bool = False,
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
-        """Everything that is buffered, else the first that arrives, as an Arrow table with a chunk per partition.
+        """Return all buffered records, else the first that arrive, as an Arrow table with one chunk per partition.
 
-        `max_bytes` bounds it by bytes as fetched, of which at least one partition's share is returned. Columns: key,
-        value, topic, partition, offset, timestamp, timestamp_type, and headers if they are asked for; or those that
-        `columns` names, in its order: `poll_arrow(columns=["value"])` is quicker than leaving the others out afterwards.
+        `max_bytes` limits the size of the returned data as received from the broker, which may be compressed; the data
+        of at least one fetch is returned. The columns are key, value, topic, partition, offset, timestamp,
+        timestamp_type, and headers with `include_headers`; or those that `columns` names, in its order.
+        `poll_arrow(columns=["value"])` is faster than dropping the other columns afterwards.
         """
         from ottla.records import arrow
 
-        only = chosen_columns(columns, include_headers)
+        only = checked_columns(columns, include_headers)
         chunks = self._poll_columns(timeout, max_bytes, include_headers, only)
         table = arrow.to_table(chunks, include_headers, only=only)
         self._core.subscriptions.is_returning = False  # the last statement
@@ -127,58 +130,59 @@ class Consumer(ConsumerFace[K, V]):
         include_headers: bool = False,
         columns: Sequence[str] | None = None,
     ) -> list[tuple[TopicPartition, Columns]]:
-        """As `poll_arrow`, in our own columns and without Arrow."""
-        chunks = self._poll_columns(timeout, max_bytes, include_headers, chosen_columns(columns, include_headers))
+        """Return the same as `poll_arrow`, in Ottla's own columns and without Arrow."""
+        chunks = self._poll_columns(timeout, max_bytes, include_headers, checked_columns(columns, include_headers))
         self._core.subscriptions.is_returning = False  # the last statement
         return chunks
 
     def __iter__(self) -> Iterator[ConsumerRecord[K, V]]:
-        """All records from here on, without end; the loop ends when the consumer is closed inside it.
+        """Yield all records from the current position on, without end. Close the consumer in the loop body to end the
+        loop.
 
-        In the loop, `commit` and `position` count the records that it has had, and no others.
+        Within the loop, `commit` and `position` cover exactly the records that the loop has yielded.
         """
         subscriptions = self._core.subscriptions
         while not self._core.closed:
             subscriptions.begin_poll()
-            subscriptions.begin_loop(self._shown(self._run(self._reading.records(1.0))).slices)
-            for portion in subscriptions.loop.portions():
+            subscriptions.begin_loop(self._intercept(self._run(self._reading.records(1.0))).slices)
+            for portion in subscriptions.loop.iter_portions():
                 yield from portion
 
     def position(self, partition: TopicPartition, timeout: float | None = None) -> int:
-        """The offset that is read next; looks it up when it is not known yet."""
+        """Return the offset that is read next. It is looked up if it is not known yet."""
         return self._run(self._reading.position(partition, timeout))
 
     def beginning_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, int]:
-        """The first offset of each partition."""
-        return self._run(self._queries.at(EARLIEST, partitions, timeout))
+        """Return the first offset of each partition."""
+        return self._run(self._queries.list_offsets(EARLIEST, partitions, timeout))
 
     def end_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, int]:
-        """The offset after the last record of each partition."""
-        return self._run(self._queries.at(LATEST, partitions, timeout))
+        """Return the offset after the last record of each partition."""
+        return self._run(self._queries.list_offsets(LATEST, partitions, timeout))
 
     def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int], timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """The first record at or after each time in milliseconds; None where there is none."""
-        return self._run(self._queries.for_times(timestamps, timeout))
+        """Return the first offset at or after each timestamp in milliseconds; None if there is none."""
+        return self._run(self._queries.offsets_for_times(timestamps, timeout))
 
     def partitions_for(self, topic: str, timeout: float | None = None) -> list[PartitionInfo]:
-        """The topic's partitions with their leaders and replicas; empty when there is no such topic."""
+        """Return the partitions of a topic with their leaders and replicas; an empty list if the topic does not exist."""
         return self._run(self._queries.partitions_for(topic, timeout))
 
     def topics(self, timeout: float | None = None) -> set[str]:
-        """The names of all topics this client may see."""
+        """Return the names of all topics that this client may see."""
         return self._run(self._queries.topics(timeout))
 
     def commit(self, offsets: Offsets | None = None, timeout: float | None = None) -> None:
-        """Commit these offsets, the next ones to read, or else all positions; returns when the coordinator has them.
+        """Commit these offsets, or all positions. Returns when the coordinator has stored them.
 
-        Tries again what may succeed later, up to `timeout` seconds. CommitFailedError: the group has given this
-        member's partitions to others.
+        Each offset is that of the next record to read. Retriable errors are retried for up to `timeout` seconds. Raises
+        CommitFailedError if the group has reassigned this member's partitions.
         """
         with self._core.open():
             self._run(self._commit(offsets, timeout))
@@ -186,21 +190,23 @@ class Consumer(ConsumerFace[K, V]):
     def committed(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """What the group has committed for each partition; None where it has nothing."""
+        """Return the committed offset of each partition; None if there is none."""
         return self._run(self._queries.committed(partitions, timeout))
 
     def client_instance_id(self, timeout: float | None = None) -> UUID:
-        """The id under which brokers know this client where it pushes metrics to them (KIP-714), the same until it is closed.
+        """Return the id that brokers assigned to this client for pushing metrics (KIP-714); it does not change until
+        the client is closed.
 
-        Asked for within `timeout` seconds, left out: `default.api.timeout.ms`. IllegalStateError with `enable.metrics.push = false`,
-        UnsupportedVersionError where the broker takes no metrics, KafkaTimeoutError where none answers.
+        The id is requested within `timeout` seconds, by default `default.api.timeout.ms`. Raises IllegalStateError with
+        `enable.metrics.push = false`, UnsupportedVersionError if the broker does not accept metrics, KafkaTimeoutError
+        if no broker responds.
         """
         return self._run(self._core.client_instance_id(timeout))
 
     def close(self, timeout: float | None = None) -> None:
-        """Commit if that is automatic, leave the group and close all connections, within `timeout` seconds.
+        """Commit if auto-commit is enabled, leave the group and close all connections, within `timeout` seconds.
 
-        30 unless told, less than one after Ctrl-C. May be called again.
+        The default is 30 seconds. After Ctrl-C it is less than one second. `close` may be called again.
         """
         with self._core.guard:
             if not self._core.closed:
@@ -216,7 +222,7 @@ class Consumer(ConsumerFace[K, V]):
         if kind is not None:
             self._core.subscriptions.drop_unprocessed()
             if issubclass(kind, KeyboardInterrupt):
-                self._core.guard.interrupted = True  # also where it came between two calls
+                self._core.guard.interrupted = True  # also if the interrupt came between two calls
         self.close()
 
     def _poll_columns(
@@ -231,7 +237,7 @@ class Consumer(ConsumerFace[K, V]):
             with self._core.open():
                 return self._core.client.run(steps)
         except KeyboardInterrupt as interrupt:
-            raise interrupt.with_traceback(None) from None  # without the frames in here, which no user wants to read
+            raise interrupt.with_traceback(None) from None  # hides internal frames from the traceback
 
 
 explain_names(Consumer, CONSUMER)

@@ -1,4 +1,4 @@
-"""What is inside a consumer, whether its caller blocks or awaits: the parts, and how they end together."""
+"""The core of a consumer, blocking or asyncio: its components, recovery and close."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from uuid import UUID
 from ottla.client.consumer.config import read_consumer_settings
 from ottla.client.consumer.group.consumer_coordinator import ConsumerCoordinator
 from ottla.client.consumer.interceptors import ConsumerInterceptors
-from ottla.client.consumer.parts import assemble
+from ottla.client.consumer.parts import assemble_parts
 from ottla.client.consumer.single_thread import SingleThread
 from ottla.client.interface.arguments import checked_timeout
 from ottla.client.interface.identity import consumer_client_id
@@ -27,15 +27,13 @@ from ottla.errors import ErrorCode, IllegalStateError, InvalidGroupIdError, Kafk
 from ottla.records import decoder
 
 CLOSE_SECONDS = 30.0
-"""How long `close` may take unless it is told."""
-INTERRUPTED = "an exception ended a call of this consumer, and its connections with it"
-NO_GROUP = (
-    "group.id is not set: {} needs the name of a consumer group; set it, or use assign() and keep offsets yourself"
-)
+"""The default timeout of `close` in seconds."""
+INTERRUPTED = "connections closed: an exception interrupted a call of this consumer"
+NO_GROUP = "group.id is not set: {} needs a consumer group; set it, or use assign() and store offsets yourself"
 
 
 class ConsumerCore:
-    """The parts of one consumer."""
+    """The components of one consumer."""
 
     def __init__(self, config: Mapping[str, Any] | None, keywords: Mapping[str, Any]) -> None:
         warn_if_slow(decoder)
@@ -45,10 +43,10 @@ class ConsumerCore:
         )
         self.clock = SystemClock()
         self.closed = False
-        self.on_closed: Callable[[], None] = nothing
+        self.on_closed: Callable[[], None] = do_nothing
         self.guard = SingleThread("consumer")
         interceptors = ConsumerInterceptors(self.config.interceptor_classes)
-        self.parts = parts = assemble(self.config, self.client_id, self.clock)
+        self.parts = parts = assemble_parts(self.config, self.client_id, self.clock)
         self.events, self.metadata, self.subscriptions = parts.events, parts.metadata, parts.subscriptions
         self.client, self.fetcher, self.offset_fetcher = parts.client, parts.fetcher, parts.offset_fetcher
         self.topics, self.coordinator = parts.topics, parts.coordinator
@@ -59,19 +57,19 @@ class ConsumerCore:
             self.config.statistics_interval_ms, self.config.on_statistics, self.clock.monotonic()
         )
         windows = self.config.metrics_num_samples, self.config.metrics_sample_window_ms
-        heard = Registry(*windows, self.clock.monotonic())  # of the threads that hear of events
-        self.group_sensors = GroupSensors(heard, self.clock.monotonic)
+        event_registry = Registry(*windows, self.clock.monotonic())  # used by all threads that record events
+        self.group_sensors = GroupSensors(event_registry, self.clock.monotonic)
         if interceptors and self.coordinator is not None:
             self.coordinator.commits.on_committed = interceptors.on_commit
         if self.coordinator is not None:
             for sensor in (self.coordinator.commits.latency, *self.coordinator.listener_times.values()):
                 self.client.client.sensors.registry.add(sensor)
-            self.events.hear_what_is_rare(self.group_sensors.hear)
+            self.events.add_rare_listener(self.group_sensors.record_event)
         if interceptors.hears_events:
-            self.events.hear_what_is_rare(interceptors.on_event)
+            self.events.add_rare_listener(interceptors.on_event)
 
     def open(self) -> SingleThread:
-        """The guard of a method that a closed consumer does not have."""
+        """Return the guard for a method. Raises IllegalStateError if the consumer is closed."""
         if self.closed:
             raise IllegalStateError("the consumer is closed; make a new one")
         if self.guard.is_broken or self.client.is_broken:
@@ -79,14 +77,14 @@ class ConsumerCore:
         return self.guard
 
     def recover(self) -> None:
-        """Make the consumer usable again after an exception that may have ended a call anywhere.
+        """Make the consumer usable again after an exception that may have interrupted a call anywhere.
 
-        A signal handler may raise between any two bytecodes, and no code could put right all that is half done then. So
-        nothing of what was under way is kept: connections are made again, requests are sent again, what was buffered is
-        fetched again. Positions, the membership and commits that were made stay. An exception that ended the wait for
-        the network, where a consumer mostly is, has left nothing half done, and costs nothing.
+        A signal handler may raise between any two bytecodes, so an operation in progress may be incomplete in any way.
+        Therefore nothing in progress is kept: connections are opened again, requests are sent again, and buffered data
+        is fetched again. Positions, the membership and finished commits are kept. If the exception occurred during the
+        wait for the network, where a consumer spends most of its time, everything is kept.
 
-        Safe to be interrupted: the next call begins again.
+        May be interrupted: the next call starts again.
         """
         if self.client.is_broken or not self.client.client.is_waiting:
             self.subscriptions.recover()
@@ -96,25 +94,27 @@ class ConsumerCore:
                 self.coordinator.reset(KafkaError(ErrorCode.NETWORK_EXCEPTION, INTERRUPTED))
         self.guard.is_broken = False
 
-    def group(self, what: str) -> ConsumerCoordinator:
-        """Where the group is spoken to; an error for `what` where there is no group."""
+    def require_group(self, what: str) -> ConsumerCoordinator:
+        """Return the coordinator. Raises InvalidGroupIdError, which names `what`, if there is no group."""
         if self.coordinator is None:
             raise InvalidGroupIdError(ErrorCode.INVALID_GROUP_ID, NO_GROUP.format(what))
         return self.coordinator
 
-    def patience(self, timeout: float | None) -> float:
-        """The seconds a call may take: its own timeout, or else `default.api.timeout.ms`."""
+    def timeout_seconds(self, timeout: float | None) -> float:
+        """Return the timeout of a call in seconds: its own, or `default.api.timeout.ms`."""
         return self.config.default_api_timeout_ms / 1000 if timeout is None else checked_timeout(timeout)
 
-    def late(self, what: str, timeout: float | None) -> KafkaTimeoutError:
-        """The error of a call that took longer."""
-        span = self.patience(timeout)
+    def timeout_error(self, what: str, timeout: float | None) -> KafkaTimeoutError:
+        """Return the error of a call that timed out."""
+        span = self.timeout_seconds(timeout)
         if not self.metadata.version:
-            return self.client.client.unavailable(span * 1000, "default.api.timeout.ms, or the call's own timeout")
-        return KafkaTimeoutError(f"{what} within {span:g} s: {self.client.client.trouble()}")
+            return self.client.client.unavailable_error(
+                span * 1000, "default.api.timeout.ms, or the call's own timeout"
+            )
+        return KafkaTimeoutError(f"{what} within {span:g} s: {self.client.client.describe_trouble()}")
 
     def labels(self) -> dict[str, str]:
-        """Who this is, by the names that KIP-714 gives to it."""
+        """Return the labels of this client, with the names of KIP-714."""
         config = self.config
         member_id = None if self.coordinator is None else self.coordinator.group_metadata().member_id
         labels = {
@@ -126,22 +126,22 @@ class ConsumerCore:
         return {name: value for name, value in labels.items() if value}
 
     def client_instance_id(self, timeout: float | None) -> Steps[UUID]:
-        """The id under which the numbers are pushed."""
-        return self.client.client.telemetry.client_instance_id(self.client.client, self.patience(timeout))
+        """Return the id under which metrics are pushed."""
+        return self.client.client.telemetry.client_instance_id(self.client.client, self.timeout_seconds(timeout))
 
     def unsubscribe(self) -> Steps[None]:
-        """Give all partitions up, and leave the group."""
+        """Give up all partitions and leave the group."""
         try:
-            if self.coordinator is not None and self.subscriptions.by_group:
+            if self.coordinator is not None and self.subscriptions.is_group_managed:
                 yield from self.coordinator.leave()
         finally:
-            self.subscriptions.take_back()
+            self.subscriptions.rewind_unyielded()
             self.fetcher.clear_buffered(list(self.subscriptions.assigned()))
             self.subscriptions.unsubscribe()
-            self.metadata.want_only((), self.clock.monotonic())
+            self.metadata.track_only((), self.clock.monotonic())
 
     def close(self, timeout: float | None) -> Steps[None]:
-        """Commit if that is automatic, leave the group, end the fetch sessions and close all connections."""
+        """Commit if auto-commit is enabled, leave the group, close the fetch sessions and all connections."""
         if timeout is None:
             timeout = INTERRUPTED_SECONDS if self.guard.interrupted else CLOSE_SECONDS
         deadline = ClosingDeadline(self.clock.monotonic() + checked_timeout(timeout), self.clock)
@@ -151,21 +151,24 @@ class ConsumerCore:
             yield from self.client.client.telemetry.terminate(self.client.client, deadline.at)
         finally:
             self.on_closed()
-            self.fetcher.end_sessions()
+            self.fetcher.close_sessions()
             self.client.close()
             self.interceptors.close()
-            self.closed = True  # last: where an exception comes before it, another call of close goes on
+            self.closed = True  # last: after an exception before this line, another call of close continues
 
     def _leave(self, coordinator: ConsumerCoordinator, deadline: ClosingDeadline) -> Steps[None]:
-        """Go from the group, and where Ctrl-C struck in the middle, between any two lines, do it again: or the others would wait for a session's end."""
+        """Leave the group. If Ctrl-C interrupts this, repeat it before KeyboardInterrupt is raised again.
+
+        Without the leave request the other members would wait for the session to expire.
+        """
         try:
-            with deadline.hurried():
+            with deadline.shorten_on_interrupt():
                 yield from coordinator.close(deadline)
         except KeyboardInterrupt:
-            with deadline.hurried():
+            with deadline.shorten_on_interrupt():
                 yield from coordinator.close(deadline)
             raise
 
 
-def nothing() -> None:
-    """Nobody wants to hear of the end."""
+def do_nothing() -> None:
+    """The default of `on_closed`."""

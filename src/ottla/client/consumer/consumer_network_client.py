@@ -1,7 +1,8 @@
-"""Requests of the consumer, gathered per broker and sent from `poll`.
+"""Queue requests of the consumer per broker and send them from `poll`.
 
-A shell over `NetworkClient` for one thread: nothing happens but in `poll`, and completions are fired there, after the
-I/O, so that what they call may send again. `wakeup` alone may come from another thread.
+Wraps a `NetworkClient` for one thread. I/O happens only in `poll`. The futures of requests are completed after the I/O,
+so their callbacks may send further requests. Only `wakeup` may be called from another thread. Corresponds to Java's
+ConsumerNetworkClient.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from ottla.model import FOREVER, Node
 
 T = TypeVar("T")
 RequestFuture = Future[ClientResponse]
-"""Completed with the answer; with KafkaError NETWORK_EXCEPTION when it was lost, or what made it impossible."""
+"""Completed with the response; with KafkaError NETWORK_EXCEPTION if the connection was lost; or with the error for
+which the request was not sent.
+"""
 
 
 class ConsumerNetworkClient:
@@ -30,23 +33,25 @@ class ConsumerNetworkClient:
         self.client = client
         self.metadata = client.metadata
         self.unsent: dict[int, deque[tuple[Node, ClientRequest, RequestFuture]]] = {}
-        """Requests whose broker is not ready yet, by node id."""
+        """Requests for brokers that are not ready yet, by node id."""
         self.pending_completion: deque[Callable[[], None]] = deque()
-        """Outcomes that arrived and whose futures are not completed yet."""
+        """Results that have arrived, with futures that are not completed yet."""
         self.on_close: Callable[[], None] | None = None
-        """Called before the connections are closed, by whoever watches their descriptor."""
+        """Called before the connections are closed. An event loop that waits for the client's file descriptor sets it.
+        """
         self._clock = client.clock
         self._request_timeout_ms = request_timeout_ms
         self._woken = False
         self._open: set[RequestFuture] = set()
-        """The futures of all requests without an outcome."""
+        """The futures of all requests without a result."""
         self.is_broken = False
-        """True if an exception ended work on the network in the event loop at a place where something may be half done."""
+        """True if an exception in the event loop has interrupted network work, so that an operation may be incomplete.
+        """
 
     def send(
         self, node: Node, message: Any, *, timeout_ms: int | None = None, max_version: int | None = None
     ) -> RequestFuture:
-        """Queue a request; it leaves with the next `poll` or `transmit_sends`."""
+        """Queue a request. It is sent by the next `poll` or `transmit_sends`."""
         future: RequestFuture = Future()
         request = ClientRequest(
             node.node_id,
@@ -61,7 +66,7 @@ class ConsumerNetworkClient:
         return future
 
     def poll(self, timeout: float, *, wakeable: bool = True) -> bool:
-        """Send, receive and complete, waiting up to `timeout` seconds; tells whether anything was completed."""
+        """Send, receive and complete, waiting up to `timeout` seconds. Return True if a future was completed."""
         happened = self.fire_pending_completions()
         patience = min(timeout, self.transmit_sends())
         if self.pending_completion:
@@ -76,11 +81,13 @@ class ConsumerNetworkClient:
         return happened
 
     def wait_span(self) -> float:
-        """Seconds after which `poll` has something to do that the descriptor does not tell of; infinity: never."""
+        """Return the seconds until `poll` has work to do even if no connection becomes readable or writable; infinity
+        for never.
+        """
         return 0.0 if self.pending_completion else max(0.0, min(self.transmit_sends(), self.client.wait_span()))
 
     def run(self, steps: Steps[T], *, wakeable: bool = True) -> T:
-        """Do what waits for the network, polling meanwhile; what `poll` raises is raised where the steps wait."""
+        """Run the steps and poll while they wait. Exceptions of `poll` are thrown into the steps."""
         try:
             span = next(steps)
             while True:
@@ -94,8 +101,8 @@ class ConsumerNetworkClient:
             outcome: T = done.value
             return outcome
 
-    def until(self, done: Callable[[], bool], deadline: float) -> Steps[bool]:
-        """Wait until `done`; False when `deadline` comes first."""
+    def wait_until(self, done: Callable[[], bool], deadline: float) -> Steps[bool]:
+        """Wait until `done`. Return False if `deadline` passes first."""
         while not done():
             left = deadline - self._clock.monotonic()
             if left <= 0:
@@ -103,13 +110,13 @@ class ConsumerNetworkClient:
             yield left
         return True
 
-    def pause(self, until: float) -> Steps[None]:
-        """Wait until a moment."""
+    def wait_for_time(self, until: float) -> Steps[None]:
+        """Wait until a time."""
         while (left := until - self._clock.monotonic()) > 0:
             yield left
 
     def any_ready_node(self, deadline: float) -> Steps[Node | None]:
-        """Wait until some broker can be sent to; None when `deadline` comes first. One that is slow to answer is left aside."""
+        """Wait for a broker that is ready, and return it; None if `deadline` passes first. Slow brokers are skipped."""
         while True:
             now = self._clock.monotonic()
             node = self.client.least_loaded_node(now)
@@ -118,24 +125,27 @@ class ConsumerNetworkClient:
             if now >= deadline:
                 return None
             nodes = self.metadata.cluster.nodes.values() if node is None else (node,)
-            spans = [min(self.client.time_to_slow(each, now), self.client.delay(each.node_id, now)) for each in nodes]
+            spans = [
+                min(self.client.time_to_slow(each, now), self.client.connection_delay(each.node_id, now))
+                for each in nodes
+            ]
             yield min(deadline - now, max(0.01, min(spans, default=FOREVER)))
 
     def fresh_metadata(self, deadline: float) -> Steps[bool]:
-        """Wait until the next metadata is here; False when `deadline` comes first."""
+        """Wait for the next metadata. Return False if `deadline` passes first."""
         version = self.metadata.request_update()
-        return (yield from self.until(lambda: self.metadata.version != version, deadline))
+        return (yield from self.wait_until(lambda: self.metadata.version != version, deadline))
 
     def poll_until(self, future: Future[Any], deadline: float) -> bool:
-        """Poll until `future` is complete; False when `deadline` comes first."""
-        return self.run(self.until(future.done, deadline))
+        """Poll until `future` is complete. Return False if `deadline` passes first."""
+        return self.run(self.wait_until(future.done, deadline))
 
     def await_metadata(self, deadline: float) -> bool:
-        """Poll until the next metadata is here; False when `deadline` comes first."""
+        """Poll until the next metadata arrives. Return False if `deadline` passes first."""
         return self.run(self.fresh_metadata(deadline))
 
     def transmit_sends(self) -> float:
-        """Hand over every request whose broker is ready; returns the seconds after which to try again."""
+        """Pass every request with a ready broker to the network client. Return the seconds until the next call."""
         now = self._clock.monotonic()
         patience = FOREVER
         for node_id in list(self.unsent):
@@ -143,13 +153,13 @@ class ConsumerNetworkClient:
             while queue and self.client.ready(queue[0][0], now):
                 self.client.send(queue.popleft()[1], now)
             if queue:
-                patience = min(patience, self.client.delay(node_id, now) or FOREVER)
+                patience = min(patience, self.client.connection_delay(node_id, now) or FOREVER)
             else:
                 del self.unsent[node_id]
         return patience
 
     def fire_pending_completions(self) -> bool:
-        """Complete the futures whose outcome is here; their callbacks run now. False when there was none."""
+        """Complete the futures with results; their callbacks run now. Return False if there were none."""
         if not self.pending_completion:
             return False
         while self.pending_completion:
@@ -157,7 +167,7 @@ class ConsumerNetworkClient:
         return True
 
     def wakeup(self) -> None:
-        """Have the running or the next `poll` raise WakeupError; from any thread."""
+        """Make the running or the next `poll` raise WakeupError. May be called from any thread."""
         self._woken = True
         self.client.wakeup()
 
@@ -168,22 +178,22 @@ class ConsumerNetworkClient:
             raise WakeupError("wakeup() was called")
 
     def send_last(self, node_id: int, message: Any) -> None:
-        """Send before `close` what nobody will wait for the answer of, where there is a connection."""
+        """Send a request before `close` if the connection is ready; the response is ignored."""
         now = self._clock.monotonic()
         if not self.client.closed and self.client.is_ready(node_id, now):
             request = ClientRequest(node_id, message, now, self._request_timeout_ms, lambda response: None)
             self.client.send(request, now)
 
     def disconnect(self, node_id: int, reason: str) -> None:
-        """End the connection to a broker of our own accord; what was sent to it, or is about to be, fails."""
+        """Close the connection to a broker. Requests in flight or queued for it fail."""
         for _, _, future in self.unsent.pop(node_id, ()):
             self.pending_completion.append(partial(self._fail, future, KafkaError(ErrorCode.NETWORK_EXCEPTION, reason)))
         self.client.disconnect(node_id, reason)
 
     def reset(self, reason: str) -> None:
-        """Close all connections and fail all requests, after an exception in the middle of a call.
+        """Close all connections and fail all requests, after an exception that interrupted a call.
 
-        Callbacks of the requests run here. Safe to be interrupted and to be called again.
+        Callbacks of the requests run here. May be interrupted and called again.
         """
         self.client.reset(reason)
         self.unsent.clear()
@@ -206,10 +216,10 @@ class ConsumerNetworkClient:
         self.client.close()
 
     def _fail_unsent(self) -> None:
-        """Fail what waits for a broker that cannot be reached, or has waited too long."""
+        """Fail requests for brokers that are unreachable, and requests that have timed out."""
         now = self._clock.monotonic()
         for node_id in list(self.unsent):
-            failed = self.client.failed(node_id)
+            failed = self.client.has_failed_login(node_id)
             queue = self.unsent[node_id]
             for _ in range(len(queue)):
                 entry = queue.popleft()
@@ -223,14 +233,14 @@ class ConsumerNetworkClient:
 
     def _failure(self, node: Node, request: ClientRequest, now: float, failed: bool) -> Exception | None:
         if failed:
-            return KafkaError(ErrorCode.NETWORK_EXCEPTION, self.client.trouble())
+            return KafkaError(ErrorCode.NETWORK_EXCEPTION, self.client.describe_trouble())
         if now >= request.created + request.timeout_ms / 1000:
             return KafkaTimeoutError(f"{node} did not become ready within request.timeout.ms = {request.timeout_ms}")
         return None
 
 
 def complete(future: RequestFuture, response: ClientResponse) -> None:
-    """Settle a future by what became of its request."""
+    """Complete a future with the result of its request."""
     if response.error is not None:
         future.set_exception(response.error)
     elif response.disconnected:

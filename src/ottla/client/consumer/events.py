@@ -1,6 +1,6 @@
-"""What a consumer tells of itself while it works: `Consumer.trace()` hands these out, each with its time.
+"""Events of a consumer, as `Consumer.trace()` returns them, each with its time.
 
-Values only; the text of each is a line for people.
+Values only; the text of each is a log line.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from ottla.trace import maker
 
 
 class RebalanceStarted(NamedTuple):
-    """A member takes part in a rebalance: JoinGroup leaves, or the coordinator has shared out anew (KIP-848)."""
+    """A rebalance started for this member: JoinGroup is sent, or the coordinator has changed the assignment (KIP-848)."""
 
     reason: str
-    """What set it off as far as this member knows; nothing at its first join."""
+    """The cause, if this member knows it; "" at its first join."""
 
     def __str__(self) -> str:
         return f"rebalance started: {self.reason or 'this member is new'}"
 
 
 class Joined(NamedTuple):
-    """All members are there, and a generation begins; or this member was let in (KIP-848), in a generation that is its epoch."""
+    """The member has joined a generation; with KIP-848 the generation is the member epoch."""
 
     generation: int
     member_id: str
     protocol: str
     leads: bool
-    """Whether this member shares the partitions out."""
+    """True if this member assigns the partitions."""
 
     def __str__(self) -> str:
         leads = ", leading" if self.leads else ""
@@ -37,17 +37,17 @@ class Joined(NamedTuple):
 
 
 class JoinRefused(NamedTuple):
-    """JoinGroup or SyncGroup came to nothing; the member tries again, or tells its user."""
+    """JoinGroup or SyncGroup failed. The member retries, or the error is raised to the user."""
 
     error: str
-    """Kafka's name, or why there was no answer."""
+    """Kafka's name of the error, or the reason for the missing response."""
 
     def __str__(self) -> str:
         return f"not joined: {self.error}"
 
 
 class Synced(NamedTuple):
-    """The assignment of the leader, or of the coordinator, is here."""
+    """The member has received its assignment."""
 
     generation: int
 
@@ -56,37 +56,37 @@ class Synced(NamedTuple):
 
 
 class Assigned(NamedTuple):
-    """What this member has after a rebalance."""
+    """The assignment after a rebalance."""
 
     partitions: tuple[TopicPartition, ...]
     added: tuple[TopicPartition, ...]
-    """Those of them that it did not have before."""
+    """The partitions that were not assigned before."""
 
     def __str__(self) -> str:
-        new = "all" if self.added == self.partitions else listed(self.added)
-        return f"assigned {listed(self.partitions)}" + (f", new: {new}" if self.partitions else "")
+        new = "all" if self.added == self.partitions else format_partitions(self.added)
+        return f"assigned {format_partitions(self.partitions)}" + (f", new: {new}" if self.partitions else "")
 
 
 class Revoked(NamedTuple):
-    """Given up in good order."""
+    """Partitions that were revoked."""
 
     partitions: tuple[TopicPartition, ...]
 
     def __str__(self) -> str:
-        return f"revoked {listed(self.partitions)}"
+        return f"revoked {format_partitions(self.partitions)}"
 
 
 class Lost(NamedTuple):
-    """Taken away: others may have them already."""
+    """Partitions that were lost; other members may own them already."""
 
     partitions: tuple[TopicPartition, ...]
 
     def __str__(self) -> str:
-        return f"lost {listed(self.partitions)}"
+        return f"lost {format_partitions(self.partitions)}"
 
 
 class Left(NamedTuple):
-    """The coordinator is told that this member goes."""
+    """The member leaves the group."""
 
     reason: str
 
@@ -95,7 +95,7 @@ class Left(NamedTuple):
 
 
 class HeartbeatSent(NamedTuple):
-    """A heartbeat leaves."""
+    """A heartbeat is sent."""
 
     generation: int
 
@@ -104,31 +104,32 @@ class HeartbeatSent(NamedTuple):
 
 
 class HeartbeatAnswered(NamedTuple):
-    """Its answer is here, or will not come."""
+    """The response to a heartbeat, or its failure."""
 
     error: str
-    """Kafka's name, such as REBALANCE_IN_PROGRESS, or why there is no answer; nothing when all is well."""
+    """Kafka's name of the error, such as REBALANCE_IN_PROGRESS, or the reason for the missing response; "" on success.
+    """
 
     def __str__(self) -> str:
-        return f"heartbeat answered: {self.error or 'all is well'}"
+        return f"heartbeat answered: {self.error or 'ok'}"
 
 
 class Polled(NamedTuple):
     """The user calls `poll`."""
 
     gap_ms: float
-    """Since the user was last in `poll`; the first time 0."""
+    """Milliseconds since the last `poll`; 0 for the first."""
 
     def __str__(self) -> str:
         return f"poll after {self.gap_ms:.0f} ms"
 
 
 class FetchSent(NamedTuple):
-    """A broker is asked for records."""
+    """A fetch request is sent."""
 
     node_id: int
     offsets: Mapping[TopicPartition, int]
-    """Where to read on in each partition."""
+    """The start offset of each partition."""
 
     def __str__(self) -> str:
         offsets = ", ".join(f"{tp} at {offset}" for tp, offset in self.offsets.items())
@@ -136,20 +137,20 @@ class FetchSent(NamedTuple):
 
 
 class FetchCompleted(NamedTuple):
-    """The broker has answered, or will not."""
+    """A fetch request has a response, or has failed."""
 
     node_id: int
     size_bytes: int
-    """Of records in the answer."""
+    """Bytes of records in the response."""
     error: str
-    """Why there is nothing; nothing when all is well."""
+    """The error; "" on success."""
 
     def __str__(self) -> str:
         return f"fetch from node {self.node_id} completed: {self.error or f'{self.size_bytes} bytes'}"
 
 
 class Buffered(NamedTuple):
-    """Records of one partition wait to be handed out."""
+    """Fetched records of one partition are buffered."""
 
     partition: TopicPartition
     offset: int
@@ -160,19 +161,19 @@ class Buffered(NamedTuple):
 
 
 class HandedOut(NamedTuple):
-    """Records of one partition go to the user."""
+    """Records of one partition are returned to the user."""
 
     partition: TopicPartition
     offset: int
-    """Of the first, or below it where offsets have gaps."""
+    """The position before this return; the first record may have a higher offset if offsets have gaps."""
     records: int
 
     def __str__(self) -> str:
-        return f"handed out {self.records} of {self.partition} from {self.offset}"
+        return f"returned {self.records} of {self.partition} from {self.offset}"
 
 
 def fetch_sent(node_id: int, *places: Any) -> FetchSent:
-    """Of `places` each topic is followed by a partition of it and the offset."""
+    """Create the event from triples of topic, partition and offset."""
     topics, partitions, offsets = places[::3], places[1::3], places[2::3]
     return FetchSent(node_id, dict(zip(map(TopicPartition, topics, partitions), offsets, strict=True)))
 
@@ -187,15 +188,15 @@ def handed_out(topic: str, partition: int, offset: int, records: int) -> HandedO
 
 POLLED, COMPLETED = maker(Polled), maker(FetchCompleted)
 SENT, BUFFERED, HANDED_OUT = maker(FetchSent, fetch_sent), maker(Buffered, buffered), maker(HandedOut, handed_out)
-"""By which those are told that are frequent."""
+"""Constructors of the frequent events."""
 
 
 class Committed(NamedTuple):
-    """The coordinator has taken offsets, or has not."""
+    """The result of a commit."""
 
     offsets: Mapping[TopicPartition, int]
     error: str
-    """Why not; nothing when all is well."""
+    """The error; "" on success."""
 
     def __str__(self) -> str:
         offsets = ", ".join(f"{tp} at {offset}" for tp, offset in self.offsets.items())
@@ -203,11 +204,11 @@ class Committed(NamedTuple):
 
 
 REBALANCE = (RebalanceStarted, Joined, JoinRefused, Synced, Assigned, Revoked, Lost, Left)
-"""Those of the group's time line."""
+"""The events shown in the timeline of a group."""
 
 
-def listed(partitions: tuple[TopicPartition, ...]) -> str:
-    """Partitions for people, each topic named once."""
+def format_partitions(partitions: tuple[TopicPartition, ...]) -> str:
+    """Format partitions with each topic named once."""
     topics: dict[str, list[int]] = {}
     for topic, number in partitions:
         topics.setdefault(topic, []).append(number)

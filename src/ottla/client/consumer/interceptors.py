@@ -1,4 +1,4 @@
-"""A consumer's interceptors: they see what `poll` is about to return, and hear what was committed."""
+"""The interceptors of a consumer: called before `poll` returns records, after commits, and on events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ LOG = logging.getLogger(__name__)
 
 
 class ConsumerInterceptors:
-    """Several of them, each seeing what the one before it returned. In the thread that polls, commits or closes."""
+    """A chain of interceptors; each receives the result of the one before. Called in the thread that polls, commits or
+    closes.
+    """
 
     def __init__(self, interceptors: Iterable[Any]) -> None:
         self._all = Interceptors(
@@ -29,20 +31,24 @@ class ConsumerInterceptors:
         return bool(self._all)
 
     def on_consume(self, records: ConsumerRecords[K, V]) -> ConsumerRecords[K, V]:
-        """The records to go on with: an interceptor returns those it was shown, some of them, or None for all."""
+        """Return the records after all interceptors. An interceptor returns all or some of its input, or None for all."""
         for one in self._all:
             seen = self._all.call(one, "on_consume", records)
             if isinstance(seen, ConsumerRecords):
                 records = seen
             elif seen is not None:
-                LOG.error("the interceptor %r returned %r, not ConsumerRecords; records are not affected", one, seen)
+                LOG.error(
+                    "interceptor returned no ConsumerRecords; records are not affected interceptor=%r result=%r",
+                    one,
+                    seen,
+                )
         return records
 
     def on_commit(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
         self._all.call_all("on_commit", dict(offsets))
 
     def on_event(self, event: Any) -> None:
-        """Something rare has happened, such as a rebalance; on the thread on which it did."""
+        """Call the interceptors with a rare event such as a rebalance, on the thread where it occurred."""
         self._all.call_all("on_event", event)
 
     def close(self) -> None:

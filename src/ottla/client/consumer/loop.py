@@ -1,7 +1,8 @@
-"""What a loop over a consumer (`for record in consumer`) has been given and has not handed out yet.
+"""The records that a loop over a consumer (`for record in consumer`) has received and not yielded yet.
 
-Positions are behind all that `poll` returned. Whoever stops in the middle of a loop, or commits there, has had less:
-this knows how much, at no cost for each record.
+`poll` advances the positions past all records that it returns. A loop that ends early, or a commit in its body, must
+not include the records that the loop has not yielded. This class derives their offsets from the iterators, without a
+cost per record.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from ottla.model import OffsetAndMetadata, TopicPartition
 NO_EPOCH = -1
 
 
-class Loop:
-    """The records of one `poll`, on their way out one by one."""
+class LoopRecords:
+    """The records of one `poll`, yielded one by one."""
 
     def __init__(self) -> None:
         self._slices: deque[RecordSlice] = deque()
@@ -26,21 +27,23 @@ class Loop:
         self._ended_at: int | None = None
         """The row at which `discard` ended the iterator; None while it runs."""
 
-    def fill(self, slices: Iterable[RecordSlice]) -> None:
-        """These are to be handed out."""
+    def add_records(self, slices: Iterable[RecordSlice]) -> None:
+        """Add the records of a poll."""
         self._slices.extend(slices)
 
-    def portions(self) -> Iterator[Iterator[Any]]:
-        """Iterators over all of them; what each has yielded counts as handed out."""
+    def iter_portions(self) -> Iterator[Iterator[Any]]:
+        """Yield iterators over all records. Each record counts as received by the user once its iterator has yielded
+        it.
+        """
         while self._slices:
-            # Taken off the queue last: an exception of a signal handler must find the records in one of both places.
+            # The slice leaves the queue after `_left` is set. If a signal handler raises in between, no record is lost.
             portion = self._slices[0]
             self._left, self._ended_at = portion.iterator(), None
             self._slices.popleft()
             yield self._left
 
     def next_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Of each partition that has something here, the offset that is handed out next."""
+        """Return the next offset to yield of each partition with records here."""
         found: dict[TopicPartition, OffsetAndMetadata] = {}
         left = self._left
         if left is not None and left.row < left.stop:
@@ -52,7 +55,10 @@ class Loop:
         return found
 
     def unprocessed_offsets(self) -> dict[TopicPartition, tuple[int, int]]:
-        """Return the offset and epoch as `next_offsets`, but of the record yielded last, for whose turn is not over."""
+        """Return offset and epoch for each partition as `next_offsets` does, but include the last yielded record.
+
+        The loop body may not have finished processing that record.
+        """
         found: dict[TopicPartition, tuple[int, int]] = {}
         left = self._left
         if left is not None:
@@ -64,7 +70,7 @@ class Loop:
         return found
 
     def discard(self) -> None:
-        """Yield nothing more; the record yielded last may be in the loop's body still."""
+        """Stop yielding. The loop body may still process the last yielded record."""
         left = self._left
         if left is not None and self._ended_at is None:
             self._ended_at = left.row
@@ -72,6 +78,6 @@ class Loop:
         self._slices.clear()
 
     def clear(self) -> None:
-        """Yield nothing more; all that was yielded is processed."""
+        """Stop yielding. All yielded records are processed."""
         self.discard()
         self._left = self._ended_at = None

@@ -1,6 +1,6 @@
-"""What a consumer can be asked about topics and offsets, outside its assignment too.
+"""Queries of topics and offsets, also outside the assignment.
 
-What waits is steps, for callers that block and for callers that await.
+Written as steps, for blocking and asyncio callers.
 """
 
 from __future__ import annotations
@@ -19,51 +19,51 @@ from ottla.client.runtime.steps import Steps
 from ottla.model import OffsetAndMetadata, OffsetAndTimestamp, PartitionInfo, TopicPartition
 
 TIMES = "{TopicPartition('flights', 0): 1767225600000}"
-"""How to ask for them."""
+"""An example of the argument, for error messages."""
 
 
 class OffsetQueries:
-    """Questions to brokers and to the group's coordinator."""
+    """Queries to brokers and to the group coordinator."""
 
     def __init__(self, core: ConsumerCore) -> None:
         self._core = core
 
-    def at(
+    def list_offsets(
         self, timestamp: int, partitions: Iterable[TopicPartition], timeout: float | None
     ) -> Steps[dict[TopicPartition, int]]:
-        """The offset of each partition at EARLIEST or LATEST."""
+        """Return the offset of each partition at EARLIEST or LATEST."""
         asked = dict.fromkeys(checked_partitions(partitions), timestamp)
-        found = yield from self._core.offset_fetcher.fetch_offsets(asked, self._core.patience(timeout))
+        found = yield from self._core.offset_fetcher.fetch_offsets(asked, self._core.timeout_seconds(timeout))
         return {tp: found[tp].offset for tp in asked}
 
-    def for_times(
+    def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int], timeout: float | None
     ) -> Steps[dict[TopicPartition, OffsetAndTimestamp | None]]:
-        """The first record at or after each time in milliseconds; None where there is none."""
+        """Return the first offset at or after each timestamp in milliseconds; None if there is none."""
         asked = {
-            checked_partition(tp): checked_whole(f"the time for {tp}", timestamp, "milliseconds since the epoch")
+            checked_partition(tp): checked_whole(f"the time for {tp}", timestamp, "milliseconds since 1970")
             for tp, timestamp in checked_dict("timestamps", timestamps, TIMES).items()
         }
-        found = yield from self._core.offset_fetcher.fetch_offsets(asked, self._core.patience(timeout))
+        found = yield from self._core.offset_fetcher.fetch_offsets(asked, self._core.timeout_seconds(timeout))
         return {tp: found[tp] if found[tp].offset >= 0 else None for tp in asked}
 
     def committed(
         self, partitions: Iterable[TopicPartition], timeout: float | None
     ) -> Steps[dict[TopicPartition, OffsetAndMetadata | None]]:
-        """What the group has committed for each partition; None where it has nothing."""
-        coordinator = self._core.group("committed()")
+        """Return the committed offset of each partition; None if there is none."""
+        coordinator = self._core.require_group("committed()")
         asked = checked_partitions(partitions)
-        fetched = coordinator.committed.fetch(asked, self._core.patience(timeout))
-        found = yield from self._core.calls.timed("committed", fetched)
+        fetched = coordinator.committed.fetch(asked, self._core.timeout_seconds(timeout))
+        found = yield from self._core.calls.time_steps("committed", fetched)
         return {tp: found.get(tp) for tp in asked}
 
     def partitions_for(self, topic: str, timeout: float | None) -> Steps[list[PartitionInfo]]:
-        """The topic's partitions with their leaders and replicas; empty when there is no such topic."""
-        topics = yield from self._core.topics.topics([checked_topic(topic)], self._core.patience(timeout))
+        """Return the partitions of a topic with their leaders and replicas; an empty list if the topic does not exist."""
+        topics = yield from self._core.topics.fetch_topics([checked_topic(topic)], self._core.timeout_seconds(timeout))
         info = topics.get(topic)
         return [] if info is None else list(info.partitions)
 
     def topics(self, timeout: float | None) -> Steps[set[str]]:
-        """The names of all topics this client may see."""
-        topics = yield from self._core.topics.topics(None, self._core.patience(timeout))
+        """Return the names of all topics that this client may see."""
+        topics = yield from self._core.topics.fetch_topics(None, self._core.timeout_seconds(timeout))
         return set(topics)

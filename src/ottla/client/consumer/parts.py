@@ -1,4 +1,4 @@
-"""The parts a consumer is made of, put together."""
+"""Create and connect the components of a consumer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RESETS = {"earliest": EARLIEST, "latest": LATEST, "none": None}
 
 
 class ConsumerParts(Struct):
-    """Who does what in a consumer."""
+    """The components of a consumer."""
 
     events: EventStream
     metadata: Metadata
@@ -39,8 +39,8 @@ class ConsumerParts(Struct):
     """None without a group."""
 
 
-def assemble(config: ConsumerConfig, client_id: str, clock: Clock) -> ConsumerParts:
-    """All parts, which know of each other what they need; ConfigError where an assignor will not do."""
+def assemble_parts(config: ConsumerConfig, client_id: str, clock: Clock) -> ConsumerParts:
+    """Create all components. Raises ConfigError for an invalid assignor."""
     assignors = choose_assignors(config.partition_assignment_strategy) if config.group_protocol == "classic" else {}
     events = EventStream(clock)
     backoff = ExponentialBackoff(config.retry_backoff_ms, config.retry_backoff_max_ms, Random())
@@ -53,12 +53,12 @@ def assemble(config: ConsumerConfig, client_id: str, clock: Clock) -> ConsumerPa
     )
     in_group = config.group_id is not None
     subscriptions = SubscriptionState(RESETS[config.auto_offset_reset], in_group=in_group)
-    networks = Networks(config, client_id, metadata, clock)
-    client = networks.of_user()
+    networks = Networks(config, client_id, metadata, clock, fetch_max_bytes=config.fetch_max_bytes)
+    client = networks.make_user_client()
     coordinator = None
     if in_group:
         coordinator = ConsumerCoordinator(
-            config, client_id, client, subscriptions, assignors, backoff, networks.of_heartbeat, events
+            config, client_id, client, subscriptions, assignors, backoff, networks.make_heartbeat_client, events
         )
         client.client.on_disowned = coordinator.disown
     return ConsumerParts(

@@ -1,7 +1,7 @@
-"""Reads a span of one partition, fast: what a Spark task does.
+"""Read a range of offsets of one partition, fast; used by Spark tasks.
 
-Ends when the position reaches the end of the span, never by waiting for a record just below it: compaction and
-transactions leave gaps.
+A read ends when the position reaches the end of the range. The last offset before the end may have no record, because
+compaction and transactions leave gaps.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from ottla.records.columns import Columns
 
 OUR_OWN = ("auto.offset.reset", "enable.auto.commit")
-"""What a reader of a range decides by itself: where it begins and that it leaves a group's offsets alone."""
+"""Settings that the reader sets itself: it starts at a given offset and commits nothing."""
 
 
 class RangeReader:
-    """Offsets [start, end) of a partition, as columns or Arrow record batches.
+    """The offsets [start, end) of a partition, as columns or Arrow record batches.
 
-    `config` is a consumer's; the next fetch is under way while the caller works on the last. A chunk is what fits into
-    `max.partition.fetch.bytes`. Close it, use it in a `with` statement, or read to the end. With a `topic_id`, another
-    topic of that name is not read in its place: that is a KafkaError with INCONSISTENT_TOPIC_ID.
+    `config` contains consumer settings. The next fetch is in flight while the caller processes the last chunk. A chunk
+    is limited by `max.partition.fetch.bytes`. Close it, use it in a `with` statement, or read to the end. With a
+    `topic_id`, a recreated topic raises KafkaError with INCONSISTENT_TOPIC_ID.
     """
 
     def __init__(self, config: Mapping[str, Any], tp: TopicPartition, start: int, end: int, topic_id: str = "") -> None:
@@ -43,7 +43,7 @@ class RangeReader:
     def batches(
         self, unit: Literal["s", "ms", "us", "ns"] = "us", *, with_headers: bool = False, max_rows: int | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """The rows as record batches, timestamps in `unit`; a batch has at most `max_rows` rows."""
+        """Yield the rows as record batches with timestamps in `unit` and at most `max_rows` rows each."""
         from ottla.records import arrow
 
         for columns in self.columns(with_headers=with_headers):
@@ -53,7 +53,7 @@ class RangeReader:
                 yield batch.slice(first, step)
 
     def columns(self, *, with_headers: bool = False) -> Iterator[Columns]:
-        """The rows in our own columns, a chunk per fetch."""
+        """Yield the rows in Ottla's own columns, one chunk per fetch."""
         consumer = self._consumer
         try:
             consumer.assign([self._tp])
@@ -81,28 +81,28 @@ class RangeReader:
         try:
             chunks = self._consumer.poll_columns(self._patience, include_headers=with_headers)
         except OffsetOutOfRangeError:
-            raise self._lost(before) from None
+            raise self._lost_error(before) from None
         if not chunks and self._consumer.position(self._tp) == before:
             raise KafkaTimeoutError(
-                f"{self._tp}: nothing arrived at offset {before} of {self._start} to {self._end} within "
+                f"{self._tp}: no records received at offset {before} of range {self._start} to {self._end} within "
                 f"{self._patience:g} s (default.api.timeout.ms)"
             )
         self._check_topic()
         return (columns for _, columns in chunks)
 
     def _check_topic(self) -> None:
-        """Raise if the topic is another than was meant; brokers that give no ids are believed."""
+        """Raise if the topic has another id than expected. Brokers without topic ids are not checked."""
         found = self._consumer.topic_id(self._tp.topic)
         if self._topic_id and found.int and str(found) != self._topic_id:
             raise KafkaError(
-                ErrorCode.INCONSISTENT_TOPIC_ID, f"topic {self._tp.topic} was deleted and made again while it was read"
+                ErrorCode.INCONSISTENT_TOPIC_ID, f"topic {self._tp.topic} was deleted and recreated while it was read"
             )
 
-    def _lost(self, offset: int) -> OffsetOutOfRangeError:
+    def _lost_error(self, offset: int) -> OffsetOutOfRangeError:
         first = self._consumer.beginning_offsets([self._tp])[self._tp]
         last = self._consumer.end_offsets([self._tp])[self._tp]
         return OffsetOutOfRangeError(
             ErrorCode.OFFSET_OUT_OF_RANGE,
-            f"{self._tp}: offset {offset} of the span {self._start} to {self._end} is gone; available are {first} to "
-            f"{last}: retention or a deleted topic has taken the rest",
+            f"{self._tp}: offset {offset} of range {self._start} to {self._end} does not exist any more; available are {first} to "
+            f"{last}: the rest was deleted by retention or with its topic",
         )

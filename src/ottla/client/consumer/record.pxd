@@ -5,7 +5,7 @@ from ottla.records.binary_column cimport BinaryColumn
 
 @cython.final
 cdef class RecordSource:
-    cdef readonly object topic, partition, columns, key_deserializer, value_deserializer
+    cdef readonly object topic, partition, columns, delivery_counts, key_deserializer, value_deserializer
     cdef readonly BinaryColumn keys, values
     cdef readonly bint deserializes
 
@@ -24,7 +24,7 @@ cdef class DeserializedRecord(ConsumerRecord):
 
 cpdef bint is_same(ConsumerRecord one, ConsumerRecord other) except -1
 @cython.locals(record=DeserializedRecord)
-cpdef DeserializedRecord remade(RecordSource source, Py_ssize_t row, key, value)
+cpdef DeserializedRecord remake_record(RecordSource source, Py_ssize_t row, key, value)
 
 @cython.final
 cdef class RecordIterator:

@@ -1,6 +1,6 @@
-"""One record that was read: a light view of a row of columns.
+"""A record that was read: a light view of one row of columns.
 
-Compiled where that can be: a record is made for each turn of the user's loop.
+Compiled if possible, because a record is created in each iteration of the user's loop.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from ottla.records.columns import BatchRows, Columns
 
 COMPILED = not __file__.endswith(".py")
 UNMADE = object()
-"""Marks a key or value without a deserializer: it is read from the columns as bytes."""
+"""Marks a key or value without a deserializer, which is read from the columns as bytes."""
 
 
 class RecordSource:
-    """What the records of one fetched chunk share."""
+    """The data that the records of one fetched chunk share."""
 
     __slots__ = (
         "columns",
+        "delivery_counts",
         "deserializes",
         "key_deserializer",
         "keys",
@@ -42,10 +43,13 @@ class RecordSource:
         columns: Columns,
         key_deserializer: Deserializer | None = None,
         value_deserializer: Deserializer | None = None,
+        delivery_counts: Any = None,
     ) -> None:
         self.topic = topic
         self.partition = partition
         self.columns = columns
+        self.delivery_counts = delivery_counts
+        """The number of deliveries of each row; None outside a share group."""
         self.keys = columns.keys
         self.values = columns.values
         self.key_deserializer = key_deserializer
@@ -54,15 +58,16 @@ class RecordSource:
 
     @property
     def tp(self) -> TopicPartition:
-        """Where the records are from."""
+        """The partition of the records."""
         return TopicPartition(self.topic, self.partition)
 
     def deserialize(
         self, start: int, stop: int
     ) -> tuple[list[Any] | None, list[Any] | None, RecordDeserializationError | None]:
-        """Return the keys and the values of the rows from `start` up to `stop` as objects of the deserializers.
+        """Return the deserialized keys and values of the rows from `start` up to `stop`.
 
-        A list is None where there is no deserializer. Both end before the first row that fails; its error is the third.
+        A list is None without a deserializer. Both lists end before the first row that fails; its error is the third
+        element.
         """
         make_key, make_value = self.key_deserializer, self.value_deserializer
         keys: list[Any] = []
@@ -84,7 +89,7 @@ class RecordSource:
         return None if make_key is None else keys, None if make_value is None else values, failure
 
     def failure_at(self, row: int, origin: str, error: Exception) -> RecordDeserializationError:
-        """Return the error for a row whose key or value (`origin`) a deserializer has rejected with `error`."""
+        """Return the error for a row with a key or value (`origin`) for which a deserializer raised `error`."""
         offset = self.columns.offsets[row]
         failure = RecordDeserializationError(
             f"{origin}.deserializer failed on {self.tp} at offset {offset}: {type(error).__name__}: {error}; to skip "
@@ -99,7 +104,7 @@ class RecordSource:
 
 
 class ConsumerRecord:
-    """A record with its place and time; key and value are read from the columns at each access."""
+    """A record with its metadata. Key and value are read from the columns at each access."""
 
     __slots__ = ("_row", "_source")
 
@@ -109,73 +114,79 @@ class ConsumerRecord:
 
     @property
     def topic(self) -> str:
-        """The topic it is in."""
+        """The topic."""
         return self._source.topic
 
     @property
     def partition(self) -> int:
-        """The partition it is in."""
+        """The partition."""
         return self._source.partition
 
     @property
     def offset(self) -> int:
-        """Its place in the partition."""
+        """The offset in the partition."""
         offset: int = self._source.columns.offsets[self._row]
         return offset
 
     @property
     def timestamp(self) -> int:
-        """Milliseconds since the epoch."""
+        """Milliseconds since 1970."""
         timestamp: int = self._source.columns.timestamps[self._row]
         return timestamp
 
     @property
     def timestamp_type(self) -> TimestampType:
-        """Who set the timestamp."""
+        """Whether the producer or the broker set the timestamp."""
         return self._source.columns.timestamp_type(self._row)
 
     @property
     def leader_epoch(self) -> int:
-        """The epoch of the leader that wrote it, -1 when unknown."""
+        """The leader epoch of the record; -1 if unknown."""
         return self._source.columns.leader_epoch(self._row)
 
     @property
+    def delivery_count(self) -> int | None:
+        """The number of times that a share group has delivered the record, this time included; None for other consumers."""
+        counts = self._source.delivery_counts
+        return None if counts is None else int(counts[self._row])
+
+    @property
     def key(self) -> Any:
-        """The key: bytes, None without one, or what `key.deserializer` made of it."""
+        """The key: bytes, None if absent, or the result of `key.deserializer`."""
         return self._source.keys.get(self._row)
 
     @property
     def value(self) -> Any:
-        """The value: bytes, None without one, or what `value.deserializer` made of it."""
+        """The value: bytes, None if absent, or the result of `value.deserializer`."""
         return self._source.values.get(self._row)
 
     @property
     def raw_key(self) -> bytes | None:
-        """The key as it came, whatever the deserializer would make of it."""
+        """The original bytes of the key."""
         return self._source.keys.get(self._row)
 
     @property
     def raw_value(self) -> bytes | None:
-        """The value as it came."""
+        """The original bytes of the value."""
         return self._source.values.get(self._row)
 
     @property
     def headers(self) -> list[Header]:
-        """The headers, in order; a key may occur more than once."""
+        """The headers in order; a name may occur more than once."""
         return self._source.columns.headers(self._row)
 
     @property
     def serialized_key_size(self) -> int:
-        """Bytes of the key, -1 without one."""
+        """The size of the key in bytes; -1 if absent."""
         return self._source.keys.size(self._row)
 
     @property
     def serialized_value_size(self) -> int:
-        """Bytes of the value, -1 without one."""
+        """The size of the value in bytes; -1 if absent."""
         return self._source.values.size(self._row)
 
     def __class_getitem__(cls, item: Any) -> Any:
-        return cls  # `ConsumerRecord[str, bytes]` says something to type checkers only
+        return cls  # `ConsumerRecord[str, bytes]` has a meaning for type checkers only
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ConsumerRecord):
@@ -186,7 +197,7 @@ class ConsumerRecord:
         return hash((self.topic, self.partition, self.offset))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return restored_record, facts_of(self._source, self._row)
+        return restored_record, (*facts_of(self._source, self._row), None, self.delivery_count)
 
     def __repr__(self) -> str:
         return (
@@ -196,7 +207,7 @@ class ConsumerRecord:
 
 
 class DeserializedRecord(ConsumerRecord):
-    """A record whose key or value, or both, are objects of a deserializer."""
+    """A record with a deserialized key or value."""
 
     __slots__ = ("_key", "_value")
 
@@ -207,33 +218,33 @@ class DeserializedRecord(ConsumerRecord):
 
     @property
     def key(self) -> Any:
-        """As `ConsumerRecord.key`."""
+        """The same as `ConsumerRecord.key`."""
         return self._source.keys.get(self._row) if self._key is UNMADE else self._key
 
     @property
     def value(self) -> Any:
-        """As `ConsumerRecord.value`."""
+        """The same as `ConsumerRecord.value`."""
         return self._source.values.get(self._row) if self._value is UNMADE else self._value
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return restored_record, (*facts_of(self._source, self._row), (self.key, self.value))
+        return restored_record, (*facts_of(self._source, self._row), (self.key, self.value), self.delivery_count)
 
 
 class ListedRecord(ConsumerRecord):
-    """A record whose value is there already: where nothing is compiled, the call of a property is dear."""
+    """A record with a materialized value, because a property call is slow without compilation."""
 
     __slots__ = ("value",)
 
     def __init__(self, source: RecordSource, row: int, value: bytes | None) -> None:
         self._source = source
         self._row = row
-        self.value = value  # type: ignore[misc]  # the slot stands before the property
+        self.value = value  # type: ignore[misc]  # the slot hides the property
 
 
 class RecordIterator:
-    """Rows of a chunk one after the other, each made a record when its turn comes.
+    """Yields the rows of a chunk as records, each created when it is requested.
 
-    `keys` and `values` are the objects of the deserializers for these rows, None without a deserializer.
+    `keys` and `values` are the deserialized keys and values of these rows; None without a deserializer.
     """
 
     __slots__ = ("keys", "row", "source", "start", "stop", "values")
@@ -249,7 +260,7 @@ class RecordIterator:
         self.source = source
         self.start = start
         self.row = start
-        """The next to be handed out."""
+        """The next row."""
         self.stop = stop
         self.keys = keys
         self.values = values
@@ -263,17 +274,17 @@ class RecordIterator:
         return self.following()
 
     def following(self) -> ConsumerRecord:
-        """The next, which must be there."""
+        """Return the next record, which must exist."""
         row = self.row
         if self.keys is not None or self.values is not None:
-            record: ConsumerRecord = remade(
+            record: ConsumerRecord = remake_record(
                 self.source,
                 row,
                 UNMADE if self.keys is None else self.keys[row - self.start],
                 UNMADE if self.values is None else self.values[row - self.start],
             )
         else:
-            # Without a call of `__init__`, which would be half of the work.
+            # Without a call of `__init__`, which would take half of the time.
             record = ConsumerRecord.__new__(ConsumerRecord)
             record._source = self.source
             record._row = row
@@ -281,12 +292,12 @@ class RecordIterator:
         return record
 
     def end(self) -> None:
-        """Hand out nothing more."""
+        """Stop yielding records."""
         self.row = self.stop
 
 
 def facts_of(source: RecordSource, row: int) -> tuple[Any, ...]:
-    """All that a record is, as it came: what `restored_record` takes."""
+    """Return the original data of a record, the arguments of `restored_record`."""
     columns = source.columns
     headers = None if columns.raw_headers is None else columns.raw_headers.get(row)
     kind, epoch = int(columns.timestamp_type(row)), columns.leader_epoch(row)
@@ -305,7 +316,7 @@ def facts_of(source: RecordSource, row: int) -> tuple[Any, ...]:
 
 
 def is_same(one: ConsumerRecord, other: ConsumerRecord) -> bool:
-    """Whether all that came is the same."""
+    """True if the original data of two records is equal."""
     return facts_of(one._source, one._row) == facts_of(other._source, other._row)
 
 
@@ -320,8 +331,9 @@ def restored_record(
     value: bytes | None,
     headers: bytes | None,
     made: tuple[Any, Any] | None = None,
+    delivery_count: int | None = None,
 ) -> ConsumerRecord:
-    """Return a record out of a pickle; `made` has its key and value as objects of the deserializers."""
+    """Restore a record from a pickle; `made` contains its deserialized key and value."""
     columns = Columns(
         1,
         memoryview(array("q", [offset])),
@@ -332,12 +344,13 @@ def restored_record(
         [BatchRows(0, TimestampType(kind), epoch)],
         offset + 1,
     )
-    source = RecordSource(topic, partition, columns)
-    return ConsumerRecord(source, 0) if made is None else remade(source, 0, *made)
+    counts = None if delivery_count is None else [delivery_count]
+    source = RecordSource(topic, partition, columns, delivery_counts=counts)
+    return ConsumerRecord(source, 0) if made is None else remake_record(source, 0, *made)
 
 
-def remade(source: RecordSource, row: int, key: Any, value: Any) -> DeserializedRecord:
-    """Return a record with these objects for its key and value."""
+def remake_record(source: RecordSource, row: int, key: Any, value: Any) -> DeserializedRecord:
+    """Return a record with these objects as key and value."""
     record = DeserializedRecord.__new__(DeserializedRecord)
     record._source = source
     record._row = row
@@ -349,12 +362,14 @@ def remade(source: RecordSource, row: int, key: Any, value: Any) -> Deserialized
 def records_of(
     source: RecordSource, start: int, stop: int, keys: list[Any] | None = None, values: list[Any] | None = None
 ) -> Iterator[Any]:
-    """The rows from `start` up to `stop`, by what is quickest here; `keys` and `values` as of `RecordIterator`."""
+    """Yield the rows from `start` up to `stop` by the fastest method available; `keys` and `values` as in
+    `RecordIterator`.
+    """
     if COMPILED:
         return RecordIterator(source, start, stop, keys, values)
     rows = range(start, stop)
     if keys is not None or values is not None:
-        return map(remade, repeat(source), rows, keys or repeat(UNMADE), values or repeat(UNMADE))
+        return map(remake_record, repeat(source), rows, keys or repeat(UNMADE), values or repeat(UNMADE))
     listed = getattr(source.values, "values", None)
     if listed is None:
         return map(ConsumerRecord, repeat(source), rows)

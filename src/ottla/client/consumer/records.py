@@ -1,4 +1,4 @@
-"""What one `poll` returned."""
+"""The result of one `poll`."""
 
 from __future__ import annotations
 
@@ -47,14 +47,15 @@ class RecordSlice:
             [run for i, run in enumerate(runs) if not i or run[1:] != runs[i - 1][1:]],
             self.next_offset,
             self.objects(),
+            None if source.delivery_counts is None else list(source.delivery_counts[self.start : self.stop]),
         )
 
     def part(self, start: int, stop: int) -> RecordSlice:
-        """These rows of it alone."""
+        """Return a slice of these rows."""
         return RecordSlice(self.source, start, stop)
 
     def runs_where(self, keep: Callable[[Any], object]) -> Iterator[RecordSlice]:
-        """The rows that `keep` is true of, as slices."""
+        """Yield the rows for which `keep` is true, as slices."""
         rows = zip(self, range(self.start, self.stop), strict=True)
         for kept, run in groupby(rows, lambda each: bool(keep(each[0]))):
             if kept:
@@ -63,21 +64,23 @@ class RecordSlice:
 
     @property
     def next_offset(self) -> int:
-        """Where to read on after these, past what is no record."""
+        """The next offset to read after these rows. If they are the last of their chunk, it is after the control
+        records that follow.
+        """
         columns = self.source.columns
         return columns.next_offset if self.stop == columns.count else int(columns.offsets[self.stop - 1]) + 1
 
     def iterator(self) -> RecordIterator:
-        """An iterator over the records that knows how far it has come."""
+        """Return an iterator with a `row` attribute, which shows how many rows it has yielded."""
         return RecordIterator(self.source, self.start, self.stop)
 
     def objects(self) -> tuple[list[Any] | None, list[Any] | None]:
-        """The keys and the values as objects of the deserializers; None where there is no deserializer."""
+        """Return the deserialized keys and values; None for each without a deserializer."""
         return None, None
 
 
 class DeserializedSlice(RecordSlice):
-    """Rows with their keys or values, or both, as objects of the deserializers."""
+    """Rows with deserialized keys or values."""
 
     __slots__ = ("_keys", "_values")
 
@@ -92,18 +95,18 @@ class DeserializedSlice(RecordSlice):
         return records_of(self.source, self.start, self.stop, self._keys, self._values)
 
     def part(self, start: int, stop: int) -> RecordSlice:
-        """These rows of it alone."""
+        """Return a slice of these rows."""
         first, last = start - self.start, stop - self.start
         keys = None if self._keys is None else self._keys[first:last]
         values = None if self._values is None else self._values[first:last]
         return DeserializedSlice(self.source, start, stop, keys, values)
 
     def iterator(self) -> RecordIterator:
-        """As `RecordSlice.iterator`."""
+        """Return the same as `RecordSlice.iterator`."""
         return RecordIterator(self.source, self.start, self.stop, self._keys, self._values)
 
     def objects(self) -> tuple[list[Any] | None, list[Any] | None]:
-        """As `RecordSlice.objects`."""
+        """Return the same as `RecordSlice.objects`."""
         return self._keys, self._values
 
 
@@ -118,8 +121,9 @@ def restored_slice(
     runs: list[BatchRows],
     next_offset: int,
     objects: tuple[list[Any] | None, list[Any] | None],
+    delivery_counts: list[int] | None = None,
 ) -> RecordSlice:
-    """A slice out of a pickle."""
+    """Restore a slice from a pickle."""
     columns = Columns(
         len(keys),
         memoryview(offsets).cast("q"),
@@ -130,14 +134,14 @@ def restored_slice(
         runs,
         next_offset,
     )
-    source = RecordSource(topic, partition, columns)
+    source = RecordSource(topic, partition, columns, delivery_counts=delivery_counts)
     if objects == (None, None):
         return RecordSlice(source, 0, len(keys))
     return DeserializedSlice(source, 0, len(keys), *objects)
 
 
 class ConsumerRecords(Generic[K, V]):
-    """Records of any number of partitions, in order within each."""
+    """Records of any number of partitions, ordered within each partition."""
 
     __slots__ = ("_next_offsets", "_slices")
 
@@ -151,33 +155,35 @@ class ConsumerRecords(Generic[K, V]):
 
     @property
     def slices(self) -> Sequence[RecordSlice]:
-        """The records as they were fetched, chunk by chunk."""
+        """The records as fetched, chunk by chunk."""
         return self._slices
 
     def where(self, keep: Callable[[ConsumerRecord[K, V]], object]) -> ConsumerRecords[K, V]:
-        """Those of them that `keep` is true of; `next_offsets` stays that of all."""
+        """Return the records for which `keep` is true. `next_offsets` of the result still covers all records."""
         kept = [run for part in self._slices for run in part.runs_where(keep)]
         return ConsumerRecords(kept, self.next_offsets())
 
     def records(self, tp: TopicPartition) -> list[ConsumerRecord[K, V]]:
-        """The records of one partition."""
+        """Return the records of one partition."""
         mine = (s for s in self._slices if s.source.partition == tp.partition and s.source.topic == tp.topic)
         return list(chain.from_iterable(mine))
 
     def partitions(self) -> set[TopicPartition]:
-        """The partitions that have records here."""
+        """Return the partitions with records."""
         return {TopicPartition(s.source.topic, s.source.partition) for s in self._slices}
 
     def first_offset(self, tp: TopicPartition) -> int:
-        """The offset of the first record of a partition that has some here."""
+        """Return the offset of the first record of a partition. Raises KeyError if there is none."""
         for part in self._slices:
             if part.source.partition == tp.partition and part.source.topic == tp.topic:
                 offset: int = part.source.columns.offsets[part.start]
                 return offset
-        raise KeyError(f"there is no record of {tp} here")
+        raise KeyError(f"no records of {tp}")
 
     def next_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Where to read each partition on when these are done, past what is no record; to be committed (KIP-1094)."""
+        """Return the next offset to read of each partition, for commits (KIP-1094). It is after the last record and the
+        control records that follow.
+        """
         if self._next_offsets is not None:
             return dict(self._next_offsets)
         found: dict[TopicPartition, OffsetAndMetadata] = {}

@@ -1,4 +1,4 @@
-"""Notices a second thread in what only one may use."""
+"""Detect a second thread in an object for one thread."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from ottla.errors import IllegalStateError, OttlaError
 
 
 def is_expected(kind: type[BaseException]) -> bool:
-    """True for an exception that leaves a call at a place made for it: of this package, or the end of a task."""
+    """True for an exception that leaves no operation incomplete: an error of this package, or the cancellation of a
+    task or generator.
+    """
     asyncio = sys.modules.get("asyncio")  # a task can be cancelled only where it is loaded
     return issubclass(kind, OttlaError | GeneratorExit) or (
         asyncio is not None and issubclass(kind, asyncio.CancelledError)
@@ -17,11 +19,11 @@ def is_expected(kind: type[BaseException]) -> bool:
 
 
 class SingleThread:
-    """`with guard:` around each public method; methods of the same thread may nest.
+    """Use `with guard:` around each public method; methods of the same thread may nest.
 
-    Ctrl-C can strike between any two lines, those of `__enter__` included, where no `with` undoes anything yet. So
-    there is no lock that might stay taken: the owner is entered in one step (`setdefault`), and an owner whom Ctrl-C
-    has left behind is the very thread that goes on to call `close`, which may.
+    Ctrl-C can interrupt between any two lines, including those of `__enter__`, before `with` can undo anything.
+    Therefore there is no lock that could stay acquired. The owner is set in one atomic step (`setdefault`). After
+    Ctrl-C the owner may still be set; it is the thread that was interrupted, so this thread may call `close`.
     """
 
     __slots__ = ("_depth", "_owner", "_what", "interrupted", "is_broken")
@@ -29,9 +31,9 @@ class SingleThread:
     def __init__(self, what: str) -> None:
         self._what = what
         self.interrupted = False
-        """Whether Ctrl-C ended a call: whoever pressed it wants no more long waits."""
+        """True after Ctrl-C interrupted a call: `close` should not wait long."""
         self.is_broken = False
-        """True if an exception ended a call, other than by a raise of this package: something may be half done."""
+        """True if an exception not raised by this package ended a call, so that an operation may be incomplete."""
         self._owner: dict[str, int] = {}
         self._depth = 0
 
@@ -39,8 +41,8 @@ class SingleThread:
         me = threading.get_ident()
         if self._owner.setdefault("thread", me) != me:
             raise IllegalStateError(
-                f"a second thread called this {self._what} while the first was in a call: "
-                f"use it from one thread; only wakeup() may come from another"
+                f"a second thread called this {self._what} during a call of the first: "
+                f"use it from one thread; only wakeup() may be called from another"
             )
         self._depth += 1
 

@@ -1,6 +1,6 @@
-"""A running consumer at one moment: its parts, under the names that the Java client gave them, and what is in each.
+"""The state of a running consumer at one time: its components, with the names of the Java client.
 
-May be taken from any thread: what another thread changes meanwhile is copied again.
+May be taken from any thread; a collection that another thread changes during the copy is copied again.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from ottla.client.consumer.fetching.completed_fetch import CompletedFetch
 from ottla.client.consumer.group.consumer_coordinator import ConsumerCoordinator
 from ottla.client.consumer.parts import ConsumerParts
 from ottla.client.consumer.subscription_state import TopicPartitionState
-from ottla.client.network.request_view import RequestView, by_node, copied, views_of
+from ottla.client.network.request_view import RequestView, copy_safely, group_by_node, views_of
 from ottla.model import FOREVER, Node, TopicPartition
 
 
 class CompletedFetchView(NamedTuple):
-    """Records of one partition that have arrived and are not all handed out."""
+    """Fetched data of one partition that is not fully returned."""
 
     partition: TopicPartition
     offset: int
-    """Of the next to be handed out."""
+    """The offset of the next record to return."""
     records: int
     size_bytes: int
 
 
 class FetcherView(NamedTuple):
-    """`Fetcher`: what is asked for, and what has arrived."""
+    """`Fetcher`: fetches in flight and fetched data."""
 
     nodes_with_pending_fetch: tuple[int, ...]
     completed_fetches: tuple[CompletedFetchView, ...]
@@ -37,14 +37,14 @@ class FetcherView(NamedTuple):
 
 
 class NetworkView(NamedTuple):
-    """`ConsumerNetworkClient` over a `NetworkClient`: requests by the node they are for."""
+    """`ConsumerNetworkClient` and its `NetworkClient`: requests by node id."""
 
     unsent: Mapping[int, tuple[RequestView, ...]]
     """Waiting for their connection."""
     in_flight_requests: Mapping[int, tuple[RequestView, ...]]
-    """Sent and not answered."""
+    """Sent, without a response."""
     pending_completion: int
-    """Answered, and whoever asked does not know yet."""
+    """Responses with futures that are not completed yet."""
 
 
 class PartitionView(NamedTuple):
@@ -59,7 +59,7 @@ class PartitionView(NamedTuple):
 
 
 class SubscriptionView(NamedTuple):
-    """`SubscriptionState`: what is wanted, and what is assigned."""
+    """`SubscriptionState`: the subscription and the assignment."""
 
     type: str
     topics: tuple[str, ...]
@@ -67,34 +67,34 @@ class SubscriptionView(NamedTuple):
 
 
 class CoordinatorView(NamedTuple):
-    """`ConsumerCoordinator`: the place in the group."""
+    """`ConsumerCoordinator`: the group membership."""
 
     group_id: str
     state: str
     member_id: str
     generation: int
     node: Node | None
-    """Where the group is kept; None until that is found."""
+    """The coordinator; None until it is found."""
     pending_commits: int
     poll_gap_ms: float | None
-    """Since the user was last in `poll`; None before the first."""
+    """Milliseconds since the last `poll`; None before the first."""
     max_poll_interval_ms: float
 
 
 class HeartbeatView(NamedTuple):
-    """`HeartbeatThread`, which has a network client to itself."""
+    """`HeartbeatThread`, which has a network client of its own."""
 
     alive: bool
     next_ms: float | None
-    """Until the next heartbeat; None where none is due."""
+    """Milliseconds until the next heartbeat; None if none is due."""
     silence_ms: float | None
-    """Since the coordinator last answered one; None outside a session."""
+    """Milliseconds since the last response of the coordinator; None outside a session."""
     session_timeout_ms: float
     network: NetworkView
 
 
 class ConsumerSnapshot(NamedTuple):
-    """All parts of a consumer."""
+    """The state of all components of a consumer."""
 
     client_id: str
     fetcher: FetcherView
@@ -107,13 +107,13 @@ class ConsumerSnapshot(NamedTuple):
 
 
 def take_snapshot(client_id: str, parts: ConsumerParts, now: float) -> ConsumerSnapshot:
-    """The parts as they are."""
+    """Return the current state."""
     fetcher = parts.fetcher
-    completed = tuple(map(view_of_fetch, copied(lambda: list(fetcher.completed_fetches))))
+    completed = tuple(map(view_of_fetch, copy_safely(lambda: list(fetcher.completed_fetches))))
     waiting: dict[TopicPartition, list[CompletedFetchView]] = {}
     for fetch in completed:
         waiting.setdefault(fetch.partition, []).append(fetch)
-    states = copied(parts.subscriptions.states)
+    states = copy_safely(parts.subscriptions.states)
     subscription = SubscriptionView(
         parts.subscriptions.type.value,
         tuple(sorted(parts.subscriptions.topics)),
@@ -122,7 +122,7 @@ def take_snapshot(client_id: str, parts: ConsumerParts, now: float) -> ConsumerS
     return ConsumerSnapshot(
         client_id,
         FetcherView(
-            tuple(sorted(copied(lambda: list(fetcher.nodes_with_pending_fetch)))),
+            tuple(sorted(copy_safely(lambda: list(fetcher.nodes_with_pending_fetch)))),
             completed,
             sum(fetch.size_bytes for fetch in completed),
             fetcher.memory_limit_bytes,
@@ -135,7 +135,7 @@ def take_snapshot(client_id: str, parts: ConsumerParts, now: float) -> ConsumerS
 
 
 def view_of_fetch(fetch: CompletedFetch) -> CompletedFetchView:
-    return CompletedFetchView(fetch.tp, fetch.fetch_offset, fetch.left(), fetch.size_bytes)
+    return CompletedFetchView(fetch.tp, fetch.fetch_offset, fetch.remaining_count(), fetch.size_bytes)
 
 
 def view_of_partition(
@@ -147,18 +147,18 @@ def view_of_partition(
         tp,
         position,
         lag,
-        state.paused,
+        state.is_paused,
         sum(fetch.records for fetch in waiting),
         sum(fetch.size_bytes for fetch in waiting),
     )
 
 
 def view_of_network(client: ConsumerNetworkClient, now: float) -> NetworkView:
-    unsent = copied(lambda: {node: [entry[1] for entry in queue] for node, queue in client.unsent.items()})
-    in_flight = copied(lambda: [entry.request for entry in client.client.in_flight_requests])
+    unsent = copy_safely(lambda: {node: [entry[1] for entry in queue] for node, queue in client.unsent.items()})
+    in_flight = copy_safely(lambda: [entry.request for entry in client.client.in_flight_requests])
     return NetworkView(
         {node: views_of(requests, now) for node, requests in unsent.items()},
-        by_node(in_flight, now),
+        group_by_node(in_flight, now),
         len(client.pending_completion),
     )
 
@@ -172,7 +172,7 @@ def view_of_coordinator(coordinator: ConsumerCoordinator, now: float) -> Coordin
         place.generation_id,
         coordinator.node,
         coordinator.commits.pending,
-        in_ms(heartbeat.poll_gap(now)),
+        to_ms(heartbeat.poll_gap(now)),
         heartbeat.max_poll_interval * 1000,
     )
 
@@ -183,13 +183,13 @@ def view_of_heartbeat(coordinator: ConsumerCoordinator, now: float) -> Heartbeat
         return None
     return HeartbeatView(
         thread.is_alive(),
-        in_ms(heartbeat.wait(now)),
-        in_ms(heartbeat.silence(now)),
+        to_ms(heartbeat.time_to_next(now)),
+        to_ms(heartbeat.response_gap(now)),
         heartbeat.session_timeout * 1000,
         view_of_network(thread.client, now),
     )
 
 
-def in_ms(span: float) -> float | None:
-    """Milliseconds; None of a span without end, or of what has not begun."""
+def to_ms(span: float) -> float | None:
+    """Convert seconds to milliseconds; None for infinity."""
     return span * 1000 if abs(span) != FOREVER else None

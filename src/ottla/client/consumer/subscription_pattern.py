@@ -1,4 +1,4 @@
-"""A pattern of topics' names that the broker looks at."""
+"""A topic pattern that the broker matches."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 
 class SubscriptionPattern(NamedTuple):
-    """Handed to `subscribe`: a regular expression of RE2, of which every whole name it matches is meant (KIP-848).
+    """An argument of `subscribe`: a regular expression in RE2 syntax that must match whole topic names (KIP-848).
 
-    The broker matches it, so members of other languages agree on it, and nobody has to fetch the names of all topics. Needs
-    `group.protocol = consumer`. A pattern of Python's, compiled by `re`, is matched in the client instead.
+    The broker matches it, so members in all languages agree, and no member has to fetch all topic names. Requires
+    `group.protocol = consumer`. A Python pattern, compiled with `re`, is matched in the client instead.
     """
 
     pattern: str

@@ -1,4 +1,4 @@
-"""A whole topic as one Arrow table: for notebooks and tests, and for whatever wants all there is and then no more."""
+"""Read whole topics into one Arrow table; for notebooks, tests and other bounded reads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ottla.records.columns import Columns
 
 OURS: dict[str, Any] = {"isolation.level": "read_committed", "allow.auto.create.topics": False}
-"""How topics are read unless the caller says otherwise."""
+"""The default settings of a read."""
 
 
 def read_table(
@@ -29,11 +29,11 @@ def read_table(
     include_headers: bool = False,
     **keywords: Unpack[ConsumerSettings],
 ) -> pa.Table:
-    """What is in the topics now, as an Arrow table; `.to_pandas()` makes a data frame of it.
+    """Return the current records of the topics as an Arrow table; `.to_pandas()` converts it to a data frame.
 
-    `read_table("flights", bootstrap_servers="localhost:9092")`. The settings are those of a Consumer, which reads
-    committed records only unless they say otherwise; no group is joined. `start` and `end` (not read itself) narrow
-    partitions down. Rows of a partition come in their order, those of several partitions in between each other.
+    `read_table("flights", bootstrap_servers="localhost:9092")`. The settings are those of a Consumer; by default only
+    committed records are read, and no group is joined. `start` and `end` (exclusive) narrow partitions down. Rows of a
+    partition keep their order; rows of several partitions are interleaved.
     """
     from ottla.records import arrow
 
@@ -44,23 +44,23 @@ def read_table(
         starts = {**consumer.beginning_offsets(tps), **(start or {})}
         ends = {**consumer.end_offsets(tps), **(end or {})}
         chunks = list(
-            spans(consumer, {tp: (starts[tp], ends[tp]) for tp in tps if starts[tp] < ends[tp]}, include_headers)
+            find_spans(consumer, {tp: (starts[tp], ends[tp]) for tp in tps if starts[tp] < ends[tp]}, include_headers)
         )
     return arrow.to_table(chunks, with_headers=include_headers)
 
 
 def partitions_of(consumer: Consumer[Any, Any], topic: str) -> list[Any]:
-    """The topic's partitions; KafkaError where there is no such topic."""
+    """Return the partitions of a topic. Raises KafkaError if it does not exist."""
     found = consumer.partitions_for(topic)
     if not found:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic!r}")
     return found
 
 
-def spans(
+def find_spans(
     consumer: Consumer[Any, Any], wanted: Mapping[TopicPartition, tuple[int, int]], with_headers: bool
 ) -> Iterable[tuple[TopicPartition, Columns]]:
-    """The rows of spans of offsets, chunk by chunk; KafkaTimeoutError where nothing more comes of them."""
+    """Yield the rows of ranges of offsets, chunk by chunk. Raises KafkaTimeoutError if no more data arrives."""
     patience = consumer.config.default_api_timeout_ms / 1000
     consumer.assign(list(wanted))
     for tp, (start, _) in wanted.items():
@@ -71,6 +71,8 @@ def spans(
         chunks = consumer.poll_columns(patience, include_headers=with_headers)
         now = {tp: consumer.position(tp) for tp in left}
         if not chunks and all(now[tp] == positions[tp] for tp in left):
-            raise KafkaTimeoutError(f"nothing more came of {left[0]} within {patience:g} s (default.api.timeout.ms)")
+            raise KafkaTimeoutError(
+                f"no more records of {left[0]} received within {patience:g} s (default.api.timeout.ms)"
+            )
         positions |= now
         yield from chunks

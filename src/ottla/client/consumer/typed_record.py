@@ -1,6 +1,6 @@
-"""A record as type checkers see it: generic in its key and value, which the compiled class cannot be.
+"""The record class for type checkers, generic in key and value, which the compiled class cannot be.
 
-When the program runs there is one class, that of `record.py`, and this module only names it.
+At run time there is only the class of `record.py`; this module re-exports it.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     V = TypeVar("V", default=bytes, covariant=True)
 
     class ConsumerRecord(record.ConsumerRecord, Generic[K, V]):
-        """A record with its place and time; key and value are made when they are first asked for."""
+        """A record with its metadata; key and value are deserialized on first access."""
 
         @property
         def key(self) -> K | None:
-            """The key: bytes, None without one, or what `key.deserializer` made of it."""
+            """The key: bytes, None if absent, or the result of `key.deserializer`."""
 
         @property
         def value(self) -> V | None:
-            """The value: bytes, None without one, or what `value.deserializer` made of it."""
+            """The value: bytes, None if absent, or the result of `value.deserializer`."""
 else:
     from typing import TypeVar
 

@@ -30,13 +30,15 @@ def checked_topic(topic: Any) -> str:
     """A name that can be sent: TypeError where it is no text, InvalidTopicError where it has no bytes."""
     if not isinstance(topic, str):
         raise TypeError(f"topic = {topic!r}: must be text, such as 'flights'")
-    fault = fault_of_name(topic)
+    fault = find_name_fault(topic)
     if fault is not None:
-        raise InvalidTopicError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic {cut(topic)}: a topic's name {fault}")
+        raise InvalidTopicError(
+            ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic {shorten_text(topic)}: a topic's name {fault}"
+        )
     return topic
 
 
-def fault_of_name(text: str) -> str | None:
+def find_name_fault(text: str) -> str | None:
     """Return the reason why a text cannot be sent as a name."""
     if not text:
         return "must not be empty"
@@ -47,7 +49,7 @@ def fault_of_name(text: str) -> str | None:
     return None if size <= LONGEST_TEXT_BYTES else f"of {size} bytes is too long"
 
 
-def cut(text: str) -> str:
+def shorten_text(text: str) -> str:
     """Return the repr, shortened if it is long."""
     return repr(text) if len(text) <= QUOTED else f"{text[:QUOTED]!r}…"
 
@@ -56,9 +58,9 @@ def checked_text(what: str, text: Any, example: str) -> str:
     """A name of something else than a topic."""
     if not isinstance(text, str):
         raise TypeError(f"{what} = {text!r}: must be text, such as {example!r}")
-    fault = fault_of_name(text)
+    fault = find_name_fault(text)
     if fault is not None and text:  # what an empty one means the broker says
-        raise ValueError(f"{what} = {cut(text)}: a name {fault}")
+        raise ValueError(f"{what} = {shorten_text(text)}: a name {fault}")
     return text
 
 
@@ -91,7 +93,7 @@ def checked_flag(what: str, flag: Any) -> bool:
 
 
 def checked_function(what: str, function: Any, takes: str) -> Any:
-    """Check for a callable or None, before the later call whose error would be lost."""
+    """Check for a callable or None, before a later call would fail with an error that is lost."""
     if function is not None and not callable(function):
         raise TypeError(f"{what} = {function!r}: must be a function of {takes}")
     return function
@@ -185,7 +187,7 @@ def checked_broker_pattern(pattern: Any) -> str:
     return pattern
 
 
-def chosen_columns(columns: Sequence[str] | None, include_headers: bool) -> tuple[str, ...] | None:
+def checked_columns(columns: Sequence[str] | None, include_headers: bool) -> tuple[str, ...] | None:
     """The columns of a table that are wanted, each once; None for all but the headers, or all and the headers."""
     if columns is None:
         return None

@@ -20,7 +20,7 @@ class Interceptors:
         self._interceptors = tuple(interceptors)
         self._spared = spared
         for one in self._interceptors:
-            check(one, methods)
+            check_interceptor(one, methods)
 
     def __bool__(self) -> bool:
         return bool(self._interceptors)
@@ -47,7 +47,7 @@ class Interceptors:
             return None
 
 
-def check(interceptor: Any, methods: tuple[str, ...]) -> None:
+def check_interceptor(interceptor: Any, methods: tuple[str, ...]) -> None:
     """Raise ConfigError for an object that is not an interceptor."""
     found = [getattr(interceptor, method.partition("(")[0], None) for method in methods]
     if isinstance(interceptor, str):

@@ -55,6 +55,15 @@ CONSUMER: Mapping[str, str] = {
     "bootstrap_connected": "call topics(), which raises if no broker answers",
     "set_sasl_credentials": LOGIN,
 }
+SHARE_CONSUMER: Mapping[str, str] = {
+    "commit_sync": "call commit(), which returns the result of each partition",
+    "seek": "a share group has no positions; reset its start offsets with Admin.alter_share_group_offsets()",
+    "assign": "call subscribe(topics); the broker assigns the partitions of a share group",
+    "assignment": "the members of a share group share partitions; see Admin.describe_share_groups()",
+    "start": BEGINS_ITSELF,
+    "stop": CLOSE,
+    "set_sasl_credentials": LOGIN,
+}
 ADMIN: Mapping[str, str] = {
     "incremental_alter_configs": "call alter_configs(…), which changes what it names and nothing else (KIP-339)",
     "reset_configs": "call alter_configs(…) with None for a setting: it gets its default",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from uuid import UUID
 
@@ -75,3 +75,7 @@ class Cluster(Struct, frozen=True):
         """Return the topic's id; zero if the broker has no topic ids."""
         info = self.topics.get(topic)
         return NO_ID if info is None else info.topic_id
+
+    def topic_ids(self, topics: Iterable[str]) -> dict[str, UUID]:
+        """Return the known ids of these topics."""
+        return {topic: topic_id for topic in topics if (topic_id := self.topic_id(topic)) != NO_ID}

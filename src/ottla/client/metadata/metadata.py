@@ -55,7 +55,7 @@ class Metadata:
         self._outdated = False
         """True if an update was requested after the request in flight was sent: its response may be too old."""
         self._attempts = 0
-        """Consecutive requests without a response, or whose response lacked a wanted topic or a leader."""
+        """Consecutive requests without a response, or with a response that lacked a wanted topic or a leader."""
         self._repetitions = 0
         """Consecutive responses without news: more frequent requests do not help (KIP-580, KAFKA-14837)."""
         self._is_new_wanted = True
@@ -66,21 +66,21 @@ class Metadata:
         """The earliest time of the next request."""
         self._unanswered_since: float | None = None
 
-    def want(self, topic: str, now: float) -> None:
+    def track_topic(self, topic: str, now: float) -> None:
         """Keep the topic up to date from now on; an update is due if it is not known yet."""
         with self._lock:
             self._is_new_wanted |= topic not in self._wanted
             self._wanted[topic] = now
             self._needed = self._needed or topic not in self.cluster.topics
 
-    def want_all(self) -> None:
+    def track_all_topics(self) -> None:
         """Keep all existing topics up to date, and discover new ones."""
         with self._lock:
             self._needed = self._needed or not self._wants_all
             self._is_new_wanted |= not self._wants_all
             self._wants_all = True
 
-    def adopt(self, cluster: Cluster, now: float) -> None:
+    def adopt_cluster(self, cluster: Cluster, now: float) -> None:
         """Start with the view of another client of the same cluster, as if it had just been received."""
         with self._lock:
             self.cluster = cluster
@@ -88,7 +88,7 @@ class Metadata:
             self._needed = False
             self._last_answer = now
 
-    def want_only(self, topics: Iterable[str], now: float) -> None:
+    def track_only(self, topics: Iterable[str], now: float) -> None:
         """Keep exactly these topics up to date."""
         with self._lock:
             self._wants_all, self._wanted_ids = False, frozenset()
@@ -98,14 +98,14 @@ class Metadata:
             self._is_new_wanted |= not wanted.keys() <= self._wanted.keys()
             self._wanted = wanted
 
-    def want_ids(self, topic_ids: Iterable[UUID]) -> None:
+    def track_ids(self, topic_ids: Iterable[UUID]) -> None:
         """Keep exactly the topics with these ids up to date; a request lists names or ids."""
         with self._lock:
             before, self._wanted_ids = self._wanted_ids, frozenset(topic_ids)
             self._is_new_wanted |= not self._wanted_ids <= before
             self._needed = self._needed or not self._wanted_ids <= self.cluster.names.keys()
 
-    def touch(self, topic: str, now: float) -> None:
+    def touch_topic(self, topic: str, now: float) -> None:
         """Note the use of a topic; an unused one is dropped after a while."""
         self._wanted[topic] = now
 
@@ -137,7 +137,7 @@ class Metadata:
         with self._lock:
             if now - self._last_attempt > 2 * self._backoff.longest:  # for a while nothing was asked for
                 self._repetitions = 0
-            self._note_attempt(now)
+            self._record_attempt(now)
             self._outdated = self._is_new_wanted = False
             self._unanswered_since = now if self._unanswered_since is None else self._unanswered_since
             self._forget_idle_topics(now)
@@ -151,21 +151,21 @@ class Metadata:
     def update(self, answer: Any, now: float) -> None:
         """Apply a MetadataResponse."""
         with self._lock:
-            before, self.cluster = self.cluster, snapshot(answer, self.cluster)
+            before, self.cluster = self.cluster, build_cluster(answer, self.cluster)
             self.version += 1
             self.fatal = None
             complete = self._is_complete()
             self._needed = self._outdated or not complete
             self._attempts = 0 if complete else self._attempts + 1
             self._repetitions = self._repetitions + 1 if self.cluster == before else 0
-            self._note_attempt(self._last_attempt)
+            self._record_attempt(self._last_attempt)
             if self._outdated and complete and self._repetitions == 0:
                 self._next_attempt = now
             self._last_answer = now
             self._unanswered_since = None
-            self._complain()
+            self._log_unknown_topics()
 
-    def learn_leaders(
+    def update_leaders(
         self, leaders: Mapping[TopicPartition, tuple[int, int]], nodes: Iterable[Node]
     ) -> set[TopicPartition]:
         """Apply the leaders (node, epoch) in a response of a broker that is not the leader (KIP-951); return the new ones."""
@@ -182,19 +182,19 @@ class Metadata:
                 self.cluster = self.cluster.with_leaders(news, known)
             return set(news)
 
-    def failed(self, now: float) -> None:
+    def record_failure(self, now: float) -> None:
         """Note that a request got no response."""
         with self._lock:
             self._needed = True
             self._attempts += 1
-            self._note_attempt(now)
+            self._record_attempt(now)
 
-    def unanswered_for(self, now: float) -> float:
+    def unanswered_seconds(self, now: float) -> float:
         """Return the seconds since the first request without a response."""
         with self._lock:
             return 0.0 if self._unanswered_since is None else now - self._unanswered_since
 
-    def knows_more_than_bootstrap(self) -> bool:
+    def has_discovered_brokers(self) -> bool:
         """True if the known brokers come from a response, not from `bootstrap.servers`."""
         return any(node_id >= 0 for node_id in self.cluster.nodes)
 
@@ -210,12 +210,12 @@ class Metadata:
             self._is_new_wanted = True
             self._unanswered_since = None
 
-    def fail(self, error: Exception) -> None:
+    def set_fatal_error(self, error: Exception) -> None:
         """Raise `error` in all waiting calls, because a retry is unlikely to help. A later response clears it."""
         with self._lock:
             self.fatal = error
 
-    def has_news(self, version: int) -> bool:
+    def is_newer_than(self, version: int) -> bool:
         """True if there is an update newer than `version`; raises a fatal error."""
         self.raise_fatal()
         return self.version > version
@@ -232,16 +232,16 @@ class Metadata:
         if self._topic_idle < FOREVER:
             self._wanted = {t: used for t, used in self._wanted.items() if now - used < self._topic_idle}
 
-    def _note_attempt(self, now: float) -> None:
+    def _record_attempt(self, now: float) -> None:
         """Plan the next request after one that was sent, or has failed, at `now`."""
         self._last_attempt = now
         self._next_attempt = now + self._backoff.span(max(1, self._attempts, self._repetitions))
 
-    def _complain(self) -> None:
+    def _log_unknown_topics(self) -> None:
         """Log topics that stay unknown; the first responses after a topic's creation may not contain it."""
         if self._attempts == PATIENT_ANSWERS and self.cluster.errors:
-            told = ", ".join(f"{name!r}: {name_of(code)}" for name, code in self.cluster.errors.items())
-            LOG.warning("still no metadata of topic %s; asking again", told)
+            errors = ", ".join(f"{name!r}: {name_of(code)}" for name, code in self.cluster.errors.items())
+            LOG.warning("topic metadata missing topics=%s; requested again", errors)
 
     def _is_complete(self) -> bool:
         """True if every wanted topic is known, with a leader for each partition."""
@@ -253,7 +253,7 @@ class Metadata:
         return self._wanted_ids <= cluster.names.keys()
 
 
-def snapshot(answer: Any, before: Cluster) -> Cluster:
+def build_cluster(answer: Any, before: Cluster) -> Cluster:
     """Return the cluster of a MetadataResponse, except for leaders older than the known ones (KIP-320)."""
     nodes = {b.node_id: Node(b.node_id, b.host, b.port, b.rack) for b in answer.brokers}
     topics: dict[str, TopicInfo] = {}
@@ -263,7 +263,7 @@ def snapshot(answer: Any, before: Cluster) -> Cluster:
             topics[topic.name] = topic_info(topic, before)
         elif topic.name is not None:
             errors[topic.name] = topic.error_code
-            keep_known(topics, topic, before)
+            keep_known_topic(topics, topic, before)
     return Cluster(
         nodes=nodes or before.nodes,
         topics=topics,
@@ -274,7 +274,7 @@ def snapshot(answer: Any, before: Cluster) -> Cluster:
     )
 
 
-def keep_known(topics: dict[str, TopicInfo], topic: Any, before: Cluster) -> None:
+def keep_known_topic(topics: dict[str, TopicInfo], topic: Any, before: Cluster) -> None:
     """Keep the known state of a topic that has no leader at the moment."""
     known = before.topics.get(topic.name)
     if known is not None and topic.error_code == ErrorCode.LEADER_NOT_AVAILABLE:
@@ -287,7 +287,7 @@ def topic_info(topic: Any, before: Cluster) -> TopicInfo:
     same = known is not None and known.topic_id == topic.topic_id
     partitions = []
     for part in sorted(topic.partitions, key=lambda p: p.partition_index):
-        told = PartitionInfo(
+        received = PartitionInfo(
             topic.name,
             part.partition_index,
             part.leader_id if part.error_code != ErrorCode.LEADER_NOT_AVAILABLE else -1,
@@ -296,6 +296,6 @@ def topic_info(topic: Any, before: Cluster) -> TopicInfo:
             tuple(part.isr_nodes),
         )
         old = before.partition(TopicPartition(topic.name, part.partition_index)) if same else None
-        stale = old is not None and 0 <= told.leader_epoch < old.leader_epoch
-        partitions.append(old if stale and old is not None else told)
+        stale = old is not None and 0 <= received.leader_epoch < old.leader_epoch
+        partitions.append(old if stale and old is not None else received)
     return TopicInfo(topic.name, topic.topic_id, topic.is_internal, tuple(partitions))

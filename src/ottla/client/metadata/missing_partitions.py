@@ -22,11 +22,11 @@ class MissingPartitions:
         self._client_id = client_id
         self._since: dict[TopicPartition, float] = {}
 
-    def note(self, tp: TopicPartition, cluster: Cluster, now: float) -> None:
+    def check_partition(self, tp: TopicPartition, cluster: Cluster, now: float) -> None:
         """Look at one partition that the client needs; call again with each new metadata. From any thread."""
         topic = cluster.topics.get(tp.topic)
         if topic is None or tp.partition < len(topic.partitions):
-            self.forget(tp)
+            self.remove_partition(tp)
             return
         if now - self._since.setdefault(tp, now) >= PATIENCE_SECONDS:
             self._since[tp] = FOREVER
@@ -38,6 +38,6 @@ class MissingPartitions:
                 topic.partition_range,
             )
 
-    def forget(self, tp: TopicPartition) -> None:
+    def remove_partition(self, tp: TopicPartition) -> None:
         """The client no longer waits for the partition."""
         self._since.pop(tp, None)

@@ -1,8 +1,8 @@
-"""What a client measures of itself: numbers that its parts count as they work, and what is made of them when somebody asks.
+"""Client metrics: counters that the components update, and the values computed from them on request.
 
-    parts ──record──► Sensor ◄──tick── Registry          once for a batch or a request, never for a record
-                         │
-    metrics() ──read──► Reading ──► Sheet ──► ClientMetrics, by Java's names
+components ──record──► Sensor ◄──tick── Registry      once per batch or request, never per record
+                             │
+    metrics() ──read──► Reading ──► MetricsBuilder ──► ClientMetrics, with the names of the Java clients
 
 Pure: time is an argument. A registry belongs to the one thread that records and ticks; any thread may read.
 """

@@ -1,12 +1,14 @@
-"""What a client measures of its user's calls that may wait, from whichever thread they come: all of them are rare."""
+"""Time spent in blocking calls of the user, which may come from any thread. All of them are rare, so a lock is cheap
+enough.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
 
-from ottla.client.metrics.client_metrics import Sheet
-from ottla.client.metrics.reading import Reading
+from ottla.client.metrics.client_metrics import MetricsBuilder
+from ottla.client.metrics.reading import SensorReading
 from ottla.client.metrics.registry import Registry
 from ottla.client.runtime.steps import Steps, T
 
@@ -14,7 +16,7 @@ NS = 1_000_000_000
 
 
 class CallSensors:
-    """A sensor for each kind of call; what is recorded is seconds."""
+    """One sensor of seconds for each kind of call."""
 
     def __init__(self, registry: Registry, monotonic: Callable[[], float], kinds: Iterable[str]) -> None:
         self._registry = registry
@@ -26,18 +28,18 @@ class CallSensors:
         with self._lock:
             self._sensors[kind].record(seconds)
 
-    def timed(self, kind: str, steps: Steps[T]) -> Steps[T]:
-        """The same steps, with the time that they take, whatever they come to."""
-        began = self._monotonic()
+    def time_steps(self, kind: str, steps: Steps[T]) -> Steps[T]:
+        """Run the steps and record their duration, also if they raise."""
+        start = self._monotonic()
         try:
             return (yield from steps)
         finally:
-            self.record(kind, self._monotonic() - began)
+            self.record(kind, self._monotonic() - start)
 
-    def read(self, kind: str, now: float) -> Reading:
+    def read(self, kind: str, now: float) -> SensorReading:
         return self._registry.read(self._sensors[kind], now)
 
-    def write(self, sheet: Sheet, now: float, kinds: Iterable[str]) -> None:
-        """Of each of these kinds how long it took in all, in Java's unit."""
+    def write(self, builder: MetricsBuilder, now: float, kinds: Iterable[str]) -> None:
+        """Write the total time of each kind in nanoseconds, the unit of Java's metrics."""
         for kind in kinds:
-            sheet.put(f"{kind}-time-ns-total", self.read(kind, now).total * NS)
+            builder.put(f"{kind}-time-ns-total", self.read(kind, now).total * NS)

@@ -1,4 +1,4 @@
-"""What `metrics()` of a client returns: values by name, group and tags, as Java's clients have them."""
+"""The result of `metrics()`: values by name, group and tags, as in the Java clients."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import NamedTuple
 
 
 class MetricName(NamedTuple):
-    """Which number it is."""
+    """The identity of a metric."""
 
     name: str
-    """Such as `record-send-total`."""
+    """For example `record-send-total`."""
     group: str
-    """Such as `producer-topic-metrics`."""
+    """For example `producer-topic-metrics`."""
     tags: tuple[tuple[str, str], ...]
-    """Pairs of name and value, sorted; `client-id` is always there."""
+    """Pairs of name and value, sorted. `client-id` is always present."""
 
     @property
     def description(self) -> str:
-        """What is counted or measured, in a sentence."""
+        """A sentence that describes the metric."""
         from ottla.client.metrics.descriptions import description_of
 
         return description_of(self.group, self.name).text
@@ -29,7 +29,7 @@ class MetricName(NamedTuple):
 
 
 class ClientMetrics(Mapping[MetricName, float]):
-    """All numbers of one client at one moment; NaN where there is an average or a maximum of nothing."""
+    """All metrics of one client at one time. The average or maximum of no values is NaN."""
 
     def __init__(self, values: Mapping[MetricName, float]) -> None:
         self._values = values
@@ -47,20 +47,21 @@ class ClientMetrics(Mapping[MetricName, float]):
         return f"ClientMetrics({len(self)} values)"
 
     def value(self, name: str, **tags: object) -> float:
-        """The one of that name whose tags are these, `client-id` aside: `value("records-lag", topic="orders", partition=0)`.
+        """Return the metric with this name and these tags, `client-id` aside: `value("records-lag", topic="orders",
+        partition=0)`.
 
-        A tag is written with `_` for `-`. KeyError where there is none.
+        Write `_` for `-` in tag names. Raises KeyError if there is no such metric.
         """
         wanted = {tag.replace("_", "-"): str(value) for tag, value in tags.items()}
         for each, value in self._values.items():
             if each.name == name and {key: text for key, text in each.tags if key != "client-id"} == wanted:
                 return value
         asked = ", ".join(f"{tag}={value}" for tag, value in wanted.items())
-        raise KeyError(f"there is no metric {name!r} with {asked or 'no tags'}")
+        raise KeyError(f"no metric {name!r} with {asked or 'no tags'}")
 
 
-class Sheet:
-    """Where numbers are written down, by one group and its tags at a time."""
+class MetricsBuilder:
+    """Collects metric values, one group and set of tags at a time."""
 
     def __init__(self, client_id: str) -> None:
         self._client_id = client_id
@@ -68,8 +69,8 @@ class Sheet:
         self._group = ""
         self._tags: tuple[tuple[str, str], ...] = ()
 
-    def of(self, group: str, **tags: object) -> Sheet:
-        """Go on with these; the same sheet."""
+    def select_group(self, group: str, **tags: object) -> MetricsBuilder:
+        """Select the group and the tags of the following values, and return this builder."""
         pairs = {tag.replace("_", "-"): str(value) for tag, value in tags.items()} | {"client-id": self._client_id}
         self._group, self._tags = group, tuple(sorted(pairs.items()))
         return self
@@ -77,5 +78,5 @@ class Sheet:
     def put(self, name: str, value: float) -> None:
         self._values[MetricName(name, self._group, self._tags)] = float(value)
 
-    def whole(self) -> ClientMetrics:
+    def build(self) -> ClientMetrics:
         return ClientMetrics(self._values)

@@ -1,4 +1,4 @@
-"""Every number of `metrics()`: of what kind it is, in which unit, and what it says."""
+"""The kind, unit and description of every metric of `metrics()`."""
 
 from __future__ import annotations
 
@@ -15,57 +15,63 @@ class Description(NamedTuple):
     text: str
 
 
-def counted(name: str, what: str, unit: str = NONE) -> dict[str, Description]:
-    """`name-total` and `name-rate`."""
+def describe_count(name: str, what: str, unit: str = NONE) -> dict[str, Description]:
+    """Describe `name-total` and `name-rate`."""
     return {
-        f"{name}-total": Description(COUNTER, unit, f"{what}, since the client began."),
-        f"{name}-rate": Description(GAUGE, unit, f"{what}, in a second."),
+        f"{name}-total": Description(COUNTER, unit, f"{what}, since the client started."),
+        f"{name}-rate": Description(GAUGE, unit, f"{what}, per second."),
     }
 
 
-def spread(name: str, what: str, unit: str) -> dict[str, Description]:
-    """`name-avg` and `name-max`."""
+def describe_spread(name: str, what: str, unit: str) -> dict[str, Description]:
+    """Describe `name-avg` and `name-max`."""
     return {
         f"{name}-avg": Description(GAUGE, unit, f"{what}: the average."),
-        f"{name}-max": Description(GAUGE, unit, f"{what}: the most."),
+        f"{name}-max": Description(GAUGE, unit, f"{what}: the maximum."),
     }
 
 
-def times(kinds: Mapping[str, str]) -> dict[str, Description]:
-    """`kind-time-ns-total` of each."""
+def describe_times(kinds: Mapping[str, str]) -> dict[str, Description]:
+    """Describe `kind-time-ns-total` of each kind of call."""
     return {f"{kind}-time-ns-total": Description(COUNTER, NS, f"{what}.") for kind, what in kinds.items()}
 
 
 TRAFFIC = {
-    **counted("request", "Requests sent"),
-    **spread("request-size", "Bytes of a request", BYTES),
-    **counted("outgoing-byte", "Bytes sent", BYTES),
-    **counted("response", "Answers received"),
-    **counted("incoming-byte", "Bytes received", BYTES),
-    **spread("request-latency", "From sending a request to its answer, what a fetch waits for records included", MS),
+    **describe_count("request", "Requests sent"),
+    **describe_spread("request-size", "Bytes of a request", BYTES),
+    **describe_count("outgoing-byte", "Bytes sent", BYTES),
+    **describe_count("response", "Responses received"),
+    **describe_count("incoming-byte", "Bytes received", BYTES),
+    **describe_spread(
+        "request-latency",
+        "Time from sending a request to its response, including the time a fetch waits for records",
+        MS,
+    ),
 }
 CLIENT = {
     **TRAFFIC,
-    "connection-count": Description(GAUGE, NONE, "Connections that may be used now."),
-    **counted("connection-creation", "Connections opened"),
-    **counted("connection-close", "Connections ended, by whichever side"),
-    **counted("successful-authentication", "Connections whose login was taken, with SSL alone the handshake"),
-    **counted("failed-authentication", "Connections whose login or handshake was refused"),
-    **counted("successful-reauthentication", "Logins by which a session goes on"),
-    **counted("failed-reauthentication", "Logins again that were refused"),
-    **spread("reauthentication-latency", "From the beginning of a login again to its end", MS),
-    "requests-in-flight": Description(GAUGE, NONE, "Requests without an answer so far."),
-    "metadata-age": Description(GAUGE, SECONDS, "Seconds since brokers, topics and leaders were last told of."),
+    "connection-count": Description(GAUGE, NONE, "Connections that are ready."),
+    **describe_count("connection-creation", "Connections opened"),
+    **describe_count("connection-close", "Connections closed by either side"),
+    **describe_count(
+        "successful-authentication", "Successful logins of new connections; with SSL alone, successful handshakes"
+    ),
+    **describe_count("failed-authentication", "Failed logins or handshakes of new connections"),
+    **describe_count("successful-reauthentication", "Successful repeated logins of open connections"),
+    **describe_count("failed-reauthentication", "Failed repeated logins of open connections"),
+    **describe_spread("reauthentication-latency", "Duration of a repeated login", MS),
+    "requests-in-flight": Description(GAUGE, NONE, "Requests without a response so far."),
+    "metadata-age": Description(GAUGE, SECONDS, "Seconds since the last metadata update."),
 }
 SENDING = {
-    **counted("record-send", "Records sent; those of a batch that is sent again count again"),
-    **counted("byte", "Bytes of batches sent, as they travel", BYTES),
-    **counted("record-retry", "Records that were to be sent again"),
-    **counted("record-error", "Records that failed"),
+    **describe_count("record-send", "Records sent; each retry of a batch counts again"),
+    **describe_count("byte", "Compressed bytes of batches sent", BYTES),
+    **describe_count("record-retry", "Records retried"),
+    **describe_count("record-error", "Records that failed"),
 }
 PRODUCER_CALLS = {
     "flush": "Time that callers spent in flush",
-    "metadata-wait": "Time that callers waited to be told of a topic",
+    "metadata-wait": "Time that callers waited for topic metadata",
     "bufferpool-wait": "Time that callers waited for memory (buffer.memory)",
     "txn-init": "Time that callers spent in init_transactions",
     "txn-begin": "Time that callers spent in begin_transaction",
@@ -76,92 +82,108 @@ PRODUCER_CALLS = {
 PRODUCER = {
     **CLIENT,
     **SENDING,
-    **times(PRODUCER_CALLS),
+    **describe_times(PRODUCER_CALLS),
     "bufferpool-wait-ratio": Description(
-        GAUGE, RATIO, "The part of the time that callers wait for memory; above 1 where several do."
+        GAUGE, RATIO, "The fraction of time that callers wait for memory; above 1 if several wait."
     ),
-    **counted("buffer-exhausted", "Records that found no memory within max.block.ms"),
-    **spread("produce-throttle-time", "How long the broker had us wait, for a quota", MS),
-    "compression-rate-avg": Description(GAUGE, RATIO, "Bytes of a batch as it travels, to those before compression."),
-    **spread("batch-size", "Bytes of a batch, as it travels", BYTES),
-    **spread("record-queue-time", "How long a batch was gathered and waited before it was sent", MS),
+    **describe_count("buffer-exhausted", "Records rejected because no memory was free within max.block.ms"),
+    **describe_spread("produce-throttle-time", "Throttle time that the broker requested for a quota", MS),
+    "compression-rate-avg": Description(GAUGE, RATIO, "Compressed bytes of a batch divided by its uncompressed bytes."),
+    **describe_spread("batch-size", "Compressed bytes of a batch", BYTES),
+    **describe_spread("record-queue-time", "Time from the first record of a batch until it was sent", MS),
     "records-per-request-avg": Description(GAUGE, NONE, "Records of a request, on average."),
-    **counted("batch-split", "Batches that the broker found too large, sent again as two"),
-    "buffer-total-bytes": Description(GAUGE, BYTES, "Memory for what is not delivered: buffer.memory."),
-    "buffer-available-bytes": Description(GAUGE, BYTES, "What of that is not in use."),
-    "waiting-threads": Description(GAUGE, NONE, "Calls of send that wait for memory."),
+    **describe_count("batch-split", "Batches split and sent again because the broker found them too large"),
+    "buffer-total-bytes": Description(GAUGE, BYTES, "Memory for undelivered records: buffer.memory."),
+    "buffer-available-bytes": Description(GAUGE, BYTES, "Memory of buffer.memory that is free."),
+    "waiting-threads": Description(GAUGE, NONE, "Calls of send that are waiting for memory."),
 }
 BY_TOPIC = {
-    "compression-rate": Description(GAUGE, RATIO, "The same ratio of a topic's batches, on average."),
+    "compression-rate": Description(GAUGE, RATIO, "Average compression ratio of the topic's batches."),
 }
 CONSUMED = {
-    **counted("records-consumed", "Records handed out"),
-    **counted("bytes-consumed", "Bytes of them, as they were fetched", BYTES),
+    **describe_count("records-consumed", "Records returned to the user"),
+    **describe_count("bytes-consumed", "Bytes of returned records, as fetched", BYTES),
 }
 LAG = {
-    "records-lag": Description(
-        GAUGE, NONE, "Offsets between the position and the end of the partition, as last heard of."
-    ),
+    "records-lag": Description(GAUGE, NONE, "Offsets between the position and the last known end of the partition."),
 }
 LEAD = {
     "records-lead": Description(
         GAUGE,
         NONE,
-        "Offsets between the beginning of the partition, as last heard of, and the position: near 0, retention is about to overtake.",
+        "Offsets between the last known start of the partition and the position; near 0, retention may delete unread records.",
     ),
     "preferred-read-replica": Description(
-        GAUGE, NONE, "The replica that is read instead of the leader, -1 for the leader."
+        GAUGE, NONE, "The follower that records are fetched from, -1 for the leader."
     ),
 }
-FETCHING = {
+FETCHES = {
     **CONSUMED,
+    **describe_count("fetch", "Fetch responses received"),
+    "records-per-request-avg": Description(GAUGE, NONE, "Average number of records per non-empty fetch response."),
+    **describe_spread("fetch-throttle-time", "Throttle time that the broker requested for a quota", MS),
+    **describe_spread(
+        "fetch-latency", "Time from a fetch request to its response, including the broker's wait for records", MS
+    ),
+    **describe_spread("fetch-size", "Bytes of records in a fetch response", BYTES),
+    "buffered-bytes": Description(GAUGE, BYTES, "Bytes fetched and not yet returned to the user."),
+}
+FETCHING = {
+    **FETCHES,
     **LAG,
     **LEAD,
-    **counted("fetch", "Fetches answered"),
-    "records-per-request-avg": Description(GAUGE, NONE, "Records handed out for each answer that had any, on average."),
-    **spread("fetch-throttle-time", "How long the broker had us wait, for a quota", MS),
-    **spread("fetch-latency", "From asking for records to the answer, which the broker may hold back", MS),
-    **spread("fetch-size", "Bytes of records in an answer", BYTES),
-    "records-lead-min": Description(GAUGE, NONE, "The least that any assigned partition leads now."),
-    "records-lag-max": Description(GAUGE, NONE, "The most that any assigned partition lags now."),
-    "buffered-bytes": Description(GAUGE, BYTES, "Fetched and not handed out."),
+    "records-lead-min": Description(GAUGE, NONE, "The smallest lead of an assigned partition."),
+    "records-lag-max": Description(GAUGE, NONE, "The largest lag of an assigned partition."),
+}
+SHARE_FETCHING = {
+    **FETCHES,
+    **describe_count("acknowledgements-send", "Acknowledgements sent, one for each record"),
+    **describe_count("acknowledgements-error", "Acknowledgements that failed, one for each record"),
 }
 CONSUMER_CALLS = {
     "commit-sync": "Time that callers spent in commit",
     "committed": "Time that callers spent in committed",
 }
-CONSUMER = {
-    **CLIENT,
-    **times(CONSUMER_CALLS),
-    **spread("time-between-poll", "From one call of poll to the next; compare max.poll.interval.ms", MS),
+SHARE_CALLS = {"commit-sync": CONSUMER_CALLS["commit-sync"]}
+POLLING = {
+    **describe_spread("time-between-poll", "Time between calls of poll; compare max.poll.interval.ms", MS),
     "poll-idle-ratio-avg": Description(
-        GAUGE, RATIO, "The part of the time that is spent in poll: near 0, the program is the limit."
+        GAUGE, RATIO, "The fraction of time spent in poll; near 0, processing is the bottleneck."
     ),
     "last-poll-seconds-ago": Description(GAUGE, SECONDS, "Seconds since poll was last called."),
 }
-COORDINATOR = {
-    "assigned-partitions": Description(GAUGE, NONE, "Partitions that this member has."),
-    **counted("heartbeat", "Heartbeats sent"),
-    "heartbeat-response-time-max": Description(GAUGE, MS, "From a heartbeat to its answer: the most."),
+CONSUMER = {**CLIENT, **describe_times(CONSUMER_CALLS), **POLLING}
+SHARE_CONSUMER = {**CLIENT, **describe_times(SHARE_CALLS), **POLLING}
+SHARE_COORDINATOR = {
+    "assigned-partitions": Description(GAUGE, NONE, "Partitions assigned to this member."),
+    **describe_count("heartbeat", "Heartbeats sent"),
+    "heartbeat-response-time-max": Description(GAUGE, MS, "The longest time from a heartbeat to its response."),
     "last-heartbeat-seconds-ago": Description(
-        GAUGE, SECONDS, "Seconds since the coordinator last answered a heartbeat."
+        GAUGE, SECONDS, "Seconds since the coordinator last responded to a heartbeat."
     ),
-    **counted("join", "Times that this member was let into a generation"),
-    **spread("join-time", "From asking to join until all members were there", MS),
-    **counted("sync", "Assignments received"),
-    **spread("sync-time", "From having joined to the assignment", MS),
-    "rebalance-total": Description(COUNTER, NONE, "Rebalances that this member went through."),
-    "rebalance-rate-per-hour": Description(GAUGE, NONE, "Rebalances in an hour, at the rate of the last windows."),
-    "rebalance-latency-total": Description(COUNTER, MS, "Time in rebalances, since the client began."),
-    **spread("rebalance-latency", "From the beginning of a rebalance, as this member knows it, to its assignment", MS),
-    "failed-rebalance-total": Description(COUNTER, NONE, "Times that joining came to nothing."),
-    "failed-rebalance-rate-per-hour": Description(GAUGE, NONE, "The same in an hour, at the rate of the last windows."),
-    **spread("partition-assigned-latency", "How long the listener took that hears of new partitions", MS),
-    **spread("partition-revoked-latency", "How long the listener took that hears of partitions to be given up", MS),
-    **spread("partition-lost-latency", "How long the listener took that hears of partitions that are gone", MS),
-    "last-rebalance-seconds-ago": Description(GAUGE, SECONDS, "Seconds since the last rebalance was over."),
-    **counted("commit", "Commits of offsets that were answered"),
-    **spread("commit-latency", "From a commit to its answer", MS),
+}
+COORDINATOR = {
+    **SHARE_COORDINATOR,
+    **describe_count("join", "Generations joined"),
+    **describe_spread("join-time", "Time from JoinGroup to its response", MS),
+    **describe_count("sync", "Assignments received"),
+    **describe_spread("sync-time", "Time from joining to receiving the assignment", MS),
+    "rebalance-total": Description(COUNTER, NONE, "Rebalances completed."),
+    "rebalance-rate-per-hour": Description(GAUGE, NONE, "Rebalances per hour, at the rate of the last windows."),
+    "rebalance-latency-total": Description(COUNTER, MS, "Time spent in rebalances since the client started."),
+    **describe_spread(
+        "rebalance-latency", "Time from the start of a rebalance, as seen by this member, to its assignment", MS
+    ),
+    "failed-rebalance-total": Description(COUNTER, NONE, "Failed attempts to join."),
+    "failed-rebalance-rate-per-hour": Description(
+        GAUGE, NONE, "Failed attempts to join per hour, at the rate of the last windows."
+    ),
+    **describe_spread("partition-assigned-latency", "Duration of the on_assigned callback", MS),
+    **describe_spread("partition-revoked-latency", "Duration of the on_revoked callback", MS),
+    **describe_spread("partition-lost-latency", "Duration of the on_lost callback", MS),
+    "last-rebalance-seconds-ago": Description(GAUGE, SECONDS, "Seconds since the last rebalance ended."),
+    **describe_count("commit", "Offset commits completed"),
+    **describe_spread("commit-latency", "Time from an offset commit to its response", MS),
 }
 GROUPS = {
     "producer-metrics": PRODUCER,
@@ -171,11 +193,15 @@ GROUPS = {
     "consumer-fetch-manager-metrics": FETCHING,
     "consumer-coordinator-metrics": COORDINATOR,
     "consumer-node-metrics": TRAFFIC,
+    "consumer-share-metrics": SHARE_CONSUMER,
+    "consumer-share-fetch-manager-metrics": SHARE_FETCHING,
+    "consumer-share-coordinator-metrics": SHARE_COORDINATOR,
+    "consumer-share-node-metrics": TRAFFIC,
     "admin-client-metrics": CLIENT,
     "admin-client-node-metrics": TRAFFIC,
 }
 
 
 def description_of(group: str, name: str) -> Description:
-    """KeyError for what there is not."""
+    """Return the description of a metric. Raises KeyError if the name is unknown."""
     return GROUPS[group][name]

@@ -1,4 +1,4 @@
-"""What a sensor comes to at one moment, for whoever looks: in all, and within the last windows."""
+"""The values of a sensor at one time: in total, and within the last windows."""
 
 from __future__ import annotations
 
@@ -7,43 +7,43 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 
-class Reading(NamedTuple):
-    """A sensor at one moment."""
+class SensorReading(NamedTuple):
+    """The values of a sensor at one time."""
 
-    times: int
-    """How often since the client began."""
+    event_count: int
+    """Number of recorded values since the client started."""
     total: float
-    lately: int
-    """How often within the last windows."""
-    amount: float
-    """How much within these."""
-    most: float
-    """In one of these times; minus infinity when there was none."""
-    seconds: float
-    """How long these windows are."""
+    recent_count: int
+    """Number of values within the last windows."""
+    recent_total: float
+    """Sum of the values within the last windows."""
+    recent_max: float
+    """The largest value within the last windows; minus infinity if there is none."""
+    window_seconds: float
+    """Length of the last windows in seconds."""
 
     @property
     def average(self) -> float:
-        """Of the last windows; NaN when nothing was recorded, as in Java."""
-        return self.amount / self.lately if self.lately else math.nan
+        """The average within the last windows; NaN if nothing was recorded, as in Java."""
+        return self.recent_total / self.recent_count if self.recent_count else math.nan
 
     @property
     def maximum(self) -> float:
-        return self.most if self.lately else math.nan
+        return self.recent_max if self.recent_count else math.nan
 
     def per_second(self, amount: float) -> float:
-        """What `amount`, of the last windows, is in a second."""
-        return amount / self.seconds if self.seconds > 0 else 0.0
+        """Convert an amount of the last windows to a rate per second."""
+        return amount / self.window_seconds if self.window_seconds > 0 else 0.0
 
 
-NOTHING = Reading(0, 0.0, 0, 0.0, -math.inf, 0.0)
+NOTHING = SensorReading(0, 0.0, 0, 0.0, -math.inf, 0.0)
 
 
-def together(readings: Iterable[Reading]) -> Reading:
-    """Several as if they were one."""
-    times, total, lately, amount, most, seconds = NOTHING
+def combine_readings(readings: Iterable[SensorReading]) -> SensorReading:
+    """Combine several readings into one."""
+    event_count, total, recent_count, recent_total, recent_max, window_seconds = NOTHING
     for each in readings:
-        times, total = times + each.times, total + each.total
-        lately, amount = lately + each.lately, amount + each.amount
-        most, seconds = max(most, each.most), max(seconds, each.seconds)
-    return Reading(times, total, lately, amount, most, seconds)
+        event_count, total = event_count + each.event_count, total + each.total
+        recent_count, recent_total = recent_count + each.recent_count, recent_total + each.recent_total
+        recent_max, window_seconds = max(recent_max, each.recent_max), max(window_seconds, each.window_seconds)
+    return SensorReading(event_count, total, recent_count, recent_total, recent_max, window_seconds)

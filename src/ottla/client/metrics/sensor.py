@@ -1,7 +1,7 @@
-"""A number that is counted: how often, how much in all, how much lately, the most.
+"""A counter of recorded values: their number, sum and maximum, in total and within recent windows.
 
-To record costs three additions, of C's numbers where it is compiled, and no look at a clock. `Registry.tick` marks where all sensors
-stand at the end of a window, and whoever reads takes the difference to a mark (`reading.py`).
+Recording costs three additions, on C numbers if compiled, and reads no clock. `Registry.tick` saves a mark of all
+sensors at the end of each window; a reader computes the difference to a mark (`reading.py`).
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ import math
 from collections import deque
 from typing import NamedTuple
 
-from ottla.client.metrics.reading import Reading
+from ottla.client.metrics.reading import SensorReading
 
 
 class Mark(NamedTuple):
-    """Where a sensor stood when a window ended."""
+    """The values of a sensor at the end of a window."""
 
     at: float
     times: int
     total: float
     most: float
-    """Of the window that ended."""
+    """The maximum within the window that ended."""
 
 
 class Sensor:
-    """What is recorded by one thread, and read by any."""
+    """Recorded by one thread, read by any."""
 
     __slots__ = ("_marks", "count", "most", "total")
 
@@ -32,29 +32,31 @@ class Sensor:
         self.count = 0
         self.total = 0.0
         self.most = -math.inf
-        """Since the last mark."""
+        """The maximum since the last mark."""
         self._marks: deque[Mark] = deque()
 
     def record(self, value: float) -> None:
-        """Once, and so much."""
+        """Record one value."""
         self.count += 1
         self.total += value
         if value > self.most:
             self.most = value
 
     def mark(self, now: float, samples: int) -> None:
-        """A window ends, or the first begins; `samples` that have ended are kept."""
+        """Start a window, and keep the marks of the last `samples` windows."""
         self._marks.append(Mark(now, self.count, self.total, self.most))
         self.most = -math.inf
         while len(self._marks) > samples + 1:
             self._marks.popleft()
 
-    def read(self, since: float, now: float) -> Reading:
-        """What was recorded in all, and after the first mark that is not before `since`."""
+    def read(self, since: float, now: float) -> SensorReading:
+        """Return the totals, and the values after the first mark that is not before `since`."""
         marks = [mark for mark in self._marks.copy() if mark.at >= since]
         if not marks:
-            return Reading(self.count, self.total, 0, 0.0, -math.inf, now - since)
+            return SensorReading(self.count, self.total, 0, 0.0, -math.inf, now - since)
         base, most = marks[0], self.most
         for mark in marks[1:]:
             most = max(most, mark.most)
-        return Reading(self.count, self.total, self.count - base.times, self.total - base.total, most, now - base.at)
+        return SensorReading(
+            self.count, self.total, self.count - base.times, self.total - base.total, most, now - base.at
+        )

@@ -31,12 +31,12 @@ class NodeApiVersions:
         self.features = features or {}
         """The levels at which the whole cluster runs its features (KIP-584)."""
 
-    def newest(self, key: int) -> int | None:
+    def newest_version(self, key: int) -> int | None:
         """The newest version the broker speaks of an API, by the API's key; None when it does not have it."""
         spoken = self._ranges.get(key)
         return None if spoken is None else spoken[1]
 
-    def usable(self, api: Api, most: int | None = None) -> int:
+    def usable_version(self, api: Api, most: int | None = None) -> int:
         """The newest version both sides speak, not above `most`; UnsupportedVersionError names what clashes."""
         first = max(api.versions.first, OLDEST.get(api.key, 0))
         last = api.versions.last if most is None else min(most, api.versions.last)
@@ -75,7 +75,7 @@ class ApiVersions:
         return self._nodes.get(node_id)
 
 
-def next_version(answer: ApiVersionsResponse, refused: int) -> int | None:
+def choose_next_version(answer: ApiVersionsResponse, refused: int) -> int | None:
     """The version to ask in after `refused` was refused; None when there is none left."""
     offered = next((a.max_version for a in answer.api_keys if a.api_key == ApiVersionsRequest.KEY), 0)
     version = min(offered, refused - 1)

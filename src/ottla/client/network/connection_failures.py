@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from ottla.client.network.connection_states import ConnectionState, NodeConnectionState
 from ottla.model import FOREVER
-from ottla.network.refusal import HungUp
+from ottla.network.refusal import ClosedInHandshake
 from ottla.protocol.sentences import shown
 
 LOG = logging.getLogger(__name__)
@@ -67,11 +67,11 @@ class Suspicions:
 
     def record_end(self, node_id: int, reason: str, *, at_first_request: bool) -> None:
         """Note that a connection has ended."""
-        (self._hung_up.add if isinstance(reason, HungUp) else self._hung_up.discard)(node_id)
+        (self._hung_up.add if isinstance(reason, ClosedInHandshake) else self._hung_up.discard)(node_id)
         if at_first_request:
             self._silent.add(node_id)
 
-    def suspects_plaintext(self, node_id: int) -> bool:
+    def is_plaintext_suspected(self, node_id: int) -> bool:
         """True if the broker closed the connection during the TLS handshake: the next connection tries plaintext."""
         return node_id in self._hung_up
 

@@ -83,11 +83,11 @@ class InFlightRequests:
         """Take all requests of a broker after the end of its connection."""
         return list(self._by_node.pop(node_id, ()))
 
-    def expired(self, now: float) -> list[int]:
+    def find_expired(self, now: float) -> list[int]:
         """Return the brokers that have missed a request's deadline."""
         return [node for node, queue in self._by_node.items() if any(entry.deadline <= now for entry in queue)]
 
-    def forgive(self, span: float) -> None:
+    def extend_deadlines(self, span: float) -> None:
         """Extend the deadlines after `span` seconds without a poll, if that was long: no broker caused that delay."""
         if span > 1.0:
             for entry in self:

@@ -14,7 +14,7 @@ from ottla.client.network.in_flight_requests import InFlightRequests
 from ottla.model import Node
 
 
-def least_loaded(
+def choose_least_loaded(
     nodes: Sequence[Node],
     states: ConnectionStates,
     in_flight: InFlightRequests,
@@ -28,18 +28,20 @@ def least_loaded(
     prompt = [node for node in nodes if node not in slow and not states.is_slow(node.node_id, now)]
     trusted = [node for node in prompt if not states.is_doubted(node.node_id)]
     for among in (trusted, prompt, nodes):
-        found = quickest(among, states, in_flight, now)
+        found = choose_quickest(among, states, in_flight, now)
         if found is not None:
             return found
     return None
 
 
-def quickest(nodes: Sequence[Node], states: ConnectionStates, in_flight: InFlightRequests, now: float) -> Node | None:
+def choose_quickest(
+    nodes: Sequence[Node], states: ConnectionStates, in_flight: InFlightRequests, now: float
+) -> Node | None:
     """Return a ready node, else one with an opening connection, else one that may be connected to."""
     ready = [node for node in nodes if states.is_ready(node.node_id, now) and in_flight.can_send_more(node.node_id)]
     if ready:
         return min(ready, key=lambda node: in_flight.count(node.node_id))
     for node in nodes:
-        if states.is_on_its_way(node.node_id, now):
+        if states.is_opening(node.node_id, now):
             return node
     return next((node for node in nodes if states.can_connect(node.node_id, now)), None)

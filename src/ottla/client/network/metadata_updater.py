@@ -37,7 +37,7 @@ class MetadataUpdater:
         self._rebootstrapped_at = -FOREVER
 
     def reset(self) -> None:
-        """Forget the requests in flight, whose responses may never be handled, and request an update."""
+        """Forget the requests in flight, because their responses may never be handled, and request an update."""
         self._requested_at.clear()
         self._metadata.request_update()
 
@@ -49,16 +49,16 @@ class MetadataUpdater:
         if wait > 0:
             return wait
         node = client.least_loaded_node(now)
-        if self._must_rebootstrap(client, node is None, now):
+        if self._should_rebootstrap(client, node is None, now):
             self._rebootstrap("no known broker answers", now)
             node = client.least_loaded_node(now)
         if node is None:
             nodes = self._metadata.cluster.nodes
-            return min((self._states.delay(node_id, now) for node_id in nodes), default=FOREVER)
+            return min((self._states.connection_delay(node_id, now) for node_id in nodes), default=FOREVER)
         if client.ready(node, now):
             self._send_request(client, node, now)
             return SLOW_SECONDS
-        return min(client.time_to_slow(node, now), self._states.delay(node.node_id, now))
+        return min(client.time_to_slow(node, now), self._states.connection_delay(node.node_id, now))
 
     def _maybe_request_from_another(self, client: NetworkClient, now: float) -> float:
         """Send a request to one more broker if there has been no response for a second."""
@@ -68,19 +68,19 @@ class MetadataUpdater:
         others = [node for node in self._metadata.cluster.nodes.values() if node.node_id not in self._requested_at]
         node = client.least_loaded_among(others, now)
         if node is None:
-            return min((self._states.delay(other.node_id, now) for other in others), default=FOREVER)
+            return min((self._states.connection_delay(other.node_id, now) for other in others), default=FOREVER)
         if client.ready(node, now):
             self._send_request(client, node, now)
             return SLOW_SECONDS
-        return min(client.time_to_slow(node, now), self._states.delay(node.node_id, now))
+        return min(client.time_to_slow(node, now), self._states.connection_delay(node.node_id, now))
 
-    def _must_rebootstrap(self, client: NetworkClient, none_available: bool, now: float) -> bool:
+    def _should_rebootstrap(self, client: NetworkClient, none_available: bool, now: float) -> bool:
         """True if all known brokers are down (KIP-899), or no response has come for too long (KIP-1102)."""
-        if self._config.metadata_recovery_strategy == "none" or not self._metadata.knows_more_than_bootstrap():
+        if self._config.metadata_recovery_strategy == "none" or not self._metadata.has_discovered_brokers():
             return False
         if none_available and client.is_every_broker_down():
             return True
-        return self._metadata.unanswered_for(now) * 1000 > self._config.metadata_recovery_rebootstrap_trigger_ms
+        return self._metadata.unanswered_seconds(now) * 1000 > self._config.metadata_recovery_rebootstrap_trigger_ms
 
     def _rebootstrap(self, why: str, now: float) -> None:
         """Return to `bootstrap.servers`; log a warning, unless that has happened just before."""
@@ -99,10 +99,10 @@ class MetadataUpdater:
         versions = client.api_versions.get(node.node_id)
         assert versions is not None
         try:
-            version = versions.usable(api_of(request))
+            version = versions.usable_version(api_of(request))
         except UnsupportedVersionError as error:
-            self._metadata.failed(now)
-            self._metadata.fail(error)
+            self._metadata.record_failure(now)
+            self._metadata.set_fatal_error(error)
             client.wakeup()  # so that the waiting call raises the error at once
             return
         self._requested_at[node.node_id] = now
@@ -111,14 +111,14 @@ class MetadataUpdater:
     def _handle(self, response: ClientResponse) -> None:
         self._requested_at.pop(response.node_id, None)
         if response.message is None or not response.message.brokers:
-            self._metadata.failed(response.received)
-            self._handle_error(response)
+            self._metadata.record_failure(response.received)
+            code = ErrorCode.NONE if response.message is None else response.message.error_code
+            self.maybe_rebootstrap(code, response.node_id, response.received)
         else:
-            self._states.heard_of_others(response.node_id)
+            self._states.clear_doubts(response.node_id)
             self._metadata.update(response.message, response.received)
 
-    def _handle_error(self, response: ClientResponse) -> None:
-        """Handle the error of a broker that has left its cluster (KIP-1102)."""
-        requested = response.message is not None and response.message.error_code == ErrorCode.REBOOTSTRAP_REQUIRED
-        if requested and self._config.metadata_recovery_strategy == "rebootstrap":
-            self._rebootstrap(f"node {response.node_id} requests it", response.received)
+    def maybe_rebootstrap(self, code: int, node_id: int, now: float) -> None:
+        """Handle the error of a broker that has left its cluster (KIP-1102), or of another broker (KIP-1242)."""
+        if code == ErrorCode.REBOOTSTRAP_REQUIRED and self._config.metadata_recovery_strategy == "rebootstrap":
+            self._rebootstrap(f"node {node_id} requests it", now)

@@ -19,7 +19,7 @@ class RequestView(NamedTuple):
     """-1 while it has not been sent."""
 
 
-def copied(copy: Callable[[], T]) -> T:
+def copy_safely(copy: Callable[[], T]) -> T:
     """Call `copy` until no other thread changes the collection meanwhile."""
     while True:
         try:
@@ -37,7 +37,7 @@ def views_of(requests: Iterable[ClientRequest], now: float) -> tuple[RequestView
     )
 
 
-def by_node(requests: Iterable[ClientRequest], now: float) -> dict[int, tuple[RequestView, ...]]:
+def group_by_node(requests: Iterable[ClientRequest], now: float) -> dict[int, tuple[RequestView, ...]]:
     """Return the requests by node, in the order in which they were made."""
     nodes: dict[int, list[ClientRequest]] = {}
     for request in requests:

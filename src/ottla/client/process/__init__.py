@@ -1,4 +1,4 @@
-"""Consume, transform, produce: the loop of low latency beside Spark.
+"""Consume, transform, produce: a processing loop with low latency, without Spark.
 
 poll ──► function of each record ──► send ──► offsets and records commit together
                  └── raised ──► dead letter, in the same transaction

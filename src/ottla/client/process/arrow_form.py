@@ -1,7 +1,8 @@
-"""The function is called with tables, and returns tables; the only module here that needs pyarrow.
+"""The form in which the function receives tables and returns tables. The only module of this package that needs
+pyarrow.
 
-Columns are those of `poll_arrow`. Of a table that is returned `key`, `value` and `headers` are sent, as far as they
-are there. Nothing is made of a single row, unless it is a dead letter.
+The columns are those of `poll_arrow`. The columns `key`, `value` and `headers` of a returned table are sent, if
+present. No row is converted to a record, except for dead letters.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ottla.client.consumer.record import ConsumerRecord, RecordSource
 from ottla.client.process.calls import Calls
-from ottla.client.process.form import Function, Reach, buried, gathered, sifted
+from ottla.client.process.form import Function, Spans, collect_results, make_dead_letter, process_in_halves
 from ottla.client.process.outgoing import Outgoing
 from ottla.client.process.settings import ProcessSettings
 from ottla.extras import extra
@@ -33,12 +34,12 @@ class OutgoingTable(NamedTuple):
 
     @property
     def headers(self) -> str | None:
-        """The name of its column of headers."""
+        """The name of the headers column, or None."""
         return HEADERS if HEADERS in self.table.schema.names else None
 
 
 class Portion:
-    """Consecutive rows of what one poll returned."""
+    """Consecutive rows of the result of one poll."""
 
     def __init__(self, table: pa.Table, chunks: list[Chunk], start: int = 0) -> None:
         self.table = table
@@ -53,7 +54,7 @@ class Portion:
         return Portion(self.table.slice(first, stop - first), self._chunks, self._start + first)
 
     def first(self) -> ConsumerRecord:
-        """Its first row as a record, with the bytes and headers it came with."""
+        """Return the first row as a record, with its original bytes and headers."""
         row = self._start
         for (topic, partition), columns in self._chunks:
             if row < len(columns):
@@ -63,7 +64,7 @@ class Portion:
 
 
 class Tables:
-    """The function is called with a table of all records of a poll; where it raises with the half, and so on."""
+    """Call the function with a table of all records of a poll. If it raises, call it with each half, and so on."""
 
     def __init__(self, consumer: Any, function: Function, settings: ProcessSettings) -> None:
         self._consumer = consumer
@@ -72,29 +73,31 @@ class Tables:
         self._with_headers = settings.include_headers or settings.dead_letter_topic is not None
 
     def poll(self, timeout: float) -> Any:
-        """As of the consumer, in our own columns."""
+        """Poll the consumer for columns."""
         return self._consumer.poll_columns(timeout=timeout, include_headers=self._with_headers)
 
-    def reach(self, polled: list[Chunk]) -> Reach:
+    def spans(self, polled: list[Chunk]) -> Spans:
         for partition, columns in polled:
             if len(columns):
                 last = columns.leader_epoch(len(columns) - 1)
                 yield partition, columns.offsets[0], OffsetAndMetadata(columns.next_offset, "", last)
 
     def results(self, polled: list[Chunk]) -> Calls[list[Any]]:
-        """In the order of the rows."""
+        """Return the results in the order of the rows."""
         table = to_table(polled, with_headers=self._settings.include_headers)
-        return (yield from sifted(self._attempt, Portion(table, polled), self._bury, self._settings))
+        return (
+            yield from process_in_halves(self._attempt, Portion(table, polled), self._make_dead_letter, self._settings)
+        )
 
     def _attempt(self, portion: Any) -> Calls[list[Any]]:
-        return [as_table(each) for each in (yield from gathered(self._function(portion.table)))]
+        return [wrap_result(each) for each in (yield from collect_results(self._function(portion.table)))]
 
-    def _bury(self, portion: Any, error: Exception) -> Outgoing:
-        return buried(portion.first(), error, self._settings)
+    def _make_dead_letter(self, portion: Any, error: Exception) -> Outgoing:
+        return make_dead_letter(portion.first(), error, self._settings)
 
 
-def as_table(each: Any) -> Any:
-    """A record is sent as it is, a table by its columns."""
+def wrap_result(each: Any) -> Any:
+    """Return a record unchanged, and wrap a table or record batch in `OutgoingTable`."""
     if type(each) is bytes:
         return each
     if isinstance(each.value, pa.RecordBatch):

@@ -1,7 +1,7 @@
-"""Work that calls clients, written once for clients that block and for those that are awaited.
+"""Calls of clients, written once for blocking and for asyncio clients.
 
-It is a generator. What it yields is a call that may wait; whoever runs it makes the call, awaits it where that is the
-way (`ottla.aio`), and sends in what came of it, or throws in what was raised.
+A task is a generator that yields the calls that may wait. The runner makes each call, awaits the result if needed
+(`ottla.aio`), and sends the result into the generator or throws the exception.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ Call = Callable[[], Any]
 Calls = Generator[Call, Any, T]
 
 
-def perform(calls: Calls[T]) -> T:
-    """Make all calls, one after the other, in this thread."""
+def perform_calls(calls: Calls[T]) -> T:
+    """Make all calls one after the other in this thread."""
     try:
         call = next(calls)
         while True:

@@ -1,4 +1,6 @@
-"""Records that could not be processed, as they came, with Kafka Connect's headers that say why (KIP-298)."""
+"""Dead letters: records that could not be processed, in their original bytes, with the error headers of Kafka Connect
+(KIP-298).
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,15 @@ PREFIX = "__connect.errors."
 
 
 class Stage(Enum):
-    """Where it failed, in Connect's words."""
+    """The stage that failed, in Connect's terms."""
 
     TRANSFORMATION = "TRANSFORMATION"
     VALUE_CONVERTER = "VALUE_CONVERTER"
-    """Its key or value could not be deserialized."""
+    """The key or value could not be deserialized."""
 
 
 def dead_letter(record: ConsumerRecord, error: Exception, topic: str, name: str) -> Outgoing:
-    """The record with the bytes it came with, and its own headers before those of the error."""
+    """Return a record with the original bytes, its own headers, and then the headers that describe the error."""
     stage = Stage.VALUE_CONVERTER if isinstance(error, SerializationError) else Stage.TRANSFORMATION
     kind = type(error)
     fields = {

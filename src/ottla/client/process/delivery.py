@@ -1,6 +1,6 @@
-"""Sends what functions return: many plain records at once, others one by one, tables as tables.
+"""Send the results of functions: many plain records at once, others one by one, tables as tables.
 
-In order within each topic. Errors are kept until it is asked for them.
+The order within each topic is kept. Errors are collected until `failures` is called.
 """
 
 from __future__ import annotations
@@ -13,37 +13,42 @@ from ottla.client.process.calls import Calls
 from ottla.client.process.outgoing import Outgoing
 from ottla.errors import ConfigError, RecordsRefusedError, RecordTooLargeError
 
-MANY = 16
-"""From so many on it is worth while to send them together."""
-POISON = (RecordTooLargeError, RecordsRefusedError)
-"""What would happen again if it were tried again."""
-NOWHERE = "there is a record to send and nowhere to send it: give `to`, or Outgoing a topic"
+BULK_MIN_RECORDS = 16
+"""From this number of plain records, one `send_many` is faster than single sends."""
+PERMANENT_ERRORS = (RecordTooLargeError, RecordsRefusedError)
+"""Errors that a retry would repeat."""
+NO_TOPIC = "no topic for a record to send: set `to`, or the topic of Outgoing"
 
 
-class Delivery:
-    """What was sent since the last commit, and what of it failed."""
+class ResultDelivery:
+    """The records sent since the last commit, and their failures."""
 
     def __init__(self, producer: Any, to: str | None) -> None:
         self._producer = producer
         self._to = to
-        self._together = not producer.config.interceptor_classes  # which see records, one by one
+        self._can_send_in_bulk = not producer.config.interceptor_classes  # interceptors receive records one by one
         self._failures: list[BaseException] = []
         self._receipts: list[Any] = []
 
     def send(self, results: Sequence[Any]) -> Calls[None]:
-        """Queue these; waits where the producer's buffer is full."""
-        if self._to is not None and self._together and len(results) >= MANY and {bytes}.issuperset(map(type, results)):
+        """Queue the results; waits while the producer's buffer is full."""
+        if (
+            self._to is not None
+            and self._can_send_in_bulk
+            and len(results) >= BULK_MIN_RECORDS
+            and {bytes}.issuperset(map(type, results))
+        ):
             yield from self._send_many(self._to, results, None)
             return
         for topic, records in self._by_topic(results).items():
-            if self._together and len(records) >= MANY and all(map(is_plain, records)):
+            if self._can_send_in_bulk and len(records) >= BULK_MIN_RECORDS and all(map(is_plain, records)):
                 yield from self._send_many(topic, [each.value for each in records], [each.key for each in records])
             else:
                 for each in records:
                     yield from self._send_one(topic, each)
 
     def failures(self) -> Iterator[BaseException]:
-        """What is known to have failed."""
+        """Yield the failures known so far."""
         yield from self._failures
         for receipt in self._receipts:
             for future in receipt.futures:
@@ -51,12 +56,12 @@ class Delivery:
                 if error is not None:
                     yield error
 
-    def poison(self) -> BaseException | None:
-        """A failure that would happen again."""
-        return next((each for each in self.failures() if isinstance(each, POISON)), None)
+    def find_permanent_error(self) -> BaseException | None:
+        """Return the first failure that a retry would repeat, or None."""
+        return next((each for each in self.failures() if isinstance(each, PERMANENT_ERRORS)), None)
 
-    def forget(self) -> None:
-        """What comes now is another commit's."""
+    def clear(self) -> None:
+        """Clear the failures and receipts for the next commit."""
         self._failures.clear()
         self._receipts.clear()
 
@@ -66,7 +71,7 @@ class Delivery:
             each = Outgoing(result) if type(result) is bytes else result
             topic = each.topic or self._to
             if topic is None:
-                raise ConfigError(NOWHERE)
+                raise ConfigError(NO_TOPIC)
             found.setdefault(topic, []).append(each)
         return found
 
@@ -97,5 +102,5 @@ class Delivery:
 
 
 def is_plain(each: Any) -> bool:
-    """Whether it is but a key and a value."""
+    """True if the record has only a key and a value."""
     return isinstance(each, Outgoing) and each.partition is None and each.timestamp is None and each.headers is None

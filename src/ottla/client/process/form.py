@@ -1,6 +1,6 @@
-"""The form in which a function is given what was read: single records, lists of them, or tables (`arrow_form`).
+"""The form in which a function receives records: single records, lists of them, or tables (`arrow_form`).
 
-A form polls, calls the function, and knows how far what was polled reaches.
+A form polls, calls the function, and returns the offsets that the polled records span.
 """
 
 from __future__ import annotations
@@ -15,37 +15,37 @@ from ottla.client.consumer.record import ConsumerRecord
 from ottla.client.consumer.records import ConsumerRecords
 from ottla.client.process.calls import Call, Calls
 from ottla.client.process.dead_letters import dead_letter
-from ottla.client.process.outgoing import Outgoing, outgoing
+from ottla.client.process.outgoing import Outgoing, to_outgoing
 from ottla.client.process.settings import ProcessSettings
 from ottla.model import OffsetAndMetadata, TopicPartition
 
 log = logging.getLogger(__name__)
 
 PLAIN = frozenset({bytes, Outgoing})
-"""Types of results that are sent as they are."""
+"""Types of results that are sent unchanged."""
 Function = Callable[[Any], Any]
-Reached = tuple[TopicPartition, int, OffsetAndMetadata]
-"""A partition, the first offset that was read of it and the one to read on from."""
-Reach = Iterator[Reached]
+PartitionSpan = tuple[TopicPartition, int, OffsetAndMetadata]
+"""A partition, the first offset that was read from it, and the next one to read."""
+Spans = Iterator[PartitionSpan]
 """The spans of all partitions that were read."""
 
 
-class Form(Protocol):
-    """What the loop needs of it."""
+class ProcessForm(Protocol):
+    """The interface that the loop uses."""
 
     def poll(self, timeout: float) -> Any:
-        """What was read, or what is to be awaited for it; false when it is nothing."""
+        """Return the records read, or an awaitable of them; a false value if there are none."""
         ...
 
-    def reach(self, polled: Any) -> Reach: ...
+    def spans(self, polled: Any) -> Spans: ...
 
     def results(self, polled: Any) -> Calls[list[Any]]:
-        """What the function made of it, dead letters among it: `Outgoing` and, for short, plain bytes."""
+        """Return the results of the function and the dead letters, as `Outgoing` or plain bytes."""
         ...
 
 
 class Records:
-    """The function is called with each record."""
+    """Call the function with each record."""
 
     def __init__(self, consumer: Any, function: Function, settings: ProcessSettings) -> None:
         self._consumer = consumer
@@ -55,50 +55,53 @@ class Records:
     def poll(self, timeout: float) -> Any:
         return self._consumer.poll(timeout=timeout)
 
-    def reach(self, polled: ConsumerRecords) -> Reach:
-        """By the slices, not by the records."""
-        for partition, following in polled.next_offsets().items():
-            yield partition, polled.first_offset(partition), following
+    def spans(self, polled: ConsumerRecords) -> Spans:
+        """Use the slices of the result, without creating records."""
+        for partition, next_offset in polled.next_offsets().items():
+            yield partition, polled.first_offset(partition), next_offset
 
     def results(self, polled: ConsumerRecords) -> Calls[list[Any]]:
-        """In the order of the records."""
-        made: list[Any] = []
-        function, keep = self._function, made.append
+        """Return the results in the order of the records."""
+        results: list[Any] = []
+        function, append = self._function, results.append
         for record in polled:
             try:
                 result = function(record)
                 if type(result) is bytes or type(result) is Outgoing:
-                    keep(result)
+                    append(result)
                 elif result is not None:
-                    # All of it before any of it counts: a generator that raises midway must not leave a half.
-                    made += yield from gathered(result)
+                    # Collect all results before any is added: if a generator raises midway, none of its results may be
+                    # sent.
+                    results += yield from collect_results(result)
             except Exception as error:
-                made.append(buried(record, error, self._settings))
-        return made
+                results.append(make_dead_letter(record, error, self._settings))
+        return results
 
 
 class Batches(Records):
-    """The function is called with all records of a poll; of those that it cannot process the half, and so on."""
+    """Call the function with all records of a poll. If it raises, call it with each half, and so on."""
 
     def results(self, polled: ConsumerRecords) -> Calls[list[Any]]:
-        """In the order of the records."""
+        """Return the results in the order of the records."""
         records = list(polled)
-        return (yield from sifted(self._attempt, records, self._bury, self._settings))
+        return (yield from process_in_halves(self._attempt, records, self._make_dead_letter, self._settings))
 
     def _attempt(self, records: Any) -> Calls[list[Any]]:
-        return (yield from gathered(self._function(records)))
+        return (yield from collect_results(self._function(records)))
 
-    def _bury(self, records: Any, error: Exception) -> Outgoing:
-        return buried(records[0], error, self._settings)
+    def _make_dead_letter(self, records: Any, error: Exception) -> Outgoing:
+        return make_dead_letter(records[0], error, self._settings)
 
 
-def sifted(
+def process_in_halves(
     attempt: Callable[[Any], Calls[list[Any]]],
     part: Any,
     bury: Callable[[Any, Exception], Outgoing],
     settings: ProcessSettings,
 ) -> Calls[list[Any]]:
-    """What came of the part; where it raises, what came of its halves, until single records are left that raise."""
+    """Return the results for a part. If it raises, process both halves, down to single records, which become dead
+    letters.
+    """
     try:
         return (yield from attempt(part))
     except Exception as error:
@@ -106,43 +109,43 @@ def sifted(
             raise
         if len(part) == 1:
             return [bury(part, error)]
-        log.info("a batch of %d failed, and is tried in halves: %s", len(part), error)
+        log.info("batch failed and is retried in halves records=%d error=%s", len(part), error)
     half = len(part) // 2
-    before = yield from sifted(attempt, part[:half], bury, settings)
-    after = yield from sifted(attempt, part[half:], bury, settings)
-    return [*before, *after]
+    previous_handlers = yield from process_in_halves(attempt, part[:half], bury, settings)
+    after = yield from process_in_halves(attempt, part[half:], bury, settings)
+    return [*previous_handlers, *after]
 
 
-def buried(record: ConsumerRecord, error: Exception, settings: ProcessSettings) -> Outgoing:
-    """The record as a dead letter; raises the error again where there is no place for it."""
+def make_dead_letter(record: ConsumerRecord, error: Exception, settings: ProcessSettings) -> Outgoing:
+    """Return the record as a dead letter. Raises the error if there is no dead letter topic."""
     if settings.dead_letter_topic is None:
         raise error
-    log.warning("%s-%d offset %d is a dead letter: %s", record.topic, record.partition, record.offset, error)
+    log.warning("dead letter partition=%s-%d offset=%d error=%s", record.topic, record.partition, record.offset, error)
     return dead_letter(record, error, settings.dead_letter_topic, settings.name)
 
 
-def gathered(result: Any) -> Calls[list[Any]]:
-    """All that a function returned, awaited where that is the way."""
-    result = yield from settled(result)
+def collect_results(result: Any) -> Calls[list[Any]]:
+    """Return all results of a call, awaiting coroutines and asynchronous generators."""
+    result = yield from await_result(result)
     if isasyncgen(result):
-        result = yield partial(all_of, result)
+        result = yield partial(collect_async, result)
     if type(result) is list and PLAIN.issuperset(map(type, result)):
         return result
-    return list(outgoing(result))
+    return list(to_outgoing(result))
 
 
-def settled(result: Any) -> Calls[Any]:
-    """What a coroutine comes to; anything else as it is."""
+def await_result(result: Any) -> Calls[Any]:
+    """Await an awaitable; return other values unchanged."""
     if isawaitable(result):
-        awaited: Call = partial(same, result)
+        awaited: Call = partial(format_identity, result)
         result = yield awaited
     return result
 
 
-def same(result: Any) -> Any:
+def format_identity(result: Any) -> Any:
     return result
 
 
-async def all_of(results: AsyncIterator[Any]) -> list[Any]:
-    """Everything that an asynchronous generator yields."""
+async def collect_async(results: AsyncIterator[Any]) -> list[Any]:
+    """Return all results of an asynchronous generator."""
     return [each async for each in results]

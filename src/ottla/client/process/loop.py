@@ -1,7 +1,12 @@
-"""The loop: what was read, what came of it and how far it was read go together, or not at all.
+"""The processing loop. Results and offsets are committed together, or not at all.
 
-Written as calls, for clients that block and for those that are awaited. Sending waits where the producer's buffer is
-full, and nothing is read meanwhile.
+Each turn polls, calls the function, queues the results, and commits if a commit is due. With `exactly_once` a
+transaction starts with the first record after a commit; the offsets are added to it before it is committed (KIP-98,
+KIP-447). After an error that a retry can repair, the transaction is aborted and the consumer seeks back to the first
+uncommitted offset.
+
+Written as generators of calls, for blocking and asyncio clients (`calls`). A full producer buffer pauses the loop, and
+nothing is polled meanwhile.
 """
 
 from __future__ import annotations
@@ -12,8 +17,8 @@ from functools import partial
 from typing import Any
 
 from ottla.client.process.calls import Call, Calls
-from ottla.client.process.delivery import POISON, Delivery
-from ottla.client.process.form import Form, Reached, buried
+from ottla.client.process.delivery import PERMANENT_ERRORS, ResultDelivery
+from ottla.client.process.form import PartitionSpan, ProcessForm, make_dead_letter
 from ottla.client.process.outgoing import Outgoing
 from ottla.client.process.settings import ProcessSettings
 from ottla.errors import (
@@ -31,18 +36,19 @@ from ottla.model import FOREVER, OffsetAndMetadata, TopicPartition
 log = logging.getLogger(__name__)
 
 IDLE_SECONDS = 1.0
-"""How long a poll waits while nothing is under way."""
+"""The longest poll while nothing is uncommitted."""
 GIVE_UP_SECONDS = 1.0
-"""How long an exception waits until what is under way is aborted; after that the coordinator does it."""
-VAIN = (TransactionAbortableError, CommitFailedError, BufferExhaustedError)
-"""After these what is under way comes to nothing, and is read again."""
+"""Seconds to wait for the abort before an exception is raised. After that the transaction times out at the coordinator.
+"""
+RETRIABLE_ERRORS = (TransactionAbortableError, CommitFailedError, BufferExhaustedError)
+"""Errors after which the uncommitted records are read and processed again."""
 
 
-class Loop:
-    """Reads, has it processed, sends, commits, until `stopping`."""
+class ProcessLoop:
+    """Poll, process, send and commit until `stopping`."""
 
     def __init__(
-        self, consumer: Any, producer: Any, form: Form, settings: ProcessSettings, now: Callable[[], float]
+        self, consumer: Any, producer: Any, form: ProcessForm, settings: ProcessSettings, now: Callable[[], float]
     ) -> None:
         self.stopping = False
         self._consumer = consumer
@@ -50,27 +56,27 @@ class Loop:
         self._form = form
         self._settings = settings
         self._now = now
-        self._delivery = Delivery(producer, settings.to)
+        self._delivery = ResultDelivery(producer, settings.to)
         self._due_at: float | None = None
-        """When what is under way is to count; None where nothing is."""
+        """The time of the next commit; None if nothing is uncommitted."""
         self._last_due_at = FOREVER
-        """When the last commit was begun."""
+        """The start of the last commit."""
         self._committing = False
         self._first: dict[TopicPartition, int] = {}
-        """Where each partition is to be read again from, if it comes to nothing."""
+        """The offset of each partition from which records are read again after a failure."""
         self._next: dict[TopicPartition, OffsetAndMetadata] = {}
-        """How far each has been read."""
+        """The next offset to read of each partition."""
 
     def run(self) -> Calls[None]:
-        """Until it is to stop; then what is under way counts still."""
+        """Run until `stopping`, then commit."""
         if self._settings.exactly_once:
             yield self._producer.init_transactions
         while not self.stopping:
-            yield from self._turn()
-        yield from self.finish()
+            yield from self._run_once()
+        yield from self.commit()
 
-    def finish(self) -> Calls[None]:
-        """Let what is under way count."""
+    def commit(self) -> Calls[None]:
+        """Commit the records processed so far."""
         if self._due_at is None:
             return
         self._last_due_at = self._now()
@@ -79,47 +85,47 @@ class Loop:
                 yield from self._commit_transaction()
             else:
                 yield from self._commit_offsets()
-        except VAIN as error:
-            poison = self._delivery.poison()
-            if poison is not None:
-                raise poison from error
-            yield from self._start_over(error)
-        self._forget()
+        except RETRIABLE_ERRORS as error:
+            permanent = self._delivery.find_permanent_error()
+            if permanent is not None:
+                raise permanent from error
+            yield from self._abort_and_rewind(error)
+        self._clear()
 
-    def lose(self, partitions: list[TopicPartition]) -> Calls[None]:
-        """Another member may be at these already: what is under way is to come to nothing."""
+    def abort_lost_partitions(self, partitions: list[TopicPartition]) -> Calls[None]:
+        """Abort the records in progress: another member may already process these partitions."""
         for partition in partitions:
             self._first.pop(partition, None)
-        yield from self._start_over("partitions were lost")
+        yield from self._abort_and_rewind("partitions were lost")
 
-    def give_up(self) -> Calls[None]:
-        """An exception is on its way to the caller, and no other is to take its place."""
+    def abort_after_error(self) -> Calls[None]:
+        """Abort before an exception is raised to the caller. Errors of the abort are only logged."""
         if self._due_at is not None and self._settings.exactly_once:
             end = self._producer.commit_transaction if self._committing else self._producer.abort_transaction
             try:
                 yield partial(end, GIVE_UP_SECONDS)
             except (KafkaError, KafkaTimeoutError, IllegalStateError) as error:
-                log.warning("the transaction is not ended, the coordinator will do it: %s", error)
-        self._forget()
+                log.warning("transaction not ended; it will time out at the coordinator error=%s", error)
+        self._clear()
 
-    def _turn(self) -> Calls[None]:
-        reach, polled = yield from self._polled()
+    def _run_once(self) -> Calls[None]:
+        spans, polled = yield from self._poll()
         try:
-            if reach:
-                self._begin(reach)
-                letter = isinstance(polled, Outgoing)
-                results = [polled] if letter else (yield from self._form.results(polled))
+            if spans:
+                self._start_commit_interval(spans)
+                is_dead_letter = isinstance(polled, Outgoing)
+                results = [polled] if is_dead_letter else (yield from self._form.results(polled))
                 yield from self._delivery.send(results)
-                self._next.update((partition, following) for partition, _, following in reach)
-        except VAIN as error:
-            yield from self._start_over(error)
+                self._next.update((partition, next_offset) for partition, _, next_offset in spans)
+        except RETRIABLE_ERRORS as error:
+            yield from self._abort_and_rewind(error)
         if self._due_at is not None and self._now() >= self._due_at:
-            yield from self.finish()
+            yield from self.commit()
 
-    def _polled(self) -> Calls[tuple[list[Reached], Any]]:
-        """Return the span of offsets that a poll has read of each partition, and the records.
+    def _poll(self) -> Calls[tuple[list[PartitionSpan], Any]]:
+        """Return the span of offsets that a poll read of each partition, and the records.
 
-        In their place the dead letter of a record that cannot be deserialized, which is read alone.
+        A record that cannot be deserialized is returned alone, as its dead letter.
         """
         left = IDLE_SECONDS
         if self._due_at is not None:
@@ -129,43 +135,43 @@ class Loop:
         except WakeupError:
             return [], None
         except RecordDeserializationError as error:
-            letter = buried(error.record, error, self._settings)
-            following = OffsetAndMetadata(error.offset + 1, "", error.record.leader_epoch)
-            self._consumer.seek(error.partition, following.offset)
-            return [(TopicPartition(*error.partition), error.offset, following)], letter
-        return (list(self._form.reach(polled)) if polled else []), polled
+            is_dead_letter = make_dead_letter(error.record, error, self._settings)
+            next_offset = OffsetAndMetadata(error.offset + 1, "", error.record.leader_epoch)
+            self._consumer.seek(error.partition, next_offset.offset)
+            return [(TopicPartition(*error.partition), error.offset, next_offset)], is_dead_letter
+        return (list(self._form.spans(polled)) if polled else []), polled
 
-    def _begin(self, reach: list[Reached]) -> None:
+    def _start_commit_interval(self, spans: list[PartitionSpan]) -> None:
         if self._due_at is None:
             if self._settings.exactly_once:
                 self._producer.begin_transaction()
             now, interval = self._now(), self._settings.interval
-            # After a rest at once: it is commits that are to be rare, nobody is to wait for company.
+            # Commits are to be rare, but a record after a pause should not wait: then the commit is due at once.
             self._due_at = min(now + interval, max(now, self._last_due_at + interval))
-        for partition, first, _ in reach:
+        for partition, first, _ in spans:
             self._first.setdefault(partition, first)
 
     def _commit_transaction(self) -> Calls[None]:
         group = self._consumer.group_metadata()
-        yield from self._insist(partial(self._producer.send_offsets_to_transaction, dict(self._next), group))
+        yield from self._retry_timeouts(partial(self._producer.send_offsets_to_transaction, dict(self._next), group))
         self._committing = True
-        yield from self._insist(self._producer.commit_transaction)
+        yield from self._retry_timeouts(self._producer.commit_transaction)
 
     def _commit_offsets(self) -> Calls[None]:
-        yield from self._insist(self._producer.flush)
+        yield from self._retry_timeouts(self._producer.flush)
         failure = next(self._delivery.failures(), None)
-        if isinstance(failure, POISON):
+        if isinstance(failure, PERMANENT_ERRORS):
             raise failure
         if failure is not None:
-            yield from self._start_over(failure)
+            yield from self._abort_and_rewind(failure)
             return
         try:
-            yield from self._insist(partial(self._consumer.commit, dict(self._next)))
+            yield from self._retry_timeouts(partial(self._consumer.commit, dict(self._next)))
         except CommitFailedError as error:
-            log.warning("what was processed is processed again by another member of the group: %s", error)
+            log.warning("offset commit failed; another member processes these records again error=%s", error)
 
-    def _insist(self, call: Call) -> Calls[None]:
-        """Again after each time-out, unless it is to end: a broker that is away comes back."""
+    def _retry_timeouts(self, call: Call) -> Calls[None]:
+        """Repeat the call after each timeout, until the loop is stopping: an unavailable broker may return."""
         while True:
             try:
                 yield call
@@ -175,25 +181,25 @@ class Loop:
             except KafkaTimeoutError as error:
                 if self.stopping:
                     raise
-                log.warning("%s; trying again", error)
+                log.warning("call timed out and is retried error=%s", error)
 
-    def _start_over(self, cause: object) -> Calls[None]:
-        """Let what is under way come to nothing, and read it again."""
+    def _abort_and_rewind(self, cause: object) -> Calls[None]:
+        """Abort the records in progress and seek back to read them again."""
         if self._due_at is None:
             return
-        log.warning("what was read is read again: %s", cause)
+        log.warning("uncommitted records are read again cause=%s", cause)
         if self._settings.exactly_once:
             self._committing = False
-            yield from self._insist(self._producer.abort_transaction)
+            yield from self._retry_timeouts(self._producer.abort_transaction)
         mine = self._consumer.assignment()
         for partition, offset in self._first.items():
             if partition in mine:
                 self._consumer.seek(partition, offset)
-        self._forget()
+        self._clear()
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         self._due_at = None
         self._committing = False
         self._first.clear()
         self._next.clear()
-        self._delivery.forget()
+        self._delivery.clear()

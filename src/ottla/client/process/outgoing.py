@@ -1,4 +1,4 @@
-"""What a function makes of what it was given: records to send."""
+"""The results of a processing function: records to send."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from ottla.model import Header
 
 
 class Outgoing(NamedTuple):
-    """A record to send; without a topic it goes where `to` says.
+    """A record to send. Without a topic it is sent to the topic `to` of the processor.
 
-    In the Arrow form the value may be a table, whose columns are keys, values and headers then.
+    In the Arrow form the value may be a table with the columns value, key and headers.
     """
 
     value: Any = None
@@ -22,14 +22,14 @@ class Outgoing(NamedTuple):
     headers: Iterable[Header] | Mapping[str, bytes | None] | None = None
 
 
-def outgoing(result: Any) -> Iterator[Outgoing]:
-    """A function's result as records: None is none, a value is a record of it, a list or generator has several."""
+def to_outgoing(result: Any) -> Iterator[Outgoing]:
+    """Convert the result of a function to records: None to no record, a value to one, a list or generator to several."""
     if result is None:
         return
     if isinstance(result, Outgoing):
         yield result
     elif isinstance(result, list) or (isinstance(result, Iterator) and not isinstance(result, (str, bytes))):
         for each in result:
-            yield from outgoing(each)
+            yield from to_outgoing(each)
     else:
         yield Outgoing(result)

@@ -1,4 +1,4 @@
-"""What both faces of a processor have, the one whose clients block and the one whose clients are awaited."""
+"""The common part of the blocking and the asyncio processor."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ottla.client.consumer import RebalanceListener
-from ottla.client.process.form import Batches, Form, Function, Records
-from ottla.client.process.loop import Loop
+from ottla.client.process.form import Batches, Function, ProcessForm, Records
+from ottla.client.process.loop import ProcessLoop
 from ottla.client.process.settings import ProcessSettings, check_settings
 
 
-class ProcessorFace(RebalanceListener):
-    """Settings, and the wish to end."""
+class ProcessorBase(RebalanceListener):
+    """Validates the settings, creates the loop, and stops it."""
 
     CLIENTS: tuple[type[Any], type[Any]]
-    """Of which kind consumer and producer are."""
+    """The required types of the consumer and the producer."""
 
     def __init__(
         self,
@@ -36,29 +36,29 @@ class ProcessorFace(RebalanceListener):
     ) -> None:
         for client, kind in zip((consumer, producer), self.CLIENTS, strict=True):
             if not isinstance(client, kind):
-                raise TypeError(f"{client!r} is no {kind.__module__}.{kind.__name__}, which this processor needs")
+                raise TypeError(f"{client!r} is not a {kind.__module__}.{kind.__name__}, which this processor requires")
         names = (topics,) if isinstance(topics, str) else tuple(topics)
         how = (batches, arrow, include_headers, exactly_once, commit_interval_ms)
         self.settings = ProcessSettings(names, to, *how, dead_letter_topic, name)
         check_settings(self.settings, consumer.config, producer.config)
         self._consumer = consumer
-        form = form_of(self.settings)(consumer, function, self.settings)
-        self._loop = Loop(consumer, producer, form, self.settings, time.monotonic)
-        self._over = False
+        form = choose_form(self.settings)(consumer, function, self.settings)
+        self._loop = ProcessLoop(consumer, producer, form, self.settings, time.monotonic)
+        self._is_over = False
 
     @property
     def is_over(self) -> bool:
-        """Whether `run` has returned or raised."""
-        return self._over
+        """True after `run` returned or raised."""
+        return self._is_over
 
     def stop(self) -> None:
-        """Have `run` commit what is under way and return; from any thread, or a signal handler."""
+        """Make `run` commit the records in progress and return. May be called from any thread or a signal handler."""
         self._loop.stopping = True
         self._consumer.wakeup()
 
 
-def form_of(settings: ProcessSettings) -> Callable[[Any, Function, ProcessSettings], Form]:
-    """In which form the function is called."""
+def choose_form(settings: ProcessSettings) -> Callable[[Any, Function, ProcessSettings], ProcessForm]:
+    """Return the form in which the function is called."""
     if settings.arrow:
         from ottla.client.process.arrow_form import Tables
 

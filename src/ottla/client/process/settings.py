@@ -1,4 +1,4 @@
-"""How a processor works, and what could not keep its promise."""
+"""The settings of a processor and their validation."""
 
 from __future__ import annotations
 
@@ -10,26 +10,30 @@ from ottla.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class ProcessSettings:
-    """What is said to a processor beside its clients and its function."""
+    """The arguments of a processor except its clients and its function."""
 
     topics: tuple[str, ...]
-    """What is read."""
+    """The topics to read."""
     to: str | None = None
-    """Where results go that name no topic themselves."""
+    """The topic of results that name none."""
     batches: bool = False
-    """Whether the function is called with the list of records that one poll returned."""
+    """True if the function is called with the list of records of one poll."""
     arrow: bool = False
-    """Whether the function is called with them as a pyarrow Table, and returns tables."""
+    """True if the function is called with a pyarrow Table of these records, and returns tables."""
     include_headers: bool = False
-    """Whether these tables have a column of headers."""
+    """True if these tables have a headers column."""
     exactly_once: bool = True
-    """Whether results and offsets count together, by transactions; else each record is processed at least once."""
+    """True if results and offsets are committed together in transactions; otherwise each record is processed at least
+    once.
+    """
     commit_interval_ms: float = 100
-    """From one commit to the next, at least; what is read counts so late at the latest, after a rest at once."""
+    """The minimum time between commits, and the longest time until a processed record is committed. After a pause the
+    commit follows at once.
+    """
     dead_letter_topic: str | None = None
-    """Where a record goes for which the function raises; without it, that ends the processor."""
+    """The topic of records for which the function raises. Without it the exception ends the processor."""
     name: str = "ottla-process"
-    """What dead letters say about who wrote them."""
+    """The name of this processor in the headers of dead letters."""
 
     @property
     def interval(self) -> float:
@@ -38,20 +42,22 @@ class ProcessSettings:
 
 
 def check_settings(settings: ProcessSettings, reads: Any, writes: Any) -> None:
-    """ConfigError for what could not keep the promise, with the remedy; `reads` and `writes` are the clients' settings."""
-    for is_wrong, message in FAULTS:
+    """Raise ConfigError for settings that break the processing guarantee. `reads` and `writes` are the clients'
+    settings.
+    """
+    for is_wrong, message in INVALID_SETTINGS:
         if is_wrong(settings, reads, writes):
             raise ConfigError(message.format(reads=reads, writes=writes))
 
 
-FAULTS: tuple[tuple[Any, str], ...] = (
+INVALID_SETTINGS: tuple[tuple[Any, str], ...] = (
     (
         lambda settings, reads, writes: not settings.topics,
         "topics is empty: name a topic to read",
     ),
     (
         lambda settings, reads, writes: reads.group_id is None,
-        "group.id is not set: the consumer needs one, for how far it has read is kept by group",
+        "group.id is not set: the consumer needs one, offsets are committed by group",
     ),
     (
         lambda settings, reads, writes: reads.enable_auto_commit,
@@ -59,34 +65,34 @@ FAULTS: tuple[tuple[Any, str], ...] = (
     ),
     (
         lambda settings, reads, writes: settings.exactly_once and writes.transactional_id is None,
-        "transactional.id is not set: exactly once needs one for each processor; or say exactly_once=False",
+        "transactional.id is not set: exactly once needs one for each processor; or set exactly_once=False",
     ),
     (
         lambda settings, reads, writes: settings.exactly_once and reads.isolation_level != "read_committed",
-        "isolation.level = {reads.isolation_level}: set read_committed, or records of transactions that are aborted "
+        "isolation.level = {reads.isolation_level}: set read_committed, or records of aborted transactions "
         "would be processed",
     ),
     (
         lambda settings, reads, writes: not settings.exactly_once and writes.transactional_id is not None,
-        "exactly_once=False with a transactional.id: take away one of them",
+        "exactly_once=False with a transactional.id: remove one of them",
     ),
     (
         lambda settings, reads, writes: (
             settings.dead_letter_topic is not None and (writes.key_serializer or writes.value_serializer)
         ),
-        "dead_letter_topic with a serializer: dead letters are sent as they came; let the function return bytes",
+        "dead_letter_topic with a serializer: dead letters keep their original bytes; let the function return bytes",
     ),
     (
         lambda settings, reads, writes: settings.batches and settings.arrow,
-        "batches and arrow: the function takes a list or a table, not both; take away one of them",
+        "batches and arrow: the function takes a list or a table, not both; remove one of them",
     ),
     (
         lambda settings, reads, writes: settings.arrow and (reads.key_deserializer or reads.value_deserializer),
-        "arrow with a deserializer: tables have keys and values as they came; let the function decode them",
+        "arrow with a deserializer: tables contain raw keys and values; let the function decode them",
     ),
     (
         lambda settings, reads, writes: settings.include_headers and not settings.arrow,
-        "include_headers without arrow: records have their headers anyway",
+        "include_headers without arrow: records always have headers",
     ),
 )
-"""When it is wrong, and what a person is told."""
+"""Pairs of a predicate that is true for invalid settings, and the error message."""

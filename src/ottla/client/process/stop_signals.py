@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as the wish that a processor end."""
+"""Stop processors on SIGINT (Ctrl-C) and SIGTERM."""
 
 from __future__ import annotations
 
@@ -10,30 +10,32 @@ from types import FrameType
 from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-stops: list[Callable[[], None]] = []
-"""What is called; several processors may run in one event loop."""
-before: dict[signal.Signals, Any] = {}
-"""The handlers that were there."""
+stop_callbacks: list[Callable[[], None]] = []
+"""The stop functions; several processors may run in one event loop."""
+previous_handlers: dict[signal.Signals, Any] = {}
+"""The signal handlers that were replaced."""
 
 
 @contextmanager
-def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """SIGINT and SIGTERM mean `stop`, where this is the main thread; afterwards they mean again what they meant."""
+def stop_on_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Call `stop` on SIGINT or SIGTERM within the block, and restore the handlers afterwards. Only in the main thread;
+    elsewhere without effect.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    if not stops:
-        before.update((number, signal.signal(number, stop_all)) for number in SIGNALS)
-    stops.append(stop)
+    if not stop_callbacks:
+        previous_handlers.update((number, signal.signal(number, stop_all)) for number in SIGNALS)
+    stop_callbacks.append(stop)
     try:
         yield
     finally:
-        stops.remove(stop)
-        if not stops:
-            for number, handler in before.items():
+        stop_callbacks.remove(stop)
+        if not stop_callbacks:
+            for number, handler in previous_handlers.items():
                 signal.signal(number, handler)
 
 
 def stop_all(number: int, frame: FrameType | None) -> None:
-    for stop in stops:
+    for stop in stop_callbacks:
         stop()

@@ -1,8 +1,8 @@
-"""Sending records.
+"""Send records.
 
 Producer.send ─► RecordIntake ─► RecordAccumulator ─► Sender (a thread) ─► NetworkClient
    │               └ Partitioner   └ BufferPool          ├ TransactionManager, TransactionSender
-   └─► ProducerCore: what has to wait                    └ ProduceRequestResult ─► RecordFuture, callbacks
+   └─► ProducerCore: calls that wait                     └ ProduceRequestResult ─► RecordFuture, callbacks
 """
 
 from ottla.client.producer.config import ProducerConfig as ProducerConfig

@@ -1,6 +1,6 @@
 """Limits the memory of batches that wait or are in flight, after Kafka's `BufferPool`.
 
-Counts bytes only; the batches own the memory. If too few bytes are free, the caller queues with a `Claim`. Claims are granted
+Counts bytes only; the batches own the memory. If too few bytes are free, the caller queues with a `MemoryClaim`. Claims are granted
 in order, so that small records do not starve a large one. Nothing here waits; any thread may call.
 """
 
@@ -10,7 +10,7 @@ import threading
 from collections import deque
 
 
-class Claim:
+class MemoryClaim:
     """A queued request for memory: waiting, then granted, then spent on a batch or withdrawn."""
 
     __slots__ = ("granted", "size", "spent")
@@ -30,7 +30,7 @@ class BufferPool:
         self.closed = False
         self._available = total_bytes
         self._lock = threading.Lock()
-        self._claims: deque[Claim] = deque()
+        self._claims: deque[MemoryClaim] = deque()
 
     @property
     def available_bytes(self) -> int:
@@ -50,15 +50,15 @@ class BufferPool:
             self._available -= size
             return True
 
-    def claim(self, size: int) -> Claim:
+    def claim(self, size: int) -> MemoryClaim:
         """Queue for `size` bytes. The caller withdraws the claim in any case, also after it is spent."""
-        claim = Claim(size)
+        claim = MemoryClaim(size)
         with self._lock:
             self._claims.append(claim)
             self._grant()
         return claim
 
-    def withdraw(self, claim: Claim) -> None:
+    def withdraw(self, claim: MemoryClaim) -> None:
         """Remove a claim; return its bytes if they were granted and not spent."""
         with self._lock:
             if not claim.granted:

@@ -7,7 +7,7 @@ cdef object RecordMetadata
 cdef Py_ssize_t FACTS
 
 @cython.final
-cdef class Deliveries:
+cdef class DeliveryCallbacks:
     cdef readonly list callbacks
     cdef readonly Py_ssize_t count
     cdef long long[::1] facts
@@ -17,7 +17,7 @@ cdef class Deliveries:
     @cython.locals(
         number=Py_ssize_t, at=Py_ssize_t, offset=cython.longlong, timestamp=cython.longlong,
     )
-    cpdef tell(self, topic, partition, long long base_offset, long long log_append_time)
+    cpdef call_with_metadata(self, topic, partition, long long base_offset, long long log_append_time)
 
 cpdef new_metadata(
     topic, partition, long long offset, long long timestamp, Py_ssize_t key_size, Py_ssize_t value_size

@@ -1,14 +1,14 @@
-"""The callbacks of a batch's records, called one after the other when the batch has its outcome.
+"""The callbacks of a batch's records, called in order when the batch has a result.
 
-What a callback is told of its record waits as plain numbers beside it: an object for each record would cost more than
-the record itself, and be looked at by every run of the garbage collector.
+The metadata of each callback is stored as plain numbers: an object per record would cost more than the record itself,
+and every run of the garbage collector would visit it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from ottla.client.runtime.future import survive
+from ottla.client.runtime.future import log_callback_error
 from ottla.model import RecordMetadata
 from ottla.records import raw
 
@@ -19,7 +19,7 @@ FACTS = 4
 NUMBER_BYTES = 8
 
 
-class Deliveries:
+class DeliveryCallbacks:
     """Callbacks in the order of their records."""
 
     __slots__ = ("callbacks", "count", "facts")
@@ -27,13 +27,13 @@ class Deliveries:
     def __init__(self) -> None:
         self.callbacks: list[OnDelivery] = []
         self.count = 0
-        self.facts = room_for(FIRST_COUNT)
+        self.facts = allocate_facts(FIRST_COUNT)
 
     def add(self, callback: OnDelivery, index: int, timestamp: int, key_size: int, value_size: int) -> None:
-        """Note what to call for the record at `index` of the batch."""
+        """Add the callback of the record at `index` of the batch."""
         at = FACTS * self.count
         if at == len(self.facts):
-            self.grow()
+            self.grow_facts()
         self.facts[at] = index
         self.facts[at + 1] = timestamp
         self.facts[at + 2] = key_size
@@ -41,14 +41,14 @@ class Deliveries:
         self.callbacks.append(callback)
         self.count += 1
 
-    def grow(self) -> None:
-        """Make room for twice as many."""
-        facts = room_for(2 * self.count)
+    def grow_facts(self) -> None:
+        """Double the memory for the facts."""
+        facts = allocate_facts(2 * self.count)
         facts[: FACTS * self.count] = self.facts
         self.facts = facts
 
-    def tell(self, topic: str, partition: int, base_offset: int, log_append_time: int) -> None:
-        """All records were written, the first one at `base_offset` (-1: nobody knows where)."""
+    def call_with_metadata(self, topic: str, partition: int, base_offset: int, log_append_time: int) -> None:
+        """Call the callbacks after success; the first record is at `base_offset` (-1: unknown)."""
         for number in range(self.count):
             at = FACTS * number
             offset = -1 if base_offset < 0 else base_offset + self.facts[at]
@@ -57,19 +57,19 @@ class Deliveries:
             try:
                 self.callbacks[number](metadata, None)
             except BaseException as raised:
-                survive(raised)
+                log_callback_error(raised)
 
-    def fail(self, error_of: Callable[[int], Exception | None]) -> None:
-        """None was written; `error_of` an index is what to tell."""
+    def call_with_errors(self, error_of: Callable[[int], Exception | None]) -> None:
+        """Call the callbacks after a failure; `error_of` returns the error of an index."""
         for number in range(self.count):
             error = error_of(self.facts[FACTS * number])
             try:
                 self.callbacks[number](None, error)
             except BaseException as raised:
-                survive(raised)
+                log_callback_error(raised)
 
-    def hand_over(self, part_of: Callable[[int], tuple[Deliveries, int]]) -> None:
-        """The batch was split: each callback goes where its record went, the new list and the index there."""
+    def move_to_parts(self, part_of: Callable[[int], tuple[DeliveryCallbacks, int]]) -> None:
+        """Pass each callback to the part of a split batch that contains its record."""
         for number in range(self.count):
             at = FACTS * number
             part, index = part_of(self.facts[at])
@@ -79,10 +79,10 @@ class Deliveries:
 def new_metadata(
     topic: str, partition: int, offset: int, timestamp: int, key_size: int, value_size: int
 ) -> RecordMetadata:
-    """`RecordMetadata(…)` without the Python function that it comes to."""
+    """Create a `RecordMetadata` without calling a Python function."""
     return raw.six(RecordMetadata, topic, partition, offset, timestamp, key_size, value_size)
 
 
-def room_for(count: int) -> memoryview:
-    """Memory for the facts of so many records."""
+def allocate_facts(count: int) -> memoryview:
+    """Allocate memory for the facts of `count` records."""
     return memoryview(raw.allocate(FACTS * NUMBER_BYTES * count)).cast("q")

@@ -1,6 +1,6 @@
-"""What a producer tells of itself while it works: `Producer.trace()` hands these out, each with its time.
+"""Events of a producer, as `Producer.trace()` returns them, each with its time.
 
-Values only; the text of each is a line for people.
+Values only; the text of each is a log line.
 """
 
 from __future__ import annotations
@@ -12,40 +12,40 @@ from ottla.trace import maker
 
 
 class BatchBegun(NamedTuple):
-    """A record found no batch with room, and a new one is at the back of its partition's queue."""
+    """A new batch was started at the end of its partition's queue."""
 
     partition: TopicPartition
 
     def __str__(self) -> str:
-        return f"batch of {self.partition} begun"
+        return f"batch of {self.partition} started"
 
 
-def begun(topic: str, partition: int) -> BatchBegun:
+def make_begun(topic: str, partition: int) -> BatchBegun:
     return BatchBegun(TopicPartition(topic, partition))
 
 
-BEGUN = maker(BatchBegun, begun)
-"""By which it is told."""
+BEGUN = maker(BatchBegun, make_begun)
+"""Constructor of this frequent event."""
 
 
 class BatchDrained(NamedTuple):
-    """The sender has taken a batch out of its queue: no record is added any more."""
+    """The sender has taken a batch from its queue. No more records are added."""
 
     partition: TopicPartition
     records: int
     size_bytes: int
-    """As it travels: compressed."""
+    """The compressed size."""
     waited_ms: float
-    """Since it was begun; it was sent before where `attempts` is more than 0."""
+    """Milliseconds since the batch was started."""
     attempts: int
 
     def __str__(self) -> str:
         again = f", sent {self.attempts} times before" if self.attempts else ""
-        return f"{self.records} records of {self.partition} taken after {self.waited_ms:.0f} ms, {self.size_bytes} bytes{again}"
+        return f"{self.records} records of {self.partition} drained after {self.waited_ms:.0f} ms, {self.size_bytes} bytes{again}"
 
 
 class ProduceSent(NamedTuple):
-    """A broker is given batches, one of a partition at most."""
+    """A Produce request is sent, with at most one batch per partition."""
 
     node_id: int
     partitions: tuple[TopicPartition, ...]
@@ -56,12 +56,12 @@ class ProduceSent(NamedTuple):
 
 
 class ProduceCompleted(NamedTuple):
-    """The broker has answered, or will not; what became of each batch is told by itself."""
+    """A Produce request has a response, or has failed. The results of its batches are separate events."""
 
     node_id: int
     took_ms: float
     error: str
-    """Why there is no answer; nothing when there is one."""
+    """The reason for a missing response; "" if there is one."""
 
     def __str__(self) -> str:
         return f"produce to node {self.node_id} completed after {self.took_ms:.0f} ms" + (
@@ -70,14 +70,14 @@ class ProduceCompleted(NamedTuple):
 
 
 class Acknowledged(NamedTuple):
-    """A batch is written, on as many copies as `acks` asks for."""
+    """A batch is written to as many replicas as `acks` requires."""
 
     partition: TopicPartition
     base_offset: int
-    """Of its first record; -1 where nobody tells it: with acks=0, or of a batch that was known to be there."""
+    """The offset of its first record; -1 if unknown: with acks=0, or for a duplicate batch."""
     records: int
     took_ms: float
-    """Since the batch was begun."""
+    """Milliseconds since the batch was started."""
 
     def __str__(self) -> str:
         where = "" if self.base_offset < 0 else f" from {self.base_offset}"
@@ -85,23 +85,21 @@ class Acknowledged(NamedTuple):
 
 
 class Retried(NamedTuple):
-    """A batch goes back to the front of its queue."""
+    """A batch is returned to its queue for a retry."""
 
     partition: TopicPartition
     error: str
-    """Kafka's name, or why there was no answer."""
+    """Kafka's name of the error, or the reason for the missing response."""
     attempts: int
-    """How often it was sent."""
+    """The number of attempts so far."""
     backoff_ms: float
 
     def __str__(self) -> str:
-        return (
-            f"{self.partition} to be sent again in {self.backoff_ms:.0f} ms, sent {self.attempts} times: {self.error}"
-        )
+        return f"{self.partition} retried in {self.backoff_ms:.0f} ms after {self.attempts} attempts: {self.error}"
 
 
 class BatchSplit(NamedTuple):
-    """The broker finds a batch too large, and it goes back as two."""
+    """The broker rejected a batch as too large; it is returned to its queue as two."""
 
     partition: TopicPartition
     records: int
@@ -111,7 +109,7 @@ class BatchSplit(NamedTuple):
 
 
 class BatchFailed(NamedTuple):
-    """The records of a batch are given up, and their futures tell it."""
+    """The records of a batch have failed; their futures have the error."""
 
     partition: TopicPartition
     records: int
@@ -122,19 +120,19 @@ class BatchFailed(NamedTuple):
 
 
 class TransactionChanged(NamedTuple):
-    """The state of the producer's numbers and transaction, by Kafka's names."""
+    """The transaction state has changed, with Kafka's names."""
 
     before: str
     state: str
     error: str
-    """What led there, if something went wrong."""
+    """The error that caused it; "" if there is none."""
 
     def __str__(self) -> str:
         return f"{self.before} -> {self.state}" + (self.error and f": {self.error}")
 
 
 class CoordinatorAsked(NamedTuple):
-    """A question about numbers or the transaction leaves, one at a time."""
+    """A request to a coordinator is sent. Only one is in flight at a time."""
 
     api: str
     node_id: int
@@ -144,15 +142,15 @@ class CoordinatorAsked(NamedTuple):
 
 
 class CoordinatorAnswered(NamedTuple):
-    """Its answer is here, or will not come."""
+    """A coordinator request has a response, or has failed."""
 
     api: str
     error: str
-    """Kafka's name, or why there is no answer; nothing when all is well."""
+    """Kafka's name of the error, or the reason for the missing response; "" on success."""
 
     def __str__(self) -> str:
-        return f"{self.api} answered: {self.error or 'all is well'}"
+        return f"{self.api} answered: {self.error or 'ok'}"
 
 
 FREQUENT = (BatchBegun, BatchDrained, ProduceSent, ProduceCompleted)
-"""Those that a time line can do without."""
+"""Frequent events, omitted in a timeline."""

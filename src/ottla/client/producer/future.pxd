@@ -5,7 +5,7 @@ from ottla.client.producer.produce_request_result cimport ProduceRequestResult
 
 @cython.final
 @cython.freelist(64)
-@cython.no_gc  # of those that wait there are many, each would be looked at again and again; what they hold is settled and lets go
+@cython.no_gc  # many futures wait, and the collector would visit each; a completed one drops its references
 cdef class RecordFuture:
     cdef ProduceRequestResult _result
     cdef long long _index, _timestamp

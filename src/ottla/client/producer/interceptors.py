@@ -1,6 +1,6 @@
-"""What users hang into the way of every record: the interceptors of KIP-42.
+"""The interceptors of a producer (KIP-42).
 
-An interceptor that raises is logged and passed over: it must not cost a record.
+An exception of an interceptor is logged and ignored: it must not lose a record.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ottla.model import RecordMetadata
 
 
 class ProducerRecord(NamedTuple):
-    """A record as it was handed to `send`, which an interceptor may replace."""
+    """A record as passed to `send`; an interceptor may replace it."""
 
     topic: str
     value: Any = None
@@ -24,11 +24,11 @@ class ProducerRecord(NamedTuple):
     timestamp: int | None = None
     headers: Any = None
     on_delivery: OnDelivery | None = None
-    """Who is told of this record's outcome; an interceptor that puts its own here calls the one that was there."""
+    """The callback for this record's result. An interceptor that sets its own must call the original one."""
 
 
 class ProducerInterceptors:
-    """Several of them, each seeing what the one before it returned."""
+    """A chain of interceptors; each receives the result of the one before."""
 
     def __init__(self, interceptors: Iterable[Any]) -> None:
         methods = ("on_send(record)", "on_acknowledgement(metadata, error)")
@@ -36,18 +36,18 @@ class ProducerInterceptors:
         self._listens = any(callable(getattr(one, "on_acknowledgement", None)) for one in self._all)
 
     def on_send(self, record: ProducerRecord) -> ProducerRecord:
-        """The record to go on with, whose callback tells the interceptors of its outcome before the user."""
+        """Return the record to send. Its callback calls the interceptors before the user's callback."""
         for one in self._all:
             seen = self._all.call(one, "on_send", record)
             if seen is not None:
-                heard_by = record.on_delivery  # which one that is made anew does not have
-                record = seen if seen.on_delivery is not None else seen._replace(on_delivery=heard_by)
+                user_callback = record.on_delivery  # a newly created record does not have the callback
+                record = seen if seen.on_delivery is not None else seen._replace(on_delivery=user_callback)
         return record._replace(on_delivery=partial(self.acknowledged, record.on_delivery)) if self._listens else record
 
     def acknowledged(
         self, on_delivery: OnDelivery | None, metadata: RecordMetadata | None, error: Exception | None
     ) -> None:
-        """A record has its outcome."""
+        """Call the interceptors with the result of a record, and then its callback."""
         try:
             self._all.call_all("on_acknowledgement", metadata, error)
         finally:

@@ -6,14 +6,15 @@ from typing import NamedTuple
 
 
 class OpenTransaction(NamedTuple):
-    """All that is needed to end it: `Producer.hand_over_transaction` gives it, `take_over_transaction` takes it.
+    """The data needed to end a transaction: returned by `Producer.hand_over_transaction`, used by
+    `take_over_transaction`.
 
-    It may travel to another process or machine. A new producer of the same `transactional.id` that calls
-    `init_transactions` aborts it, and so does the coordinator after `transaction.timeout.ms`.
+    It may be passed to another process or machine. A new producer with the same `transactional.id` that calls
+    `init_transactions` aborts the transaction, and so does the coordinator after `transaction.timeout.ms`.
     """
 
     transactional_id: str
     producer_id: int
     epoch: int
     implicit: bool
-    """Whether brokers take partitions into it by themselves (KIP-890), which decides how it is ended."""
+    """True if brokers add partitions to the transaction by themselves (KIP-890), which decides how it is ended."""

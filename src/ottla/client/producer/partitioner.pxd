@@ -8,7 +8,7 @@ cdef class StickyPartitioner:
     cdef object _random, _choices
     cdef list _shares
 
-    cpdef int current(self, int partitions) except -2
-    cpdef appended(self, Py_ssize_t size, int partitions)
-    cpdef int new_batch(self, int partitions, bint full) except -2
-    cpdef _switch(self, int partitions)
+    cpdef int current_partition(self, int partitions) except -2
+    cpdef count_append(self, Py_ssize_t size, int partitions)
+    cpdef int partition_for_batch(self, int partitions, bint full) except -2
+    cpdef _switch_partition(self, int partitions)

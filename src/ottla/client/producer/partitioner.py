@@ -1,7 +1,4 @@
-"""Who decides the partition of a record that names none.
-
-Pure: chance comes in as an argument.
-"""
+"""Choose the partition of records that name none. Pure: randomness is an argument."""
 
 from __future__ import annotations
 
@@ -15,29 +12,29 @@ from ottla.errors import ConfigError
 from ottla.records.murmur2 import partition_for
 
 ANY = -1
-"""The answer of a partitioner that leaves the choice to the accumulator's sticky one."""
+"""The result of a partitioner that leaves the choice to the accumulator's sticky partitioner."""
 
 
 class Partitioner(Protocol):
-    """Chooses by the record alone."""
+    """Chooses a partition from the record alone."""
 
     def __call__(self, topic: str, key: bytes | None, value: bytes | None, partitions: int) -> int:
-        """A partition in [0, partitions), or `ANY`."""
+        """Return a partition in [0, partitions), or `ANY`."""
         ...
 
 
-def by_key(topic: str, key: bytes | None, value: bytes | None, partitions: int) -> int:
-    """Kafka's own: murmur2 of the key, the same for every client; a record without a key goes anywhere."""
+def choose_by_key(topic: str, key: bytes | None, value: bytes | None, partitions: int) -> int:
+    """Kafka's default: murmur2 of the key, as in all clients; `ANY` for a record without a key."""
     return ANY if key is None else partition_for(key, partitions)
 
 
-def anywhere(topic: str, key: bytes | None, value: bytes | None, partitions: int) -> int:
-    """Kafka's own with `partitioner.ignore.keys`."""
+def choose_any(topic: str, key: bytes | None, value: bytes | None, partitions: int) -> int:
+    """Kafka's default with `partitioner.ignore.keys`."""
     return ANY
 
 
 class RoundRobinPartitioner:
-    """Each record to the next partition, keyed or not."""
+    """Sends each record to the next partition, with or without a key."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
@@ -52,20 +49,20 @@ ROUND_ROBIN = ("round_robin", "RoundRobinPartitioner", "org.apache.kafka.clients
 
 
 def partitioner_for(choice: str | Callable[..., int] | None, *, ignore_keys: bool) -> Partitioner:
-    """The partitioner that `partitioner.class` names."""
+    """Return the partitioner that `partitioner.class` names."""
     if choice is None:
-        return anywhere if ignore_keys else by_key
+        return choose_any if ignore_keys else choose_by_key
     if callable(choice):
         return choice
     if choice in ROUND_ROBIN:
         return RoundRobinPartitioner()
-    raise ConfigError(f"partitioner.class = {choice!r}: must be 'round_robin', a function, or left out")
+    raise ConfigError(f"partitioner.class = {choice!r}: must be 'round_robin', a function, or omitted")
 
 
 class StickyPartitioner:
-    """Where records without a key go: one partition until a batch is full, then another (KIP-480, KIP-794).
+    """Chooses the partition of records without a key: one until a batch is full, then another (KIP-480, KIP-794).
 
-    The next one is drawn at random; with loads known, the more likely the shorter the partition's queue.
+    The next one is random. With known queue lengths, shorter queues are more likely.
     """
 
     def __init__(self, batch_bytes: int, random: Random) -> None:
@@ -76,26 +73,26 @@ class StickyPartitioner:
         self._shares: list[int] = []
         self._choices: Sequence[int] = ()
 
-    def current(self, partitions: int) -> int:
-        """The partition to append to now."""
+    def current_partition(self, partitions: int) -> int:
+        """Return the partition to append to."""
         if not 0 <= self._partition < partitions:
-            self._switch(partitions)
+            self._switch_partition(partitions)
         return self._partition
 
-    def appended(self, size: int, partitions: int) -> None:
-        """`size` bytes went to the current partition; after twice a batch there is no more waiting for a good moment."""
+    def count_append(self, size: int, partitions: int) -> None:
+        """Count `size` bytes for the current partition; after two batch sizes switch without waiting for a full batch."""
         self._bytes += size
         if self._bytes >= 2 * self._batch_bytes:
-            self._switch(partitions)
+            self._switch_partition(partitions)
 
-    def new_batch(self, partitions: int, full: bool) -> int:
-        """The partition of a batch that must be begun, the last one being `full` or sent: the moment to switch."""
+    def partition_for_batch(self, partitions: int, full: bool) -> int:
+        """Return the partition of a new batch; `full` is True if the last one was full, a good time to switch."""
         if full or self._bytes >= self._batch_bytes:
-            self._switch(partitions)
-        return self.current(partitions)
+            self._switch_partition(partitions)
+        return self.current_partition(partitions)
 
     def update_load(self, choices: Sequence[int], queue_sizes: Sequence[int], partitions: int) -> None:
-        """Learn how many batches wait for each of the `choices`; where that tells nothing apart, any will do."""
+        """Set the queue lengths of the `choices`; equal lengths make no difference."""
         if not choices or (len(choices) == partitions and len(set(queue_sizes)) == 1):
             self._choices, self._shares = (), []
             return
@@ -103,11 +100,11 @@ class StickyPartitioner:
         self._choices = tuple(choices)
         self._shares = list(accumulate(most - size for size in queue_sizes))
 
-    def _switch(self, partitions: int) -> None:
-        self._partition = self._draw(partitions)
+    def _switch_partition(self, partitions: int) -> None:
+        self._partition = self._draw_partition(partitions)
         self._bytes = 0
 
-    def _draw(self, partitions: int) -> int:
+    def _draw_partition(self, partitions: int) -> int:
         if self._shares and max(self._choices) < partitions:
             place = self._random.randrange(self._shares[len(self._shares) - 1])
             return self._choices[bisect_right(self._shares, place)]

@@ -26,6 +26,9 @@ from ottla.records.builder import BatchBuilder
 from ottla.records.compression import Codec
 from ottla.trace import EventStream
 
+CHUNK_BYTES = 16_384
+"""The step of `buffer.memory.allocation.strategy=incremental`, as in the Java client."""
+
 
 class ProducerParts(Struct):
     """The parts of a producer."""
@@ -43,7 +46,7 @@ class ProducerParts(Struct):
     events: EventStream
 
 
-def assemble(config: ProducerConfig, client_id: str, clock: Clock, make_sender: type[Sender]) -> ProducerParts:
+def assemble_parts(config: ProducerConfig, client_id: str, clock: Clock, make_sender: type[Sender]) -> ProducerParts:
     """Construct all parts. Raise ConfigError for an invalid partitioner."""
     random, events = Random(), EventStream(clock)
     partitioner = partitioner_for(config.partitioner_class, ignore_keys=config.partitioner_ignore_keys)
@@ -55,12 +58,13 @@ def assemble(config: ProducerConfig, client_id: str, clock: Clock, make_sender: 
         backoff=backoff,
         topic_idle_ms=config.metadata_max_idle_ms,
     )
-    transactions = transactions_of(config, client_id, backoff, events)
+    transactions = make_transaction_manager(config, client_id, backoff, events)
     codec, level = Codec[config.compression_type.upper()], config.compression_level
     spare = SpareBuffers({config.batch_size, config.table_batch_bytes})
     pool = BufferPool(config.buffer_memory)
     accumulator = RecordAccumulator(
         batch_size=config.batch_size,
+        chunk_bytes=CHUNK_BYTES if config.buffer_memory_allocation_strategy == "incremental" else 0,
         linger_ms=config.linger_ms,
         delivery_timeout_ms=config.delivery_timeout_ms,
         retry_backoff=backoff,
@@ -70,6 +74,8 @@ def assemble(config: ProducerConfig, client_id: str, clock: Clock, make_sender: 
         monotonic=clock.monotonic,
         spare=spare,
         adaptive=config.partitioner_adaptive_partitioning_enable,
+        rack=config.preferred_rack,
+        cluster=lambda: metadata.cluster,
         numbering=transactions,
         events=events,
     )
@@ -87,7 +93,7 @@ def assemble(config: ProducerConfig, client_id: str, clock: Clock, make_sender: 
     return ProducerParts(metadata, client, transactions, pool, accumulator, sender, intake, rows, interceptors, events)
 
 
-def transactions_of(
+def make_transaction_manager(
     config: ProducerConfig, name: str, backoff: ExponentialBackoff, events: EventStream
 ) -> TransactionManager | None:
     """Return the part that numbers batches and decides about transactions, if the producer is idempotent."""
@@ -104,4 +110,4 @@ def transactions_of(
 
 def new_builder(codec: Codec, level: int | None, spare: SpareBuffers, max_bytes: int) -> BatchBuilder:
     """Return the builder of a batch. It does not refer to the producer, so that an unclosed one can be collected."""
-    return BatchBuilder(codec, level, max_bytes, spare.take(max_bytes))
+    return BatchBuilder(codec, level, max_bytes, spare.take_buffer(max_bytes))

@@ -1,7 +1,7 @@
 # C types for produce_request_result.py.
 cimport cython
 
-from ottla.client.producer.deliveries cimport Deliveries, new_metadata
+from ottla.client.producer.deliveries cimport DeliveryCallbacks, new_metadata
 
 @cython.final
 cdef class ProduceRequestResult:
@@ -10,7 +10,7 @@ cdef class ProduceRequestResult:
     cdef readonly bint done
     cdef public bint seen
     cdef readonly list parts
-    cdef public Deliveries deliveries
+    cdef public DeliveryCallbacks deliveries
     cdef public list _watchers
 
     cpdef on_delivery(self, callback, long long index, long long timestamp, Py_ssize_t key_size, Py_ssize_t value_size)

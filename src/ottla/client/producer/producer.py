@@ -1,6 +1,6 @@
-"""The producer whose calls block: what users call, from as many threads as they like.
+"""The public blocking producer, for any number of threads.
 
-Appends on the caller's thread; sending is the `Sender`'s business, which has one of its own.
+Records are appended in the caller's thread, and sent by the `Sender` in its own thread.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ottla.client.interface.method_names import PRODUCER, explain_names
 from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.produce_request_result import OnDelivery
 from ottla.client.producer.producer_core import ProducerCore
-from ottla.client.producer.producer_face import ProducerFace, offered
+from ottla.client.producer.producer_face import ProducerFace, call_offer
 from ottla.client.producer.sender import Sender
 from ottla.client.producer.table_receipt import TableReceipt
 from ottla.errors import TransactionAbortableError, UndeliveredError
@@ -31,10 +31,10 @@ LOG = logging.getLogger(__name__)
 
 
 class Producer(ProducerFace):
-    """Sends records to topics; may be used by many threads.
+    """Send records to topics. May be used by many threads.
 
-    Settings come as Kafka's dotted names, as keywords, or both:
-    `Producer({"bootstrap.servers": "127.0.0.1:9092"}, linger_ms=20)`. Close it, or use it in a `with` statement.
+    Settings are given with Kafka's dotted names, as keywords, or both: `Producer({"bootstrap.servers":
+    "127.0.0.1:9092"}, linger_ms=20)`. Close it, or use it in a `with` statement.
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Unpack[ProducerSettings]) -> None:
@@ -51,20 +51,20 @@ class Producer(ProducerFace):
         headers: Iterable[Header] | Mapping[str, bytes | None] | None = None,
         on_delivery: OnDelivery | None = None,
     ) -> RecordFuture:
-        """Queue a record and return its future at once; `on_delivery(metadata, error)` runs on the sender's thread.
+        """Queue a record and return its future at once. `on_delivery(metadata, error)` runs on the sender thread.
 
-        Waits only for a topic's first metadata and for buffer memory, up to `max.block.ms`, and then raises. What is
-        wrong with the record itself is raised at once, as RecordTooLargeError and SerializationError are, and the
-        callback is not called. `timestamp` is in milliseconds; left out it is now.
+        Waits only for the first metadata of a topic and for buffer memory, up to `max.block.ms`, and raises afterwards.
+        Errors of the record itself, such as RecordTooLargeError and SerializationError, are raised at once without
+        calling the callback. `timestamp` is in milliseconds since 1970; the default is the current time.
         """
         try:
-            queued = offered(self, topic, value, key, partition, timestamp, headers, on_delivery)
-        except BaseException:  # of a signal handler, perhaps between the record and the sender's wakeup
+            queued = call_offer(self, topic, value, key, partition, timestamp, headers, on_delivery)
+        except BaseException:  # of a signal handler, perhaps between appending the record and waking the sender
             self._core.sender.wakeup()
             raise
         if isinstance(queued, RecordFuture):
             return queued
-        return self._core.sender.run(self._core.queue(queued))
+        return self._core.sender.run(self._core.queue_record(queued))
 
     def send_table(
         self,
@@ -79,50 +79,57 @@ class Producer(ProducerFace):
     ) -> TableReceipt:
         """Queue the rows of a pyarrow Table or RecordBatch; the arguments name its columns.
 
-        Keys and values are any kind of string or binary, and a column `key` need not be there; the other columns count
-        only when they are named. A row's partition is that of its column, else what single records would get.
-        Batches are larger than `batch.size`, up to a megabyte. Waits for metadata and memory as `send` does.
-        Interceptors do not see the rows; they are told the outcome of each batch, which is that of its first row.
+        Keys and values may have any string or binary type; a column `key` is optional, and the other columns are used
+        only if they are named. The partition of a row is that of its column, else the one that a single record would
+        get. Batches are larger than `batch.size`, up to a megabyte. Waits for metadata and memory as `send` does.
+        Interceptors do not receive the rows; `on_acknowledgement` is called once per batch, with the result of its
+        first row.
         """
         from ottla.client.producer.table import TableColumns
 
         core, columns = self._core, TableColumns(key, value, headers, timestamp, partition)
-        return core.sender.run(core.queue_rows(topic, lambda count: core.rows.of_table(topic, table, count, columns)))
+        return core.sender.run(
+            core.queue_rows(topic, lambda count: core.rows.encode_table(topic, table, count, columns))
+        )
 
     def send_many(self, topic: str, values: Iterable[Any], *, keys: Iterable[Any] | None = None) -> TableReceipt:
-        """Queue a record of each value, with the key at the same place, and return one receipt for all of them.
+        """Queue a record for each value, with the key at the same index, and return one receipt for all of them.
 
-        Several times as quick as to `send` them one by one; they travel as the rows of `send_table` do, in their order.
+        Several times faster than single calls of `send`; the records are sent in order, like the rows of `send_table`.
         """
         core = self._core
-        return core.sender.run(core.queue_rows(topic, lambda count: core.rows.of_lists(topic, values, keys, count)))
+        return core.sender.run(core.queue_rows(topic, lambda count: core.rows.encode_lists(topic, values, keys, count)))
 
     def partitions_for(self, topic: str) -> list[PartitionInfo]:
-        """The topic's partitions, their leaders and replicas; waits up to `max.block.ms` to learn them."""
+        """Return the partitions of a topic with their leaders and replicas, waiting up to `max.block.ms` for the
+        metadata.
+        """
         core = self._core
-        return list(core.sender.run(core.learn(topic, -1, core.clock.monotonic() + core.max_block)).partitions)
+        return list(core.sender.run(core.await_topic(topic, -1, core.clock.monotonic() + core.max_block)).partitions)
 
     def client_instance_id(self, timeout: float | None = None) -> UUID:
-        """The id under which brokers know this client where it pushes metrics to them (KIP-714), the same until it is closed.
+        """Return the id that brokers assigned to this client for pushing metrics (KIP-714); it does not change until
+        the client is closed.
 
-        Asked for within `timeout` seconds, left out: `max.block.ms`. IllegalStateError with `enable.metrics.push = false`,
-        UnsupportedVersionError where the broker takes no metrics, KafkaTimeoutError where none answers.
+        The id is requested within `timeout` seconds, by default `max.block.ms`. Raises IllegalStateError with
+        `enable.metrics.push = false`, UnsupportedVersionError if the broker does not accept metrics, KafkaTimeoutError
+        if no broker responds.
         """
         return self._core.sender.run(self._core.client_instance_id(timeout))
 
     def flush(self, timeout: float | None = None) -> None:
-        """Send everything now and wait until it has its outcome and its callbacks have run.
+        """Send all queued records, and wait until all have a result and their callbacks have run.
 
-        Raises KafkaTimeoutError after `timeout` seconds; an outcome that is an error is in its future, and told to its
-        callback. UndeliveredError: records failed that came without a callback and whose futures nobody has kept.
+        Raises KafkaTimeoutError after `timeout` seconds. The error of a record is in its future and passed to its
+        callback. Raises UndeliveredError if records failed that have no callback and no existing future.
         """
         self._core.sender.run(self._core.flush(timeout))
 
     def init_transactions(self, timeout: float | None = None) -> None:
-        """Once, before the first transaction: takes over the `transactional.id`.
+        """Prepare for transactions, once before the first: acquire the `transactional.id`.
 
-        Whoever had it is fenced, and the transaction it left open aborted. Waits up to `timeout` seconds (left out:
-        `max.block.ms`), raises KafkaTimeoutError after that and may then be called again.
+        The producer that used it before is fenced, and its open transaction aborted. Waits up to `timeout` seconds (by
+        default `max.block.ms`), raises KafkaTimeoutError after that, and may then be called again.
         """
         self._core.sender.run(self._core.init_transactions(timeout))
 
@@ -132,30 +139,31 @@ class Producer(ProducerFace):
         group_metadata: ConsumerGroupMetadata,
         timeout: float | None = None,
     ) -> None:
-        """Commit the offsets of a consumer's group with the transaction: consume, process and produce exactly once.
+        """Add a consumer group's offsets to the transaction, to consume, process and produce exactly once.
 
-        `group_metadata` is `consumer.group_metadata()`: with it a consumer that has lost its partitions is refused
-        (KIP-447). An offset is the next one to read.
+        `group_metadata` is `consumer.group_metadata()`; with it the offsets of a consumer that has lost its partitions
+        are rejected (KIP-447). An offset is the next one to read.
         """
         self._core.sender.run(self._core.send_offsets(offsets, group_metadata, timeout))
 
     def commit_transaction(self, timeout: float | None = None) -> None:
-        """Send what is queued, wait for it, and make the transaction count.
+        """Send what is queued, wait for the results, and commit the transaction.
 
-        Raises TransactionAbortableError when a record of it is lost: then `abort_transaction` is next. After
-        KafkaTimeoutError (left out: after `max.block.ms`) it may have been committed; call it again to find out.
+        Raises TransactionAbortableError if one of its records was lost: then call `abort_transaction`. After
+        KafkaTimeoutError (by default after `max.block.ms`) the commit may have succeeded; call it again to find out.
         """
         self._core.sender.run(self._core.commit_transaction(timeout))
 
     def abort_transaction(self, timeout: float | None = None) -> None:
-        """Make the transaction count for nothing; what was not sent yet fails with TransactionAbortedError."""
+        """Abort the transaction. Records that were not sent yet fail with TransactionAbortedError."""
         self._core.sender.run(self._core.abort_transaction(timeout))
 
     @contextmanager
     def transaction(self) -> Iterator[Producer]:
-        """Run a `with` block in a transaction: committed at its end, aborted if it raises.
+        """Run a `with` block in a transaction, which is committed at its end, and aborted if the block raises.
 
-        The commit or abort of an earlier block that a timeout, Ctrl-C or the like interrupted is finished first.
+        An unfinished commit or abort of an earlier block, interrupted by a timeout or Ctrl-C for example, is finished
+        first.
         """
         self._core.sender.run(self._core.end_interrupted_block())
         self._core.begin_block()
@@ -164,7 +172,7 @@ class Producer(ProducerFace):
             self.commit_transaction()
         except TransactionAbortableError:
             self._core.is_block_interrupted = True
-            self.abort_transaction()  # which finds out if it is worse than that: another producer has taken over
+            self.abort_transaction()  # raises if another producer has fenced this one
             raise
         except BaseException:
             self._core.is_block_interrupted = True
@@ -172,9 +180,9 @@ class Producer(ProducerFace):
             raise
 
     def close(self, timeout: float | None = None) -> None:
-        """Send what is queued and end; what is undelivered after `timeout` seconds fails. May be called again.
+        """Send what is queued and close. Records undelivered after `timeout` seconds fail. May be called again.
 
-        When all is closed, raises UndeliveredError as `flush` does.
+        After everything is closed, raises UndeliveredError as `flush` does.
         """
         span = maybe_timeout(timeout)
         sender = self._core.sender
@@ -182,7 +190,7 @@ class Producer(ProducerFace):
             sender.initiate_close()
             return
         sender.close(span)
-        self._finished()
+        self._finish_close()
 
     def __enter__(self) -> Producer:
         return self
@@ -195,14 +203,16 @@ class Producer(ProducerFace):
         except UndeliveredError as lost:
             if error is None:
                 raise
-            LOG.error("[%s] %s", self.client_id, lost)  # it is the other error that is to be raised
+            LOG.error("[%s] %s", self.client_id, lost)  # the block's exception is raised instead
 
     def _abort_if_possible(self) -> None:
-        """After an exception: it is that one that is to be raised, not another that comes of aborting."""
+        """Abort after an exception. An error of the abort is only logged, because the original exception is raised."""
         try:
             self._core.sender.run(self._core.abort_block())
         except Exception as error:
-            LOG.warning("[%s] the transaction is not aborted, the coordinator will do it: %s", self.client_id, error)
+            LOG.warning(
+                "[%s] transaction not aborted; it will time out at the coordinator error=%s", self.client_id, error
+            )
 
 
 explain_names(Producer, PRODUCER)

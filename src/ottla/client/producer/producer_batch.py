@@ -1,7 +1,4 @@
-"""Records of one partition that travel together.
-
-Pure: who appends holds the accumulator's lock.
-"""
+"""A batch of records for one partition. Pure: the caller that appends holds the accumulator's lock."""
 
 from __future__ import annotations
 
@@ -12,15 +9,15 @@ from ottla.client.producer.future import RecordFuture, new_future
 from ottla.client.producer.produce_request_result import OnDelivery, ProduceRequestResult
 from ottla.client.producer.producer_id_and_epoch import NO_PRODUCER, ProducerIdAndEpoch
 from ottla.model import Buffer, Header, TopicPartition
-from ottla.records.batch import identify
+from ottla.records.batch import set_producer
 
 MAX_SEQUENCE = 0x7FFF_FFFF
 OVERHEAD_BYTES = 61 + 21
-"""The most that a batch's head and a record's own lengths add to key, value and headers."""
+"""The largest overhead of the batch header and of a record's own lengths, in addition to key, value and headers."""
 
 
 class ProducerBatch:
-    """Open while records are appended; then bytes, sent until they arrive or time is up."""
+    """Open while records are appended, then encoded, sent and retried until it has a result."""
 
     __slots__ = (
         "attempts",
@@ -56,12 +53,13 @@ class ProducerBatch:
         self.tp = tp
         self.created = created
         self.reserved_bytes = reserved_bytes
-        """What it holds of `buffer.memory`."""
+        """The bytes of `buffer.memory` that it reserves."""
         self.order = order
-        """Its number among all batches, and for a part of a split batch the place of its first record in that one."""
+        """Its number among all batches; for a part of a split batch also the index of its first record in the original.
+        """
         self.builder = builder
         self.payload = payload
-        """The batch as it travels, once it is closed."""
+        """The encoded batch, once it is closed."""
         self.count = count
         self.result = ProduceRequestResult(*tp)
         self.attempts = 0
@@ -70,12 +68,12 @@ class ProducerBatch:
         self.full = builder is None
         self.producer = NO_PRODUCER
         self.base_sequence = -1
-        """The number of its first record, once it has one."""
+        """The sequence number of its first record, once it has one."""
         self.transactional = False
         self.sequence_reset = False
-        """Whether it got other numbers than those it was last sent with."""
+        """True if its sequence number was changed since it was last sent."""
         self.sealed = builder is None
-        """Whether `payload` says what is to be sent; one that waits for its numbers says it by `number`."""
+        """True if `payload` contains the current producer id and sequence number; False from `assign_sequence` until `close`."""
 
     def try_append(
         self,
@@ -85,7 +83,7 @@ class ProducerBatch:
         headers: Any,
         on_delivery: OnDelivery | None = None,
     ) -> RecordFuture | None:
-        """Take one record; None when it does not fit, after which the batch is full."""
+        """Append one record. Return None if there is no room; the batch is full then."""
         if not self.builder.append(timestamp, key, value, headers):
             self.full = True
             return None
@@ -104,54 +102,54 @@ class ProducerBatch:
 
     @property
     def size_bytes(self) -> int:
-        """What it will take on the wire, before compression as long as it is open."""
+        """The encoded size; before compression while the batch is open."""
         return len(self.payload) if self.builder is None else int(self.builder.size_bytes)
 
     @property
     def has_sequence(self) -> bool:
-        """Whether it is numbered: it has been sent, or is about to be."""
+        """True if it has a sequence number: it was sent, or is about to be."""
         return self.base_sequence >= 0
 
-    def number(self, producer: ProducerIdAndEpoch, base_sequence: int, transactional: bool) -> None:
-        """Say who sends it, and the number of its first record; once more where the numbers begin anew."""
+    def assign_sequence(self, producer: ProducerIdAndEpoch, base_sequence: int, transactional: bool) -> None:
+        """Set the producer and the sequence number of the first record; repeated if numbering restarts."""
         self.sequence_reset = self.has_sequence
         self.producer, self.base_sequence, self.transactional = producer, base_sequence, transactional
         self.sealed = False
 
     def close(self) -> None:
-        """No more records: compress and seal."""
+        """Close the batch: compress and seal it."""
         about = (*self.producer, self.base_sequence)
         if self.builder is not None:
             self.payload = self.builder.build_in_place(*about, self.transactional)
             self.builder, self.full = None, True
         elif not self.sealed:
-            # What was sent before may still wait in a socket's queue: that must stay as it is.
+            # Bytes sent earlier may still wait in a socket's queue and must not change.
             if self.attempts or isinstance(self.payload, bytes):
                 self.payload = bytearray(self.payload)
-            identify(self.payload, *about, transactional=self.transactional)
+            set_producer(self.payload, *about, transactional=self.transactional)
         self.sealed = True
 
     def release(self) -> bytearray | None:
-        """It has its outcome: its bytes are of no more use. Their memory, where nothing else looks at it any more."""
+        """Release the data of a completed batch. Return its memory if nothing else refers to it."""
         memory = self.payload.obj if isinstance(self.payload, memoryview) else None
-        # An answer with an offset to what was sent once: all of it has left.
+        # A response with an offset to the only attempt: the data has left the socket queue.
         arrived = not self.attempts and self.result.base_offset >= 0
         self.reserved_bytes, self.builder, self.payload = 0, None, b""
         return memory if arrived and isinstance(memory, bytearray) else None
 
     def split(self, make_builder: Callable[[int], Any]) -> list[ProducerBatch]:
-        """Two batches with half the records each; futures and callbacks follow them."""
+        """Split into two batches with half the records each; futures and callbacks follow."""
         from ottla.records.columns import decode
 
         rows = decode(self.payload)
         records = [(rows.timestamps[i], rows.key(i), rows.value(i), rows.headers(i)) for i in range(rows.count)]
         half = len(records) // 2
-        parts = [self._part(records[:half], 0, make_builder), self._part(records[half:], half, make_builder)]
+        parts = [self._make_part(records[:half], 0, make_builder), self._make_part(records[half:], half, make_builder)]
         parts[0].reserved_bytes, self.reserved_bytes = self.reserved_bytes, 0
         self.result.split([(0, parts[0].result), (half, parts[1].result)])
         return parts
 
-    def _part(self, records: list[Any], first: int, make_builder: Callable[[int], Any]) -> ProducerBatch:
+    def _make_part(self, records: list[Any], first: int, make_builder: Callable[[int], Any]) -> ProducerBatch:
         builder = make_builder(sum(upper_bound_bytes(*record[1:]) for record in records))
         order = (self.serial, self.order[1] + first)
         part = ProducerBatch(self.tp, self.created, 0, order, builder=builder)
@@ -159,25 +157,27 @@ class ProducerBatch:
         for record in records:
             part.try_append(*record)
         if self.has_sequence:
-            part.number(self.producer, (self.base_sequence + first) & MAX_SEQUENCE, self.transactional)
+            part.assign_sequence(self.producer, (self.base_sequence + first) & MAX_SEQUENCE, self.transactional)
         part.close()
         assert part.count == len(records)
         return part
 
 
 def upper_bound_bytes(key: bytes | None, value: bytes | None, headers: tuple[Header, ...]) -> int:
-    """The most that one record takes in a batch of its own."""
+    """Return the largest size of one record in a batch of its own."""
     size = OVERHEAD_BYTES + (0 if key is None else len(key)) + (0 if value is None else len(value))
     return size + headers_bound_bytes(headers) if headers else size
 
 
 def headers_bound_bytes(headers: tuple[Header, ...]) -> int:
-    """The most that a record's headers take."""
+    """Return the largest size of a record's headers."""
     return sum(10 + 3 * len(name) + (0 if data is None else len(data)) for name, data in headers)
 
 
 def load_of(batches: list[ProducerBatch]) -> tuple[int, int]:
-    """How many records they have, and how often the one that was sent most often was; of thousands, ten times a second, where somebody looks."""
+    """Return the number of records and the highest number of attempts. Fast, because an introspection client calls it
+    ten times a second for thousands of batches.
+    """
     records = attempts = 0
     for batch in batches:
         records += batch.count

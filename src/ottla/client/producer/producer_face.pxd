@@ -7,4 +7,4 @@ cdef class ProducerFace:
     cdef readonly RecordIntake _intake
     cdef object _forgotten
 
-cpdef offered(ProducerFace face, topic, value, key, partition, timestamp, headers, on_delivery)
+cpdef call_offer(ProducerFace face, topic, value, key, partition, timestamp, headers, on_delivery)

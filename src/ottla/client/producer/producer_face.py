@@ -1,4 +1,4 @@
-"""What both faces of a producer have, the one whose calls block and the one whose calls are awaited."""
+"""The common part of the blocking and the asyncio producer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ProducerFace:
-    """The calls that wait for nothing."""
+    """Calls that do not wait."""
 
     def __init__(self, core: ProducerCore) -> None:
         self.config = core.config
@@ -36,57 +36,61 @@ class ProducerFace:
         self._forgotten.atexit = False
         core.sender.start()
         if folder := os.environ.get("OTTLA_TRACE"):
-            let_others_look(self, core, folder)
+            open_tracing_socket(self, core, folder)
 
     def __repr__(self) -> str:
         return describe_client(self, self._core.closed)
 
     def snapshot(self) -> ProducerSnapshot:
-        """All parts of this producer and what is in them; at any time, from any thread."""
+        """Return the state of all components. May be called at any time from any thread."""
         from ottla.client.producer.snapshot import take_snapshot
 
         return take_snapshot(self._core)
 
     def metrics(self) -> ClientMetrics:
-        """What is counted and measured in here, by the names of Java's clients; at any time, from any thread."""
+        """Return the metrics of this client, with the names of the Java clients. May be called at any time from any
+        thread.
+        """
         return self._core.take_metrics()
 
     def trace(self, capacity: int = CAPACITY) -> Trace:
-        """What happens in here from now on, typed as in `ottla.client.producer.events`; at any time, from any thread.
+        """Return a trace of the events from now on, typed as in `ottla.client.producer.events`. May be called at any
+        time from any thread.
 
-        IllegalStateError once this is closed: nothing happens any more.
+        Raises IllegalStateError after close.
         """
         if self._core.closed:
             raise IllegalStateError(CLOSED)
         return self._core.events.trace(capacity)
 
     def begin_transaction(self) -> None:
-        """From here on what is sent belongs to a transaction. Asks nobody."""
+        """Begin a transaction; the records sent from now on belong to it. Sends no request."""
         self._core.begin_transaction()
 
     def hand_over_transaction(self) -> OpenTransaction:
-        """Leave the transaction open for another producer to end, and be done: what is left here is `close`.
+        """Leave the transaction open for another producer to end. Afterwards only `close` may be called here.
 
-        Call `flush` first, and see that everything was written.
+        Call `flush` first, and check that everything was written.
         """
-        return self._core.hand_over()
+        return self._core.hand_over_transaction()
 
     def take_over_transaction(self, given: OpenTransaction) -> None:
-        """Instead of `init_transactions`: go on in a transaction that was handed over, to commit or abort it.
+        """Continue a transaction that another producer handed over, to commit or abort it; replaces
+        `init_transactions`.
 
-        Nothing more is to be sent in it: how far its records are numbered is not known here.
+        Do not send records in it, because the sequence numbers of its records are not known here.
         """
-        self._core.take_over(given)
+        self._core.take_over_transaction(given)
 
-    def _finished(self) -> None:
-        """All is closed, perhaps not for the first time."""
+    def _finish_close(self) -> None:
+        """Run the close callbacks, and raise unobserved failures. May be called again."""
         if self._forgotten.detach() is not None:
-            self._core.finished()
-        self._core.tell_unheard()
+            self._core.run_close_callbacks()
+        self._core.raise_unobserved()
 
 
-def let_others_look(face: ProducerFace, core: ProducerCore, folder: str) -> None:
-    """Listen in `folder` until the producer is closed or dropped."""
+def open_tracing_socket(face: ProducerFace, core: ProducerCore, folder: str) -> None:
+    """Open the tracing socket in `folder` until the producer is closed or garbage collected."""
     from ottla.client.producer.snapshot import take_snapshot
     from ottla.tracing.trace_socket import maybe_listen
 
@@ -96,7 +100,7 @@ def let_others_look(face: ProducerFace, core: ProducerCore, folder: str) -> None
         weakref.finalize(face, listening.end)
 
 
-def offered(
+def call_offer(
     face: ProducerFace,
     topic: str,
     value: Any,
@@ -106,5 +110,5 @@ def offered(
     headers: Iterable[Header] | Mapping[str, bytes | None] | None,
     on_delivery: OnDelivery | None,
 ) -> RecordFuture | HeldRecord:
-    """`face._intake.offer(…)`, which compiled costs a record no look at attributes."""
+    """Call `face._intake.offer(…)`; compiled, it avoids attribute lookups per record."""
     return face._intake.offer(topic, value, key, partition, timestamp, headers, on_delivery)

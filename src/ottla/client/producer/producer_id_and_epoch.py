@@ -1,22 +1,22 @@
-"""Who a producer is to the brokers."""
+"""The identity of a producer."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 LAST_EPOCH = 2**15 - 2
-"""The last epoch that a producer may give itself: one more is the broker's, to fence with."""
+"""The last epoch that a producer may use; the next one is used by the broker for fencing."""
 
 
 class ProducerIdAndEpoch(NamedTuple):
-    """The id that a broker gave, and which incarnation of it this is."""
+    """The producer id assigned by a broker, and its epoch."""
 
     producer_id: int = -1
     epoch: int = -1
 
     @property
     def is_known(self) -> bool:
-        """Whether there is an id yet."""
+        """True if a producer id was assigned."""
         return self.producer_id >= 0
 
 

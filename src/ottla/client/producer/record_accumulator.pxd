@@ -9,6 +9,7 @@ from ottla.client.producer.producer_batch cimport ProducerBatch, upper_bound_byt
 cdef class TopicQueues:
     cdef readonly StickyPartitioner sticky
     cdef dict _queues, _newest
+    cdef str _rack
 
     @cython.locals(batch=ProducerBatch)
     cdef ProducerBatch open_batch(self, int partition)
@@ -17,10 +18,12 @@ cdef class TopicQueues:
 cdef class RecordAccumulator:
     cdef bint _closed
     cdef object _pool, _wake
-    cdef Py_ssize_t _batch_size
+    cdef Py_ssize_t _batch_size, _chunk_bytes
     cdef double _linger, _delivery_timeout
     cdef object _retry_backoff, _make_builder, _make_sticky, _monotonic, _numbering, _events, _spare, _lock, _acquire, _release, _muted, _drain_starts
     cdef bint _adaptive
+    cdef str _rack
+    cdef object _cluster
     cdef Py_ssize_t _flushes, _serial
     cdef dict _topics
     cdef object _incomplete
@@ -35,4 +38,7 @@ cdef class RecordAccumulator:
         self, topic, int partition, int partitions, long long timestamp, bytes key, bytes value, headers,
         on_delivery
     )
+    cdef Py_ssize_t _first_reservation(self, Py_ssize_t record_bytes) except -1
+    @cython.locals(needed=Py_ssize_t, lacking=Py_ssize_t)
+    cdef bint _extend_reservation(self, ProducerBatch batch, bytes key, bytes value, headers) except -1
     cdef ProducerBatch _new_batch(self, topic, int partition, int partitions, Py_ssize_t reserved)

@@ -13,12 +13,13 @@ that is retried is inserted by `order`, before all that were started after it, s
 Two mechanisms keep those from overtaking it:
 
 * With idempotence, sequence numbers: the broker accepts batch n+1 of a producer only after batch n, and the client
-  holds later batches back (`Numbering.may_drain`). Up to five batches of a partition are in flight at a time.
+  holds later batches back (`SequenceNumbers.can_drain`). Up to five batches of a partition are in flight at a time.
 * Without it, muting: with `max.in.flight.requests.per.connection` = 1 the sender mutes a partition while a batch of it
   is in flight, and `drain` skips it. With more requests in flight a retry may be written after later batches.
 
 Memory is reserved per batch, not per record: `batch.size` bytes when it is started, or the size of a single larger
-record, returned when the batch has its result. So `buffer.memory` bounds queued and in-flight batches together.
+record, returned when the batch has its result. With `incremental` allocation (KIP-1332) a batch reserves chunks as it grows, and is
+closed if there is no memory for the next one. So `buffer.memory` bounds queued and in-flight batches together.
 
 A flush does not wait for empty queues, which other threads may keep filling: it reads the number of the newest batch
 and waits until every batch up to that has its result. A split batch shares its number with its parts.
@@ -34,7 +35,7 @@ from typing import Any, Protocol
 from msgspec import Struct, field
 
 from ottla.client.metadata.cluster import Cluster, TopicInfo
-from ottla.client.producer.buffer_pool import BufferPool, Claim
+from ottla.client.producer.buffer_pool import BufferPool, MemoryClaim
 from ottla.client.producer.events import BEGUN
 from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.partitioner import StickyPartitioner
@@ -59,14 +60,14 @@ class ReadyCheck(Struct):
     """Partitions that have batches and no known leader."""
 
 
-class Numbering(Protocol):
+class SequenceNumbers(Protocol):
     """Assigns sequence numbers to batches, and holds back those that must wait for others."""
 
-    def may_drain(self, batch: ProducerBatch) -> bool:
+    def can_drain(self, batch: ProducerBatch) -> bool:
         """True if the first batch of a queue may be sent now."""
         ...
 
-    def number(self, batch: ProducerBatch) -> None:
+    def assign_sequence(self, batch: ProducerBatch) -> None:
         """Assign the sequence number of a batch that is about to be sent."""
         ...
 
@@ -77,10 +78,12 @@ CLOSED = "the producer is closed, as every producer is in a forked child; make a
 class TopicQueues:
     """The batches of one topic's partitions, and the partitioner for its records without a key."""
 
-    __slots__ = ("_newest", "_queues", "sticky")
+    __slots__ = ("_newest", "_queues", "_rack", "sticky")
 
-    def __init__(self, sticky: StickyPartitioner) -> None:
+    def __init__(self, sticky: StickyPartitioner, rack: str = "") -> None:
         self.sticky = sticky
+        self._rack = rack
+        """The rack of the preferred leaders; empty if there is none."""
         self._queues: dict[int, Queue] = {}
         self._newest: dict[int, ProducerBatch] = {}
         """The last started batch of each partition; one that has left its queue is marked as full."""
@@ -90,13 +93,13 @@ class TopicQueues:
         batch: ProducerBatch | None = self._newest.get(partition)
         return None if batch is None or batch.full else batch
 
-    def add(self, batch: ProducerBatch) -> None:
+    def add_batch(self, batch: ProducerBatch) -> None:
         """Append a new batch to its queue."""
         partition = batch.tp.partition
         self._queues.setdefault(partition, deque()).append(batch)
         self._newest[partition] = batch
 
-    def put_back(self, batch: ProducerBatch) -> None:
+    def requeue_batch(self, batch: ProducerBatch) -> None:
         """Insert a batch before those that were started after it."""
         queue = self._queues.setdefault(batch.tp.partition, deque())
         place = 0
@@ -104,7 +107,7 @@ class TopicQueues:
             place += 1
         queue.insert(place, batch)
 
-    def forget(self, batch: ProducerBatch) -> None:
+    def remove_batch(self, batch: ProducerBatch) -> None:
         """Drop the reference to a batch that was split: only the futures keep its result alive."""
         if self._newest.get(batch.tp.partition) is batch:
             del self._newest[batch.tp.partition]
@@ -113,10 +116,15 @@ class TopicQueues:
         """Yield each partition that has had batches, with its queue."""
         return iter(self._queues.items())
 
-    def update_load(self, topic: TopicInfo, cluster: Cluster) -> None:
-        """Pass the queue lengths of the partitions with a leader to the sticky partitioner (KIP-794)."""
-        choices = [p.partition for p in topic.partitions if p.leader in cluster.nodes]
-        sizes = [len(self._queues.get(choice, ())) for choice in choices]
+    def update_load(self, topic: TopicInfo, cluster: Cluster, adaptive: bool = True) -> None:
+        """Pass the partitions with a leader, and their queue lengths, to the sticky partitioner (KIP-794).
+
+        Without `adaptive` the lengths make no difference. Leaders in the preferred rack exclude others (KIP-1123).
+        """
+        led = [p for p in topic.partitions if p.leader in cluster.nodes]
+        near = [p for p in led if cluster.nodes[p.leader].rack == self._rack] if self._rack else []
+        choices = [p.partition for p in near or led]
+        sizes = [len(self._queues.get(choice, ())) if adaptive else 0 for choice in choices]
         self.sticky.update_load(choices, sizes, len(topic.partitions))
 
 
@@ -163,6 +171,7 @@ class RecordAccumulator:
         self,
         *,
         batch_size: int,
+        chunk_bytes: int = 0,
         linger_ms: float,
         delivery_timeout_ms: float,
         retry_backoff: ExponentialBackoff,
@@ -172,13 +181,17 @@ class RecordAccumulator:
         monotonic: Callable[[], float],
         spare: SpareBuffers | None = None,
         adaptive: bool = True,
-        numbering: Numbering | None = None,
+        rack: str = "",
+        cluster: Callable[[], Cluster] | None = None,
+        numbering: SequenceNumbers | None = None,
         events: EventStream | None = None,
     ) -> None:
         self._pool = pool
         self._closed = False
         self._wake: Callable[[], None] = do_nothing
         self._batch_size = batch_size
+        self._chunk_bytes = chunk_bytes
+        """The step in which a batch reserves memory; 0 if it reserves all of it at its start."""
         self._linger = linger_ms / 1000
         self._delivery_timeout = delivery_timeout_ms / 1000
         self._retry_backoff = retry_backoff
@@ -187,6 +200,9 @@ class RecordAccumulator:
         self._make_sticky = make_sticky
         self._monotonic = monotonic
         self._adaptive = adaptive
+        self._rack = rack
+        self._cluster = cluster
+        """Returns the known cluster, for the first choice of a partition in `rack`."""
         self._numbering = numbering
         self._events = events or EventStream()
         self._lock = threading.Lock()
@@ -223,7 +239,7 @@ class RecordAccumulator:
         value: bytes | None,
         headers: Any,
         on_delivery: OnDelivery | None = None,
-        claim: Claim | None = None,
+        claim: MemoryClaim | None = None,
     ) -> RecordFuture | None:
         """Queue a record; with a negative partition, the topic's sticky partitioner chooses one.
 
@@ -237,7 +253,7 @@ class RecordAccumulator:
             self._release()
         if future is not None:
             return future
-        size = max(self._batch_size, upper_bound_bytes(key, value, headers))
+        size = self._first_reservation(upper_bound_bytes(key, value, headers))
         if claim is None and not self._pool.allocate(size):
             return None
         is_started = False
@@ -254,27 +270,27 @@ class RecordAccumulator:
                     if claim is not None:
                         claim.spent = True
                     if partition < 0:
-                        self._topics[topic].sticky.appended(upper_bound_bytes(key, value, headers), partitions)
+                        self._topics[topic].sticky.count_append(upper_bound_bytes(key, value, headers), partitions)
         finally:
             if claim is None and not is_started:
                 self._pool.deallocate(size)
         self._wake()
         return future
 
-    def claim(self, key: bytes | None, value: bytes | None, headers: Any) -> Claim:
+    def claim(self, key: bytes | None, value: bytes | None, headers: Any) -> MemoryClaim:
         """Queue for the memory of a batch that starts with this record."""
-        return self._pool.claim(max(self._batch_size, upper_bound_bytes(key, value, headers)))
+        return self._pool.claim(self._first_reservation(upper_bound_bytes(key, value, headers)))
 
     def sticky_partition(self, topic: str, partitions: int, size: int) -> int:
         """Choose the partition for an encoded batch of `size` bytes."""
         with self._lock:
             sticky = self._state_of(topic).sticky
-            partition = sticky.new_batch(partitions, False)
-            sticky.appended(size, partitions)
+            partition = sticky.partition_for_batch(partitions, False)
+            sticky.count_append(size, partitions)
             return partition
 
     def append_batch(
-        self, tp: TopicPartition, payload: Buffer, count: int, claim: Claim | None = None
+        self, tp: TopicPartition, payload: Buffer, count: int, claim: MemoryClaim | None = None
     ) -> ProducerBatch | None:
         """Queue an encoded batch; return None if there is no memory for it, as `append` does."""
         if claim is None and not self._pool.allocate(len(payload)):
@@ -306,8 +322,8 @@ class RecordAccumulator:
             everything_is_due = self._closed or self._flushes > 0 or self._pool.queued > 0
             for topic, state in self._topics.items():
                 info = cluster.topics.get(topic)
-                if self._adaptive and info is not None:
-                    state.update_load(info, cluster)
+                if info is not None and (self._adaptive or self._rack):
+                    state.update_load(info, cluster, self._adaptive)
                 for partition, queue in state.items():
                     if queue:
                         self._check(TopicPartition(topic, partition), queue, cluster, now, everything_is_due, check)
@@ -324,19 +340,19 @@ class RecordAccumulator:
                 taken, drained[node] = 0, []
                 for queue in queues[start:] + queues[:start]:
                     batch = queue[0]
-                    if now < batch.retry_at or (self._numbering and not self._numbering.may_drain(batch)):
+                    if now < batch.retry_at or (self._numbering and not self._numbering.can_drain(batch)):
                         continue
                     taken += batch.size_bytes
                     if taken > max_bytes and drained[node]:
                         break
                     drained[node].append(take_first(queue))
                     if self._numbering:
-                        self._numbering.number(batch)
+                        self._numbering.assign_sequence(batch)
                 self._drain_starts[node] = start + len(drained[node])
         return drained
 
     def expired_batches(self, now: float) -> list[ProducerBatch]:
-        """Take the queued batches whose delivery timeout has passed."""
+        """Take the queued batches that have reached their delivery timeout."""
         expired = []
         with self._lock:
             for queue in self._queues():
@@ -360,7 +376,7 @@ class RecordAccumulator:
             return [take_first(queue) for queue in self._queues() for _ in range(len(queue))]
 
     def batches_led_by(self, cluster: Cluster, nodes: Collection[int]) -> list[ProducerBatch]:
-        """Take the queued batches whose leader is one of these brokers."""
+        """Take the queued batches that one of these brokers leads."""
         with self._lock:
             found = self._queues_by_node(cluster, nodes).values()
             return [take_first(queue) for queues in found for queue in queues for _ in range(len(queue))]
@@ -379,7 +395,7 @@ class RecordAccumulator:
         batch.attempts += 1
         batch.retry_at = now + self._retry_backoff.span(batch.attempts)
         with self._lock:
-            self._state_of(batch.tp.topic).put_back(batch)
+            self._state_of(batch.tp.topic).requeue_batch(batch)
 
     def split_and_reenqueue(self, batch: ProducerBatch) -> list[ProducerBatch]:
         """Split a batch that is too large for the broker, and put the parts back."""
@@ -387,9 +403,9 @@ class RecordAccumulator:
         self._incomplete.add_parts(batch, parts)
         with self._lock:
             state = self._state_of(batch.tp.topic)
-            state.forget(batch)
+            state.remove_batch(batch)
             for part in parts:
-                state.put_back(part)
+                state.requeue_batch(part)
         return parts
 
     def mute(self, tp: TopicPartition) -> None:
@@ -402,11 +418,11 @@ class RecordAccumulator:
             self._muted.discard(tp)
 
     def finish(self, batch: ProducerBatch) -> None:
-        """Return the memory of a batch that has its result and whose callbacks have run."""
+        """Return the memory of a batch after its result is set and its callbacks have run."""
         self._pool.deallocate(batch.reserved_bytes)
         memory = batch.release()
         if memory is not None:
-            self._spare.give_back(memory)
+            self._spare.return_buffer(memory)
         self._incomplete.remove(batch)
 
     def incomplete(self) -> list[ProducerBatch]:
@@ -468,20 +484,45 @@ class RecordAccumulator:
             state = self._state_of(topic)
         if partition >= 0:
             batch = state.open_batch(partition)
-            return None if batch is None else batch.try_append(timestamp, key, value, headers, on_delivery)
+            if batch is None or not self._extend_reservation(batch, key, value, headers):
+                return None
+            return batch.try_append(timestamp, key, value, headers, on_delivery)
         sticky = state.sticky
-        batch = state.open_batch(sticky.current(partitions))
-        future = None if batch is None else batch.try_append(timestamp, key, value, headers, on_delivery)
+        batch = state.open_batch(sticky.current_partition(partitions))
+        future = None
+        if batch is not None and self._extend_reservation(batch, key, value, headers):
+            future = batch.try_append(timestamp, key, value, headers, on_delivery)
         if future is None:
-            batch = state.open_batch(sticky.new_batch(partitions, batch is not None))
-            future = None if batch is None else batch.try_append(timestamp, key, value, headers, on_delivery)
+            batch = state.open_batch(sticky.partition_for_batch(partitions, batch is not None))
+            if batch is not None and self._extend_reservation(batch, key, value, headers):
+                future = batch.try_append(timestamp, key, value, headers, on_delivery)
         if future is not None:
-            sticky.appended(upper_bound_bytes(key, value, headers), partitions)
+            sticky.count_append(upper_bound_bytes(key, value, headers), partitions)
         return future
+
+    def _first_reservation(self, record_bytes: int) -> int:
+        """Return the bytes that a batch reserves at its start, if its first record has at most `record_bytes`."""
+        if not self._chunk_bytes or record_bytes >= self._batch_size:
+            return max(self._batch_size, record_bytes)
+        return min(self._batch_size, -(-record_bytes // self._chunk_bytes) * self._chunk_bytes)
+
+    def _extend_reservation(self, batch: ProducerBatch, key: bytes | None, value: bytes | None, headers: Any) -> bool:
+        """Reserve the memory for one more record. Mark the batch as full and return False if there is none."""
+        if not self._chunk_bytes:
+            return True
+        needed = batch.size_bytes + upper_bound_bytes(key, value, headers)
+        lacking = min(self._batch_size, -(-needed // self._chunk_bytes) * self._chunk_bytes) - batch.reserved_bytes
+        if lacking <= 0:
+            return True
+        if not self._pool.allocate(lacking):
+            batch.full = True
+            return False
+        batch.reserved_bytes += lacking
+        return True
 
     def _new_batch(self, topic: str, partition: int, partitions: int, reserved: int) -> ProducerBatch:
         if partition < 0:
-            partition = self._topics[topic].sticky.current(partitions)
+            partition = self._topics[topic].sticky.current_partition(partitions)
         builder = self._make_builder(self._batch_size)
         order = (self._next_serial(), 0)
         return ProducerBatch(TopicPartition(topic, partition), self._monotonic(), reserved, order, builder=builder)
@@ -493,13 +534,15 @@ class RecordAccumulator:
     def _enqueue(self, batch: ProducerBatch) -> None:
         self._incomplete.add(batch)
         if self._events.active:
-            self._events.tell_facts(BEGUN, tuple(batch.tp))
-        self._state_of(batch.tp.topic).add(batch)
+            self._events.publish_facts(BEGUN, tuple(batch.tp))
+        self._state_of(batch.tp.topic).add_batch(batch)
 
     def _state_of(self, topic: str) -> TopicQueues:
         state = self._topics.get(topic)
         if state is None:
-            state = self._topics[topic] = TopicQueues(self._make_sticky())
+            state = self._topics[topic] = TopicQueues(self._make_sticky(), self._rack)
+            if self._rack and self._cluster is not None and (info := self._cluster().topics.get(topic)) is not None:
+                state.update_load(info, self._cluster(), self._adaptive)
         return state
 
     def _queues(self) -> Iterator[Queue]:

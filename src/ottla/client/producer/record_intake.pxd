@@ -8,7 +8,7 @@ from ottla.client.producer.record_accumulator cimport RecordAccumulator
 from ottla.records.murmur2 cimport partition_for
 
 cdef int ANY
-cdef object by_key, anywhere
+cdef object choose_by_key, choose_any
 
 @cython.final
 cdef class KnownTopics:
@@ -35,8 +35,8 @@ cdef class RecordIntake:
         self, topic, bytes value, bytes key, int partition, timestamp, headers, on_delivery, claim
     )
     @cython.locals(known=KnownTopics, count=int)
-    cdef int _partitions_of(self, topic, int partition) except -1
-    cdef int _choose(self, topic, bytes key, bytes value, int count) except? -2
+    cdef int _count_partitions(self, topic, int partition) except -1
+    cdef int _choose_partition(self, topic, bytes key, bytes value, int count) except? -2
 
 cdef int partition_of(number) except? -2
 cdef long long moment_of(timestamp) except? -1

@@ -1,7 +1,7 @@
 """Checks, serialises, partitions and queues records, on the caller's thread.
 
 Nothing here waits. If the topic is unknown or there is no memory, the serialised record is returned as a `HeldRecord`:
-`ProducerCore.queue` waits and queues it, so that interceptors and serializers run once.
+`ProducerCore.queue_record` waits and queues it, so that interceptors and serializers run once.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from ottla import clock
 from ottla.client.interface.arguments import LAST_OFFSET, LAST_PARTITION, checked_number, checked_topic
 from ottla.client.metadata.cluster import Cluster
 from ottla.client.metadata.metadata import Metadata
-from ottla.client.producer.buffer_pool import Claim
+from ottla.client.producer.buffer_pool import MemoryClaim
 from ottla.client.producer.config import ProducerConfig
 from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.interceptors import ProducerInterceptors, ProducerRecord
-from ottla.client.producer.partitioner import ANY, Partitioner, anywhere, by_key
+from ottla.client.producer.partitioner import ANY, Partitioner, choose_any, choose_by_key
 from ottla.client.producer.produce_request_result import OnDelivery
 from ottla.client.producer.producer_batch import upper_bound_bytes
 from ottla.client.producer.record_accumulator import CLOSED, RecordAccumulator
@@ -123,13 +123,13 @@ class RecordIntake:
             return HeldRecord(topic, value, key, target, timestamp, pairs, on_delivery)
         return future
 
-    def offer_again(self, held: HeldRecord, claim: Claim | None = None) -> RecordFuture | None:
+    def offer_again(self, held: HeldRecord, claim: MemoryClaim | None = None) -> RecordFuture | None:
         """Queue a record that had to wait, with its granted memory; return None if it has to wait again."""
         return self._append(
             held.topic, held.value, held.key, held.partition, held.timestamp, held.headers, held.on_delivery, claim
         )
 
-    def too_large(self, topic: str, size: int) -> RecordTooLargeError:
+    def too_large_error(self, topic: str, size: int) -> RecordTooLargeError:
         """Return the error for a record, or a batch of them, that is too large for any request."""
         setting = "max.request.size" if size > self._max_request_size else "buffer.memory"
         text = f"a record for {topic!r} takes up to {size} bytes, more than {setting} = {self._max_record_bytes}"
@@ -144,27 +144,27 @@ class RecordIntake:
         timestamp: int | None,
         headers: tuple[Header, ...],
         on_delivery: OnDelivery | None,
-        claim: Claim | None,
+        claim: MemoryClaim | None,
     ) -> RecordFuture | None:
-        count = self._partitions_of(topic, partition)
+        count = self._count_partitions(topic, partition)
         if not count:
             return None
         size = upper_bound_bytes(key, value, headers)
         if size > self._max_record_bytes:
             raise self._report_too_large(topic, size)
         if partition < 0:
-            partition = self._choose(topic, key, value, count)
+            partition = self._choose_partition(topic, key, value, count)
         moment = clock.wall_ms() if timestamp is None else moment_of(timestamp)
         future = self._accumulator.append(topic, partition, count, moment, key, value, headers, on_delivery, claim)
         if (
             self._transactional is not None
             and future is not None
-            and self._transactional.send_to(future.topic_partition)
+            and self._transactional.add_partition(future.topic_partition)
         ):
-            self._accumulator.wake_sender()  # it may have skipped the record, whose partition was not in the transaction yet
+            self._accumulator.wake_sender()  # it may have skipped the record: its partition was not in the transaction yet
         return future
 
-    def _partitions_of(self, topic: str, partition: int) -> int:
+    def _count_partitions(self, topic: str, partition: int) -> int:
         """Return the number of partitions of a topic; 0 if the topic or the partition is unknown."""
         known = self._known
         cluster = self._metadata.cluster
@@ -178,12 +178,12 @@ class RecordIntake:
             count = known.partitions[topic] = len(info.partitions)
         return count
 
-    def _choose(self, topic: str, key: bytes | None, value: bytes | None, count: int) -> int:
+    def _choose_partition(self, topic: str, key: bytes | None, value: bytes | None, count: int) -> int:
         """Return the partition that the partitioner chooses; `ANY` if the accumulator chooses it."""
         partitioner = self._partitioner
-        if partitioner is by_key:
+        if partitioner is choose_by_key:
             return ANY if key is None else partition_for(key, count)
-        if partitioner is anywhere:
+        if partitioner is choose_any:
             return ANY
         partition: int = partitioner(topic, key, value, count)
         if partition >= count:
@@ -192,7 +192,7 @@ class RecordIntake:
 
     def _report_too_large(self, topic: str, size: int) -> RecordTooLargeError:
         """Return the error for a record that is too large; fail its transaction and call the interceptors."""
-        error = self.too_large(topic, size)
+        error = self.too_large_error(topic, size)
         if self._transactional is not None:
             self._transactional.fail_transaction(error)
         if self._interceptors is not None:

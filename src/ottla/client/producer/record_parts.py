@@ -1,4 +1,4 @@
-"""The parts of a record as users hand them over, checked and made into what is sent."""
+"""Check the parts of a record and convert them to what is sent."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ottla.errors import SerializationError
 from ottla.model import Header, OffsetAndMetadata, TopicPartition
 
 ERRORS = frozenset({"err", "error", "exc", "exception"})
-"""What nobody calls the metadata that come first."""
+"""Parameter names that indicate callbacks with the order (error, message) of another client."""
 
 
 def serialized(what: str, data: Any, serializer: Serializer | None) -> bytes | None:
-    """Key or value as bytes; SerializationError when it is neither bytes nor made so."""
+    """Return a key or value as bytes. Raises SerializationError if it is not bytes after serialization."""
     if serializer is not None:
         try:
             data = serializer(data)
@@ -31,14 +31,14 @@ def serialized(what: str, data: Any, serializer: Serializer | None) -> bytes | N
 
 
 def checked_timestamp(timestamp: Any) -> int:
-    """Milliseconds since the epoch."""
+    """Return the timestamp, checked, in milliseconds since 1970."""
     if type(timestamp) is int and 0 <= timestamp <= LAST_OFFSET:
         return timestamp
-    return checked_whole("timestamp", timestamp, "milliseconds since the epoch")
+    return checked_whole("timestamp", timestamp, "milliseconds since 1970")
 
 
 def checked_headers(headers: Iterable[Header] | Mapping[str, bytes | None]) -> tuple[Header, ...]:
-    """Headers as pairs of text and bytes."""
+    """Return headers as pairs of text and bytes."""
     given: Any = headers
     if not isinstance(given, Iterable) or isinstance(given, str | bytes):
         raise TypeError(f"headers = {headers!r}: must be a list of pairs, such as [('kind', b'test')], or a dict")
@@ -54,7 +54,7 @@ def checked_headers(headers: Iterable[Header] | Mapping[str, bytes | None]) -> t
 
 
 def checked_callback(callback: Any) -> None:
-    """Refuse what cannot be called, and what names its parameters in the order of another client: (err, msg)."""
+    """Check that the callback can be called and that its parameters are not in the order (err, msg) of another client."""
     code = getattr(callback, "__code__", None)
     if code is None:
         if not callable(callback):
@@ -65,14 +65,14 @@ def checked_callback(callback: Any) -> None:
     if len(own) > 1 and own[0] in ERRORS:
         raise TypeError(
             f"on_delivery = {callback!r}: it is called with (metadata, error), and its parameters are "
-            f"({', '.join(own)}); turn them round"
+            f"({', '.join(own)}); swap them"
         )
 
 
 def offsets_to_send(offsets: Any, group: Any) -> dict[TopicPartition, OffsetAndMetadata]:
-    """The offsets that are to be committed with a transaction, the group's metadata being what a consumer tells."""
+    """Return the offsets to send with a transaction, checked, and check the group metadata."""
     from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata  # which most producers never need
 
     if not isinstance(group, ConsumerGroupMetadata):
-        raise TypeError(f"group_metadata = {group!r}: hand over consumer.group_metadata()")
+        raise TypeError(f"group_metadata = {group!r}: pass consumer.group_metadata()")
     return checked_offsets(offsets)

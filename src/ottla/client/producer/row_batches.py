@@ -1,4 +1,4 @@
-"""Many rows as encoded batches: what `send_table` and `send_many` queue, each batch with the partition that it is for."""
+"""Encode many rows as batches, each for one partition; used by `send_table` and `send_many`."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 
 class RowBatch(NamedTuple):
-    """Rows that travel together."""
+    """An encoded batch of rows."""
 
     partition: int
-    """`ANY` where it may go to any."""
+    """`ANY` if it may be sent to any partition."""
     data: Buffer
     rows: int
 
 
 class RowBatches:
-    """Encodes them, one when the last one is queued."""
+    """Encodes batches lazily: one after the previous one was queued."""
 
     def __init__(
         self,
@@ -49,33 +49,39 @@ class RowBatches:
         self._desks = SpareBuffers({config.table_batch_bytes})
         self._sealed = sealed
 
-    def of_table(self, topic: str, table: Any, partitions: int, columns: TableColumns) -> Iterator[RowBatch]:
-        """The rows of an Arrow table."""
-        from ottla.client.producer.table import grouped
+    def encode_table(self, topic: str, table: Any, partitions: int, columns: TableColumns) -> Iterator[RowBatch]:
+        """Yield the batches of an Arrow table."""
+        from ottla.client.producer.table import group_by_partition
 
-        return self._encoded(grouped(table, columns, topic, partitions, self._partitioner, self._clock.wall_ms()))
+        return self._encode_groups(
+            group_by_partition(table, columns, topic, partitions, self._partitioner, self._clock.wall_ms())
+        )
 
-    def of_lists(
+    def encode_lists(
         self, topic: str, values: Iterable[Any], keys: Iterable[Any] | None, partitions: int
     ) -> Iterator[RowBatch]:
-        """A row of each value, with the key at the same place."""
-        from ottla.client.producer.plain_rows import by_partition, plain
+        """Yield the batches of values, with the key at the same index."""
+        from ottla.client.producer.plain_rows import group_by_partition, serialize_items
 
         config = self._config
-        items = plain("values", values, config.value_serializer, partial(serialized, "value"))
-        names = None if keys is None else plain("keys", keys, config.key_serializer, partial(serialized, "key"))
-        return self._encoded(by_partition(items, names, topic, partitions, self._partitioner, self._clock.wall_ms()))
+        items = serialize_items("values", values, config.value_serializer, partial(serialized, "value"))
+        names = (
+            None if keys is None else serialize_items("keys", keys, config.key_serializer, partial(serialized, "key"))
+        )
+        return self._encode_groups(
+            group_by_partition(items, names, topic, partitions, self._partitioner, self._clock.wall_ms())
+        )
 
-    def _encoded(self, groups: Iterable[tuple[int, Rows]]) -> Iterator[RowBatch]:
-        desk = self._desks.take(self._config.table_batch_bytes)
+    def _encode_groups(self, groups: Iterable[tuple[int, Rows]]) -> Iterator[RowBatch]:
+        desk = self._desks.take_buffer(self._config.table_batch_bytes)
         try:
             for partition, rows in groups:
-                for batch in self._batches_of(rows, desk):
+                for batch in self._encode_rows(rows, desk):
                     yield RowBatch(partition, batch.data, batch.last_row - batch.first_row + 1)
         finally:
-            self._desks.give_back(desk)
+            self._desks.return_buffer(desk)
 
-    def _batches_of(self, rows: Rows, desk: bytearray) -> Iterator[EncodedBatch]:
+    def _encode_rows(self, rows: Rows, desk: bytearray) -> Iterator[EncodedBatch]:
         return encode_rows(
             rows,
             max_bytes=self._config.table_batch_bytes,
@@ -83,5 +89,5 @@ class RowBatches:
             level=self._config.compression_level,
             sealed=self._sealed,
             desk=desk,
-            room=self._spare.take,
+            room=self._spare.take_buffer,
         )

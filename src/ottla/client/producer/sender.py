@@ -1,17 +1,17 @@
-"""The thread that sends what the accumulator has gathered.
+"""The thread that sends the batches of the accumulator.
 
-The shell of the producer: drains batches and sends them to their leaders; `InFlightBatches` settles them by the answers.
-What can be retried is, by the backoff until the delivery timeout; what cannot fails at once.
+The shell of the producer: it drains batches and sends them to their leaders; `InFlightBatches` completes them with the
+responses. Retriable errors are retried with backoff until the delivery timeout; others fail at once. Corresponds to
+Java's Sender.
 
-One turn, `run_once`: what coordinators are to be asked, what is due to be sent, then one poll, in which answers come
-in and are settled. A batch is in exactly one of these places, and each way between them is one method:
+One turn (`run_once`) sends coordinator requests, then due batches, then polls once and handles responses. A batch is in
+exactly one of these places, and each transition is one method:
 
-    queue ── drain, seal ──► in flight ── answer ──► finished: future, callbacks, memory
+    queue ── drain, seal ──► in flight ── response ──► finished: future, callbacks, memory
       ▲                          │
-      └──────── reenqueue ───────┘  retriable, in time, and its numbers may be used again
+      └──────── reenqueue ───────┘  retriable, in time, and its sequence numbers are still valid
 
-`delivery.timeout.ms` ends the wait in either place; an answer that comes after it finds the batch in flight no more,
-and changes nothing.
+`delivery.timeout.ms` ends the wait in both places. A response after it finds the batch removed and has no effect.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from ottla.client.network.network_client import NetworkClient
 from ottla.client.producer import batch_events
 from ottla.client.producer.config import ProducerConfig
 from ottla.client.producer.future import RecordFuture
-from ottla.client.producer.in_flight_batches import Departure, InFlightBatches
+from ottla.client.producer.in_flight_batches import InFlightBatches, SentBatches
 from ottla.client.producer.producer_batch import ProducerBatch
 from ottla.client.producer.record_accumulator import RecordAccumulator
 from ottla.client.producer.transaction_manager import TransactionManager
 from ottla.client.producer.transaction_sender import TransactionSender
-from ottla.client.producer.transactions.decision import Decision, Step
+from ottla.client.producer.transactions.submitted_call import Step, SubmittedCall
 from ottla.client.producer.turns import Turns
 from ottla.client.runtime.exits import EXITS
 from ottla.client.runtime.future import THREAD
@@ -58,17 +58,17 @@ from ottla.trace import EventStream
 T = TypeVar("T")
 LOG = logging.getLogger(__name__)
 EXIT_TIMEOUT = 10.0
-"""Seconds that the end of the process waits for a producer that was not closed."""
+"""Seconds that the process exit waits for a producer that was not closed."""
 GRACE = 0.5
-"""Seconds of these in which it says nothing: a broker that is there has answered by then."""
+"""Seconds of these without a log line: a reachable broker has responded by then."""
 LAST_VERSION_BEFORE_V2 = 11
-"""Later versions of Produce take a partition into the transaction as they go (KIP-890)."""
+"""Later versions of Produce add partitions to the transaction implicitly (KIP-890)."""
 LAST_VERSION_WITH_NAMES = 12
-"""Later versions of Produce know topics by their id alone, which older brokers do not have."""
+"""Later versions of Produce identify topics by ids, which older brokers do not have."""
 
 
 class Sender:
-    """Sends batches until the producer is closed and everything has its outcome."""
+    """Sends batches until the producer is closed and every batch has a result."""
 
     def __init__(
         self,
@@ -88,118 +88,118 @@ class Sender:
         self._client = client
         self.sensors = ProducerSensors(client.sensors.registry)
         self.batches = InFlightBatches(config, client, accumulator, name, transactions, self._events, self.sensors)
-        self.tell_statistics: Callable[[float], float] = lambda now: FOREVER
-        """Tells the user of our numbers where that is due; returns the seconds until it is."""
+        self.report_statistics: Callable[[float], float] = lambda now: FOREVER
+        """Calls the user's statistics function if it is due; returns the seconds until it is."""
         self._metadata = client.metadata
         self.missing_partitions = MissingPartitions(name)
         self._accumulator = accumulator
         self._name = name
-        self._asleep = False  # whether it waits
+        self._is_polling = False  # True while it waits in poll
         self._closing = self._forced = self._ended = False
         self._pause = threading.Event()
         self._turns = Turns()
-        self._decisions: deque[Decision] = deque()
-        """Calls of users to the transaction machine that are run at the beginning of the next turn."""
+        self._submitted_calls: deque[SubmittedCall] = deque()
+        """Calls of users to the transaction machine, run at the start of the next turn."""
         accumulator.set_waker(self.wakeup)
         client.on_disowned = accumulator.disown
         self.thread = threading.Thread(target=self._run, name=f"ottla-producer-network-thread | {name}", daemon=True)
 
     def start(self) -> None:
-        """Begin; the end of the process waits a while for what is unsent."""
+        """Start the thread. The process exit waits for unsent records."""
         EXITS.add(self._finish_at_exit)
         self.thread.start()
 
     def run(self, steps: Steps[T]) -> T:
-        """Do what waits for this to send or to learn something, for a caller that blocks.
+        """Run steps that wait for the sender, for a blocking caller.
 
-        IllegalStateError where a callback of this thread calls and would have to wait: for what only this thread does.
+        Raises IllegalStateError if a callback on the sender thread calls and would have to wait for that thread itself.
         """
         if self.is_this_thread():
             return run_without_waiting(steps)
         try:
             return self._turns.run(steps)
         except KeyboardInterrupt as interrupt:
-            raise interrupt.with_traceback(None) from None  # without the frames in here, which no user wants to read
+            raise interrupt.with_traceback(None) from None  # hides internal frames from the traceback
 
     def is_this_thread(self) -> bool:
-        """Whether the caller is called back from here, and would wait for itself."""
+        """True if the caller is a callback on the sender thread, which would wait for itself."""
         return threading.current_thread() is self.thread
 
-    def completes(self, future: object) -> bool:
-        """True for the future of a record that only this sender will complete."""
-        return isinstance(future, RecordFuture) and future.is_of(
+    def is_completing(self, future: object) -> bool:
+        """True for a future that only this sender will complete."""
+        return isinstance(future, RecordFuture) and future.is_any_of(
             batch.result for batch in self._accumulator.incomplete()
         )
 
     def in_flight_requests(self) -> list[ClientRequest]:
-        """What brokers have not answered yet; RuntimeError as above."""
+        """Return the requests in flight. Raises RuntimeError if another thread changes them meanwhile."""
         return [entry.request for entry in self._client.in_flight_requests]
 
     def wakeup(self) -> None:
-        """There may be something to do; costs next to nothing while the sender is busy anyway."""
-        if self._asleep:
-            self._asleep = False
+        """Wake the sender for new work; costs almost nothing while it is busy."""
+        if self._is_polling:
+            self._is_polling = False
             try:
                 self._client.wakeup()
-            except BaseException:  # of a signal handler, perhaps before the client was woken
-                self._asleep = True
+            except BaseException:  # for example of a signal handler before the client was woken
+                self._is_polling = True
                 raise
 
-    def decide(self, step: Step) -> Decision:
-        """Have the sender's thread run a user's call of the transaction machine, where no signal handler interrupts it."""
-        decision = Decision(step)
-        self._decisions.append(decision)
+    def submit_call(self, step: Step) -> SubmittedCall:
+        """Run a user's call of the transaction machine on the sender thread, where no signal handler interrupts it."""
+        decision = SubmittedCall(step)
+        self._submitted_calls.append(decision)
         if self._ended:
-            self._run_decisions()
+            self._run_submitted_calls()
         self.wakeup()
         return decision
 
-    def _run_decisions(self) -> None:
-        manager, decisions = self._transactions, self._decisions
+    def _run_submitted_calls(self) -> None:
+        manager, decisions = self._transactions, self._submitted_calls
         while decisions and manager is not None:
             with manager.lock:
                 if decisions:
                     decisions.popleft().run(manager.machine)
-            manager.report()
+            manager.report_changes()
 
     def wakeup_for_metadata(self) -> None:
-        """Somebody waits for metadata: have the client ask at once."""
+        """Make the client request metadata at once, for a waiting caller."""
         self._client.wakeup()
 
-    def missing(self, topic: str, partition: int | None, info: TopicInfo | None) -> Exception:
-        """The error of somebody who waited for a topic in vain."""
+    def missing_topic_error(self, topic: str, partition: int | None, info: TopicInfo | None) -> Exception:
+        """Return the error of a call that waited for a topic in vain."""
         span_ms = self._config.max_block_ms
         if self._metadata.version == 0:
-            return self._client.unavailable(span_ms, "max.block.ms")
+            return self._client.unavailable_error(span_ms, "max.block.ms")
         if info is not None:
             return KafkaTimeoutError(
-                f"topic {topic!r} has partitions {info.partition_range}, and {partition} did not appear within "
+                f"topic {topic!r} has partitions {info.partition_range}, and {partition} was not created within "
                 f"max.block.ms = {span_ms}"
             )
         code = self._metadata.cluster.errors.get(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return KafkaTimeoutError(
-            f"topic {topic!r} did not appear within max.block.ms = {span_ms}: {name_of(code)}; create it, or let the "
+            f"topic {topic!r} not found within max.block.ms = {span_ms}: {name_of(code)}; create it, or let the "
             f"broker create topics (auto.create.topics.enable)"
         )
 
-    def late(self, call: str, span: float) -> Exception:
-        """The error of somebody who waited for a step of a transaction in vain."""
+    def timeout_error(self, call: str, span: float) -> Exception:
+        """Return the error of a transaction step that timed out."""
         if self._metadata.version == 0:
-            return self._client.unavailable(span * 1000, "max.block.ms, or the call's own timeout")
+            return self._client.unavailable_error(span * 1000, "max.block.ms, or the call's own timeout")
         manager = self._transactions
         state = "" if manager is None else f" [{manager.machine.status.state.name}]"
         return KafkaTimeoutError(
-            f"{call}() did not finish within {span:g} s{state}; call it again to go on waiting: {self._client.trouble()}"
+            f"{call}() did not finish within {span:g} s{state}; call it again to continue waiting: {self._client.describe_trouble()}"
         )
 
     def initiate_close(self) -> None:
-        """Send what is queued, then end."""
+        """Start to close: send what is queued, then end."""
         self._accumulator.close()
         self._closing = True
         self._client.wakeup()
 
     def close(self, timeout: float | None) -> None:
-        """End, waiting up to `timeout` seconds; what has no outcome by then fails."""
+        """Close, waiting up to `timeout` seconds. Batches without a result by then fail."""
         self.initiate_close()
         try:
             self.thread.join(timeout)
@@ -217,63 +217,67 @@ class Sender:
         left = sum(batch.count for batch in self._accumulator.incomplete())
         if self.thread.is_alive() and left:
             LOG.warning(
-                "[%s] the process ends with %d records undelivered; waiting up to %g s for them: %s",
+                "[%s] process exit with undelivered records records=%d; waiting up to %g s: %s",
                 self._name,
                 left,
                 EXIT_TIMEOUT,
-                self._client.trouble(),
+                self._client.describe_trouble(),
             )
         self.close(EXIT_TIMEOUT)
 
     def _run(self) -> None:
-        THREAD.is_client, THREAD.completes = True, (WeakMethod(self.completes),)
+        THREAD.is_client, THREAD.completion_tests = True, (WeakMethod(self.is_completing),)
         while not self._closing:
             self._run_once_safely()
         while not self._forced and self._accumulator.incomplete():
             self._run_once_safely()
         self._abort_transaction()
         self._ended = True
-        self.batches.abort()
-        self._run_decisions()
-        self._turns.end()
+        self.batches.fail_remaining()
+        self._run_submitted_calls()
+        self._turns.end_turn()
         self._client.finish(hurried=self._forced)
         EXITS.remove(self._finish_at_exit)
 
     def _abort_transaction(self) -> None:
-        """Abort what is open at the end; what cannot be aborted in `max.block.ms` is left to its timeout."""
+        """Abort an open transaction at close, within `max.block.ms`; after that it times out at the coordinator."""
         manager, clock = self._transactions, self._client.clock
         deadline = clock.monotonic() + self._config.max_block_ms / 1000
         while manager is not None and manager.machine.status.has_open_transaction and not self._forced:
             if clock.monotonic() >= deadline:
-                LOG.warning("[%s] closed with a transaction open: %s", self._name, self._client.trouble())
+                LOG.warning(
+                    "[%s] closed with an open transaction reason=%s", self._name, self._client.describe_trouble()
+                )
                 return
             with manager.lock:
-                manager.machine.abandon()
-            manager.report()
+                manager.machine.abandon_transaction()
+            manager.report_changes()
             self._run_once_safely()
 
     def _run_once_safely(self) -> None:
         try:
             self.run_once()
         except BaseException:
-            LOG.exception("[%s] the sender stumbled; it goes on", self._name)
-            self._pause.wait(self._config.retry_backoff_ms / 1000)  # what went wrong once may go wrong every time
-        self._turns.end()
+            LOG.exception("[%s] sender turn failed; it is retried", self._name)
+            self._pause.wait(self._config.retry_backoff_ms / 1000)  # a repeated error must not keep the thread busy
+        self._turns.end_turn()
 
     def run_once(self) -> None:
-        """Send what is due, then wait for answers, news or the next moment something is due."""
-        self._asleep, self.batches.any_finished = True, False
+        """Send what is due, then wait for responses, new records or the next deadline."""
+        self._is_polling, self.batches.any_finished = True, False
         now = self._client.clock.monotonic()
-        patience = min(self._mind_transactions(now), self._send_producer_data(now), self.tell_statistics(now))
-        self._client.poll(0.0 if self.batches.any_finished else patience)  # who waits hears of it when the turn ends
-        self._asleep = False
+        patience = min(self._run_transactions(now), self._send_producer_data(now), self.report_statistics(now))
+        self._client.poll(
+            0.0 if self.batches.any_finished else patience
+        )  # waiting callers are notified at the end of the turn
+        self._is_polling = False
 
-    def _mind_transactions(self, now: float) -> float:
-        """Give up what belongs to a transaction that failed, and send what the coordinators are to be asked."""
+    def _run_transactions(self, now: float) -> float:
+        """Fail the unsent records of an aborted transaction, and send coordinator requests."""
         manager, sender = self._transactions, self._transaction_sender
         if manager is None or sender is None:
             return FOREVER
-        self._run_decisions()
+        self._run_submitted_calls()
         if manager.machine.status.is_fatal:
             self.batches.fail_all(manager.machine.status.error or IllegalStateError("the producer failed"))
         elif manager.machine.status.is_aborting:
@@ -281,48 +285,48 @@ class Sender:
                 error = TransactionAbortedError(
                     ErrorCode.TRANSACTION_ABORTABLE, f"{batch.tp}: not sent, its transaction is aborted"
                 )
-                self.batches.finish(batch, error)
-        return sender.send_next(now, incomplete=lambda: bool(self._accumulator.incomplete()))
+                self.batches.finish_batch(batch, error)
+        return sender.send_next_request(now, incomplete=lambda: bool(self._accumulator.incomplete()))
 
     def _send_producer_data(self, now: float) -> float:
-        """Send to every broker that is ready until none is; returns the seconds to wait for."""
+        """Send batches to every ready broker. Return the seconds to wait."""
         self.batches.fail_expired(now)
         if isinstance(self._metadata.fatal, AuthenticationError):
-            self.batches.fail_refused(self._metadata.fatal)
+            self.batches.fail_unauthenticated(self._metadata.fatal)
         while True:
             cluster = self._metadata.cluster
             self.batches.follow_leaders(cluster, now)
             check = self._accumulator.ready(cluster, now)
             for tp in check.leaderless_partitions:
-                self._metadata.want(tp.topic, now)
+                self._metadata.track_topic(tp.topic, now)
                 self._metadata.request_update()
-                self.missing_partitions.note(tp, cluster, now)
+                self.missing_partitions.check_partition(tp, cluster, now)
             patience = min(check.next_check, self._accumulator.next_expiry() - now, self.batches.next_expiry() - now)
             waiting = [node for node in check.nodes if not self._client.ready(cluster.nodes[node], now)]
             ready = check.nodes.difference(waiting)
             for node in waiting:
-                patience = min(patience, self._client.delay(node, now) or FOREVER)
+                patience = min(patience, self._client.connection_delay(node, now) or FOREVER)
             drained = self._accumulator.drain(cluster, ready, self._config.max_request_size, now)
             if not any(drained.values()):
                 return max(0.0, patience)
             for node, batches in drained.items():
-                sealed = [batch for batch in batches if self._seal(batch, now)]
+                sealed = [batch for batch in batches if self._seal_batch(batch, now)]
                 if sealed:
                     self._send_produce_request(node, sealed, now)
 
-    def _seal(self, batch: ProducerBatch, now: float) -> bool:
-        """Compress a batch and make it bytes; one that cannot be fails alone."""
+    def _seal_batch(self, batch: ProducerBatch, now: float) -> bool:
+        """Compress a batch and encode it. A batch that fails alone is reported as failed."""
         written_bytes = 0 if batch.builder is None else batch.size_bytes
         try:
             batch.close()
         except Exception as error:
-            self.batches.give_up(batch, error, certain=True)
+            self.batches.fail_batch(batch, error, certain=True)
             return False
         if self._events.active:
-            batch_events.tell_drained(self._events, batch, now)
-        self.sensors.leaving(batch.tp.topic, batch.count, batch.size_bytes, now - batch.created)
-        if written_bytes:  # else it was made before, and has been told of, or came compressed
-            self.sensors.compression.of(batch.tp.topic).record(batch.size_bytes / written_bytes)
+            batch_events.record_drained(self._events, batch, now)
+        self.sensors.record_sent_batch(batch.tp.topic, batch.count, batch.size_bytes, now - batch.created)
+        if written_bytes:  # otherwise it was compressed before, and recorded then
+            self.sensors.compression.sensor_for(batch.tp.topic).record(batch.size_bytes / written_bytes)
         return True
 
     def _send_produce_request(self, node: int, batches: list[ProducerBatch], now: float) -> None:
@@ -331,7 +335,7 @@ class Sender:
         for batch in batches:
             part = PartitionProduceData(index=batch.tp.partition, records=batch.payload)
             by_topic.setdefault(batch.tp.topic, []).append(part)
-        departure = self.batches.add(node, batches)
+        sent = self.batches.add(node, batches)
         manager = self._transactions
         transactional_id = None if manager is None else manager.transactional_id
         ids = {topic: cluster.topic_id(topic) for topic in by_topic}
@@ -346,14 +350,14 @@ class Sender:
             ProduceRequest(transactional_id, acks, timeout_ms, data),
             now,
             timeout_ms,
-            lambda response: self._handle_produce_response(response, departure, names, now),
+            lambda response: self._handle_produce_response(response, sent, names, now),
             expect_response=acks != 0,
             max_version=self._max_version(all(topic_id.int for topic_id in ids.values())),
         )
         for topic in by_topic:
-            self._metadata.touch(topic, now)
+            self._metadata.touch_topic(topic, now)
         if self._events.active:
-            batch_events.tell_sent(self._events, node, batches)
+            batch_events.record_sent(self._events, node, batches)
         self.sensors.requests.record(sum(batch.count for batch in batches))
         self._client.send(request, now)
 
@@ -364,11 +368,11 @@ class Sender:
         return None if with_ids else LAST_VERSION_WITH_NAMES
 
     def _handle_produce_response(
-        self, response: ClientResponse, departure: Departure, names: Mapping[UUID, str], asked: float
+        self, response: ClientResponse, sent: SentBatches, names: Mapping[UUID, str], sent_at: float
     ) -> None:
-        now, batches = response.received, self.batches.unsettled(departure)
+        now, batches = response.received, self.batches.find_unanswered(sent)
         if self._events.active:
-            batch_events.tell_completed(self._events, response, asked)
+            batch_events.record_completed(self._events, response, sent_at)
         if response.error is not None:
             outcome: Any = response.error
         elif response.disconnected:
@@ -377,14 +381,14 @@ class Sender:
             outcome = None
         else:
             self.sensors.throttled.record(response.message.throttle_time_ms)
-            self.batches.settle(response, batches, names)
+            self.batches.handle_response(response, batches, names)
             return
         for batch in batches:
-            self.batches.complete(batch, outcome, now)
+            self.batches.complete_batch(batch, outcome, now)
 
 
 def run_without_waiting(steps: Steps[T]) -> T:
-    """Run steps in the sender's own thread; IllegalStateError where they would wait."""
+    """Run steps on the sender thread. Raises IllegalStateError if they would wait."""
     try:
         while next(steps) <= 0:
             pass
@@ -393,6 +397,6 @@ def run_without_waiting(steps: Steps[T]) -> T:
         return outcome
     steps.close()
     raise IllegalStateError(
-        "this call would wait inside a callback for the producer's own thread, which runs the callback; make it in "
+        "this call would deadlock: it waits for the producer's thread, which runs this callback; call it from "
         "another thread (a queue or a concurrent.futures.ThreadPoolExecutor passes it on)"
     )

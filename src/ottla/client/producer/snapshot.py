@@ -1,6 +1,6 @@
-"""A running producer at one moment: what waits in its accumulator, and what is on its way.
+"""The state of a running producer at one time: its accumulator, and its batches and requests in flight.
 
-May be taken from any thread, and takes nothing away.
+May be taken from any thread; changes nothing.
 """
 
 from __future__ import annotations
@@ -8,22 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ottla.client.network.request_view import RequestView, by_node, copied
+from ottla.client.network.request_view import RequestView, copy_safely, group_by_node
 from ottla.client.producer.producer_batch import ProducerBatch, load_of
 from ottla.client.producer.producer_core import ProducerCore
 from ottla.model import TopicPartition
 
 
 class QueueView(NamedTuple):
-    """Batches of one partition."""
+    """The batches of one partition."""
 
     partition: TopicPartition
     batches: int
     records: int
     oldest_ms: float
-    """Since the oldest of them was begun."""
+    """Milliseconds since the oldest batch was started."""
     attempts: int
-    """How often the one that was sent most often was sent, without an outcome."""
+    """The largest number of attempts of one of the batches."""
 
 
 class AccumulatorView(NamedTuple):
@@ -37,37 +37,37 @@ class AccumulatorView(NamedTuple):
 
 
 class ProducerSnapshot(NamedTuple):
-    """All parts of a producer."""
+    """The state of all components of a producer."""
 
     client_id: str
     accumulator: AccumulatorView
     in_flight_batches: tuple[QueueView, ...]
-    """`Sender`: batches that were sent and have no outcome."""
+    """`Sender`: batches in flight."""
     in_flight_requests: Mapping[int, tuple[RequestView, ...]]
-    """`NetworkClient`: requests by the node they are for."""
+    """`NetworkClient`: requests by node id."""
     transactional_id: str | None
     transaction_state: str | None
     """None without a `transactional.id`."""
 
 
 def take_snapshot(core: ProducerCore) -> ProducerSnapshot:
-    """The parts as they are."""
+    """Return the current state."""
     now, sender, pool = core.clock.monotonic(), core.sender, core.parts.pool
-    queues = copied(core.accumulator.queues)
-    on_their_way = by_partition(copied(sender.batches.listed))
+    queues = copy_safely(core.accumulator.queues)
+    on_their_way = by_partition(copy_safely(sender.batches.list_batches))
     transactional = core.transactional
     return ProducerSnapshot(
         core.client_id,
         AccumulatorView(views_of(queues, now), pool.total_bytes, pool.available_bytes, pool.queued),
         views_of(on_their_way, now),
-        by_node(copied(sender.in_flight_requests), now),
+        group_by_node(copy_safely(sender.in_flight_requests), now),
         core.config.transactional_id,
         None if transactional is None else transactional.machine.status.state.value,
     )
 
 
 def by_partition(batches: Iterable[ProducerBatch]) -> dict[TopicPartition, list[ProducerBatch]]:
-    """Each partition's in their order."""
+    """Group batches by partition, in order."""
     partitions: dict[TopicPartition, list[ProducerBatch]] = {}
     for batch in sorted(batches, key=lambda batch: batch.order):
         partitions.setdefault(batch.tp, []).append(batch)
@@ -75,7 +75,7 @@ def by_partition(batches: Iterable[ProducerBatch]) -> dict[TopicPartition, list[
 
 
 def views_of(queues: Mapping[TopicPartition, list[ProducerBatch]], now: float) -> tuple[QueueView, ...]:
-    """Of batches in their order the first is the oldest."""
+    """Describe the queues; the first batch of each is the oldest."""
     return tuple(view_of(tp, batches, now) for tp, batches in sorted(queues.items()))
 
 

@@ -1,4 +1,4 @@
-"""What became of a table that was sent."""
+"""The result of a table that was sent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ottla.model import TopicPartition
 
 
 class TableReceipt:
-    """The batches that a table's rows travel in."""
+    """The batches in which the rows of a table are sent."""
 
     def __init__(self) -> None:
         self._batches: list[tuple[ProduceRequestResult, int]] = []
@@ -21,12 +21,12 @@ class TableReceipt:
         return f"TableReceipt({self.rows} rows in {len(self._batches)} batches)"
 
     def add(self, result: ProduceRequestResult, rows: int) -> None:
-        """Note a batch with the first `rows` rows not noted so far."""
+        """Add a batch with the next `rows` rows."""
         self._batches.append((result, rows))
 
     @property
     def rows(self) -> int:
-        """How many rows were sent."""
+        """The number of rows sent."""
         return sum(rows for _, rows in self._batches)
 
     @property
@@ -35,39 +35,40 @@ class TableReceipt:
         return [RecordFuture(result, 0, -1, -1, -1) for result, _ in self._batches]
 
     def done(self) -> bool:
-        """Whether every row has its outcome."""
-        return all(leaf.done for result, _ in self._batches for leaf in leaves(result))
+        """True if every row has a result."""
+        return all(leaf.done for result, _ in self._batches for leaf in iter_leaves(result))
 
     def result(self, timeout: float | None = None) -> dict[TopicPartition, list[range]]:
-        """The offsets of the rows in each partition, waiting up to `timeout` seconds in all; raises the first error.
+        """Return the offsets of the rows in each partition, waiting up to `timeout` seconds in total. Raises the first
+        error.
 
-        Without offsets to report (`acks=0`) a partition's list is empty.
+        Without offsets (`acks=0`) the list of a partition is empty.
         """
         deadline = None if timeout is None else time.monotonic() + checked_timeout(timeout)
         offsets: dict[TopicPartition, list[range]] = {}
         for result, rows in self._batches:
-            settle(result, deadline)
-            for leaf in leaves(result):
+            wait_for_result(result, deadline)
+            for leaf in iter_leaves(result):
                 error = leaf.error_of(0)
                 if error is not None:
                     leaf.seen = True
                     raise error
             spans = offsets.setdefault(TopicPartition(result.topic, result.partition), [])
-            spans.extend(range(base, base + count) for base, count in result.spans(rows) if base >= 0)
+            spans.extend(range(base, base + count) for base, count in result.iter_spans(rows) if base >= 0)
         return offsets
 
 
-def settle(result: ProduceRequestResult, deadline: float | None) -> None:
-    """Wait until all of a batch's rows have their outcome, also when it was split."""
+def wait_for_result(result: ProduceRequestResult, deadline: float | None) -> None:
+    """Wait until all rows of a batch have results, also after a split."""
     left = None if deadline is None else max(0.0, deadline - time.monotonic())
     RecordFuture(result, 0, -1, -1, -1).exception(left)
     for _, part in result.parts:
-        settle(part, deadline)
+        wait_for_result(part, deadline)
 
 
-def leaves(result: ProduceRequestResult) -> Iterator[ProduceRequestResult]:
-    """The batch itself, or the pieces it was split into."""
+def iter_leaves(result: ProduceRequestResult) -> Iterator[ProduceRequestResult]:
+    """Yield the batch itself, or the parts it was split into."""
     if not result.parts:
         yield result
     for _, part in result.parts:
-        yield from leaves(part)
+        yield from iter_leaves(part)

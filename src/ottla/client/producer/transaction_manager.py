@@ -1,11 +1,11 @@
-"""The lock around a `TransactionMachine`, which users' threads and the sender's thread share.
+"""The lock around a `TransactionMachine`, which users' threads and the sender thread share.
 
 An exception of a signal handler may end a call of the user's thread between any two bytecodes. Therefore the lock is
-taken by `with manager.lock:`, which is one step of the interpreter (an `__enter__` in Python may be interrupted with the
-lock held), and of the user's calls only those change the machine in the user's thread whose effect is one assignment.
-The sender's thread runs the others (`Sender.decide`).
+acquired with `with manager.lock:`, which is one step of the interpreter (an `__enter__` in Python might be interrupted
+with the lock held). In the user's thread, only calls change the machine that have the effect of one assignment; the
+sender thread runs the others (`Sender.submit_call`).
 
-What concerns single batches, `sequences`, is the sender's alone, and needs no lock.
+The sequence numbers of batches, `sequences`, are used by the sender thread only and need no lock.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LOG = logging.getLogger(__name__)
 
 
 class TransactionManager:
-    """Who numbers the batches of a producer, and knows of its transactions."""
+    """Numbers the batches of a producer and manages its transactions."""
 
     def __init__(
         self,
@@ -40,71 +40,71 @@ class TransactionManager:
     ) -> None:
         self.transactional_id = transactional_id
         self.machine = TransactionMachine(backoff, transactional_id, timeout_ms)
-        """May be looked at without the lock, a field at a time."""
+        """Single fields may be read without the lock."""
         self.sequences = self.machine.sequences
         self.check_send = self.machine.check_send
         self._taking_part = self.machine.contents.taking_part
         self._name = name
         self.events = events or EventStream()
         self.lock = threading.Lock()
-        """Held for every look at more than one field of the machine, and for every change; `report` follows."""
+        """Held for reading more than one field of the machine and for every change; `report_changes` follows."""
 
-    def report(self) -> None:
-        """Log and trace what the machine went through. Called without the lock, after a change."""
+    def report_changes(self) -> None:
+        """Log and trace the changes of the machine. Called without the lock, after a change."""
         status = self.machine.status
-        if not status.news and not status.passed:
+        if not status.log_lines and not status.left_states:
             return
         with self.lock:
-            news = status.take_news()
-            changes = changes_of(status) if status.passed else ()
+            news = status.take_log_lines()
+            changes = list_changes(status) if status.left_states else ()
         if self.events.active:
             for change in changes:
-                self.events.tell(change)
+                self.events.publish(change)
         for level, text in news:
             LOG.log(level, "[%s] %s", self._name, text)
 
-    def send_to(self, tp: TopicPartition) -> bool:
-        """Something is queued for this partition; whether it is new to the transaction. Each record tells."""
+    def add_partition(self, tp: TopicPartition) -> bool:
+        """Add a partition to the transaction, for each queued record. Return True if it is new."""
         if tp in self._taking_part:
             return False
         with self.lock:
-            is_new = self.machine.send_to(tp)
+            is_new = self.machine.add_partition(tp)
         return is_new
 
     def fail_transaction(self, error: Exception) -> None:
-        """A record of the transaction is lost: all of it must be aborted."""
+        """Record that a record of the transaction has failed: the transaction must be aborted."""
         with self.lock:
             self.machine.fail_transaction(error)
-        self.report()
+        self.report_changes()
 
-    # What the accumulator and the sender ask of batches
+    # Called by the accumulator and the sender for batches.
 
-    def may_drain(self, batch: ProducerBatch) -> bool:
-        """Whether the first batch of a queue may be sent."""
+    def can_drain(self, batch: ProducerBatch) -> bool:
+        """True if the first batch of a queue may be sent."""
         if self.transactional_id is None:
-            return self.sequences.may_drain(batch)
+            return self.sequences.can_drain(batch)
         with self.lock:
-            return self.machine.may_drain(batch)
+            return self.machine.can_drain(batch)
 
-    def number(self, batch: ProducerBatch) -> None:
-        """A batch is about to be sent."""
-        self.sequences.number(batch)
+    def assign_sequence(self, batch: ProducerBatch) -> None:
+        """Number a batch that is about to be sent."""
+        self.sequences.assign_sequence(batch)
 
     def can_retry(self, batch: ProducerBatch, error: KafkaError, log_start_offset: int) -> bool:
-        """Whether a refused batch may be sent again."""
+        """True if a rejected batch may be retried."""
         return not self.machine.status.is_fatal and self.sequences.can_retry(batch, error, log_start_offset)
 
-    def batch_failed(self, batch: ProducerBatch, error: Exception, *, certain: bool) -> None:
-        """A batch is given up; `certain` tells that it is not in the log."""
+    def record_batch_failure(self, batch: ProducerBatch, error: Exception, *, certain: bool) -> None:
+        """Handle a failed batch. `certain` is True if it is not in the log."""
         with self.lock:
-            self.sequences.failed(batch, certain=certain)
+            self.sequences.record_failed(batch, certain=certain)
             self.machine.fail_transaction(error)
-        self.report()
+        self.report_changes()
 
 
-def changes_of(status: TransactionStatus) -> list[TransactionChanged]:
-    """The states it went through; what went wrong is told with the last."""
-    states = status.take_passed()
+def list_changes(status: TransactionStatus) -> list[TransactionChanged]:
+    """Return the state changes; the last one has the error."""
+    states = status.take_states()
     changes = [TransactionChanged(before.name, state.name, "") for before, state in pairwise(states)]
     changes[-1] = changes[-1]._replace(error=str(status.error or ""))
     return changes

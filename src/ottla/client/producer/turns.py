@@ -1,7 +1,7 @@
-"""The turns of the sender's loop, and the threads that wait for the end of one.
+"""The turns of the sender loop, and the threads that wait for the end of one.
 
-A thread waits in `Steps`, which look again each time a turn has ended. It waits at a lock of its own, which the sender
-releases: an exception of a signal handler in the waiting thread cannot leave anything held that the sender needs (a
+A thread waits in `Steps`, which check their condition after each turn. It waits at a lock of its own, which the sender
+releases: an exception of a signal handler in the waiting thread cannot leave anything locked that the sender needs (a
 `threading.Condition` could stay locked). A turn costs nothing while no thread waits.
 """
 
@@ -17,20 +17,20 @@ T = TypeVar("T")
 
 
 class Turns:
-    """Ended by the sender's thread, waited for by those of users."""
+    """Ended by the sender thread, awaited by users' threads."""
 
     def __init__(self) -> None:
         self._count = 0
         self._waiting: deque[Any] = deque()
         """The locks of threads that wait, or have waited since the last turn."""
 
-    def end(self) -> None:
+    def end_turn(self) -> None:
         self._count += 1
-        while self._waiting:  # a thread that begins to wait now sees the new count
+        while self._waiting:  # a thread that starts to wait now sees the new count
             self._waiting.popleft().release()
 
     def run(self, steps: Steps[T]) -> T:
-        """Do what waits, blocked meanwhile; what interrupts the waiting is raised where the steps wait."""
+        """Run steps, blocking while they wait. Exceptions of the wait are thrown into the steps."""
         try:
             seen = self._count
             span = next(steps)
@@ -47,7 +47,7 @@ class Turns:
             return outcome
 
     def _wait(self, seen: int, span: float) -> None:
-        """Until a turn has ended after `seen` of them, for `span` seconds at most."""
+        """Wait until a turn has ended after turn `seen`, for `span` seconds at most."""
         gate = threading.Lock()
         gate.acquire()
         self._waiting.append(gate)

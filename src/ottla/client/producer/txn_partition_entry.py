@@ -1,6 +1,6 @@
-"""What an idempotent producer knows of one partition: which numbers it gave out, and which were acknowledged.
+"""The sequence numbers of an idempotent producer in one partition. Pure, for the sender thread.
 
-Pure, for the sender's thread.
+Corresponds to Java's TxnPartitionEntry.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from ottla.client.producer.producer_id_and_epoch import NO_PRODUCER, ProducerIdA
 NONE = -1
 
 
-def following(sequence: int, count: int) -> int:
-    """The number `count` records after `sequence`; after the last one comes 0."""
+def advance_sequence(sequence: int, count: int) -> int:
+    """Return the number `count` records after `sequence`; the number after the last one is 0."""
     return (sequence + count) & MAX_SEQUENCE
 
 
 class TxnPartitionEntry:
-    """The numbering of one partition under one producer id and epoch."""
+    """The sequence numbers of one partition with one producer id and epoch."""
 
     __slots__ = ("in_flight", "last_acked_offset", "last_acked_sequence", "next_sequence", "producer")
 
@@ -27,44 +27,44 @@ class TxnPartitionEntry:
         self.last_acked_sequence = NONE
         self.last_acked_offset = NONE
         self.in_flight: list[ProducerBatch] = []
-        """Batches with numbers and without outcome, sent or waiting to be sent again, by their numbers."""
+        """Batches with numbers and without a result, in flight or waiting for a retry, in order."""
 
-    def start(self, producer: ProducerIdAndEpoch) -> None:
-        """Number from 0 again, under another id or epoch; what is in flight takes the first numbers."""
+    def start_sequence(self, producer: ProducerIdAndEpoch) -> None:
+        """Restart at 0 with another id or epoch. Batches in flight get the first numbers."""
         self.producer, self.next_sequence, self.last_acked_sequence = producer, 0, NONE
         for batch in self.in_flight:
-            self._give_numbers(batch, batch.transactional)
+            self._renumber_batches(batch, batch.transactional)
 
-    def number(self, batch: ProducerBatch, transactional: bool) -> None:
-        """Give a batch its numbers."""
-        self._give_numbers(batch, transactional)
+    def assign_sequence(self, batch: ProducerBatch, transactional: bool) -> None:
+        """Number a batch."""
+        self._renumber_batches(batch, transactional)
         self.in_flight.append(batch)
 
-    def acked(self, batch: ProducerBatch, last_offset: int) -> None:
-        """The batch is in the log."""
-        last = following(batch.base_sequence, batch.count - 1)
-        if self.last_acked_sequence == NONE or following(last, -self.last_acked_sequence) <= MAX_SEQUENCE // 2:
+    def record_ack(self, batch: ProducerBatch, last_offset: int) -> None:
+        """Record that a batch was written."""
+        last = advance_sequence(batch.base_sequence, batch.count - 1)
+        if self.last_acked_sequence == NONE or advance_sequence(last, -self.last_acked_sequence) <= MAX_SEQUENCE // 2:
             self.last_acked_sequence = last
         self.last_acked_offset = max(self.last_acked_offset, last_offset)
         self.remove(batch)
 
     def remove(self, batch: ProducerBatch) -> None:
-        """The batch has an outcome; one that was given up before is not there any more."""
+        """Remove a batch with a result, if it was not removed before."""
         if batch in self.in_flight:
             self.in_flight.remove(batch)
 
     def split(self, batch: ProducerBatch, parts: list[ProducerBatch]) -> None:
-        """The parts share the numbers of the whole."""
+        """Replace a split batch by its parts."""
         if batch in self.in_flight:
             place = self.in_flight.index(batch)
             self.in_flight[place : place + 1] = parts
 
     def is_next(self, sequence: int) -> bool:
-        """Whether everything before this number is acknowledged."""
+        """True if everything before this number is acknowledged."""
         if self.last_acked_sequence == NONE:
             return sequence == 0
-        return sequence == following(self.last_acked_sequence, 1)
+        return sequence == advance_sequence(self.last_acked_sequence, 1)
 
-    def _give_numbers(self, batch: ProducerBatch, transactional: bool) -> None:
-        batch.number(self.producer, self.next_sequence, transactional)
-        self.next_sequence = following(self.next_sequence, batch.count)
+    def _renumber_batches(self, batch: ProducerBatch, transactional: bool) -> None:
+        batch.assign_sequence(self.producer, self.next_sequence, transactional)
+        self.next_sequence = advance_sequence(self.next_sequence, batch.count)

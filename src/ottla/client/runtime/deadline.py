@@ -35,15 +35,15 @@ class ClosingDeadline:
         self._clock = clock
 
     @contextmanager
-    def hurried(self) -> Iterator[None]:
+    def shorten_on_interrupt(self) -> Iterator[None]:
         """Bring the deadline forward if an interrupt is raised in this block."""
         try:
             yield
         except BaseException as error:
             if self._clock is not None and not isinstance(error, Exception):
-                self.hurry(self._clock.monotonic() + INTERRUPTED_SECONDS)
+                self.shorten(self._clock.monotonic() + INTERRUPTED_SECONDS)
             raise
 
-    def hurry(self, at: float) -> None:
+    def shorten(self, at: float) -> None:
         """Bring the deadline forward to `at`."""
         self.at = min(self.at, at)

@@ -127,9 +127,9 @@ def end_normally(number: int, frame: FrameType | None) -> None:
     if EXITS.end_after_closing():
         return
     if is_shutting_down(frame):
-        end_at_last()
+        end_process()
         return
-    last = threading.Timer(PATIENCE_SECONDS, end_at_last)
+    last = threading.Timer(PATIENCE_SECONDS, end_process)
     last.daemon = True
     last.start()
     raise SystemExit(TERMINATED)
@@ -142,7 +142,7 @@ def is_shutting_down(frame: FrameType | None) -> bool:
     return frame is not None or not threading.main_thread().is_alive()
 
 
-def end_at_last() -> None:
+def end_process() -> None:
     """End a process that a non-daemon thread, or code that caught SystemExit, keeps running."""
     EXITS.run()
     os.kill(os.getpid(), signal.SIGTERM)

@@ -25,7 +25,7 @@ class ThreadRole(threading.local):
 
     is_client: bool = False
     """True in a thread of a client's own: nothing that user code raises may end it."""
-    completes: tuple[WeakMethod[Callable[[object], bool]], ...] = ()
+    completion_tests: tuple[WeakMethod[Callable[[object], bool]], ...] = ()
     """For each client that uses this thread, a test for futures that only this thread completes."""
     exit_error: BaseException | None = None
     """SystemExit or similar, raised by a callback in a user's thread; re-raised by `raise_exit`."""
@@ -89,11 +89,11 @@ class Future(Generic[T]):
             self._value, self._error, self._done = value, error, True
             callbacks, self._callbacks = self._callbacks, []
         for callback in callbacks:
-            notify(callback, self)
+            call_safely(callback, self)
         raise_exit()
 
     def __await__(self) -> Generator[Any, None, T]:
-        return awaited(self)
+        return await_future(self)
 
 
 def run_callback(callback: Callable[..., Any], *arguments: Any) -> None:
@@ -104,15 +104,15 @@ def run_callback(callback: Callable[..., Any], *arguments: Any) -> None:
         LOG.exception("a callback raised an error; the record or request itself is not affected")
 
 
-def notify(callback: Callable[..., Any], *arguments: Any) -> None:
+def call_safely(callback: Callable[..., Any], *arguments: Any) -> None:
     """Call a user's callback among others that must be called too: whatever it raises is logged."""
     try:
         callback(*arguments)
     except BaseException as error:
-        survive(error)
+        log_callback_error(error)
 
 
-def survive(error: BaseException) -> None:
+def log_callback_error(error: BaseException) -> None:
     """Log what a callback has raised. SystemExit and its kind in a thread of the user's is kept for `raise_exit`."""
     if not isinstance(error, Exception) and not THREAD.is_client and THREAD.exit_error is None:
         THREAD.exit_error = error  # raised soon, and so not logged
@@ -130,7 +130,7 @@ def raise_exit() -> None:
 
 def refuse_waiting(future: object) -> None:
     """Raise IllegalStateError where the thread that waits is the one that would complete the future."""
-    if any(completes(future) for each in THREAD.completes if (completes := each()) is not None):
+    if any(completes(future) for each in THREAD.completion_tests if (completes := each()) is not None):
         raise IllegalStateError(
             "waiting for this future here would wait for ever: the thread that runs this code is the one that completes "
             "it; use add_done_callback(), await it in asyncio, or wait in another thread"
@@ -140,7 +140,7 @@ def refuse_waiting(future: object) -> None:
 def wait_for(future: Any, timeout: float | None) -> None:
     """Block until `future` is done; KafkaTimeoutError when that takes longer than `timeout` seconds."""
     span = -1 if timeout is None else checked_timeout(timeout)
-    if span and THREAD.completes:
+    if span and THREAD.completion_tests:
         refuse_waiting(future)
     gate = threading.Lock()
     gate.acquire()
@@ -149,7 +149,7 @@ def wait_for(future: Any, timeout: float | None) -> None:
         raise KafkaTimeoutError(f"no result within {span:g} s")
 
 
-def awaited(future: Any) -> Generator[Any, None, Any]:
+def await_future(future: Any) -> Generator[Any, None, Any]:
     """The body of `__await__`: suspend the task until the completing thread calls its loop."""
     import asyncio
 

@@ -14,7 +14,7 @@ T = TypeVar("T")
 Steps = Generator[float, None, T]
 
 
-def unless(steps: Steps[T], over: Callable[[], Exception | None]) -> Steps[T]:
+def stop_when(steps: Steps[T], over: Callable[[], Exception | None]) -> Steps[T]:
     """Run the steps; before each wait, if `over` returns an error, close them and raise it."""
     try:
         span = next(steps)

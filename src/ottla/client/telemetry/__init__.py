@@ -1,7 +1,7 @@
-"""Metrics that a client pushes to brokers that ask for them (KIP-714).
+"""Push client metrics to brokers that subscribe to them (KIP-714).
 
-    NetworkClient.poll ──► TelemetrySender ──► ClientTelemetry ──► TelemetryMachine: what is due, and what an answer means
-                            to whom, when          └── metrics() ──► points, and what sums grew by
+    NetworkClient.poll ──► TelemetrySender ──► ClientTelemetry ──► TelemetryMachine: which request is due
+                            chooses a broker    └── metrics() ──► points; with delta temporality, increases
 
-Nothing but the sender is loaded before a broker says that it takes metrics.
+Only `TelemetrySender` is imported until a broker announces the API GetTelemetrySubscriptions.
 """

@@ -1,12 +1,13 @@
-"""What a client that pushes metrics does next, and when. Pure: time and chance come in.
+"""The state machine of a client that pushes metrics. Pure: time and randomness are arguments.
 
-    SUBSCRIPTION_NEEDED ──► SUBSCRIPTION_IN_PROGRESS ──► PUSH_NEEDED ◄──► PUSH_IN_PROGRESS
-             ▲                       │ nothing is wanted                        │ the subscription is another
+SUBSCRIPTION_NEEDED ──► SUBSCRIPTION_IN_PROGRESS ──► PUSH_NEEDED ◄──► PUSH_IN_PROGRESS
+             ▲                       │ no metric is subscribed                 │ the subscription changed
              └───────────────────────┴──────────────────────────────────────────┘
-    close: a client of which metrics are wanted ──► TERMINATING_PUSH_NEEDED ──► TERMINATING_PUSH_IN_PROGRESS ──► TERMINATED
+    close with a subscription ──► TERMINATING_PUSH_NEEDED ──► TERMINATING_PUSH_IN_PROGRESS ──► TERMINATED
 
-By Java's rules: the first push comes by chance between half an interval and one and a half, so that clients which begin together
-do not push together; what a broker cannot be told again ends it.
+The rules are those of Java's ClientTelemetryReporter (KIP-714). The first push follows after a random time between 0.5
+and 1.5 intervals, so that clients that start together do not push together. An error that is neither retriable nor a
+changed subscription terminates the machine.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from ottla.errors import ErrorCode
 from ottla.model import FOREVER
 from ottla.protocol.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsResponse
 
-PUSH_INTERVAL = 300.0
-"""Seconds, where no broker has said another number."""
-BEGIN_ANEW = (ErrorCode.UNKNOWN_SUBSCRIPTION_ID, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
-LATER = (ErrorCode.TELEMETRY_TOO_LARGE, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+DEFAULT_PUSH_INTERVAL = 300.0
+"""The push interval in seconds if no broker has set one."""
+RESUBSCRIBE_ERRORS = (ErrorCode.UNKNOWN_SUBSCRIPTION_ID, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+RETRY_LATER_ERRORS = (ErrorCode.TELEMETRY_TOO_LARGE, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 
 
 class TelemetryState(Enum):
@@ -36,29 +37,29 @@ class TelemetryState(Enum):
 
 
 State = TelemetryState
-BEGUN = {
+IN_PROGRESS_STATES = {
     State.SUBSCRIPTION_NEEDED: State.SUBSCRIPTION_IN_PROGRESS,
     State.PUSH_NEEDED: State.PUSH_IN_PROGRESS,
     State.TERMINATING_PUSH_NEEDED: State.TERMINATING_PUSH_IN_PROGRESS,
 }
-"""What a state becomes as its request leaves; in all others there is nothing to send."""
+"""The state after the request of a state is sent. In all other states there is nothing to send."""
 
 
-class Subscription(NamedTuple):
-    """What a broker wants."""
+class PushSubscription(NamedTuple):
+    """The subscription that a broker returned."""
 
     subscription_id: int
     compressions: tuple[int, ...]
-    """Those it reads, the preferred one first."""
+    """The codecs that the broker accepts, the preferred one first."""
     interval: float
     max_bytes: int
     is_delta: bool
-    """Whether sums are told by what they grew."""
+    """True if sums are pushed as increases (delta temporality)."""
     metrics: tuple[str, ...]
-    """How their names begin; none for nothing."""
+    """Prefixes of the subscribed metric names; empty if none is subscribed."""
 
-    def wants(self, name: str) -> bool:
-        """Whether a metric is asked for; `*`, or an empty beginning, asks for all."""
+    def is_subscribed(self, name: str) -> bool:
+        """True if the metric is subscribed. `*` or an empty prefix subscribes to all metrics."""
         return self.metrics == ("*",) or name.startswith(self.metrics)
 
 
@@ -66,86 +67,90 @@ class TelemetryMachine:
     def __init__(self, now: float) -> None:
         self.state = State.SUBSCRIPTION_NEEDED
         self.due = now
-        """When there is something to send; infinity while an answer is waited for, and after the end."""
+        """The time of the next request; infinity while a response is pending and after termination."""
         self.client_instance_id: UUID | None = None
-        self.subscription: Subscription | None = None
-        self.refused_compressions: set[int] = set()
+        self.subscription: PushSubscription | None = None
+        self.rejected_codecs: set[int] = set()
         self.is_closing = False
 
-    def begin(self, now: float) -> TelemetryState | None:
-        """The state whose request leaves now; None where nothing is to be sent yet."""
+    def start_request(self, now: float) -> TelemetryState | None:
+        """Return the state with a request that is due now, and enter its in-progress state; None if no request is due."""
         state = self.state
-        if now < self.due or state not in BEGUN:
+        if now < self.due or state not in IN_PROGRESS_STATES:
             return None
-        self.state, self.due = BEGUN[state], FOREVER
+        self.state, self.due = IN_PROGRESS_STATES[state], FOREVER
         return state
 
-    def subscribed(self, answer: GetTelemetrySubscriptionsResponse, now: float, chance: float) -> None:
-        """A broker says what it wants; `chance` is from 0 to 1."""
+    def handle_subscription(self, response: GetTelemetrySubscriptionsResponse, now: float, chance: float) -> None:
+        """Handle a response to GetTelemetrySubscriptions; `chance` is a random number from 0 to 1."""
         assert self.state is State.SUBSCRIPTION_IN_PROGRESS, self.state
-        if answer.error_code:
-            self._fail(answer.error_code, now)
+        if response.error_code:
+            self._fail(response.error_code, now)
             return
-        self.client_instance_id = answer.client_instance_id
-        interval = answer.push_interval_ms / 1000 if answer.push_interval_ms > 0 else PUSH_INTERVAL
-        self.subscription = Subscription(
-            answer.subscription_id,
-            tuple(answer.accepted_compression_types),
+        self.client_instance_id = response.client_instance_id
+        interval = response.push_interval_ms / 1000 if response.push_interval_ms > 0 else DEFAULT_PUSH_INTERVAL
+        self.subscription = PushSubscription(
+            response.subscription_id,
+            tuple(response.accepted_compression_types),
             interval,
-            answer.telemetry_max_bytes,
-            answer.delta_temporality,
-            tuple(answer.requested_metrics),
+            response.telemetry_max_bytes,
+            response.delta_temporality,
+            tuple(response.requested_metrics),
         )
         if self.subscription.metrics:
-            self._become(State.PUSH_NEEDED, now + interval * (0.5 + chance))
+            self._enter_state(State.PUSH_NEEDED, now + interval * (0.5 + chance))
         else:
-            self._become(State.SUBSCRIPTION_NEEDED, now + interval)
+            self._enter_state(State.SUBSCRIPTION_NEEDED, now + interval)
 
-    def pushed(self, error_code: int, now: float, compression: int = 0) -> None:
-        """A broker has answered a push that was compressed so."""
+    def handle_push_response(self, error_code: int, now: float, compression: int = 0) -> None:
+        """Handle a response to PushTelemetry; `compression` is the codec of the push."""
         assert self.state in (State.PUSH_IN_PROGRESS, State.TERMINATING_PUSH_IN_PROGRESS), self.state
         if self.state is State.TERMINATING_PUSH_IN_PROGRESS:
-            self._become(State.TERMINATED)
+            self._enter_state(State.TERMINATED)
         elif error_code:
             if error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
-                self.refused_compressions.add(compression)
+                self.rejected_codecs.add(compression)
             self._fail(error_code, now)
         elif self.is_closing:
-            self._become(State.TERMINATING_PUSH_NEEDED, now)
+            self._enter_state(State.TERMINATING_PUSH_NEEDED, now)
         else:
-            self._become(State.PUSH_NEEDED, now + self._interval)
+            self._enter_state(State.PUSH_NEEDED, now + self._interval)
 
-    def unanswered(self, now: float) -> None:
-        """The connection is gone; another broker may be asked, but not at once."""
+    def handle_disconnect(self, now: float) -> None:
+        """Handle a lost connection. The subscription is requested again after one interval, possibly from another
+        broker.
+        """
         if self.is_closing:
-            self._become(State.TERMINATED)
+            self._enter_state(State.TERMINATED)
         else:
-            self._become(State.SUBSCRIPTION_NEEDED, now + self._interval)
+            self._enter_state(State.SUBSCRIPTION_NEEDED, now + self._interval)
 
     def close(self, now: float) -> None:
-        """The client ends: what has come since the last push is told, where anybody wants to know."""
+        """Start the shutdown. If there is a subscription, the last metrics are pushed once more."""
         self.is_closing = True
         if self.state is State.PUSH_NEEDED:
-            self._become(State.TERMINATING_PUSH_NEEDED, now)
+            self._enter_state(State.TERMINATING_PUSH_NEEDED, now)
         elif self.state in (State.SUBSCRIPTION_NEEDED, State.SUBSCRIPTION_IN_PROGRESS):
-            self._become(State.TERMINATED)
+            self._enter_state(State.TERMINATED)
 
     @property
     def _interval(self) -> float:
-        return PUSH_INTERVAL if self.subscription is None else self.subscription.interval
+        return DEFAULT_PUSH_INTERVAL if self.subscription is None else self.subscription.interval
 
     def _fail(self, error_code: int, now: float) -> None:
-        if self.is_closing or error_code not in (*BEGIN_ANEW, *LATER):
-            self._become(State.TERMINATED)
+        if self.is_closing or error_code not in (*RESUBSCRIBE_ERRORS, *RETRY_LATER_ERRORS):
+            self._enter_state(State.TERMINATED)
         else:
-            self._become(State.SUBSCRIPTION_NEEDED, now if error_code in BEGIN_ANEW else now + self._interval)
+            self._enter_state(
+                State.SUBSCRIPTION_NEEDED, now if error_code in RESUBSCRIBE_ERRORS else now + self._interval
+            )
 
-    def _become(self, state: TelemetryState, due: float = FOREVER) -> None:
-        assert self.state is not State.TERMINATED, f"{state} after the end"
+    def _enter_state(self, state: TelemetryState, due: float = FOREVER) -> None:
+        assert self.state is not State.TERMINATED, f"{state} after TERMINATED"
         self.state, self.due = state, due
-        self.check()
+        self.assert_invariants()
 
-    def check(self) -> None:
-        """What always holds."""
-        assert (self.due < FOREVER) == (self.state in BEGUN), (self.state, self.due)
+    def assert_invariants(self) -> None:
+        """Assert the invariants."""
+        assert (self.due < FOREVER) == (self.state in IN_PROGRESS_STATES), (self.state, self.due)
         assert self.subscription is not None or "push" not in self.state.value, self.state

@@ -1,7 +1,8 @@
-"""Asks a broker which metrics it wants, and sends them: a part of `NetworkClient`, and as cheap as can be where nobody wants any.
+"""Send telemetry requests from `NetworkClient.poll`. The cost is one comparison per poll if no broker subscribes to
+metrics.
 
-No connection is opened for it, unless somebody waits for the client's id. It stays with one broker as long as that can be sent
-to, since what a client tells is added up where it is told.
+No connection is opened for telemetry, except while a caller waits for the client instance id. Requests are sent to the
+same broker as long as it is reachable, because each broker aggregates the metrics that it receives.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 SUBSCRIPTIONS_KEY = 71
-"""Of GetTelemetrySubscriptions: a broker that has it takes metrics."""
+"""The key of GetTelemetrySubscriptions. A broker that announces it accepts metrics."""
 PAUSE = 300.0
-"""Seconds after which a broker that did not take metrics is looked at again."""
+"""Seconds until a broker that does not accept metrics is checked again."""
 LAST_PUSH_SECONDS = 0.1
-"""How long the end of a client waits for its last push, as in Java."""
-Take = Callable[["NetworkClient"], "ClientMetrics"]
+"""The longest time in seconds that close waits for the last push, as in Java."""
+CollectMetrics = Callable[["NetworkClient"], "ClientMetrics"]
 Labels = Callable[[], Mapping[str, str]]
 
 
@@ -37,44 +38,44 @@ class TelemetrySender:
     def __init__(self, random: Random) -> None:
         self._random = random
         self._due = FOREVER
-        self._take: Take | None = None
+        self._collect_metrics: CollectMetrics | None = None
         self._labels: Labels = dict
         self._telemetry: ClientTelemetry | None = None
         self.node_id: int | None = None
-        """Whom it tells."""
-        self._is_awaited = False
-        self._is_refused = False
+        """The broker that the requests are sent to."""
+        self._is_id_requested = False
+        self._is_unsupported = False
 
-    def begin(self, take: Take, labels: Labels = dict) -> None:
-        """From now on push what `take` returns; `labels` are those of the client, by the names of KIP-714."""
-        self._take, self._labels, self._due = take, labels, -FOREVER
+    def enable(self, collect_metrics: CollectMetrics, labels: Labels = dict) -> None:
+        """Enable pushing. `collect_metrics` returns the metrics, `labels` the labels of the client with the names of KIP-714."""
+        self._collect_metrics, self._labels, self._due = collect_metrics, labels, -FOREVER
 
     def maybe_push(self, client: NetworkClient, now: float) -> float:
-        """Ask or push where that is due and a broker can be sent to; returns the seconds after which to look again."""
+        """Send a request if one is due and a broker is ready. Return the seconds until the next call."""
         if now < self._due:
             return self._due - now
         node_id = self._ready_node(client, now)
         if node_id is None:
-            return FOREVER  # until a connection is ready, which ends the wait
+            return FOREVER  # a ready connection ends the wait
         versions = client.api_versions.get(node_id)
-        self._is_refused = versions is None or versions.newest(SUBSCRIPTIONS_KEY) is None
-        if self._is_refused:
+        self._is_unsupported = versions is None or versions.newest_version(SUBSCRIPTIONS_KEY) is None
+        if self._is_unsupported:
             self._due, self.node_id = now + PAUSE, None
-            if self._is_awaited:
-                client.wakeup()  # who waits in this poll is told at once
+            if self._is_id_requested:
+                client.wakeup()  # the waiting caller sees the refusal at once
         else:
             self._send(client, node_id, now)
         return self._due - now
 
     def reset(self, now: float) -> None:
-        """Take the request under way, if there is one, as not answered."""
+        """Treat a request in progress as failed."""
         self.node_id = None
         if self._telemetry is not None:
-            self._telemetry.answered(None, now, self._random.random())
+            self._telemetry.handle_response(None, now, self._random.random())
             self._due = self._telemetry.due
 
     def terminate(self, client: NetworkClient, deadline: float = FOREVER) -> Steps[None]:
-        """Push for the last time, where anybody wants it; waits for the answer, but not for long."""
+        """Push the last metrics if there is a subscription, and wait up to `LAST_PUSH_SECONDS` for the response."""
         telemetry, now = self._telemetry, client.clock.monotonic()
         if telemetry is None or client.closed or self._ready_node(client, now) is None:
             return
@@ -85,35 +86,39 @@ class TelemetrySender:
             try:
                 yield left
             except OttlaError:
-                return  # what keeps us from brokers is told to who waits for something
+                return  # connection errors are reported by the calls that need the connection
 
     def client_instance_id(self, client: NetworkClient, span: float) -> Steps[UUID]:
-        """The id that a broker has given to this client, asked for within `span` seconds."""
-        if self._take is None:
-            raise IllegalStateError("enable.metrics.push = false: a client that pushes no metrics has no instance id")
+        """Return the id that a broker assigned to this client, requesting it within `span` seconds if needed."""
+        if self._collect_metrics is None:
+            raise IllegalStateError("no client instance id: enable.metrics.push = false; set it to true")
         deadline = client.clock.monotonic() + span
-        self._is_refused, self._is_awaited = False, True
+        self._is_unsupported, self._is_id_requested = False, True
         if self._telemetry is None:
             self._due = -FOREVER
             client.wakeup()
         while self._telemetry is None or self._telemetry.client_instance_id is None:
-            if self._is_refused:
+            if self._is_unsupported:
                 raise UnsupportedVersionError(
-                    "the broker takes no metrics of clients, and so gives them no ids (KIP-714)"
+                    "no client instance id: the broker does not accept client metrics (KIP-714)"
                 )
             left = deadline - client.clock.monotonic()
             if left <= 0:
-                raise KafkaTimeoutError(f"no broker gave this client an id within {span:g} s: {client.trouble()}")
+                raise KafkaTimeoutError(
+                    f"no client instance id received within {span:g} s: {client.describe_trouble()}"
+                )
             yield left
         return self._telemetry.client_instance_id
 
     def _ready_node(self, client: NetworkClient, now: float) -> int | None:
-        """The one of the last time, or who is least busy of those that can be sent to."""
+        """Return the broker of the last request if it is ready, else the least loaded broker."""
         if self.node_id is not None and client.is_ready(self.node_id, now):
             return self.node_id
         self.node_id = None
         node = client.least_loaded_node(now) if client.metadata.version else None
-        if node is not None and (client.ready(node, now) if self._is_awaited else client.is_ready(node.node_id, now)):
+        if node is not None and (
+            client.ready(node, now) if self._is_id_requested else client.is_ready(node.node_id, now)
+        ):
             self.node_id = node.node_id
         return self.node_id
 
@@ -123,20 +128,20 @@ class TelemetrySender:
             from ottla.client.telemetry.client_telemetry import ClientTelemetry
 
             telemetry = self._telemetry = ClientTelemetry(now, client.clock.wall_ms())
-        assert self._take is not None, "it has begun"
-        take = self._take
+        assert self._collect_metrics is not None, "begin() was called"
+        collect_metrics = self._collect_metrics
         try:
-            message = telemetry.next_request(now, client.clock.wall_ms(), lambda: take(client), self._labels)
+            message = telemetry.next_request(now, client.clock.wall_ms(), lambda: collect_metrics(client), self._labels)
         except Exception:
-            LOG.exception("no more metrics are pushed, since they could not be taken or written")
+            LOG.exception("telemetry stopped: the metrics could not be collected or encoded")
             self._telemetry, self._due = None, FOREVER
-            return  # whoever polls is there for something else
+            return  # the poll continues with its other work
         self._due = telemetry.due
         if message is not None:
-            client.send_internal(node_id, message, 0, self._handle, now)
+            client.send_internal(node_id, message, 0, self._handle_response, now)
 
-    def _handle(self, response: ClientResponse) -> None:
-        assert self._telemetry is not None, "it has asked"
-        self._is_awaited = False
-        self._telemetry.answered(response.message, response.received, self._random.random())
+    def _handle_response(self, response: ClientResponse) -> None:
+        assert self._telemetry is not None, "a request was sent"
+        self._is_id_requested = False
+        self._telemetry.handle_response(response.message, response.received, self._random.random())
         self._due = self._telemetry.due

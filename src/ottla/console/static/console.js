@@ -29,7 +29,7 @@ function table(headings, rows) {
 
 const link = (text, ...parts) => el("a", { href: "#/" + parts.map(encodeURIComponent).join("/") }, text);
 const say = (text, bad = false) => { said.textContent = text; said.className = bad ? "bad" : ""; };
-const tell = (error) => { if (error.name !== "AbortError") say(error.message, true); }; // who has left the page is told nothing
+const showError = (error) => { if (error.name !== "AbortError") say(error.message, true); }; // an aborted request means that the user left the page
 const field = (label, name, attributes = {}) => el("label", {}, label, el("input", { name, ...attributes }));
 const choice = (label, name, options) => el("label", {}, label, el("select", { name }, options.map((o) => el("option", { value: o }, o))));
 const figure = (number, text, bad = false) => el("li", { class: bad ? "bad" : null }, el("b", {}, number), text);
@@ -44,11 +44,11 @@ async function request(path, options = {}) {
     answer = await fetch("/api/" + path, { ...options, headers });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Error("the console does not answer; is `ottla console` still running?");
+    throw new Error("the console does not answer: check that `ottla console` is running");
   }
   if (!answer.ok) {
-    const told = await answer.json().catch(() => ({}));
-    throw new Error(told.error || "the console answered " + answer.status);
+    const body = await answer.json().catch(() => ({}));
+    throw new Error(body.error || "the console responded with status " + answer.status);
   }
   return answer;
 }
@@ -64,7 +64,7 @@ function form(button, fields, act, destroys = false) {
       event.preventDefault();
       const given = Object.fromEntries(new FormData(event.target));
       say("…");
-      try { say((await act(given)) || ""); } catch (error) { tell(error); }
+      try { say((await act(given)) || ""); } catch (error) { showError(error); }
     },
   }, fields, el("button", { class: destroys ? "destroys" : null }, button));
 }
@@ -80,11 +80,11 @@ async function overview() {
       figure(new Set(seen.away.map((a) => a.node_id)).size, "away", seen.away.length > 0),
       figure(seen.under_replicated.length, "under-replicated", seen.under_replicated.length > 0),
       figure(seen.without_leader.length, "without leader", seen.without_leader.length > 0)),
-    seen.away.length ? el("h2", {}, "Nodes that are away") : "",
+    seen.away.length ? el("h2", {}, "Offline nodes") : "",
     seen.away.length ? table(["role", "id", "address", "since (UTC)"], seen.away.map((a) => [a.role, a.node_id, a.address, a.since_ms === null ? null : when(a.since_ms)])) : "",
     el("h2", {}, "Brokers"),
-    table(["id", "address", "rack", "leads partitions"], seen.brokers.map((b) => [b.id, b.address, b.rack, b.leads])),
-    lacking.length ? el("h2", {}, "Partitions that lack copies") : "",
+    table(["id", "address", "rack", "partitions led"], seen.brokers.map((b) => [b.id, b.address, b.rack, b.leads])),
+    lacking.length ? el("h2", {}, "Under-replicated partitions") : "",
     lacking.length ? el("p", {}, lacking.slice(0, 200).join(", ")) : "",
     el("h2", {}, "Groups by state"),
     table(["state", "groups"], Object.entries(seen.groups)),
@@ -105,13 +105,13 @@ async function topics(text = "", from = "0") {
     el("h2", {}, "Create a topic"),
     form("Create", [
       field("name", "name", { required: "" }), field("partitions", "partitions", { type: "number", min: 1 }), field("copies", "replicas", { type: "number", min: 1 }),
-      el("label", {}, "configs, a key=value a line", el("textarea", { name: "configs", rows: 1 })),
+      el("label", {}, "configs, one key=value per line", el("textarea", { name: "configs", rows: 1 })),
     ], async (given) => {
       const lines = given.configs.split("\n").map((line) => line.trim()).filter(Boolean);
       const configs = Object.fromEntries(lines.map((line) => [line.split("=")[0], line.slice(line.indexOf("=") + 1)]));
       await order("create-topic", { ...given, configs });
       location.hash = "#/topic/" + encodeURIComponent(given.name);
-      return `topic ${given.name} is made`;
+      return `topic ${given.name} was created`;
     }),
   ];
 }
@@ -126,12 +126,12 @@ async function topic(name) {
   ], async (given) => {
     if (given.start === "time" && !/^\d+$/.test(given.at)) {
       given.at = Date.parse(/[zZ+]/.test(given.at) ? given.at : given.at + "Z");
-      if (Number.isNaN(given.at)) throw new Error("a time is milliseconds, or such as 2026-01-31T12:00");
+      if (Number.isNaN(given.at)) throw new Error("invalid time: expected milliseconds, or a time such as 2026-01-31T12:00");
     }
     const got = await ask("records", { topic: name, ...given });
     found.replaceChildren(records(got.records));
-    const rest = got.whole ? "" : "; there may be more: ask for more, or look for less";
-    return `${got.records.length} of ${got.looked_at} records that were read${rest}`;
+    const rest = got.whole ? "" : "; there may be more: raise the limit, or narrow the search";
+    return `${got.records.length} of ${got.looked_at} records read${rest}`;
   });
   return [
     el("h1", {}, name),
@@ -145,7 +145,7 @@ async function topic(name) {
       field("key", "key"), el("label", {}, "value", el("textarea", { name: "value", rows: 2 })), field("partition", "partition", { type: "number", min: 0, placeholder: "by key" }),
     ], async (given) => {
       const at = await order("produce", { topic: name, ...given, key: given.key || null });
-      return `it is at offset ${at.offset} of partition ${at.partition}`;
+      return `written at offset ${at.offset} of partition ${at.partition}`;
     }),
     el("h2", {}, "Configs"),
     table(["config", "value", "from"], seen.configs.map((c) => [c.default ? c.name : el("b", {}, c.name), c.value, c.source])),
@@ -154,14 +154,14 @@ async function topic(name) {
     ], async (given) => {
       await order("set-config", { topic: name, name: given.name, value: given.value || null });
       await turn(true);
-      return given.value ? `${given.name} is ${given.value}` : `${given.name} has its default`;
+      return given.value ? `${given.name} is ${given.value}` : `${given.name} was reset to its default`;
     }),
     el("h2", {}, "Delete"),
-    form("Delete the topic and all its records", [field("the topic's name, to be sure", "name", { required: "", autocomplete: "off" })], async (given) => {
-      if (given.name !== name) throw new Error(`this topic is ${name}; nothing was deleted`);
+    form("Delete the topic with all its records", [field("the topic's name, to confirm", "name", { required: "", autocomplete: "off" })], async (given) => {
+      if (given.name !== name) throw new Error(`the name is not ${name}: nothing was deleted`);
       await order("delete-topic", { name });
       location.hash = "#/topics";
-      return `topic ${name} is deleted`;
+      return `topic ${name} was deleted`;
     }, true),
   ];
 }
@@ -173,14 +173,14 @@ function records(found) {
 
 function bytes(seen) {
   if (seen.form === "null") return el("span", { class: "dim" }, "null");
-  const note = seen.cut ? `${seen.form}, the beginning of ${seen.bytes} bytes` : seen.form === "hex" ? `hex, ${seen.bytes} bytes` : "";
+  const note = seen.cut ? `${seen.form}, the first part of ${seen.bytes} bytes` : seen.form === "hex" ? `hex, ${seen.bytes} bytes` : "";
   return el("div", {}, el("pre", {}, seen.text), note ? el("span", { class: "dim" }, note) : "");
 }
 
 async function groups() {
   const seen = await ask("groups");
   const others = Object.entries(seen.others).map(([kind, count]) => `${count} ${kind}`).join(", ");
-  const untold = others ? el("p", { class: "dim" }, `not shown are groups of other kinds: ${others} (ottla groups list --type lists share and streams)`) : "";
+  const untold = others ? el("p", { class: "dim" }, `not shown: groups of other types: ${others} (ottla groups list --type lists share and streams)`) : "";
   return [el("h1", {}, "Groups"), untold, table(["group", "state", "type"], seen.groups.map((g) => [link(g.name, "group", g.name), g.state, g.type]))];
 }
 
@@ -208,7 +208,7 @@ async function group(name) {
     el("h1", {}, name),
     el("p", { class: "dim" }, `${first.type} group, assignor ${first.assignor || "–"}, coordinator ${first.coordinator}`),
     live,
-    el("h2", {}, "Move its offsets (while it has no members)"),
+    el("h2", {}, "Reset its offsets (only without members)"),
     form("Preview", [choice("topic", "topic", read), choice("to", "to", ["earliest", "latest"])], async (given) => {
       const seen = await ask("preview-reset", { group: name, ...given });
       preview.replaceChildren(...previewed(name, given, seen.partitions, () => preview.replaceChildren()));
@@ -217,7 +217,7 @@ async function group(name) {
   ];
 }
 
-/** The effect of a reset, and the button that carries it out as it is shown. */
+/** The effect of a reset, and the button that applies exactly the shown offsets. */
 function previewed(group, given, rows, clear) {
   const sum = (field) => rows.reduce((total, row) => total + row[field], 0);
   const offsets = Object.fromEntries(rows.map((row) => [row.partition, row.new_offset]));
@@ -228,13 +228,13 @@ function previewed(group, given, rows, clear) {
     form("Move", [], async () => {
       await order("reset-offsets", { group, topic: given.topic, offsets });
       clear();
-      return `${group} goes on from the ${given.to} offsets of ${given.topic}`;
+      return `${group} continues at the ${given.to} offsets of ${given.topic}`;
     }, true),
   ];
 }
 
 async function follow(path, given, show, signal, quiet = false) {
-  // An EventSource could not carry the token, so the stream is read by hand.
+  // An EventSource could not carry the token, so the stream is parsed here.
   try {
     const answer = await request(path + "?" + new URLSearchParams(given), { signal });
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -248,9 +248,9 @@ async function follow(path, given, show, signal, quiet = false) {
       rest = events.pop();
       for (const event of events) show(JSON.parse(event.slice("data: ".length)));
     }
-    if (said.className !== "bad" && !quiet) say("the console tells no more; what is shown is from before", true);
+    if (said.className !== "bad" && !quiet) say("the connection to the console was lost; the page is not updated", true);
   } catch (error) {
-    tell(error);
+    showError(error);
   }
 }
 
@@ -271,26 +271,26 @@ function line(values) {
 
 const pages = { overview, topics, topic, groups, group, transactions, transaction, pipelines, brokers, clients, client, xray, tour };
 
-/** A part of an address; somebody may have written one by hand, or cut it short. */
+/** A decoded part of an address. A manually written or truncated address may be invalid. */
 function decoded(part) {
   try {
     return decodeURIComponent(part);
   } catch {
-    throw new Error(`${part} in this address cannot be read: a percent sign in a name is written as %25`);
+    throw new Error(`${part} in this address is invalid: write a percent sign in a name as %25`);
   }
 }
 
 const ofOne = ["topic", "group", "transaction", "client"];
 const UNHURRIED_MS = 100; // an answer that comes sooner replaces the page before at once, without a flicker between
 
-/** What stands there until the cluster has answered: the page before is not what the address says. */
+/** The content until the cluster has responded, in place of the previous page. */
 function frame(name, parts) {
   const here = document.querySelector("nav a[aria-current]");
-  return [el("h1", {}, ofOne.includes(name) ? parts[0] : here?.textContent ?? "Overview"), el("p", { class: "dim" }, "asking the cluster …")];
+  return [el("h1", {}, ofOne.includes(name) ? parts[0] : here?.textContent ?? "Overview"), el("p", { class: "dim" }, "loading …")];
 }
 
-/** Show the page of the address; `anew` where it is there already, and something in it has changed. */
-async function turn(anew = false) {
+/** Show the page of the address; `refresh` if it is shown already and its data has changed. */
+async function turn(refresh = false) {
   leaving.abort();
   leaving = new AbortController();
   const mine = leaving, from = document.activeElement;
@@ -299,21 +299,21 @@ async function turn(anew = false) {
     const here = each.hash.slice(2).replace(/s$/, "") === (name || "overview").replace(/s$/, "");
     if (here) each.setAttribute("aria-current", "page"); else each.removeAttribute("aria-current");
   }
-  const waits = () => { if (mine === leaving) page.replaceChildren(...frame(name, told)); };
-  let told = [], timer;
+  const waits = () => { if (mine === leaving) page.replaceChildren(...frame(name, decodedParts)); };
+  let decodedParts = [], timer;
   page.setAttribute("aria-busy", "true");
   try {
-    told = parts.map(decoded);
-    if (!anew) timer = setTimeout(waits, UNHURRIED_MS);
-    const made = await (Object.hasOwn(pages, name) ? pages[name] : overview)(...told);
+    decodedParts = parts.map(decoded);
+    if (!refresh) timer = setTimeout(waits, UNHURRIED_MS);
+    const made = await (Object.hasOwn(pages, name) ? pages[name] : overview)(...decodedParts);
     if (mine === leaving) page.replaceChildren(...made);
   } catch (error) {
-    if (mine === leaving && error.name !== "AbortError") page.replaceChildren(el("h1", {}, "This cannot be shown"), el("p", { class: "bad" }, error.message));
+    if (mine === leaving && error.name !== "AbortError") page.replaceChildren(el("h1", {}, "The page could not be loaded"), el("p", { class: "bad" }, error.message));
   }
   clearTimeout(timer);
   if (mine !== leaving) return;
   page.removeAttribute("aria-busy");
-  // Who has gone on to something else by the keyboard meanwhile is left there.
+  // Do not move the focus if the user moved it meanwhile.
   if ([from, document.body].includes(document.activeElement)) page.focus({ preventScroll: true });
 }
 

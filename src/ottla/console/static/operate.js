@@ -10,12 +10,12 @@ async function brokers() {
   return [
     el("h1", {}, "Brokers"),
     el("p", { class: "dim" }, "cluster " + (seen.cluster ?? "without an id")),
-    table(["id", "address", "rack", "leads", "is to lead", "copies", "lags in"],
+    table(["id", "address", "rack", "leads", "preferred", "replicas", "lagging"],
       seen.brokers.map((b) => [b.id, b.address, b.rack, b.leads, b.preferred, b.copies, el("span", { class: b.lagging.length ? "bad" : null }, b.lagging.length)])),
     ...lagging.flatMap((b) => [el("h2", {}, `Broker ${b.id} is not in sync in`), el("p", {}, b.lagging.slice(0, 200).join(", "))]),
     el("h2", {}, "Disks"),
-    seen.unseen ? el("p", { class: "bad" }, seen.unseen) : table(["broker", "directory", "copies", "their size", "disk", "largest"], disks.map(([id, d]) => [id,
-      [d.path, d.cordoned ? " (takes no new partitions)" : "", d.moving_here ? ` (${d.moving_here} on their way here)` : ""].join(""), d.copies, room(d.bytes), full(d),
+    seen.unseen ? el("p", { class: "bad" }, seen.unseen) : table(["broker", "directory", "replicas", "size", "disk", "largest"], disks.map(([id, d]) => [id,
+      [d.path, d.cordoned ? " (cordoned: no new partitions)" : "", d.moving_here ? ` (${d.moving_here} moving here)` : ""].join(""), d.copies, room(d.bytes), full(d),
       d.largest.map((each) => el("div", {}, `${each.partition} ${room(each.bytes)}`))])),
     ...(seen.quorum ? quorum(seen.quorum) : []),
     ...await insides(seen.cluster),
@@ -30,7 +30,7 @@ function full(disk) {
 
 function quorum(seen) {
   return [el("h2", {}, "Metadata quorum"),
-    el("p", {}, seen.leader < 0 ? "Nobody leads." : `${seen.leader} leads in epoch ${seen.epoch}, high watermark ${seen.high_watermark}.`),
+    el("p", {}, seen.leader < 0 ? "No leader." : `Leader ${seen.leader} in epoch ${seen.epoch}, high watermark ${seen.high_watermark}.`),
     table(["id", "role", "records behind"], [...seen.voters.map((each) => [each.id, each.id === seen.leader ? "leader" : "voter", each.behind]), ...seen.observers.map((each) => [each.id, "observer", each.behind])])];
 }
 
@@ -39,8 +39,8 @@ async function transactions(text = "") {
   return [
     el("h1", {}, "Transactions"),
     form("Find", [field("id contains", "text", { value: text })], (given) => { location.hash = "#/transactions/" + encodeURIComponent(given.text); }),
-    el("p", { class: "dim" }, seen.count ? `${seen.transactions.length} of ${seen.count}, those under way first` : "no transactional id"),
-    table(["transactional id", "state", "under way for", "may take", "producer id", "coordinator"],
+    el("p", { class: "dim" }, seen.count ? `${seen.transactions.length} of ${seen.count}, open ones first` : "no transactional id"),
+    table(["transactional id", "state", "open for", "timeout", "producer id", "coordinator"],
       seen.transactions.map((t) => [link(t.name, "transaction", t.name), t.state,
         el("span", { class: t.age_ms !== null && t.age_ms > t.timeout_ms ? "bad" : null }, ms(t.age_ms)), ms(t.timeout_ms), t.producer, t.coordinator])),
   ];
@@ -51,16 +51,16 @@ async function transaction(name) {
   return [
     el("h1", {}, name),
     el("ul", { class: "figures" }, figure(seen.state, "state"), counted(seen.partitions.length, "partition"), figure(seen.producer, "producer id"), figure(seen.epoch, "epoch")),
-    el("p", { class: "dim" }, `coordinator ${seen.coordinator}, may take ${ms(seen.timeout_ms)}, ` + (seen.began_ms === null ? "nothing under way" : `began ${when(seen.began_ms)} UTC`)),
+    el("p", { class: "dim" }, `coordinator ${seen.coordinator}, timeout ${ms(seen.timeout_ms)}, ` + (seen.began_ms === null ? "no open transaction" : `started ${when(seen.began_ms)} UTC`)),
     el("h2", {}, "Partitions of the open transaction"),
     table(["topic", "partition", "since offset"], seen.partitions.map((p) => [link(p.topic, "topic", p.topic), p.partition, p.from])),
-    el("h2", {}, "Shut its producer out"),
-    el("p", {}, "Aborts what is under way; the program that writes under this id gets an error and has to begin anew."),
-    form("Abort and shut out", [field("the transactional id, to be sure", "name", { required: "", autocomplete: "off" })], async (given) => {
-      if (given.name !== name) throw new Error(`this id is ${name}; nothing was done`);
+    el("h2", {}, "Fence its producer"),
+    el("p", {}, "Aborts the open transaction. The program with this id gets an error and must create a new producer."),
+    form("Abort and fence", [field("the transactional id, to confirm", "name", { required: "", autocomplete: "off" })], async (given) => {
+      if (given.name !== name) throw new Error(`the id is not ${name}: nothing was done`);
       await order("fence", { name });
       await turn(true);
-      return `the producer of ${name} is shut out`;
+      return `the producer of ${name} is fenced`;
     }, true),
   ];
 }

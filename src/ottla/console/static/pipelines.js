@@ -1,5 +1,5 @@
 "use strict";
-// Pipelines: how they are, pushed while somebody looks, and their dead letters put back.
+// Pipelines: their states, updated while the page is open, and the resending of dead letters.
 
 const ILL = ["failed", "killed"];
 
@@ -14,7 +14,7 @@ async function pipelines() {
   const first = await ask("pipelines");
   if (first === null) return [
     el("h1", {}, "Pipelines"),
-    el("p", {}, "None are shown. Start the console with ", el("code", {}, "ottla console --pipelines FOLDER"), ", the folder of their files."),
+    el("p", {}, "There are no pipelines. Start the console with ", el("code", {}, "ottla console --pipelines FOLDER"), ", the folder of their files."),
   ];
   const live = el("div", {});
   const before = new Map();
@@ -22,7 +22,7 @@ async function pipelines() {
     if (seen.error) { say(seen.error, true); return; }
     const ill = seen.filter((p) => p.last_error);
     live.replaceChildren(
-      table(["pipeline", "state", "lag", "dead letters", "rows/s", "rows in", "rows out", "batch", "its seconds"], seen.map((p) => [
+      table(["pipeline", "state", "lag", "dead letters", "rows/s", "rows in", "rows out", "batch", "batch seconds"], seen.map((p) => [
         p.name, el("span", { class: ILL.includes(p.state) ? "bad" : null }, p.state), p.lag, el("span", { class: p.dead_letters ? "bad" : null }, p.dead_letters ?? "–"),
         rate(p.name, p.rows_in, before), p.rows_in, p.rows_out, p.batch, p.seconds])),
       ...ill.flatMap((p) => [el("h2", {}, `Last error of ${p.name}`), el("p", {}, p.last_error)]));
@@ -32,10 +32,10 @@ async function pipelines() {
   return [
     el("h1", {}, "Pipelines"),
     live,
-    el("h2", {}, "Have one wait, or go on"),
+    el("h2", {}, "Pause and resume"),
     form("Pause", [choice("pipeline to pause", "name", first.map((p) => p.name))], async (given) => order("pause", given)),
     form("Resume", [choice("pipeline to resume", "name", first.map((p) => p.name))], async (given) => order("resume", given)),
-    el("h2", {}, "Put dead letters back where they came from"),
+    el("h2", {}, "Resend dead letters to their source topics"),
     form("Send again", [choice("pipeline", "name", first.map((p) => p.name))], async (given) => given.name + ": " + (await order("resend", given))),
   ];
 }

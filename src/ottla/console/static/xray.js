@@ -1,5 +1,5 @@
 "use strict";
-// The inside of a traced client or broker (inside.js): its parts as boxes, in the order in which a record passes them.
+// The internals of a traced client or broker (inside.js): its parts as boxes, in the order of the data flow.
 
 const KEPT = 6000; // ten minutes of frames
 const TEMPO_MS = 100;
@@ -9,36 +9,36 @@ const HIGHEST_BROKER = 2 ** 30;
 // name, the setting that governs it, two sentences
 const BOXES = {
   poll: ["poll", "max.poll.records",
-    "Your program asks for records, and while it waits in here the consumer sends, receives and takes part in its group. One call hands out at most so many records as the setting says."],
+    "Your program polls for records; during the call the consumer sends requests, receives responses and takes part in its group. One call returns at most the number of records of the setting."],
   fetcher: ["Fetcher", "fetch.min.bytes, fetch.max.wait.ms",
-    "It asks each broker for all partitions of which nothing is buffered, and asks again before what came is used up. The broker answers once it has so many bytes, or when that wait is over."],
+    "It fetches from each broker all partitions without buffered records, and fetches again before the buffer is empty. The broker responds once it has that many bytes, or when that wait is over."],
   unsent: ["unsent[node]", "reconnect.backoff.ms",
-    "Requests wait here for the connection to their broker to be ready. If they stay, the broker cannot be reached: it is tried again after that pause."],
+    "Requests wait here for the connection to their broker to be ready. If they stay, the broker cannot be reached: the connection is retried after that pause."],
   inFlight: ["NetworkClient.inFlight", "request.timeout.ms",
-    "Sent and not answered yet, the oldest first; a Fetch that waits for new records is no fault. After that time the connection is given up and the request tried again."],
+    "Sent requests without a response, the oldest first; a Fetch that waits for new records is normal. After that time the connection is closed and the request retried."],
   selector: ["Selector", "receive.buffer.bytes",
-    "It waits for all connections at once, and carries whole answers in and requests out. That is how much the system buffers of each connection."],
+    "It waits for all connections at once, reads complete responses and writes requests. The setting is the size of the system's buffer of each connection."],
   completed: ["completedFetches", "fetch.max.bytes",
-    "Answers of brokers, cut up by partition, wait here to be handed out. One answer has about so many bytes at most."],
+    "Responses of brokers, split by partition, wait here until poll returns them. One response has about that many bytes at most."],
   records: ["records", "auto.offset.reset",
-    "What your program has: the position is the offset that it reads next, the lag how far that is from the end. The setting says where to begin when nothing is committed."],
+    "The assigned partitions: the position is the next offset to read, the lag its distance to the end. The setting decides where to start without a committed offset."],
   coordinator: ["ConsumerCoordinator", "group.protocol",
-    "It keeps this member in its group: finds the broker that coordinates it, joins, takes its partitions and commits offsets. The setting chooses between the classic protocol and KIP-848's, where the broker shares out."],
+    "It keeps this member in its group: it finds the coordinator, joins, receives its partitions and commits offsets. The setting chooses between the classic protocol and KIP-848's, in which the broker assigns partitions."],
   heartbeat: ["HeartbeatThread", "max.poll.interval.ms, session.timeout.ms, heartbeat.interval.ms",
-    "A thread of its own tells the coordinator that this member is alive, whatever your program does meanwhile. If your program stays away from poll for longer than the first setting, it leaves the group so that others go on."],
+    "A background thread sends heartbeats to the coordinator independently of your program. If your program does not call poll for longer than the first setting, it leaves the group, so that other members get its partitions."],
 };
 // those of a producer
 Object.assign(BOXES, {
   send: ["send", "buffer.memory, max.block.ms",
-    "Your program hands a record over, and it is put into a batch at once. Only where that much memory is taken already does the call wait, for as long as the second setting says."],
+    "Your program sends a record, which is appended to a batch at once. The call waits only if that much memory is in use, at most for the second setting."],
   accumulator: ["RecordAccumulator", "batch.size, linger.ms",
-    "Batches wait here in a queue for each partition, and new records go into the newest. A batch leaves when it is full, or when its first record has waited that long."],
+    "Batches wait here in a queue for each partition, and new records go into the newest. A batch is sent when it is full, or when its first record has waited that long."],
   sender: ["Sender", "delivery.timeout.ms, retries",
-    "A thread of its own takes what is due for each broker, sends it, and settles it by the answer. What may be tried again goes back into its queue, until that time is over."],
+    "A background thread sends the batches that are due for each broker, and completes them with the response. A batch that may be retried returns to its queue, until that time is over."],
   produced: ["NetworkClient.inFlight", "max.in.flight.requests.per.connection, acks",
-    "Sent and not answered yet, at most so many for each broker. The broker answers when as many copies have the records as acks asks for."],
+    "Sent requests without a response, at most that many for each broker. The broker responds when as many replicas have the records as acks requires."],
   transaction: ["TransactionManager", "transactional.id, transaction.timeout.ms",
-    "It numbers the batches so that none is written twice, and with a transactional.id it asks the coordinator to begin and end transactions. One that is open for longer than the time-out is aborted."],
+    "It numbers the batches so that none is written twice, and with a transactional.id it starts and ends transactions through the coordinator. One that is open for longer than the time-out is aborted."],
 });
 const PRODUCED = ["send", "accumulator", "sender", "produced"];
 const FLOW = ["poll", "fetcher", "unsent", "inFlight", "selector", "completed", "records"];
@@ -64,14 +64,14 @@ async function xray(name = "") {
   return [
     el("h1", {}, t("X-ray")),
     el("p", {}, otherLanguage()),
-    el("p", {}, t("The inside of a consumer, producer or broker that runs: each part as a box, live. It joins no group and disturbs nobody.")),
+    el("p", {}, t("The internals of a running consumer, producer or broker: each part as a box, live. It joins no group and does not disturb other clients.")),
     seen.clients.length
       ? table(["client", "kind", "process", "since (UTC)"].map(t), seen.clients.map((c) => [link(c.client_id, "xray", c.name), c.kind, c.pid, when(c.since_ms)]))
-      : el("p", { class: "dim" }, seen.folder === null ? t("This console was given no folder of traced programs.") : "No program is traced in " + seen.folder + "."),
-    el("h2", {}, t("How a program lets you look")),
+      : el("p", { class: "dim" }, seen.folder === null ? t("This console was started without a folder of traced programs.") : "There is no traced program in " + seen.folder + "."),
+    el("h2", {}, t("How to trace a program")),
     el("pre", {}, `OTTLA_TRACE=${seen.folder ?? "FOLDER"} python program.py\nottla broker --trace ${seen.folder ?? "FOLDER"} …\nottla console --trace ${seen.folder ?? "FOLDER"} …`),
     el("h2", {}, t("Replay a recording")),
-    el("p", {}, el("label", {}, t("a file that was saved here"), open)),
+    el("p", {}, el("label", {}, t("a saved file"), open)),
   ];
 }
 
@@ -80,44 +80,44 @@ async function replay(event) {
     const film = new Film(JSON.parse(await event.target.files[0].text()));
     page.replaceChildren(...film.drawn("a recording"));
     film.play(leaving.signal);
-  } catch (error) { say("this is not a recording of the X-ray: " + error.message, true); }
+  } catch (error) { say("this file is not a recording of the X-ray: " + error.message, true); }
 }
 
 class Film {
   // Frames, and the one that is shown. It follows the newest unless it is paused.
   constructor({ xray: hello = null, frames = [] }) {
-    if (!Array.isArray(frames) || frames.some((f) => !f || !f.snapshot || !Array.isArray(f.events))) throw new Error("its frames are not whole");
-    this.hello = hello; this.frames = frames; this.at = 0; this.paused = false; this.every = false; this.waits = {}; this.heard = [];
+    if (!Array.isArray(frames) || frames.some((f) => !f || !f.snapshot || !Array.isArray(f.events))) throw new Error("its frames are incomplete");
+    this.hello = hello; this.frames = frames; this.at = 0; this.paused = false; this.every = false; this.waits = {}; this.brokerEvents = [];
   }
 
   async listen(name, signal, path = "live/traced", quiet = false) {
-    if (path === "live/traced") this.listenToBrokers(name, signal).catch(tell);
+    if (path === "live/traced") this.listenToBrokers(name, signal).catch(showError);
     await follow(path, { name }, (frame) => {
       if (frame.error) say(frame.error, true);
-      else if (frame.ended) quiet || say("this program has ended; what is shown is its last", true);
+      else if (frame.ended) quiet || say("the program has stopped; its last state is shown", true);
       else if (!frame.snapshot) this.hello = frame;
       else this.add(frame);
     }, signal, quiet);
   }
 
-  // What brokers that can be looked into say of this client's requests goes into its frames, joined by client id and correlation id.
+  // Events of traced brokers about this client's requests are added to its frames, joined by client id and correlation id.
   async listenToBrokers(name, signal) {
     const { clients } = await ask("traced");
     const own = clients.find((each) => each.name === name);
     if (!own || own.kind === "broker") return;
     for (const each of clients.filter((one) => one.kind === "broker"))
-      follow("live/traced", { name: each.name }, (frame) => frame.snapshot && this.hear(frame, own.client_id), signal, true);
+      follow("live/traced", { name: each.name }, (frame) => frame.snapshot && this.addBrokerEvents(frame, own.client_id), signal, true);
   }
 
-  hear({ snapshot, events }, client) {
+  addBrokerEvents({ snapshot, events }, client) {
     const mine = (each) => each.client_id === client && each.correlation_id >= 0;
     this.waits[snapshot.broker] = snapshot.waiting.filter(mine).map((wait) => ({ ...wait, broker: snapshot.broker }));
-    this.heard.push(...events.filter((event) => mine(event.facts)).map((event) => ({ ...event, text: `broker ${snapshot.broker}: ${event.text}` })));
+    this.brokerEvents.push(...events.filter((event) => mine(event.facts)).map((event) => ({ ...event, text: `broker ${snapshot.broker}: ${event.text}` })));
   }
 
   join(frame) {
     frame.at_broker = Object.fromEntries(Object.values(this.waits).flat().map((wait) => [wait.api + " " + wait.correlation_id, wait]));
-    frame.events = [...frame.events, ...this.heard.splice(0)].sort((one, other) => one.at_ms - other.at_ms);
+    frame.events = [...frame.events, ...this.brokerEvents.splice(0)].sort((one, other) => one.at_ms - other.at_ms);
   }
 
   add(frame) {
@@ -138,7 +138,7 @@ class Film {
   step(by) { this.pause(true); this.go(this.at + by); }
   pause(paused) {
     this.paused = paused;
-    this.button.textContent = t(paused ? "Go on" : "Pause");
+    this.button.textContent = t(paused ? "Continue" : "Pause");
     this.button.setAttribute("aria-pressed", paused);
   }
 
@@ -147,7 +147,7 @@ class Film {
     const url = URL.createObjectURL(file);
     el("a", { href: url, download: "xray.json" }).click();
     setTimeout(() => URL.revokeObjectURL(url), 1000);
-    say(`${this.frames.length} frames are saved as xray.json`);
+    say(`${this.frames.length} frames were saved as xray.json`);
   }
 
   drawn(name) {
@@ -176,17 +176,17 @@ class Film {
         el("button", { type: "button", onclick: () => this.save() }, t("Save as file")),
         el("label", { class: "grow" }, t("time"), this.range), this.clock),
       this.film,
-      el("section", {}, el("h2", {}, t("Time line")), el("label", { class: "check" }, every, t("every event, the frequent ones too")), this.events),
+      el("section", {}, el("h2", {}, t("Time line")), el("label", { class: "check" }, every, t("every event, including frequent ones")), this.events),
     ];
   }
 
-  lay(seen, produces) { // once it is known whose film it is
+  lay(seen, produces) { // once the kind of program is known
     if ("broker" in seen) this.film.replaceChildren(el("h2", {}, t("The parts of the broker")), el("div", { class: "flow pair parts" }, INSIDE.map(this.box)));
-    else this.film.replaceChildren(el("h2", {}, t("The way of a record")), ...(produces ? [
+    else this.film.replaceChildren(el("h2", {}, t("The path of a record")), ...(produces ? [
       el("div", { class: "flow" }, PRODUCED.map(this.box)),
-      el("h2", {}, t("Numbers and transactions")), el("div", { class: "flow pair" }, this.box("transaction"))] : [
+      el("h2", {}, t("Sequence numbers and transactions")), el("div", { class: "flow pair" }, this.box("transaction"))] : [
       el("div", { class: "flow" }, FLOW.map(this.box)),
-      el("h2", {}, t("The place in the group")), el("div", { class: "flow pair" }, this.box("coordinator"), this.box("heartbeat"))]));
+      el("h2", {}, t("Group membership")), el("div", { class: "flow pair" }, this.box("coordinator"), this.box("heartbeat"))]));
   }
 
   show() {
@@ -196,16 +196,16 @@ class Film {
     if (!Object.keys(this.now).length) this.lay(seen, produces);
     this.title.textContent = t("X-ray of ") + (seen.client_id ?? "broker " + seen.broker);
     this.about.textContent = this.hello ? `${this.hello.kind}, process ${this.hello.pid}` : "";
-    if (frame.dropped) this.about.textContent += `; ${frame.dropped} events came too fast to be kept`;
+    if (frame.dropped) this.about.textContent += `; ${frame.dropped} events were dropped`;
     this.range.max = this.frames.length - 1;
     this.range.value = this.at;
-    this.clock.textContent = when(frame.at_ms).slice(11) + (this.at === this.frames.length - 1 ? "" : ` (${this.frames.length - 1 - this.at} frames back)`);
+    this.clock.textContent = when(frame.at_ms).slice(11) + (this.at === this.frames.length - 1 ? "" : ` (${this.frames.length - 1 - this.at} frames behind)`);
     const touched = new Set(frame.events.flatMap((event) => TOUCHES[event.event] ?? []));
     for (const [id, part] of Object.entries(this.boxes)) part.classList.toggle("busy", touched.has(id));
     for (const [id, rows] of Object.entries("broker" in seen ? insideBroker(seen) : produces ? insideProducer(seen, this.recent(), frame.at_broker) : inside(seen, this.recent(), frame.at_broker))) this.now[id].replaceChildren(...rows);
-    const told = [];
-    for (let at = this.at; at >= 0 && told.length < 100; at--) told.push(...this.frames[at].events.filter((e) => this.every || !FREQUENT.has(e.event)).reverse());
-    this.events.replaceChildren(...told.slice(0, 100).map((event) => el("li", {}, el("time", {}, when(event.at_ms).slice(11)), " ", event.text)));
+    const shown = [];
+    for (let at = this.at; at >= 0 && shown.length < 100; at--) shown.push(...this.frames[at].events.filter((e) => this.every || !FREQUENT.has(e.event)).reverse());
+    this.events.replaceChildren(...shown.slice(0, 100).map((event) => el("li", {}, el("time", {}, when(event.at_ms).slice(11)), " ", event.text)));
   }
 
   recent() { // the events of the last second
@@ -229,25 +229,25 @@ function requests(byNode, none = "none", broker = {}) {
   return rows.length ? rows : [row(none)];
 }
 
-const atBroker = (wait) => (wait ? el("span", { class: "dim at-broker" }, ` · at broker ${wait.broker} it waits for ${wait.missing_bytes ? size(wait.missing_bytes) + " more" : "others"} of ${wait.places.join(", ")}, ${ms(wait.left_ms)} at most`) : "");
+const atBroker = (wait) => (wait ? el("span", { class: "dim at-broker" }, ` · waits at broker ${wait.broker} for ${wait.missing_bytes ? size(wait.missing_bytes) + " more" : "others"} of ${wait.places.join(", ")}, ${ms(wait.left_ms)} at most`) : "");
 
 function inside(seen, events, broker) {
   const { fetcher, network, subscription, coordinator, heartbeat } = seen;
-  const handed = of(events, "HandedOut").reduce((sum, event) => sum + event.facts.records, 0);
+  const returned = of(events, "HandedOut").reduce((sum, event) => sum + event.facts.records, 0);
   const polls = of(events, "Polled");
   const answers = of(events, "FetchCompleted");
   return {
-    poll: [row(el("b", {}, polls.length), " calls in the last second"), row(el("b", {}, handed), " records handed out")],
-    fetcher: [row("asked: ", fetcher.nodes_with_pending_fetch.map(called).join(", ") || "nobody"),
+    poll: [row(el("b", {}, polls.length), " calls in the last second"), row(el("b", {}, returned), " records returned")],
+    fetcher: [row("fetching from: ", fetcher.nodes_with_pending_fetch.map(called).join(", ") || "none"),
       gauge("buffer", fetcher.buffered_bytes, fetcher.memory_limit_bytes, `${size(fetcher.buffered_bytes)} of ${size(fetcher.memory_limit_bytes)}`)],
     unsent: requests(network.unsent),
     inFlight: requests(network.in_flight_requests, "none", broker),
-    selector: [row(el("b", {}, answers.length), " answers in the last second"), row(size(answers.reduce((sum, event) => sum + event.facts.size_bytes, 0)), " of records"),
+    selector: [row(el("b", {}, answers.length), " responses in the last second"), row(size(answers.reduce((sum, event) => sum + event.facts.size_bytes, 0)), " of records"),
       ...answers.filter((event) => event.facts.error).slice(-2).map((event) => el("p", { class: "bad" }, event.facts.error))],
     completed: some(fetcher.completed_fetches, (each) => row(el("b", {}, each.partition), ` from ${each.offset}: ${each.records} records, ${size(each.size_bytes)}`)),
     records: some(subscription.partitions, (each) => row(el("b", {}, each.partition), ` at ${each.position ?? "?"}, lag ${each.lag ?? "?"}${each.paused ? ", paused" : ""}`), "nothing is assigned"),
-    coordinator: coordinator ? inGroup(coordinator) : [row("no group.id: it reads alone")],
-    heartbeat: heartbeat ? beating(heartbeat, coordinator) : [row(coordinator ? "not started: it begins with the first poll" : "no group, no heartbeat")],
+    coordinator: coordinator ? inGroup(coordinator) : [row("no group.id: it reads without a group")],
+    heartbeat: heartbeat ? beating(heartbeat, coordinator) : [row(coordinator ? "not started: it starts with the first poll" : "no group, no heartbeat")],
   };
 }
 
@@ -259,11 +259,11 @@ function insideProducer(seen, events, broker) {
   const queue = (each) => row(el("b", {}, each.partition), ` ${each.records} records in ${each.batches} batches, ${ms(each.oldest_ms)}${each.attempts > 1 ? `, sent ${each.attempts} times` : ""}`);
   return {
     send: [gauge("memory", taken, accumulator.total_bytes, `${size(taken)} of ${size(accumulator.total_bytes)}`), row(`${accumulator.waiting} calls wait for memory`)],
-    accumulator: some(accumulator.queues, queue, "nothing waits"),
-    sender: [...some(seen.in_flight_batches, queue, "no batch is on its way"), row(el("b", {}, acknowledged), " records acknowledged in the last second"),
+    accumulator: some(accumulator.queues, queue, "no record is queued"),
+    sender: [...some(seen.in_flight_batches, queue, "no batch is in flight"), row(el("b", {}, acknowledged), " records acknowledged in the last second"),
       ...again.slice(-2).map((event) => row(event.text)), ...failed.slice(-2).map((event) => el("p", { class: "bad" }, event.text))],
-    produced: [...requests(seen.in_flight_requests, "none", broker), row(el("b", {}, answers.length), " answers in the last second"),
-      ...(answers.length ? [row("the slowest after ", ms(Math.max(...answers.map((event) => event.facts.took_ms))))] : [])],
+    produced: [...requests(seen.in_flight_requests, "none", broker), row(el("b", {}, answers.length), " responses in the last second"),
+      ...(answers.length ? [row("the slowest: ", ms(Math.max(...answers.map((event) => event.facts.took_ms))))] : [])],
     transaction: seen.transactional_id === null ? [row("no transactional.id")] : [row(el("b", {}, seen.transactional_id)), row(seen.transaction_state)],
   };
 }
@@ -277,14 +277,14 @@ function some(items, shown, none = "none") {
 function inGroup(coordinator) {
   const states = STATES.map((state) => el("li", state === coordinator.state ? { class: "on", "aria-current": "step" } : {}, state));
   return [el("ol", { class: "states" }, states),
-    row("group ", el("b", {}, coordinator.group_id), ` at ${coordinator.node ?? "nobody known"}`),
-    row(`generation ${coordinator.generation}, member ${coordinator.member_id || "none yet"}`), row(`${coordinator.pending_commits} commits under way`)];
+    row("group ", el("b", {}, coordinator.group_id), ` at ${coordinator.node ?? "an unknown node"}`),
+    row(`generation ${coordinator.generation}, member ${coordinator.member_id || "none yet"}`), row(`${coordinator.pending_commits} pending commits`)];
 }
 
 function beating(heartbeat, coordinator) {
   const gap = coordinator.poll_gap_ms;
   return [gauge("poll gap", gap, coordinator.max_poll_interval_ms, `${ms(gap)} of ${ms(coordinator.max_poll_interval_ms)}`),
-    gauge("silence of the coordinator", heartbeat.silence_ms, heartbeat.session_timeout_ms,
+    gauge("time since the coordinator's last response", heartbeat.silence_ms, heartbeat.session_timeout_ms,
       ms(heartbeat.silence_ms) + (heartbeat.session_timeout_ms === null ? "" : ` of ${ms(heartbeat.session_timeout_ms)}`)),
-    row(`next heartbeat ${heartbeat.next_ms === null ? "not due" : "in " + ms(heartbeat.next_ms)}`), ...requests(heartbeat.network.in_flight_requests, "no heartbeat on its way")];
+    row(`next heartbeat ${heartbeat.next_ms === null ? "not due" : "in " + ms(heartbeat.next_ms)}`), ...requests(heartbeat.network.in_flight_requests, "no heartbeat in flight")];
 }

@@ -1,7 +1,7 @@
-"""Who may do what, by rules that are kept: access control lists with the meaning of Kafka's StandardAuthorizer.
+"""Access control lists with the semantics of Kafka's StandardAuthorizer.
 
     Acl ──► AclStore ──► Authorizer.allows(principal, host, operation, kind, name)
-             by resource   super users, DENY before ALLOW, what is implied; verdicts are remembered
+             by resource   super users, DENY before ALLOW, implied operations; results are cached
 
-Pure: knows no connections and no log. `cluster/` keeps the rules, the broker asks.
+Pure: without connections and without a log. `cluster/` stores the ACLs, the broker calls the authorizer.
 """

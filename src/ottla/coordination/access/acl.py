@@ -1,7 +1,9 @@
-"""One rule: who may, or may not, do something to a resource; and filters over rules."""
+"""One access control entry, and filters over entries."""
 
 from __future__ import annotations
 
+from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import NamedTuple
 
 from ottla.protocol.acl import WILDCARD, Operation, PatternType, PermissionType, ResourceType
@@ -10,7 +12,7 @@ EVERYBODY = "User:*"
 
 
 class Acl(NamedTuple):
-    """A rule; two that say the same are the same."""
+    """An entry that allows or denies one operation on a resource; entries with equal fields are the same."""
 
     resource_type: int
     name: str
@@ -20,8 +22,8 @@ class Acl(NamedTuple):
     operation: int
     permission: int
 
-    def covers(self, resource_type: int, name: str) -> bool:
-        """Whether the rule is about that resource."""
+    def is_covering(self, resource_type: int, name: str) -> bool:
+        """True if the entry applies to that resource."""
         if self.resource_type != resource_type:
             return False
         if self.pattern_type == PatternType.PREFIXED:
@@ -29,11 +31,13 @@ class Acl(NamedTuple):
         return self.name in (name, WILDCARD)
 
     def is_for(self, principal: str, host: str) -> bool:
-        return self.principal in (principal, EVERYBODY) and self.host in (host, WILDCARD)
+        if self.principal not in (principal, EVERYBODY):
+            return False
+        return self.host in (host, WILDCARD) or ("/" in self.host and is_in_range(host, self.host))
 
 
 class AclFilter(NamedTuple):
-    """Which rules are meant; None and ANY stand for all, MATCH for every pattern that covers the name."""
+    """A filter of entries; None and ANY match everything, MATCH every pattern that covers the name."""
 
     resource_type: int = ResourceType.ANY
     name: str | None = None
@@ -43,27 +47,45 @@ class AclFilter(NamedTuple):
     operation: int = Operation.ANY
     permission: int = PermissionType.ANY
 
-    def matches(self, acl: Acl) -> bool:
+    def is_match(self, acl: Acl) -> bool:
         return (
             self.resource_type in (ResourceType.ANY, acl.resource_type)
-            and self._matches_name(acl)
+            and self._is_name_match(acl)
             and self.principal in (None, acl.principal)
             and self.host in (None, acl.host)
             and self.operation in (Operation.ANY, acl.operation)
             and self.permission in (PermissionType.ANY, acl.permission)
         )
 
-    def _matches_name(self, acl: Acl) -> bool:
+    def _is_name_match(self, acl: Acl) -> bool:
         if self.pattern_type not in (PatternType.ANY, PatternType.MATCH, acl.pattern_type):
             return False
         if self.name is None:
             return True
         if self.pattern_type == PatternType.MATCH:
-            return acl.covers(acl.resource_type, self.name)
+            return acl.is_covering(acl.resource_type, self.name)
         return self.name == acl.name
 
 
+def is_in_range(host: str, cidr: str) -> bool:
+    """True if an address is in a range, such as `10.0.0.0/8` or `2001:db8::/32`. A malformed range contains nothing."""
+    addresses = range_of(cidr)
+    try:
+        return addresses is not None and ip_address(host) in addresses
+    except ValueError:
+        return False
+
+
+@lru_cache(maxsize=1024)
+def range_of(cidr: str) -> IPv4Network | IPv6Network | None:
+    """Return the addresses of a range in CIDR notation; None if it is malformed."""
+    try:
+        return ip_network(cidr, strict=False)
+    except ValueError:
+        return None
+
+
 def is_principal(text: str) -> bool:
-    """Whether it has a type and a name, as `User:alice`; a name may have colons itself."""
+    """True if the text has a type and a name, as `User:alice`; the name may contain colons."""
     kind, colon, name = text.partition(":")
     return bool(kind and colon and name)

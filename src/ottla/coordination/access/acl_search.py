@@ -27,18 +27,18 @@ class AclSearch:
     def __init__(self, rules: AclStore) -> None:
         self._rules = rules
         self._indexes: dict[tuple[int, ...], Index] = {}
-        self._looked_at: dict[tuple[int, ...], int] = {}
+        self._scanned: dict[tuple[int, ...], int] = {}
         """The rules that were looked at one by one, by the choice of parts, as long as it has no index."""
 
-    def matching(self, wanted: AclFilter) -> list[tuple[UUID, Acl]]:
+    def find_matching(self, wanted: AclFilter) -> list[tuple[UUID, Acl]]:
         """Return the rules that a filter matches, with their ids, in the order in which they were made."""
         parts = fixed_parts(wanted)
         index = self._indexes.get(parts)
         if index is None:
-            seen = self._looked_at.get(parts, 0) + self._rules.count_candidates(wanted)
-            self._looked_at[parts] = seen
+            seen = self._scanned.get(parts, 0) + self._rules.count_candidates(wanted)
+            self._scanned[parts] = seen
             if seen <= len(self._rules.by_id):
-                return list(self._rules.matching(wanted))
+                return list(self._rules.find_matching(wanted))
             index = self._indexes[parts] = index_of(self._rules, parts)
         found = [each for key in self._keys(wanted, parts) for each in index.get(key, ())]
         return [(acl_id, acl) for _, acl_id, acl in sorted(found)]

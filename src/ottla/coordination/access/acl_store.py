@@ -1,4 +1,4 @@
-"""The rules that are kept, found by the resource that they are about."""
+"""The stored entries, indexed by resource."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ class AclStore:
         if not named:
             del self._ids_of_name[acl.name]
         place = self._places[place_of(acl)]
-        take_one(place, acl)
+        decrement(place, acl)
         if not place:
             del self._places[place_of(acl)]
         if acl.pattern_type == PatternType.PREFIXED:
-            take_one(self._prefix_lengths[acl.resource_type], len(acl.name))
+            decrement(self._prefix_lengths[acl.resource_type], len(acl.name))
 
-    def about(self, resource_type: int, name: str) -> Iterator[Acl]:
-        """Every rule whose pattern covers a resource."""
+    def find_literal(self, resource_type: int, name: str) -> Iterator[Acl]:
+        """Yield every entry with a pattern that covers a resource."""
         places = self._places
         yield from places.get((PatternType.LITERAL, resource_type, name), ())
         if name != WILDCARD:
@@ -70,12 +70,12 @@ class AclStore:
             if kind == resource_type:
                 yield from acls
 
-    def matching(self, wanted: AclFilter) -> Iterator[tuple[UUID, Acl]]:
+    def find_matching(self, wanted: AclFilter) -> Iterator[tuple[UUID, Acl]]:
         """The rules that a filter means, with their ids; of a filter that names a resource only its rules are looked at."""
-        return ((acl_id, acl) for acl_id, acl in self._candidates(wanted) if wanted.matches(acl))
+        return ((acl_id, acl) for acl_id, acl in self._candidates(wanted) if wanted.is_match(acl))
 
     def count_candidates(self, wanted: AclFilter) -> int:
-        """Return the number of rules that `matching` looks at."""
+        """Return the number of entries that `find_matching` examines."""
         is_named = wanted.name is not None and wanted.pattern_type != PatternType.MATCH
         return len(self._ids_of_name.get(wanted.name or "", ()) if is_named else self.by_id)
 
@@ -106,7 +106,7 @@ def place_of(acl: Acl) -> Place:
     return acl.pattern_type, acl.resource_type, acl.name
 
 
-def take_one(counter: Counter[Acl] | Counter[int], key: Acl | int) -> None:
+def decrement(counter: Counter[Acl] | Counter[int], key: Acl | int) -> None:
     """Count one less, and nothing where there is none left."""
     counter[key] -= 1  # type: ignore[index]
     if not counter[key]:  # type: ignore[index]

@@ -1,10 +1,10 @@
-"""The verdict on what somebody wants to do, with the meaning of Kafka's StandardAuthorizer.
+"""The authorization of operations, with the semantics of Kafka's StandardAuthorizer.
 
-    super user → yes;  a DENY that fits → no;  an ALLOW that fits → yes
-    no rule about the resource at all → the default;  else no
+    super user → allowed;  a DENY matches → denied;  an ALLOW matches → allowed
+    no entry for the resource at all → the default;  else denied
 
-ALLOW of READ, WRITE, DELETE or ALTER lets describe as well, ALLOW of ALTER_CONFIGS lets describe configs; DENY denies what it
-names and nothing else.
+ALLOW of READ, WRITE, DELETE or ALTER implies DESCRIBE, ALLOW of ALTER_CONFIGS implies DESCRIBE_CONFIGS. DENY applies only to the operation
+that it names.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ IMPLIED_BY = {
     Operation.DESCRIBE: (Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER),
     Operation.DESCRIBE_CONFIGS: (Operation.ALTER_CONFIGS,),
 }
-"""What is allowed along with other things."""
+"""The operations that imply another one."""
 ALLOWING = {operation: frozenset((Operation.ALL, operation, *IMPLIED_BY.get(operation, ()))) for operation in Operation}
 DENYING = {operation: frozenset((Operation.ALL, operation)) for operation in Operation}
 ANY_NAME = "hardcode"
-"""The name by which Kafka asks whether somebody may do something without any rule about it."""
+"""The resource name with which Kafka checks whether an operation is allowed by the default alone."""
 MOST_VERDICTS = 10_000
-"""As many are remembered: who asks about made-up names must not fill the memory."""
+"""The maximum number of cached results: requests with invented names must not fill the memory."""
 OPERATIONS = {
     ResourceType.TOPIC: (
         Operation.READ,
@@ -54,7 +54,7 @@ OPERATIONS = {
         Operation.DESCRIBE,
     ),
 }
-"""What can be done to resources of a kind, as clients are told of it."""
+"""The operations on each kind of resource, as clients receive them."""
 
 
 class Authorizer:
@@ -67,14 +67,14 @@ class Authorizer:
         self._verdicts: dict[tuple[str, str, int, int, str | None], bool] = {}
         self._version = acls.version
 
-    def allows(self, principal: str, host: str, operation: int, resource_type: int, name: str) -> bool:
-        """Whether somebody who comes from there may do that to a resource."""
+    def is_allowed(self, principal: str, host: str, operation: int, resource_type: int, name: str) -> bool:
+        """True if the principal may do the operation on the resource from this host."""
         question = principal, host, operation, resource_type, name
         verdict = self._verdicts.get(question) if self._version == self.acls.version else None
         return self._keep(question, self._decide(*question)) if verdict is None else verdict
 
-    def allows_any(self, principal: str, host: str, operation: int, resource_type: int) -> bool:
-        """Whether there is a name of that kind to which somebody may do that; nothing is implied here (KIP-679)."""
+    def is_any_allowed(self, principal: str, host: str, operation: int, resource_type: int) -> bool:
+        """True if a resource name of that kind exists on which the principal may do the operation; nothing is implied here (KIP-679)."""
         question = principal, host, operation, resource_type, None
         verdict = self._verdicts.get(question) if self._version == self.acls.version else None
         if verdict is None:
@@ -83,11 +83,11 @@ class Authorizer:
         return verdict
 
     def operations(self, principal: str, host: str, resource_type: int, name: str) -> int:
-        """All that somebody may do to a resource, a bit for each."""
+        """Return all operations that the principal may do on a resource, as a bit field."""
         return sum(
             1 << operation
             for operation in OPERATIONS[ResourceType(resource_type)]
-            if self.allows(principal, host, operation, resource_type, name)
+            if self.is_allowed(principal, host, operation, resource_type, name)
         )
 
     def _keep(self, question: tuple[str, str, int, int, str | None], verdict: bool) -> bool:
@@ -101,7 +101,7 @@ class Authorizer:
         if principal in self.super_users:
             return True
         known = allowed = False
-        for acl in self.acls.about(resource_type, name):
+        for acl in self.acls.find_literal(resource_type, name):
             known = True
             if not acl.is_for(principal, host):
                 continue
@@ -120,13 +120,13 @@ class Authorizer:
         ]
         denials = [acl for acl in fitting if acl.permission == PermissionType.DENY]
         return any(
-            acl.permission == PermissionType.ALLOW and not any(outweighs(other, acl) for other in denials)
+            acl.permission == PermissionType.ALLOW and not any(is_stronger(other, acl) for other in denials)
             for acl in fitting
         )
 
 
-def outweighs(denial: Acl, allowance: Acl) -> bool:
-    """Whether a denial leaves nothing of what is allowed."""
+def is_stronger(denial: Acl, allowance: Acl) -> bool:
+    """True if a denial covers everything that an allowance allows."""
     if is_everything(denial):
         return True
     if is_everything(allowance):
@@ -137,5 +137,5 @@ def outweighs(denial: Acl, allowance: Acl) -> bool:
 
 
 def is_everything(acl: Acl) -> bool:
-    """Whether a rule is about every name."""
+    """True if an entry applies to every name."""
     return acl.pattern_type == PatternType.LITERAL and acl.name == WILDCARD

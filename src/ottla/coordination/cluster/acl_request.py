@@ -1,13 +1,17 @@
-"""What to answer to a wish for rules, or for some to go, and the records that make it true. Pure."""
+"""CreateAcls and DeleteAcls: validate ACLs and filters, and return the records (KIP-140). Pure.
+
+Each ACL and each filter of a request has its own result. An ACL that exists already is accepted without a second
+record. A filter must not match too many ACLs, because all deletions of one request are one append.
+"""
 
 from __future__ import annotations
 
 from enum import IntEnum
 
-from ottla.coordination.access.acl import Acl, AclFilter, is_principal
+from ottla.coordination.access.acl import Acl, AclFilter, is_principal, range_of
 from ottla.coordination.access.acl_search import AclSearch
 from ottla.coordination.access.acl_store import AclStore
-from ottla.coordination.cluster.events import AclsRequested, AclsUnwanted
+from ottla.coordination.cluster.events import AclCreationRequested, AclDeletionRequested
 from ottla.coordination.cluster.records import AccessControlEntryRecord, RemoveAccessControlEntryRecord
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.coordination.machine import Decision, Reply
@@ -16,85 +20,95 @@ from ottla.protocol.acl import CLUSTER_NAME, Operation, PatternType, PermissionT
 from ottla.protocol.schema import Message
 
 MOST_MATCHES = 10_000
-"""Rules that the filters of one DeleteAcls may match in all, a rule that several match counted for each."""
+"""The maximum number of matches of all filters of one DeleteAcls; an ACL counts once for each filter that matches it.
+"""
 FILTERS_ONLY = (0, 1)
-"""Numbers for what is not known, and for anything."""
+"""The numbers of UNKNOWN and ANY, which only filters may have."""
 NUMBERS: tuple[tuple[str, type[IntEnum]], ...] = (
     ("resource_type", ResourceType),
     ("pattern_type", PatternType),
     ("operation", Operation),
     ("permission", PermissionType),
 )
-"""The parts of a rule that are one of a few."""
+"""The fields of an ACL that are enumerations."""
 
 
-def decide_creation(acls: AclStore, event: AclsRequested) -> Decision[Message]:
-    """Records for those that are not there yet, and for each None or why it cannot be."""
+def decide_creation(acls: AclStore, event: AclCreationRequested) -> Decision[Message]:
+    """Return the records of the ACLs that do not exist yet. The reply has None or a Refusal per ACL, in order."""
     records: list[Message] = []
     refusals: list[Refusal | None] = []
     new: set[Acl] = set()
     for acl, acl_id in zip(event.acls, event.acl_ids, strict=True):
-        refusals.append(refusal := refusal_of(acl))
+        refusals.append(refusal := find_acl_error(acl))
         if refusal is None and acl not in acls and acl not in new:
             new.add(acl)
             records.append(AccessControlEntryRecord(acl_id, *acl))
     return Decision(tuple(records), (Reply(event.ticket, refusals),))
 
 
-def decide_deletion(acls: AclStore, event: AclsUnwanted) -> Decision[Message]:
-    """Each filter is answered with all that it means, also what another has taken already."""
-    gone: dict[object, Message] = {}
-    answers: list[Refusal | list[Acl]] = []
+def decide_deletion(acls: AclStore, event: AclDeletionRequested) -> Decision[Message]:
+    """Return the records that remove the matched ACLs. Raise KafkaError if the filters match too many.
+
+    The reply has all matches of each filter, including those that an earlier filter matched too.
+    """
+    removals: dict[object, Message] = {}
+    results: list[Refusal | list[Acl]] = []
     matched, search = 0, AclSearch(acls)
     known: dict[AclFilter, list[Acl]] = {}
     for wanted in event.filters:
-        refusal = filter_refusal(wanted)
+        refusal = find_filter_error(wanted)
         if refusal is not None:
-            answers.append(refusal)
+            results.append(refusal)
             continue
         if wanted not in known:
-            found = search.matching(wanted)
-            gone |= {acl_id: RemoveAccessControlEntryRecord(acl_id) for acl_id, _ in found}
+            found = search.find_matching(wanted)
+            removals |= {acl_id: RemoveAccessControlEntryRecord(acl_id) for acl_id, _ in found}
             known[wanted] = [acl for _, acl in found]
-        answers.append(known[wanted])
+        results.append(known[wanted])
         matched += len(known[wanted])
         if matched > MOST_MATCHES:
             text = f"the filters of one request may match {MOST_MATCHES} rules in all: divide it into several"
             raise KafkaError(ErrorCode.INVALID_REQUEST, text)
-    return Decision(tuple(gone.values()), (Reply(event.ticket, answers),))
+    return Decision(tuple(removals.values()), (Reply(event.ticket, results),))
 
 
-def refusal_of(acl: Acl) -> Refusal | None:
-    """Why a rule cannot be kept."""
+def find_acl_error(acl: Acl) -> Refusal | None:
+    """Return the error of an invalid ACL; None if it is valid."""
     for part, kind in NUMBERS:
         number = getattr(acl, part)
         if number in FILTERS_ONLY or number not in list(kind) or (part, number) == ("pattern_type", PatternType.MATCH):
-            return invalid(f"a rule cannot have {spoken(part)} {named(kind, number)}")
+            return reject_request(f"a rule cannot have {describe_field(part)} {describe_number(kind, number)}")
     if not acl.name:
-        return invalid("a rule names a resource, or * for all of its kind; the name is empty")
+        return reject_request("a rule names a resource, or * for all of its kind; the name is empty")
     if acl.resource_type == ResourceType.CLUSTER and acl.name != CLUSTER_NAME:
-        return invalid(f"the cluster is called {CLUSTER_NAME!r} in a rule, not {acl.name!r}")
+        return reject_request(f"the cluster is called {CLUSTER_NAME!r} in a rule, not {acl.name!r}")
     if not is_principal(acl.principal):
-        return invalid(f"{acl.principal!r} is no principal: write User: and a name, or User:* for everybody")
+        return reject_request(
+            f"invalid principal {acl.principal!r} of a rule: expected User:NAME, or User:* for all users"
+        )
+    if "/" in acl.host and range_of(acl.host) is None:
+        return reject_request(
+            f"invalid host {acl.host!r} of a rule: expected an address, a range such as 10.0.0.0/8, or *"
+        )
     return None
 
 
-def filter_refusal(wanted: AclFilter) -> Refusal | None:
-    """Why a filter means nothing."""
+def find_filter_error(wanted: AclFilter) -> Refusal | None:
+    """Return the error of an invalid filter; None if it is valid."""
     for part, kind in NUMBERS:
         number = getattr(wanted, part)
         if number == 0 or number not in list(kind):
-            return invalid(f"{spoken(part)} {named(kind, number)} is not known here")
+            return reject_request(f"{describe_field(part)} {describe_number(kind, number)} is not known here")
     return None
 
 
-def invalid(sentence: str) -> Refusal:
+def reject_request(sentence: str) -> Refusal:
     return Refusal(ErrorCode.INVALID_REQUEST, sentence)
 
 
-def spoken(part: str) -> str:
+def describe_field(part: str) -> str:
     return f"the {part.replace('_', ' ')}"
 
 
-def named(kind: type[IntEnum], number: int) -> str:
+def describe_number(kind: type[IntEnum], number: int) -> str:
     return kind(number).name if number in list(kind) else str(number)

@@ -1,4 +1,4 @@
-"""What a subscription to metrics of clients can be told (KIP-714): which metrics, how often, of whom."""
+"""The configs of a client metrics subscription: which metrics are pushed, how often, and by which clients (KIP-714)."""
 
 from __future__ import annotations
 
@@ -17,30 +17,35 @@ from ottla.settings_class import settings
 
 @settings
 class SubscriptionConfig:
-    """Every config that a subscription has, with Kafka's default."""
+    """All configs of a subscription, with Kafka's defaults."""
 
     interval_ms: Annotated[int, Between(SHORTEST_MS, LONGEST_MS)] = INTERVAL_MS
-    """How often clients are to push."""
+    """The interval in which clients push metrics."""
 
     match: tuple[str, ...] = ()
-    """Which clients are meant, by regular expressions that all are to hold: `client_id=web-.*`, likewise of `client_instance_id`,
-    `client_software_name`, `client_software_version`, `client_source_address` and `client_source_port`. Every client without."""
+    """The clients that push, as NAME=REGEX pairs which all have to match, such as `client_id=web-.*`. The names are
+    `client_id`, `client_instance_id`, `client_software_name`, `client_software_version`, `client_source_address` and
+    `client_source_port`. Every client pushes if the list is empty.
+    """
 
     metrics: tuple[str, ...] = ()
-    """How the names of the wanted metrics begin; `*` is all of them, and nothing none."""
+    """The prefixes of the metric names to push; `*` is every metric, an empty list none."""
 
 
 @cache
-def table() -> dict[str, Option]:
-    """The configs by their dotted names."""
+def list_options() -> dict[str, Option]:
+    """Return the configs by their dotted names."""
     return {option.name: option for option in options_of(SubscriptionConfig)}
 
 
-def fault_of(name: str, value: str) -> str | None:
-    """None for a value that can be; Refusal where it cannot: Kafka has another code for each way."""
-    option = table().get(name)
+def find_fault(name: str, value: str) -> str | None:
+    """Return None if the value is valid.
+
+    Raise Refusal if not, because Kafka has several error codes for these configs.
+    """
+    option = list_options().get(name)
     if option is None:
-        known = ", ".join(table())
+        known = ", ".join(list_options())
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Unknown client metrics configuration: {name}; there are {known}")
     try:
         values = convert(name, value, option.type)
@@ -53,7 +58,7 @@ def fault_of(name: str, value: str) -> str | None:
 
 
 def check_pattern(pattern: str) -> None:
-    """Refuse what is not `name=regular expression`."""
+    """Raise Refusal unless the pattern is NAME=REGEX."""
     name, equals, expression = pattern.partition("=")
     if not equals or name.strip() not in MATCHED:
         wanted = f"match = {pattern!r}: must be NAME=REGEX, and NAME one of {', '.join(MATCHED)}"
@@ -64,6 +69,6 @@ def check_pattern(pattern: str) -> None:
         raise Refusal(ErrorCode.INVALID_CONFIG, f"match = {pattern!r}: no regular expression: {error}") from None
 
 
-def defaults() -> Mapping[str, str]:
-    """What each is where it is not set."""
+def list_defaults() -> Mapping[str, str]:
+    """Return the default of each config."""
     return {"interval.ms": str(INTERVAL_MS), "match": "", "metrics": ""}

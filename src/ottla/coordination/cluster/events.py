@@ -1,4 +1,7 @@
-"""What can happen to the cluster's metadata. Chance comes in with the event: ids are drawn by whoever asks."""
+"""The events that change the metadata of the cluster, one for each request of a client.
+
+Random values, such as ids, are in the event: the caller draws them, so that the decision is deterministic.
+"""
 
 from __future__ import annotations
 
@@ -11,67 +14,38 @@ from ottla.config import Option
 from ottla.coordination.access.acl import Acl, AclFilter
 from ottla.coordination.cluster.group_configs import NO_BOUNDS, Bounds
 from ottla.coordination.cluster.records import DelegationTokenRecord
-from ottla.model import TopicPartition
 from ottla.protocol.messages import alter_configs, incremental_alter_configs
 from ottla.protocol.messages.alter_client_quotas import RequestEntryData
 from ottla.protocol.messages.alter_user_scram_credentials import ScramCredentialDeletion, ScramCredentialUpsertion
-from ottla.protocol.messages.create_partitions import CreatePartitionsTopic
-from ottla.protocol.messages.create_topics import CreatableTopic
 from ottla.protocol.messages.delete_topics import DeleteTopicState
 from ottla.protocol.messages.update_features import FeatureUpdateKey
-from ottla.protocol.schema import Message
 
 
-class TopicsRequested(Struct, frozen=True):
-    """Somebody wants topics. The reply is a CreatableTopicResult for each, in order."""
-
-    ticket: int
-    topics: Sequence[CreatableTopic]
-    topic_ids: Sequence[UUID]
-    """An unused id for each topic."""
-    node_id: int
-    """The one broker that there is."""
-    default_partitions: int
-    default_replication: int
-    validate_only: bool = False
-    broker_configs: Mapping[str, str] = field(default_factory=dict)
-    """What the broker's settings make of the topics' defaults; told in the reply."""
-
-
-class TopicsUnwanted(Struct, frozen=True):
-    """Somebody wants topics gone. The reply is a DeletableTopicResult for each, in order."""
+class TopicDeletionRequested(Struct, frozen=True):
+    """DeleteTopics. The reply has a DeletableTopicResult per topic, in order."""
 
     ticket: int
     topics: Sequence[DeleteTopicState]
 
 
-class PartitionsRequested(Struct, frozen=True):
-    """Somebody wants topics to have more partitions. The reply is a CreatePartitionsTopicResult for each, in order."""
-
-    ticket: int
-    topics: Sequence[CreatePartitionsTopic]
-    node_id: int
-    validate_only: bool = False
-
-
-class ConfigsChanged(Struct, frozen=True):
-    """Somebody wants some configs changed. The reply is a Refusal or None for each resource, in order."""
+class ConfigChangeRequested(Struct, frozen=True):
+    """IncrementalAlterConfigs. The reply has a Refusal or None per resource, in order."""
 
     ticket: int
     resources: Sequence[incremental_alter_configs.AlterConfigsResource]
     broker_configs: Mapping[str, str] = field(default_factory=dict)
-    """What the broker's settings make of the topics' defaults; lists grow from there."""
+    """The defaults of topic configs that the broker's settings change. APPEND and SUBTRACT start from these."""
     validate_only: bool = False
     node_id: int | None = 1
-    """Of the only broker whose own configs may be changed; None where each broker's may: by controllers."""
+    """The id of the only broker that may get configs of its own; None if every broker may: on a controller."""
     broker_options: Mapping[str, Option] = field(default_factory=dict)
-    """The settings of the broker that may be changed, by their dotted names."""
+    """The settings of the broker that can be changed at run time, by their dotted names."""
     group_bounds: Bounds = field(default_factory=lambda: NO_BOUNDS)
-    """What the broker's settings let groups set."""
+    """The limits of group configs in the broker's settings."""
 
 
-class ConfigsReplaced(Struct, frozen=True):
-    """Somebody wants resources to have these configs and no others. The reply is as for ConfigsChanged."""
+class ConfigReplacementRequested(Struct, frozen=True):
+    """AlterConfigs. The reply is as for ConfigChangeRequested."""
 
     ticket: int
     resources: Sequence[alter_configs.AlterConfigsResource]
@@ -79,110 +53,75 @@ class ConfigsReplaced(Struct, frozen=True):
     node_id: int | None = 1
     broker_options: Mapping[str, Option] = field(default_factory=dict)
     group_bounds: Bounds = field(default_factory=lambda: NO_BOUNDS)
-    """As for ConfigsChanged, like the two before."""
+    """This field and the two before are as for ConfigChangeRequested."""
 
 
-class ProducerIdsRequested(Struct, frozen=True):
-    """A broker wants producer ids to give away. The reply is the first of them and their count."""
-
-    ticket: int
-    count: int
-    node_id: int
-
-
-class ClusterBegun(Struct, frozen=True):
-    """There is a cluster, and nothing in it. The reply is None."""
-
-    ticket: int
-    told: tuple[Message, ...] = ()
-    """With what it is to begin, where somebody said so."""
-
-
-class NodeStarted(Struct, frozen=True):
-    """The one broker is there. The reply is None."""
-
-    ticket: int
-    node_id: int
-
-
-class CopiesPlaced(Struct, frozen=True):
-    """The one broker has put copies in directories of its own, or moved them there. The reply is None."""
-
-    ticket: int
-    directories: Mapping[TopicPartition, UUID]
-
-
-class FeaturesRequested(Struct, frozen=True):
-    """A request for other levels of features. The reply is None, a Refusal of all, or Refusals by feature."""
+class FeatureChangeRequested(Struct, frozen=True):
+    """UpdateFeatures. The reply is None, a Refusal of the whole request, or Refusals by feature."""
 
     ticket: int
     updates: Sequence[FeatureUpdateKey]
     validate_only: bool = False
     is_per_feature: bool = False
-    """True if the response has a result per feature: a feature that is not supported here is then refused by itself."""
+    """True if the response has a result per feature: an unsupported feature is then rejected by itself."""
 
 
-class AclsRequested(Struct, frozen=True):
-    """Somebody wants rules to be kept. The reply is a Refusal or None for each, in order."""
+class AclCreationRequested(Struct, frozen=True):
+    """CreateAcls. The reply has a Refusal or None per ACL, in order."""
 
     ticket: int
     acls: Sequence[Acl]
     acl_ids: Sequence[UUID]
-    """An unused id for each rule."""
+    """A new id for each ACL."""
 
 
-class AclsUnwanted(Struct, frozen=True):
-    """Somebody wants rules gone. The reply is, for each filter in order, a Refusal or the rules that it meant."""
+class AclDeletionRequested(Struct, frozen=True):
+    """DeleteAcls. The reply has, per filter in order, a Refusal or the matching ACLs."""
 
     ticket: int
     filters: Sequence[AclFilter]
 
 
-class ClientQuotasChanged(Struct, frozen=True):
-    """Somebody wants other limits of clients. The reply is a Refusal or None for each entity, in order."""
+class QuotaChangeRequested(Struct, frozen=True):
+    """AlterClientQuotas. The reply has a Refusal or None per entity, in order."""
 
     ticket: int
     entries: Sequence[RequestEntryData]
     validate_only: bool
 
 
-class ScramCredentialsRequested(Struct, frozen=True):
-    """Somebody wants users to have other passwords. The reply is an AlterUserScramCredentialsResult for each user."""
+class ScramChangeRequested(Struct, frozen=True):
+    """AlterUserScramCredentials. The reply has an AlterUserScramCredentialsResult per user."""
 
     ticket: int
     deletions: Sequence[ScramCredentialDeletion]
     upsertions: Sequence[ScramCredentialUpsertion]
 
 
-class TokenRequested(Struct, frozen=True):
-    """Somebody wants a delegation token, or another end of one. The reply is None."""
+class TokenCreationRequested(Struct, frozen=True):
+    """Create or renew a delegation token. The reply is None."""
 
     ticket: int
     token: DelegationTokenRecord
 
 
-class TokensUnwanted(Struct, frozen=True):
-    """Delegation tokens are at their end. The reply is None."""
+class TokenDeletionRequested(Struct, frozen=True):
+    """Remove delegation tokens that have expired. The reply is None."""
 
     ticket: int
     token_ids: Sequence[str]
 
 
 Event = (
-    TopicsRequested
-    | TopicsUnwanted
-    | PartitionsRequested
-    | ConfigsChanged
-    | ConfigsReplaced
-    | ProducerIdsRequested
-    | ClusterBegun
-    | NodeStarted
-    | CopiesPlaced
-    | FeaturesRequested
-    | AclsRequested
-    | AclsUnwanted
-    | ClientQuotasChanged
-    | ScramCredentialsRequested
-    | TokenRequested
-    | TokensUnwanted
+    TopicDeletionRequested
+    | ConfigChangeRequested
+    | ConfigReplacementRequested
+    | FeatureChangeRequested
+    | AclCreationRequested
+    | AclDeletionRequested
+    | QuotaChangeRequested
+    | ScramChangeRequested
+    | TokenCreationRequested
+    | TokenDeletionRequested
 )
+"""The events of this module; `controller/client_changes` decides them."""

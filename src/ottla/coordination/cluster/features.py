@@ -1,11 +1,16 @@
-"""Features of a cluster: the levels this broker can run, and what to answer to a wish for others (KIP-584). Pure."""
+"""The feature levels that this version supports, and the decision of UpdateFeatures (KIP-584, KIP-1022). Pure.
+
+A finalized level is in the metadata log and holds for every broker and controller. A level can be raised if all of them
+support it; the caller checks that for the registered ones. `metadata.version` is never lowered, because records of
+later versions could be lost.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ottla.coordination.cluster.events import FeaturesRequested
+from ottla.coordination.cluster.events import FeatureChangeRequested
 from ottla.coordination.cluster.records import FeatureLevelRecord
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.coordination.machine import Decision, Reply
@@ -19,7 +24,7 @@ from ottla.protocol.schema import Message
 
 
 class Levels(NamedTuple):
-    """The levels of a feature that can be run; 0 is without it."""
+    """The first and the last supported level of a feature; 0 means that the feature is off."""
 
     first: int
     last: int
@@ -28,65 +33,72 @@ class Levels(NamedTuple):
 METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
 TRANSACTION_VERSION = "transaction.version"
-"""From 2 on each transaction has an epoch of its own, and the broker takes partitions into it (KIP-890)."""
+"""From 2 on each transaction has its own producer epoch, and the broker adds partitions to it (KIP-890)."""
 GROUP_VERSION = "group.version"
-"""From 1 on groups may have the coordinator assign their partitions (KIP-848)."""
+"""From 1 on the group coordinator can assign the partitions of a group (KIP-848)."""
 ELR_VERSION = "eligible.leader.replicas.version"
-"""From 1 on copies may lead that fell out of sync as the last ones; the controllers choose, a broker follows (KIP-966)."""
+"""From 1 on replicas in the ELR may be elected. Controllers decide that; brokers only replay the result (KIP-966)."""
+SHARE_VERSION = "share.version"
+"""From 1 on there are share groups (KIP-932), from 2 on with dead letter queues (KIP-1191)."""
 SUPPORTED: Mapping[str, Levels] = {
     GROUP_VERSION: Levels(0, 1),
     KRAFT_VERSION: Levels(0, 1),
     METADATA_VERSION: Levels(7, 30),
+    SHARE_VERSION: Levels(0, 2),
     TRANSACTION_VERSION: Levels(0, 2),
 }
-"""What this broker can run, with Kafka 4.3's levels. A feature that is named here is claimed: add it with what it means."""
-OF_A_BROKER: Mapping[str, Levels] = {**SUPPORTED, ELR_VERSION: Levels(0, 1)}
+"""The levels that a broker supports. Add a feature here only together with its behaviour."""
+BROKER_LEVELS: Mapping[str, Levels] = {**SUPPORTED, ELR_VERSION: Levels(0, 1)}
 """The levels that a broker supports in a cluster with controllers."""
-NOT_HERE: Mapping[str, Levels] = {"share.version": Levels(0, 0), "streams.version": Levels(0, 0)}
-"""Features of Kafka 4.3 without which a cluster runs: share groups and groups of Kafka Streams. They can only be off here."""
-ALONE: Mapping[str, int] = {ELR_VERSION: 1}
-"""Further levels that are fixed for a broker that is its own controller: without other replicas none can be eligible."""
-NEEDS: Mapping[str, int] = {ELR_VERSION: 23}
-"""The metadata.version below which a feature cannot be."""
-AT_FIRST: Mapping[str, int] = {
+UNSUPPORTED: Mapping[str, Levels] = {"streams.version": Levels(0, 0)}
+"""Features of Kafka 4.3 that do not exist here, for streams groups. They can only be off."""
+REQUIRED_METADATA_VERSIONS: Mapping[str, int] = {ELR_VERSION: 23}
+"""Feature → the lowest metadata.version with which it can be switched on."""
+INITIAL_LEVELS: Mapping[str, int] = {
     GROUP_VERSION: 1,
     METADATA_VERSION: 30,
+    SHARE_VERSION: 1,
     TRANSACTION_VERSION: 2,
 }
-"""What a new cluster runs; written into its log."""
-OF_SEVERAL: Mapping[str, int] = {**AT_FIRST, ELR_VERSION: 1}
-"""What a new cluster runs that has controllers, as a new one of Kafka's since 4.1."""
+"""The feature levels in the log of a new cluster."""
+INITIAL_CLUSTER_LEVELS: Mapping[str, int] = {**INITIAL_LEVELS, ELR_VERSION: 1}
+"""The feature levels of a new cluster with controllers, as in Kafka since 4.1."""
 FIXED: Mapping[str, int] = {KRAFT_VERSION: 1}
-"""What is run without being in the log: the quorum is one voter, known by its directory (KIP-853)."""
+"""Levels that are not in the log: the quorum has one voter, identified by its directory (KIP-853)."""
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 PER_FEATURE_UNTIL = 1
-"""The last version of an UpdateFeatures response that has a result per feature."""
+"""The last version of the UpdateFeatures response with a result per feature."""
 ALL_OR_NONE = "no feature was changed, as one cannot be: "
 
 
-def first_records(told: Sequence[Message] = ()) -> tuple[Message, ...]:
-    """What the log of a new cluster begins with: the levels of today, or those that were told and are here, and users."""
-    levels = [each for each in told if isinstance(each, FeatureLevelRecord)]
-    others = [each for each in told if not isinstance(each, FeatureLevelRecord)]
-    known = [each for each in levels if level_fault(each.name, each.feature_level) is None]
+def build_first_records(given: Sequence[Message] = ()) -> tuple[Message, ...]:
+    """Return the first records of a cluster of one node.
+
+    These are the given feature levels that are supported here, and the other given records. Without a supported
+    metadata.version among them, the levels are those of a new cluster.
+    """
+    levels = [each for each in given if isinstance(each, FeatureLevelRecord)]
+    others = [each for each in given if not isinstance(each, FeatureLevelRecord)]
+    known = [each for each in levels if find_level_fault(each.name, each.feature_level, BROKER_LEVELS) is None]
     if not any(each.name == METADATA_VERSION for each in known):
-        known = [FeatureLevelRecord(name, level) for name, level in AT_FIRST.items()]
+        known = [FeatureLevelRecord(name, level) for name, level in INITIAL_CLUSTER_LEVELS.items()]
     return (*known, *others)
 
 
 def decide(
     features: Mapping[str, int],
-    event: FeaturesRequested,
-    possible: Mapping[str, Levels] = SUPPORTED,
+    event: FeatureChangeRequested,
+    supported: Mapping[str, Levels] = SUPPORTED,
     fixed: Mapping[str, int] = FIXED,
 ) -> Decision[Message]:
-    """Return the records of the requested levels, all or none.
+    """Return the records of the requested levels: all of them, or none if the request is rejected.
 
-    The reply is None, the Refusal of all, or a mapping of the features that are refused by themselves. Only features that are not supported at
-    all are refused so, and only if the response can say it.
+    The reply is None, a Refusal of the whole request, or a mapping of the features that are rejected by themselves.
+    Only unsupported features are rejected by themselves, and only if the response has a result per feature.
 
-    `kafka-features upgrade --release-version` names every feature of a release with its metadata.version. Of these, the features that are
-    not here stay off, as in a directory that is formatted with `--release-version`.
+    `kafka-features upgrade --release-version` names every feature of a release together with its metadata.version.
+    Features in UNSUPPORTED then remain off, as in a directory that is formatted with `--release-version`. Features
+    above the level of the release remain there.
     """
     records: dict[str, Message] = {}
     alone: dict[str, Refusal] = {}
@@ -94,16 +106,19 @@ def decide(
     after = {**features, **{each.feature: each.max_version_level for each in event.updates}}
     try:
         for update in event.updates:
-            if update.feature in NOT_HERE and (is_release or update.max_version_level == 0):
+            if update.feature in UNSUPPORTED and (is_release or update.max_version_level == 0):
                 if features.get(update.feature, 0) != 0:
                     records[update.feature] = FeatureLevelRecord(update.feature, 0)
                 continue
-            if event.is_per_feature and update.feature not in possible:
-                fault = level_fault(update.feature, update.max_version_level, possible)
+            is_upgrade = update.upgrade_type == UPGRADE and not update.allow_downgrade
+            if is_release and is_upgrade and update.feature != METADATA_VERSION and is_lowering(features, update):
+                continue
+            if event.is_per_feature and update.feature not in supported:
+                fault = find_level_fault(update.feature, update.max_version_level, supported)
                 text = f"{update.feature}={update.max_version_level}: {fault}"
                 alone[update.feature] = Refusal(ErrorCode.INVALID_UPDATE_VERSION, text)
                 continue
-            check({**features, **fixed}, update, possible, after.get(METADATA_VERSION, 0), fixed)
+            check_level({**features, **fixed}, update, supported, after.get(METADATA_VERSION, 0), fixed)
             if features.get(update.feature, 0) != update.max_version_level and update.feature not in fixed:
                 records[update.feature] = FeatureLevelRecord(update.feature, update.max_version_level)
     except Refusal as refusal:
@@ -111,35 +126,40 @@ def decide(
     return Decision(() if event.validate_only else tuple(records.values()), (Reply(event.ticket, alone or None),))
 
 
-def results_of(
-    updates: Sequence[FeatureUpdateKey], answer: Refusal | Mapping[str, Refusal] | None, version: int
+def is_lowering(features: Mapping[str, int], update: FeatureUpdateKey) -> bool:
+    """True if the update is to a level below the present one."""
+    return 0 <= update.max_version_level < features.get(update.feature, 0)
+
+
+def build_response(
+    updates: Sequence[FeatureUpdateKey], result: Refusal | Mapping[str, Refusal] | None, version: int
 ) -> UpdateFeaturesResponse:
-    """Return the response to UpdateFeatures. Up to version 1 a success names each feature, with the refusals of single ones."""
-    if isinstance(answer, Refusal):
-        return UpdateFeaturesResponse(error_code=answer.code, error_message=str(answer))
+    """Return the UpdateFeatures response. Up to version 1 a success has a result per feature."""
+    if isinstance(result, Refusal):
+        return UpdateFeaturesResponse(error_code=result.code, error_message=str(result))
     if version > PER_FEATURE_UNTIL:
         return UpdateFeaturesResponse()
     results = [
         UpdatableFeatureResult(each.feature, refusal.code, str(refusal))
-        if (refusal := (answer or {}).get(each.feature))
+        if (refusal := (result or {}).get(each.feature))
         else UpdatableFeatureResult(each.feature)
         for each in updates
     ]
     return UpdateFeaturesResponse(results=results)
 
 
-def check(
+def check_level(
     features: Mapping[str, int],
     update: FeatureUpdateKey,
-    possible: Mapping[str, Levels],
+    supported: Mapping[str, Levels],
     metadata_version: int,
     fixed: Mapping[str, int],
 ) -> None:
-    """Refuse a level that cannot be, by itself or at the metadata.version that there will be."""
+    """Raise Refusal for an invalid level, or one that needs a later metadata.version than there will be."""
     name, level = update.feature, update.max_version_level
-    fault = level_fault(name, level, possible) or direction_fault(features.get(name, 0), update, fixed)
-    if not fault and level and metadata_version < NEEDS.get(name, 0):
-        fault = f"it needs {METADATA_VERSION} {NEEDS[name]}, and that is at {metadata_version}: raise it first"
+    fault = find_level_fault(name, level, supported) or find_direction_fault(features.get(name, 0), update, fixed)
+    if not fault and level and metadata_version < REQUIRED_METADATA_VERSIONS.get(name, 0):
+        fault = f"it needs {METADATA_VERSION} {REQUIRED_METADATA_VERSIONS[name]}, and that is at {metadata_version}: raise it first"
     if fault:
         raise Refusal(ErrorCode.INVALID_UPDATE_VERSION, f"{name}={level}: {fault}")
     if name == METADATA_VERSION and level < features.get(name, 0):
@@ -153,29 +173,29 @@ def check(
         )
 
 
-def level_fault(name: str, level: int, possible: Mapping[str, Levels] = SUPPORTED) -> str | None:
-    """Why there is no such level; None where there is."""
-    levels = possible.get(name)
+def find_level_fault(name: str, level: int, supported: Mapping[str, Levels] = SUPPORTED) -> str | None:
+    """Return the error if the feature has no such level; None if it has."""
+    levels = supported.get(name)
     if level < 0:
         return f"level {level} does not exist: levels begin at 0"
     if levels is None:
-        return f"this broker knows no such feature; there are {', '.join(possible)}"
-    # Level 0 removes a feature, where it may be missing.
+        return f"this broker knows no such feature; there are {', '.join(supported)}"
+    # Level 0 switches a feature off, if it can be off.
     if not levels.first <= level <= levels.last:
         return f"this broker has levels {levels.first} to {levels.last}, not {level}"
     return None
 
 
-def direction_fault(present: int, update: FeatureUpdateKey, fixed: Mapping[str, int] = FIXED) -> str | None:
-    """Why a feature cannot go from its present level to the wished one in that way; None where it can."""
+def find_direction_fault(present: int, update: FeatureUpdateKey, fixed: Mapping[str, int] = FIXED) -> str | None:
+    """Return the error if the feature cannot be raised or lowered in this way; None if it can."""
     if update.upgrade_type not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
         return f"upgrade type {update.upgrade_type} does not exist: take 1 (upgrade), 2 or 3 (downgrades)"
     if update.max_version_level > present and update.upgrade_type != UPGRADE:
-        return f"it is at {present}: to raise it, ask for an upgrade (upgrade type 1)"
+        return f"it is at {present}: to raise it, request an upgrade (upgrade type 1)"
     if update.max_version_level >= present:
         return None
     if update.feature in fixed:
         return "this feature's level is fixed"
     if update.upgrade_type == UPGRADE and not update.allow_downgrade:
-        return f"it is at {present}: to lower it, ask for a downgrade (upgrade type 2 or 3)"
+        return f"it is at {present}: to lower it, request a downgrade (upgrade type 2 or 3)"
     return None

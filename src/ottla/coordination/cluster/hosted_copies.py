@@ -1,4 +1,4 @@
-"""Which partitions of a topic a broker has to have a copy of, and what a change of the topic means for it. Pure."""
+"""The replicas of a topic that a broker hosts, and the changes when the topic changes. Pure."""
 
 from __future__ import annotations
 
@@ -7,24 +7,27 @@ from typing import NamedTuple
 from ottla.coordination.cluster.topic import PartitionState, Topic
 
 
-class CopyChanges(NamedTuple):
-    """What one broker has to do when a topic is another than it was."""
+class HostedChanges(NamedTuple):
+    """The work of one broker after a change of a topic."""
 
-    taken: list[PartitionState]
-    """To be led or followed as they say now."""
-    given_up: list[int]
-    """Of which others have the copies now, or nobody any more."""
+    hosted: list[PartitionState]
+    """The partitions to lead or follow with this state."""
+    removed: list[int]
+    """The indexes of the partitions that the broker does not host any more."""
 
 
-def changes(before: Topic | None, after: Topic | None, broker: int) -> CopyChanges:
-    """What is new for a broker; a topic that is deleted and made again is two topics, by their ids."""
+def compare_hosted_partitions(before: Topic | None, after: Topic | None, broker: int) -> HostedChanges:
+    """Return the changes for one broker.
+
+    A topic that is deleted and created again has another id and is another topic.
+    """
     assert before is None or after is None or before.topic_id == after.topic_id
-    had, has = copies_of(before, broker), copies_of(after, broker)
+    had, has = list_hosted_partitions(before, broker), list_hosted_partitions(after, broker)
     configured = before is not None and after is not None and before.configs != after.configs
     taken = [state for index, state in has.items() if configured or had.get(index) != state]
-    return CopyChanges(taken, [index for index in had if index not in has])
+    return HostedChanges(taken, [index for index in had if index not in has])
 
 
-def copies_of(topic: Topic | None, broker: int) -> dict[int, PartitionState]:
-    """The partitions that a broker has a copy of, by their index."""
+def list_hosted_partitions(topic: Topic | None, broker: int) -> dict[int, PartitionState]:
+    """Return the partitions with a replica on the broker, by index."""
     return {} if topic is None else {state.index: state for state in topic.partitions if broker in state.replicas}

@@ -1,4 +1,4 @@
-"""The records of `__cluster_metadata` that tell of brokers and controllers, and of the log itself."""
+"""The records of `__cluster_metadata` about brokers, controllers, and the log itself (KIP-631, KIP-868)."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class BrokerFeature:
 
 @message(key=0, versions="0-4", flexible="0+")
 class RegisterBrokerRecord(Message):
-    """A broker has started; whatever was known of its number before is over."""
+    """The registration of a new incarnation of a broker. It replaces any earlier one."""
 
     broker_id: Int32 = 0
     is_migrating_zk_broker: Bool = since(2, default=False)
     incarnation_id: Uuid = ZERO_UUID
     broker_epoch: Int64 = 0
-    """The offset of this record, or of one before it that was written in the same incarnation."""
+    """The offset of the first registration record of this incarnation."""
     end_points: Sequence[BrokerEndpoint] = ()
     features: Sequence[BrokerFeature] = ()
     rack: String | None = None
@@ -57,7 +57,7 @@ class RegisterBrokerRecord(Message):
 
 @message(key=1, versions="0", flexible="0+")
 class UnregisterBrokerRecord(Message):
-    """A broker is gone for good."""
+    """The registration of a broker is removed."""
 
     broker_id: Int32 = 0
     broker_epoch: Int64 = 0
@@ -65,7 +65,7 @@ class UnregisterBrokerRecord(Message):
 
 @message(key=7, versions="0", flexible="0+")
 class FenceBrokerRecord(Message):
-    """A broker is not to be used; written before `BrokerRegistrationChangeRecord` was there."""
+    """A broker is fenced; written before `BrokerRegistrationChangeRecord` existed."""
 
     id: Int32 = 0
     epoch: Int64 = 0
@@ -73,7 +73,7 @@ class FenceBrokerRecord(Message):
 
 @message(key=8, versions="0", flexible="0+")
 class UnfenceBrokerRecord(Message):
-    """A broker is to be used; written before `BrokerRegistrationChangeRecord` was there."""
+    """A broker is unfenced; written before `BrokerRegistrationChangeRecord` existed."""
 
     id: Int32 = 0
     epoch: Int64 = 0
@@ -81,14 +81,14 @@ class UnfenceBrokerRecord(Message):
 
 @message(key=17, versions="0-3", flexible="0+")
 class BrokerRegistrationChangeRecord(Message):
-    """Something of a broker is different from now on; what is not named is as it was."""
+    """A change of a registration; absent fields are unchanged."""
 
     broker_id: Int32 = 0
     broker_epoch: Int64 = 0
     fenced: Int8 = tagged(0, since=0, default=0)
-    """1 from now on, -1 no more."""
+    """1 fences the broker, -1 unfences it."""
     in_controlled_shutdown: Int8 = tagged(1, since=1, default=0)
-    """1 from now on."""
+    """1 if the controlled shutdown has started."""
     log_dirs: Sequence[Uuid] = tagged(2, since=2, default=())
     cordoned_log_dirs: Sequence[Uuid] | None = tagged(3, since=3, default=None)
 
@@ -110,7 +110,7 @@ class ControllerFeature:
 
 @message(key=27, versions="0", flexible="0+")
 class RegisterControllerRecord(Message):
-    """A controller is there, at these places; whatever was known of its number before is over."""
+    """The registration of a new incarnation of a controller. It replaces any earlier one (KIP-919)."""
 
     controller_id: Int32 = 0
     incarnation_id: Uuid = ZERO_UUID
@@ -119,33 +119,40 @@ class RegisterControllerRecord(Message):
     features: Sequence[ControllerFeature] = ()
 
 
+@message(key=29, versions="0", flexible="0+")
+class UnregisterControllerRecord(Message):
+    """The registration of a controller is removed; written by Kafka since 4.4."""
+
+    controller_id: Int32 = 0
+
+
 @message(key=20, versions="0", flexible="0+")
 class NoOpRecord(Message):
-    """Nothing has happened: that there is such a record shows that the controller commits."""
+    """No change. Kafka's active controller writes it periodically, to show that it can commit."""
 
 
 @message(key=21, versions="0", flexible="0+")
 class ZkMigrationRecord(Message):
-    """How far the metadata had come from ZooKeeper, in a Kafka that still had one."""
+    """The state of a migration from ZooKeeper; ignored."""
 
     zk_migration_state: Int8 = 0
 
 
 @message(key=23, versions="0", flexible="0+")
 class BeginTransactionRecord(Message):
-    """What follows counts once the transaction ends (KIP-868)."""
+    """The records that follow are applied at the end of the transaction (KIP-868)."""
 
     name: String | None = tagged(0, since=0, default=None)
 
 
 @message(key=24, versions="0", flexible="0+")
 class EndTransactionRecord(Message):
-    """All since the beginning of the transaction counts."""
+    """All records since the beginning of the transaction are applied."""
 
 
 @message(key=25, versions="0", flexible="0+")
 class AbortTransactionRecord(Message):
-    """Nothing since the beginning of the transaction counts."""
+    """All records since the beginning of the transaction are discarded."""
 
     reason: String | None = tagged(0, since=0, default=None)
 
@@ -157,6 +164,7 @@ NODE_KINDS: tuple[type[Message], ...] = (
     UnfenceBrokerRecord,
     BrokerRegistrationChangeRecord,
     RegisterControllerRecord,
+    UnregisterControllerRecord,
     NoOpRecord,
     ZkMigrationRecord,
     BeginTransactionRecord,

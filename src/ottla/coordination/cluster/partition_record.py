@@ -1,4 +1,4 @@
-"""A partition and the records of it, each made of the other."""
+"""The conversion between the state of a partition and its records."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ottla.coordination.cluster.records import NO_LEADER, PartitionChangeRecord,
 from ottla.coordination.cluster.topic import MIGRATING, PartitionState
 
 
-def state_of(record: PartitionRecord) -> PartitionState:
-    """A partition as a record says."""
+def read_partition(record: PartitionRecord) -> PartitionState:
+    """Return the state in a PartitionRecord."""
     return PartitionState(
         record.partition_id,
         record.leader,
@@ -29,35 +29,38 @@ def state_of(record: PartitionRecord) -> PartitionState:
     )
 
 
-def changed(state: PartitionState, record: PartitionChangeRecord) -> PartitionState:
-    """A partition after a change; a leader that is named begins a new epoch, even if it is the one before."""
+def apply_change(state: PartitionState, record: PartitionChangeRecord) -> PartitionState:
+    """Return the state after a change.
+
+    A leader in the record starts a new leader epoch, even if it is the same leader.
+    """
     led = record.leader >= NO_LEADER
-    replicas = told(record.replicas, state.replicas)
+    replicas = value_or_present(record.replicas, state.replicas)
     return PartitionState(
         state.index,
         record.leader if led else state.leader,
         state.leader_epoch + led,
         replicas,
-        told(record.isr, state.isr),
-        told(record.eligible_leader_replicas, state.elr),
+        value_or_present(record.isr, state.isr),
+        value_or_present(record.eligible_leader_replicas, state.elr),
         state.partition_epoch + 1,
-        tuple(record.directories or ()) or moved(state, replicas),
-        told(record.removing_replicas, state.removing_replicas),
-        told(record.adding_replicas, state.adding_replicas),
-        told(record.last_known_elr, state.last_known_elr),
+        tuple(record.directories or ()) or move_directories(state, replicas),
+        value_or_present(record.removing_replicas, state.removing_replicas),
+        value_or_present(record.adding_replicas, state.adding_replicas),
+        value_or_present(record.last_known_elr, state.last_known_elr),
         state.leader_recovery_state if record.leader_recovery_state < 0 else record.leader_recovery_state,
     )
 
 
-def without_elr(state: PartitionState) -> PartitionState:
-    """A partition after all that was eligible to lead it without being in sync was struck out."""
+def clear_elr(state: PartitionState) -> PartitionState:
+    """Return the state after a ClearElrRecord."""
     if not (state.elr or state.last_known_elr):
         return state
     return replace(state, elr=(), last_known_elr=(), partition_epoch=state.partition_epoch + 1)
 
 
-def record_of(topic_id: UUID, state: PartitionState) -> PartitionRecord:
-    """What makes the partition as it is."""
+def build_record(topic_id: UUID, state: PartitionState) -> PartitionRecord:
+    """Return the PartitionRecord that recreates the state."""
     return PartitionRecord(
         state.index,
         topic_id,
@@ -75,12 +78,13 @@ def record_of(topic_id: UUID, state: PartitionState) -> PartitionRecord:
     )
 
 
-def told(value: Sequence[int] | None, present: tuple[int, ...]) -> tuple[int, ...]:
+def value_or_present(value: Sequence[int] | None, present: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the value of the record, or the present one if the record has none."""
     return present if value is None else tuple(value)
 
 
-def moved(state: PartitionState, replicas: tuple[int, ...]) -> tuple[UUID, ...]:
-    """Where replicas lie, when a record older than directories changes who they are."""
+def move_directories(state: PartitionState, replicas: tuple[int, ...]) -> tuple[UUID, ...]:
+    """Return the directories of the new replicas for a record version without directories."""
     if replicas is state.replicas:
         return state.directories
     directories = dict(zip(state.replicas, state.directories, strict=True))

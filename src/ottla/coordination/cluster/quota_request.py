@@ -1,4 +1,8 @@
-"""What to answer to a wish for other limits of clients, and the records that make it true; and which limits a filter means. Pure."""
+"""AlterClientQuotas and DescribeClientQuotas: validate changes, find quotas by a filter (KIP-546, KIP-612). Pure.
+
+An entity is a user, a client id, both, or an IP address. A name of None is the default of its kind, which applies to
+all that have no quota of their own. Each entity of a request has its own result.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ottla.coordination.cluster.events import ClientQuotasChanged
+from ottla.coordination.cluster.events import QuotaChangeRequested
 from ottla.coordination.cluster.records import ClientQuotaRecord, EntityData
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.coordination.machine import Decision, Reply
@@ -33,50 +37,53 @@ KEYS: Mapping[frozenset[str], Sequence[str]] = {
     frozenset({CLIENT_ID}): OF_CLIENTS,
     frozenset({IP}): OF_ADDRESSES,
 }
-"""What can be limited, by the kinds that an entity is of."""
+"""The kinds in an entity → the quotas that it may have."""
 KINDS = (USER, CLIENT_ID, IP)
 EXACT, DEFAULT, ANY = range(3)
 
 
-def decide(quotas: ClientQuotas, event: ClientQuotasChanged) -> Decision[Message]:
-    """The changes of each entity that may be changed, and for each None or why it may not."""
+def decide(quotas: ClientQuotas, event: QuotaChangeRequested) -> Decision[Message]:
+    """Return the records of the valid changes. The reply has None or a Refusal per entity, in order."""
     records: list[Message] = []
     refusals: list[Refusal | None] = []
-    wished = Counter(
+    counts = Counter(
         frozenset((each.entity_type, each.entity_name) for each in entry.entity) for entry in event.entries
     )
     for entry in event.entries:
         try:
-            entity = entity_of(entry)
-            if wished[entity] > 1:
-                raise invalid(f"{spoken(entity)} is named more than once: name it once with all that is to change")
+            entity = parse_entity(entry)
+            if counts[entity] > 1:
+                raise reject_request(
+                    f"{describe_entity(entity)} is named more than once: name it once with all that is to change"
+                )
             check_ops(entity, entry.ops)
         except Refusal as refusal:
             refusals.append(refusal)
         else:
-            records += records_of(quotas, entity, entry)
+            records += build_records(quotas, entity, entry)
             refusals.append(None)
     return Decision(() if event.validate_only else tuple(records), (Reply(event.ticket, refusals),))
 
 
-def entity_of(entry: RequestEntryData) -> Entity:
+def parse_entity(entry: RequestEntryData) -> Entity:
+    """Return the entity of an entry. Raise Refusal if it is invalid."""
     if not entry.entity:
-        raise invalid("no entity is named: name a user, a client-id, both, or an ip")
+        raise reject_request("no entity is named: name a user, a client-id, both, or an ip")
     kinds = Counter(each.entity_type for each in entry.entity)
     for kind, count in kinds.items():
         if kind not in KINDS:
-            raise invalid(f"there are no limits of a {kind!r}: there are those of a {', '.join(KINDS)}")
+            raise reject_request(f"there are no limits of a {kind!r}: there are those of a {', '.join(KINDS)}")
         if count > 1:
-            raise invalid(f"the entity names {count} of the kind {kind}; it can have one")
+            raise reject_request(f"the entity names {count} of the kind {kind}; it can have one")
     for each in entry.entity:
         if each.entity_name == "":
-            raise invalid(
+            raise reject_request(
                 f"the {each.entity_type} has an empty name; null stands for all that have no limit of their own"
             )
         if each.entity_type == IP and each.entity_name is not None:
             check_address(each.entity_name)
     if frozenset(kinds) not in KEYS:
-        raise invalid("an ip has limits of its own: name it without a user and a client-id")
+        raise reject_request("an ip has limits of its own: name it without a user and a client-id")
     return frozenset((each.entity_type, each.entity_name) for each in entry.entity)
 
 
@@ -84,30 +91,30 @@ def check_address(text: str) -> None:
     try:
         ipaddress.ip_address(text)
     except ValueError:
-        raise invalid(f"{text!r} is no address: write it in numbers, such as 10.0.0.7") from None
+        raise reject_request(f"{text!r} is no address: write it in numbers, such as 10.0.0.7") from None
 
 
 def check_ops(entity: Entity, ops: Sequence[OpData]) -> None:
-    """Refuse limits that there are not, and values that nobody could keep to."""
+    """Raise Refusal for an unknown or repeated quota, and for an invalid value."""
     allowed = KEYS[frozenset(kind for kind, _ in entity)]
     for key, count in Counter(op.key for op in ops).items():
         if count > 1:
-            raise invalid(f"{key} is changed {count} times; say once what it is to be")
+            raise reject_request(f"{key} is changed {count} times; expected one change")
         if key not in allowed:
-            raise invalid(f"{spoken(entity)} has no limit {key!r}: there are {', '.join(allowed)}")
+            raise reject_request(f"{describe_entity(entity)} has no limit {key!r}: there are {', '.join(allowed)}")
     for op in ops:
         if op.remove:
             continue
         if not op.value > 0 or math.isinf(op.value):
-            raise invalid(
-                f"{op.key} = {op.value:g}: must be above 0; to keep somebody out altogether use an ACL, to lift the limit remove it"
+            raise reject_request(
+                f"{op.key} = {op.value:g}: must be above 0; to deny access use an ACL, to remove the limit delete it"
             )
         if op.key in WHOLE_NUMBERS and abs(op.value - round(op.value)) > 1e-6:
-            raise invalid(f"{op.key} = {op.value:g}: must be a whole number")
+            raise reject_request(f"{op.key} = {op.value:g}: must be a whole number")
 
 
-def records_of(quotas: ClientQuotas, entity: Entity, entry: RequestEntryData) -> Iterator[ClientQuotaRecord]:
-    """What the log says of every limit that is not as it was."""
+def build_records(quotas: ClientQuotas, entity: Entity, entry: RequestEntryData) -> Iterator[ClientQuotaRecord]:
+    """Yield a record for each quota that changes."""
     present = quotas.values.get(entity, {})
     whose = [EntityData(each.entity_type, each.entity_name) for each in entry.entity]
     for op in entry.ops:
@@ -117,28 +124,32 @@ def records_of(quotas: ClientQuotas, entity: Entity, entry: RequestEntryData) ->
             yield ClientQuotaRecord(whose, op.key, op.value)
 
 
-def matching(quotas: ClientQuotas, components: Sequence[ComponentData], *, strict: bool) -> list[tuple[Entity, Any]]:
-    """The entities that a filter means, with their limits; Refusal where it means nothing."""
+def find_matching(
+    quotas: ClientQuotas, components: Sequence[ComponentData], *, strict: bool
+) -> list[tuple[Entity, Any]]:
+    """Return the entities that match a filter, with their quotas. Raise Refusal if the filter is invalid."""
     kinds = Counter(each.entity_type for each in components)
     for each in components:
         if each.entity_type not in KINDS:
             raise Refusal(ErrorCode.UNSUPPORTED_VERSION, f"there are no limits of a {each.entity_type!r}")
         if kinds[each.entity_type] > 1:
-            raise invalid(f"the filter names the kind {each.entity_type} more than once")
+            raise reject_request(f"the filter names the kind {each.entity_type} more than once")
         if each.match_type not in (EXACT, DEFAULT, ANY):
-            raise invalid(f"{each.match_type} is no way to match: there are 0 (name), 1 (default) and 2 (any)")
+            raise reject_request(
+                f"{each.match_type} is an invalid match type: expected 0 (name), 1 (default) or 2 (any)"
+            )
         if (each.match is not None) != (each.match_type == EXACT):
-            raise invalid("a name goes with an exact match, and with no other")
+            raise reject_request("a name is required for an exact match, and not allowed for others")
     if IP in kinds and len(kinds) > 1:
-        raise invalid("an ip has limits of its own: look for it without users and client-ids")
+        raise reject_request("an ip has separate limits: request it without users and client-ids")
     return [
         (entity, values)
         for entity, values in quotas.values.items()
-        if is_meant(dict(entity), components, strict=strict)
+        if is_match(dict(entity), components, strict=strict)
     ]
 
 
-def is_meant(entity: Mapping[str, str | None], components: Sequence[ComponentData], *, strict: bool) -> bool:
+def is_match(entity: Mapping[str, str | None], components: Sequence[ComponentData], *, strict: bool) -> bool:
     if strict and len(entity) != len(components):
         return False
     return all(
@@ -147,12 +158,12 @@ def is_meant(entity: Mapping[str, str | None], components: Sequence[ComponentDat
     )
 
 
-def invalid(sentence: str) -> Refusal:
+def reject_request(sentence: str) -> Refusal:
     return Refusal(ErrorCode.INVALID_REQUEST, sentence)
 
 
-def spoken(entity: Entity) -> str:
-    """As a person would say it."""
+def describe_entity(entity: Entity) -> str:
+    """Return the entity as text for an error."""
     return " and ".join(
         f"{kind} {name!r}" if name is not None else f"every {kind}" for kind, name in sorted(entity, key=str)
     )

@@ -1,7 +1,7 @@
-"""The records of `__cluster_metadata` in Kafka's schemas.
+"""The records of `__cluster_metadata` in Kafka's schemas (KIP-631), and their encoding.
 
-A record is a value without key: frame version, kind of record and version of its schema, each an unsigned
-varint, then the fields.
+A record has no key. Its value starts with three unsigned varints, the frame version, the kind of the record and the
+version of its schema; the fields follow.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from ottla.protocol.schema import (
 
 FRAME_VERSION = 1
 FRAME_BYTES = 3
-"""Each of the three numbers in front is below 128, so a varint of one byte."""
+"""The size of the three varints: each of these numbers is below 128."""
 NO_LEADER = -1
 SAME_LEADER = -2
-"""`PartitionChangeRecord.leader` where nobody else leads than before, or the same one for the same time."""
+"""`PartitionChangeRecord.leader` if the leader and its epoch do not change."""
 TOPIC_RESOURCE = 2
 """`ConfigRecord.resource_type` of a topic."""
 BROKER_RESOURCE = 4
-"""… of a broker."""
+"""`ConfigRecord.resource_type` of a broker."""
 CLIENT_METRICS_RESOURCE = 16
-"""… of a subscription to metrics of clients."""
+"""`ConfigRecord.resource_type` of a client metrics subscription."""
 GROUP_RESOURCE = 32
-"""… of a consumer group."""
+"""`ConfigRecord.resource_type` of a group."""
 
 
 @message(key=2, versions="0", flexible="0+")
@@ -57,7 +57,7 @@ class TopicRecord(Message):
 
 @message(key=3, versions="0-2", flexible="0+")
 class PartitionRecord(Message):
-    """A topic has a partition, and this is who leads and copies it."""
+    """The whole state of a partition."""
 
     partition_id: Int32 = -1
     topic_id: Uuid = ZERO_UUID
@@ -76,7 +76,7 @@ class PartitionRecord(Message):
 
 @message(key=4, versions="0", flexible="0+")
 class ConfigRecord(Message):
-    """A config of a topic, broker or group has a value; None gives it back to its default."""
+    """A config of a resource is set; a value of None restores the default."""
 
     resource_type: Int8 = 0
     resource_name: String = ""
@@ -86,7 +86,7 @@ class ConfigRecord(Message):
 
 @message(key=5, versions="0-2", flexible="0+")
 class PartitionChangeRecord(Message):
-    """Something of a partition is different from now on; what is not named is as it was."""
+    """A change of a partition; absent fields are unchanged."""
 
     partition_id: Int32 = -1
     topic_id: Uuid = ZERO_UUID
@@ -103,21 +103,21 @@ class PartitionChangeRecord(Message):
 
 @message(key=28, versions="0", flexible="0+")
 class ClearElrRecord(Message):
-    """No copy of the topic, or of any topic where none is named, may lead without being in sync (KIP-966)."""
+    """The ELRs of all partitions of a topic are cleared, or of all topics if the name is empty (KIP-966)."""
 
     topic_name: String = ""
 
 
 @message(key=9, versions="0", flexible="0+")
 class RemoveTopicRecord(Message):
-    """A topic is no more, nor are its partitions and configs."""
+    """A topic is deleted with its partitions and configs."""
 
     topic_id: Uuid = ZERO_UUID
 
 
 @message(key=10, versions="0", flexible="0+")
 class DelegationTokenRecord(Message):
-    """There is a delegation token, or another end of one; the secret to log in by it is not in here."""
+    """A delegation token is created, or its expiry changes. The record does not contain the HMAC of the token."""
 
     owner: String = ""
     requester: String = ""
@@ -130,14 +130,14 @@ class DelegationTokenRecord(Message):
 
 @message(key=26, versions="0", flexible="0+")
 class RemoveDelegationTokenRecord(Message):
-    """A delegation token is no more."""
+    """A delegation token is removed."""
 
     token_id: String = ""
 
 
 @message(key=11, versions="0", flexible="0+")
 class UserScramCredentialRecord(Message):
-    """A user has this password, of which only enough is told to check proofs of it."""
+    """The SCRAM credential of a user: enough to verify a login, and not the password."""
 
     name: String = ""
     mechanism: Int8 = 0
@@ -152,7 +152,7 @@ class UserScramCredentialRecord(Message):
 
 @message(key=22, versions="0", flexible="0+")
 class RemoveUserScramCredentialRecord(Message):
-    """A user has no password for this mechanism any more."""
+    """The SCRAM credential of a user for one mechanism is removed."""
 
     name: String = ""
     mechanism: Int8 = 0
@@ -160,7 +160,7 @@ class RemoveUserScramCredentialRecord(Message):
 
 @message(key=12, versions="0", flexible="0+")
 class FeatureLevelRecord(Message):
-    """The cluster runs a feature at this level; 0 is without it."""
+    """The finalized level of a feature; 0 switches it off."""
 
     name: String = ""
     feature_level: Int16 = 0
@@ -168,7 +168,7 @@ class FeatureLevelRecord(Message):
 
 @struct
 class EntityData:
-    """A user, a client id or an address; None is whoever has nothing of their own."""
+    """One part of a quota entity: a user, a client id or an IP address. A name of None is the default entity."""
 
     entity_type: String = ""
     entity_name: String | None = ""
@@ -176,7 +176,7 @@ class EntityData:
 
 @message(key=14, versions="0", flexible="0+")
 class ClientQuotaRecord(Message):
-    """How much somebody may use of something; or nothing is said of that any more."""
+    """A quota of an entity is set or removed."""
 
     entity: Sequence[EntityData] = ()
     key: String = ""
@@ -186,7 +186,7 @@ class ClientQuotaRecord(Message):
 
 @message(key=15, versions="0", flexible="0+")
 class ProducerIdsRecord(Message):
-    """Producer ids below `next_producer_id` are given away."""
+    """Producer ids below `next_producer_id` are allocated."""
 
     broker_id: Int32 = 0
     broker_epoch: Int64 = -1
@@ -195,7 +195,7 @@ class ProducerIdsRecord(Message):
 
 @message(key=18, versions="0", flexible="0+")
 class AccessControlEntryRecord(Message):
-    """Somebody may, or may not, do something."""
+    """An ACL is created; the record that deletes it has the same `id`."""
 
     id: Uuid = ZERO_UUID
     resource_type: Int8 = 0
@@ -209,13 +209,13 @@ class AccessControlEntryRecord(Message):
 
 @message(key=19, versions="0", flexible="0+")
 class RemoveAccessControlEntryRecord(Message):
-    """What that rule said counts no more."""
+    """The ACL that was created with this `id` is deleted."""
 
     id: Uuid = ZERO_UUID
 
 
-class ForeignRecord(Message, Struct, frozen=True):
-    """What a later Kafka wrote, which finds it again: who opens its directory here must not lose it."""
+class UnknownRecord(Message, Struct, frozen=True):
+    """A record of a later Kafka, as bytes. It is kept unchanged, so that a later version can read it again."""
 
     value: bytes
 
@@ -239,46 +239,49 @@ KNOWN: tuple[type[Message], ...] = (
     *NODE_KINDS,
 )
 KINDS = {kind.KEY: kind for kind in KNOWN}
-"""All that Kafka 4.3 writes, by their kinds."""
+"""Number → class, for every record that Kafka 4.4 writes."""
 WRITTEN = {
     PartitionRecord.KEY: 1,
     PartitionChangeRecord.KEY: 2,
     RegisterBrokerRecord.KEY: 3,
     BrokerRegistrationChangeRecord.KEY: 2,
 }
-"""The version that is written where it is not 0 …"""
+"""Kind → the version that is written, if it is not 0."""
 SAID_NEXT = {
     PartitionRecord.KEY: ("eligible_leader_replicas", "last_known_elr"),
     RegisterBrokerRecord.KEY: ("cordoned_log_dirs",),
     BrokerRegistrationChangeRecord.KEY: ("cordoned_log_dirs",),
 }
-"""… and fields for which it is the next one: what an older Kafka need not know is not in its way."""
+"""Kind → the fields that need the next version.
+
+It is written only if one of them is set, so that an older Kafka can read the others.
+"""
 
 
 def encode_record(record: Message) -> bytes:
-    if isinstance(record, ForeignRecord):
+    if isinstance(record, UnknownRecord):
         return record.value
-    version = version_of(record)
+    version = choose_version(record)
     parts = Writer(bytes((FRAME_VERSION, record.KEY, version))).write(plan_of(type(record), version), record)
     return b"".join(part for part in parts if isinstance(part, bytes | bytearray))
 
 
-def version_of(record: Message) -> int:
-    """The version in which a record is written."""
+def choose_version(record: Message) -> int:
+    """Return the version in which a record is written."""
     said = any(getattr(record, name) is not None for name in SAID_NEXT.get(record.KEY, ()))
     return WRITTEN.get(record.KEY, 0) + said
 
 
 def decode_record(value: bytes) -> Message:
-    """The record in a value; a kind that only a later Kafka knows comes as it is.
+    """Return the record in a value, as UnknownRecord if its kind is unknown.
 
-    CorruptRecordError where it cannot be read, or is newer than what is known here.
+    Raise CorruptRecordError if the value is malformed, or the version of a known kind is unknown.
     """
     if len(value) < FRAME_BYTES or value[0] != FRAME_VERSION:
         raise CorruptRecordError(f"a metadata record begins with {value[:FRAME_BYTES]!r}, not with frame version 1")
     kind, version = KINDS.get(value[1]), value[2]
     if kind is None:
-        return ForeignRecord(value)
+        return UnknownRecord(value)
     if version not in kind.VERSIONS:
         raise CorruptRecordError(f"a {kind.__name__} has version {version}; {kind.VERSIONS} are known")
     reader = Reader(value, FRAME_BYTES)

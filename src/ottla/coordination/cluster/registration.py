@@ -1,4 +1,4 @@
-"""A broker as the controllers know it: values only, replaced when something changes."""
+"""The registration of a broker as an immutable value (KIP-631)."""
 
 from __future__ import annotations
 
@@ -17,54 +17,57 @@ from ottla.coordination.cluster.node_records import (
 )
 
 
-class Listener(NamedTuple):
-    """Where a broker is reached."""
+class BrokerListener(NamedTuple):
+    """The address of a broker for one listener name."""
 
     name: str
     host: str
     port: int
     security_protocol: int
-    """PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL, counted from 0."""
+    """0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL."""
 
 
-class Registration(Struct, frozen=True):
+class BrokerRegistration(Struct, frozen=True):
     """One incarnation of a broker."""
 
     broker_id: int
     epoch: int
     incarnation_id: UUID
-    listeners: tuple[Listener, ...]
+    listeners: tuple[BrokerListener, ...]
     features: tuple[tuple[str, Levels], ...]
     rack: str | None = None
     fenced: bool = True
-    """Whether it is not to be used: its heartbeats stopped, or it has not caught up yet."""
+    """True if the broker has not caught up yet or sends no heartbeats: it leads nothing and clients do not see it."""
     in_controlled_shutdown: bool = False
     log_dirs: tuple[UUID, ...] = ()
     cordoned_log_dirs: tuple[UUID, ...] | None = None
-    """Directories in which no partition is put unless somebody says so (KIP-1066); None where nothing was told of it."""
+    """Directories that get no new partitions without an explicit assignment (KIP-1066).
+
+    None if the broker never reported any.
+    """
 
     @property
-    def is_open(self) -> bool:
-        """Whether it has a directory that is not cordoned; whoever is away or about to stop may have one, too."""
+    def has_open_directory(self) -> bool:
+        """True if the broker has a directory that is not cordoned, whether it is available at present or not."""
         return not self.log_dirs or bool(set(self.log_dirs) - set(self.cordoned_log_dirs or ()))
 
     @property
-    def takes_partitions(self) -> bool:
-        """Whether something may be put on it now that nobody has said a place for."""
-        return self.is_open and not self.in_controlled_shutdown
+    def can_get_replicas(self) -> bool:
+        """True if the broker can get new replicas without an explicit assignment."""
+        return self.has_open_directory and not self.in_controlled_shutdown
 
-    def listener(self, name: str) -> Listener | None:
-        """Where it is reached by whoever came in by the listener of that name."""
+    def find_listener(self, name: str) -> BrokerListener | None:
+        """Return the address for clients that connected to the listener of this name; None if there is none."""
         return next((each for each in self.listeners if each.name == name), None)
 
 
-def registered(record: RegisterBrokerRecord) -> Registration:
-    """A broker as it registered."""
-    return Registration(
+def read_registration(record: RegisterBrokerRecord) -> BrokerRegistration:
+    """Return the registration in a RegisterBrokerRecord."""
+    return BrokerRegistration(
         record.broker_id,
         record.broker_epoch,
         record.incarnation_id,
-        tuple(Listener(each.name, each.host, each.port, each.security_protocol) for each in record.end_points),
+        tuple(BrokerListener(each.name, each.host, each.port, each.security_protocol) for each in record.end_points),
         tuple((each.name, Levels(each.min_supported_version, each.max_supported_version)) for each in record.features),
         record.rack,
         record.fenced,
@@ -74,8 +77,8 @@ def registered(record: RegisterBrokerRecord) -> Registration:
     )
 
 
-def changed(registration: Registration, record: BrokerRegistrationChangeRecord) -> Registration:
-    """A broker after a change of it."""
+def apply_change(registration: BrokerRegistration, record: BrokerRegistrationChangeRecord) -> BrokerRegistration:
+    """Return the registration after a BrokerRegistrationChangeRecord."""
     cordoned = record.cordoned_log_dirs
     return replace(
         registration,
@@ -86,8 +89,8 @@ def changed(registration: Registration, record: BrokerRegistrationChangeRecord) 
     )
 
 
-def registration_record(registration: Registration) -> RegisterBrokerRecord:
-    """A broker as it is."""
+def build_record(registration: BrokerRegistration) -> RegisterBrokerRecord:
+    """Return the record that recreates the registration."""
     return RegisterBrokerRecord(
         registration.broker_id,
         incarnation_id=registration.incarnation_id,

@@ -1,11 +1,15 @@
-"""What to answer to a wish for other passwords, and the records that make it true (KIP-554). Pure."""
+"""AlterUserScramCredentials: validate changes of SCRAM credentials, and return the records (KIP-554). Pure.
+
+The client sends the salted password, never the password itself. The record has the keys derived from it, with which a
+login can be verified but not made. The changes of one user are applied all or none.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
 
-from ottla.coordination.cluster.events import ScramCredentialsRequested
+from ottla.coordination.cluster.events import ScramChangeRequested
 from ottla.coordination.cluster.records import RemoveUserScramCredentialRecord, UserScramCredentialRecord
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.coordination.machine import Decision, Reply
@@ -26,8 +30,8 @@ from ottla.protocol.schema import Message
 Known = Mapping[tuple[str, int], UserScramCredentialRecord]
 
 
-def decide(known: Known, event: ScramCredentialsRequested) -> Decision[Message]:
-    """The changes of each user that may be changed, all or none of one user's, and for each one answer."""
+def decide(known: Known, event: ScramChangeRequested) -> Decision[Message]:
+    """Return the records of the valid changes. The reply has one result per user."""
     changes: list[ScramCredentialDeletion | ScramCredentialUpsertion] = [*event.deletions, *event.upsertions]
     named = Counter((each.name, each.mechanism) for each in changes)
     refusals: dict[str, Refusal] = {}
@@ -38,16 +42,16 @@ def decide(known: Known, event: ScramCredentialsRequested) -> Decision[Message]:
                 raise Refusal(
                     ErrorCode.DUPLICATE_RESOURCE, "a password is named more than once: name each once in a request"
                 )
-            records[change.name].append(record_of(known, change))
+            records[change.name].append(build_record(known, change))
         except Refusal as refusal:
             refusals.setdefault(change.name, refusal)
-    results = [result_of(name, refusals.get(name)) for name in records]
+    results = [build_result(name, refusals.get(name)) for name in records]
     kept = [record for name, each in records.items() if name not in refusals for record in each]
     return Decision(tuple(kept), (Reply(event.ticket, results),))
 
 
-def record_of(known: Known, change: ScramCredentialDeletion | ScramCredentialUpsertion) -> Message:
-    """What the log is to say of one change; Refusal where it may not be made."""
+def build_record(known: Known, change: ScramCredentialDeletion | ScramCredentialUpsertion) -> Message:
+    """Return the record of one change. Raise Refusal if it is invalid."""
     if not change.name:
         raise Refusal(ErrorCode.UNACCEPTABLE_CREDENTIAL, "the name of the user is empty")
     mechanism = MECHANISMS.get(change.mechanism)
@@ -59,15 +63,15 @@ def record_of(known: Known, change: ScramCredentialDeletion | ScramCredentialUps
         if (change.name, change.mechanism) not in known:
             raise Refusal(ErrorCode.RESOURCE_NOT_FOUND, f"{change.name!r} has no password for {mechanism}")
         return RemoveUserScramCredentialRecord(change.name, change.mechanism)
-    check(change)
+    check_change(change)
     made = credential_of_salted(mechanism, change.salted_password, change.salt, change.iterations)
     return UserScramCredentialRecord(
         change.name, change.mechanism, change.salt, made.stored_key, made.server_key, change.iterations
     )
 
 
-def check(change: ScramCredentialUpsertion) -> None:
-    """Refuse what would be too weak, too dear, or no password at all."""
+def check_change(change: ScramCredentialUpsertion) -> None:
+    """Raise Refusal for too few or too many iterations, or an empty salt or salted password."""
     if change.iterations < LEAST_ITERATIONS:
         raise Refusal(
             ErrorCode.UNACCEPTABLE_CREDENTIAL, f"{change.iterations} iterations: at least {LEAST_ITERATIONS} are taken"
@@ -76,12 +80,12 @@ def check(change: ScramCredentialUpsertion) -> None:
         raise Refusal(
             ErrorCode.UNACCEPTABLE_CREDENTIAL, f"{change.iterations} iterations: at most {MOST_ITERATIONS} are taken"
         )
-    if not (change.salt and change.salted_password):  # of any length: Kafka takes what no login will ever give, too
+    if not (change.salt and change.salted_password):  # of any length, as in Kafka, even if no login can match it
         raise Refusal(ErrorCode.UNACCEPTABLE_CREDENTIAL, "the salt or the salted password is empty")
 
 
-def result_of(name: str, refusal: Refusal | None) -> AlterUserScramCredentialsResult:
-    """The answer for one user."""
+def build_result(name: str, refusal: Refusal | None) -> AlterUserScramCredentialsResult:
+    """Return the result for one user."""
     if refusal is None:
         return AlterUserScramCredentialsResult(name)
     return AlterUserScramCredentialsResult(name, refusal.code, str(refusal))

@@ -1,6 +1,6 @@
-"""What a topic can be told: Kafka's topic configs, their types, bounds and defaults.
+"""The topic configs of Kafka: types, limits and defaults.
 
-A value is checked here when a topic is made or changed; who acts on it reads it elsewhere.
+A value is validated here when a topic is created or changed. The code that applies a config reads it from the topic.
 """
 
 from __future__ import annotations
@@ -24,136 +24,143 @@ Ratio = Annotated[float, Between(0, 1)]
 
 @settings
 class TopicConfig:
-    """Every config a topic has, with Kafka's default."""
+    """All configs of a topic, with Kafka's defaults."""
 
     cleanup_policy: tuple[Literal["delete", "compact"], ...] = ("delete",)
-    """What happens to old records: "delete" drops whole segments, "compact" keeps the last record of each key."""
+    """The treatment of old records: "delete" deletes whole segments, "compact" keeps the last record of each key."""
     compression_type: Literal["producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"] = "producer"
-    """How records are compressed on disk; "producer" keeps what the producer did."""
+    """The compression of records on disk; "producer" keeps that of the producer."""
     compression_gzip_level: Literal[-1, 1, 2, 3, 4, 5, 6, 7, 8, 9] = -1
-    """Level of gzip, -1 for its own default."""
+    """The compression level of gzip; -1 is its default."""
     compression_lz4_level: Annotated[int, Between(1, 17)] = 9
-    """Level of lz4."""
+    """The compression level of lz4."""
     compression_zstd_level: Annotated[int, Between(-131072, 22)] = 3
-    """Level of zstd."""
+    """The compression level of zstd."""
     delete_retention_ms: Count = 86_400_000
-    """How long compaction keeps the mark of a deleted key."""
+    """The time for which compaction keeps the tombstone of a deleted key."""
+    errors_deadletterqueue_group_enable: bool = False
+    """True if share groups may use the topic as a dead letter queue (KIP-1191). Has no effect here."""
     file_delete_delay_ms: Count = 60_000
-    """How long a deleted segment's file stays."""
+    """The delay before the file of a deleted segment is removed."""
     flush_messages: Annotated[int, Between(1, INT64_MAX)] = INT64_MAX
-    """Records after which the log is forced to the disk."""
+    """The number of records after which the log is flushed to disk."""
     flush_ms: Count = INT64_MAX
-    """Time after which appended records are forced to the disk."""
+    """The time after which appended records are flushed to disk."""
     follower_replication_throttled_replicas: tuple[str, ...] = ()
-    """Copies whose replication is throttled on the follower's side."""
+    """The replicas with throttled replication on the follower."""
     index_interval_bytes: Bytes = 4096
-    """Bytes of log between two index entries."""
+    """The number of bytes of the log between two index entries."""
     leader_replication_throttled_replicas: tuple[str, ...] = ()
-    """Copies whose replication is throttled on the leader's side."""
+    """The replicas with throttled replication on the leader."""
     local_retention_bytes: Annotated[int, Between(-2, INT64_MAX)] = -2
-    """Size kept on the broker's own disk where older segments are stored elsewhere; -2 is `retention.bytes`."""
+    """The size kept on the broker's disk if older segments are in remote storage; -2 is `retention.bytes`."""
     local_retention_ms: Annotated[int, Between(-2, INT64_MAX)] = -2
-    """Age kept on the broker's own disk where older segments are stored elsewhere; -2 is `retention.ms`."""
+    """The age kept on the broker's disk if older segments are in remote storage; -2 is `retention.ms`."""
     max_compaction_lag_ms: Annotated[int, Between(1, INT64_MAX)] = INT64_MAX
-    """Age at which a record must have been compacted."""
+    """The age at which a record must have been compacted."""
+    max_decompressed_message_bytes: Bytes = 2_147_483_639
+    """The maximum size of a record in a compressed batch.
+
+    Has no effect here: only `max.message.bytes` limits records.
+    """
     max_message_bytes: Bytes = 1_048_588
-    """Largest record batch taken."""
+    """The maximum size of a record batch."""
     message_timestamp_after_max_ms: Count = 3_600_000
-    """How far a record's timestamp may lie ahead of the broker's clock."""
+    """The time by which the timestamp of a record may be ahead of the broker's clock."""
     message_timestamp_before_max_ms: Count = INT64_MAX
-    """How far a record's timestamp may lie behind the broker's clock."""
+    """The time by which the timestamp of a record may be behind the broker's clock."""
     message_timestamp_type: Literal["CreateTime", "LogAppendTime"] = "CreateTime"
-    """Whose clock stamps the records."""
+    """The timestamp of records: set by the producer, or by the broker when it appends them."""
     min_cleanable_dirty_ratio: Ratio = 0.5
-    """Share of uncompacted log from which compaction is worth it."""
+    """The share of the log that is not compacted yet at which compaction starts."""
     min_compaction_lag_ms: Count = 0
-    """Age below which a record is not compacted."""
+    """The age below which a record is not compacted."""
     min_insync_replicas: Annotated[int, Between(1, INT32_MAX)] = 1
-    """Copies in sync that a write with `acks=all` needs."""
+    """The minimum size of the ISR for a write with `acks=all`."""
     preallocate: bool = False
-    """Whether segment files get their full size at once."""
+    """True if segment files are created with their full size."""
     remote_log_copy_disable: bool = False
-    """Whether segments are no longer copied to remote storage."""
+    """True if segments are not copied to remote storage any more."""
     remote_log_delete_on_disable: bool = False
-    """Whether remote segments go when remote storage is switched off."""
+    """True if remote segments are deleted when remote storage is disabled."""
     remote_storage_enable: bool = False
-    """Whether old segments are kept in remote storage."""
+    """True if old segments are kept in remote storage."""
     retention_bytes: Annotated[int, Between(-1, INT64_MAX)] = -1
-    """Size of a partition above which its oldest segments are deleted; -1 is no limit."""
+    """The size of a partition above which its oldest segments are deleted; -1 is no limit."""
     retention_ms: Annotated[int, Between(-1, INT64_MAX)] = 604_800_000
-    """Age after which a segment is deleted; -1 is never."""
+    """The age after which a segment is deleted; -1 is never."""
     segment_bytes: Annotated[int, Between(1_048_576, INT32_MAX)] = 1_073_741_824
-    """Size at which a segment is closed and the next one begun."""
+    """The size at which a segment is closed and the next one is started."""
     segment_index_bytes: Annotated[int, Between(4, INT32_MAX)] = 10_485_760
-    """Size of an index at which its segment is closed."""
+    """The size of an index at which its segment is closed."""
     segment_jitter_ms: Count = 0
-    """Most that `segment.ms` is shortened by chance, so that segments do not all close at once."""
+    """The maximum random reduction of `segment.ms`, so that segments do not all close at once."""
     segment_ms: Annotated[int, Between(1, INT64_MAX)] = 604_800_000
-    """Age at which a segment is closed, full or not."""
+    """The age at which a segment is closed even if it is not full."""
     unclean_leader_election_enable: bool = False
-    """Whether a copy that lags may lead when no other is left, at the price of records."""
+    """True if a replica outside the ISR may be elected when no other is available. Committed records may be lost."""
 
 
-class Source(IntEnum):
-    """Where a config has its value from, as the protocol counts them."""
+class ConfigSource(IntEnum):
+    """The origin of the value of a config, with the protocol's numbers."""
 
     TOPIC = 1
     CHANGED = 2
-    """The broker's settings, changed at run time."""
+    """The settings of the broker, changed at run time."""
     CHANGED_FOR_ALL = 3
-    """The same, for every broker of the cluster."""
+    """The settings of all brokers, changed at run time."""
     BROKER = 4
     """The settings with which the broker was started."""
     DEFAULT = 5
     SUBSCRIPTION = 7
-    """To metrics of clients."""
+    """A client metrics subscription."""
     GROUP = 8
 
 
-class Setting(NamedTuple):
-    """A config of a topic as it is in force."""
+class TopicSetting(NamedTuple):
+    """The effective value of a topic config."""
 
     name: str
     value: str
-    source: Source
+    source: ConfigSource
 
 
 @cache
-def table() -> dict[str, Option]:
-    """The configs by their dotted names."""
+def list_options() -> dict[str, Option]:
+    """Return the configs by their dotted names."""
     return {option.name: option for option in options_of(TopicConfig)}
 
 
 @cache
-def defaults() -> dict[str, str]:
-    """Kafka's defaults as text, in order of their names."""
-    return {name: as_text(option.default) for name, option in sorted(table().items())}
+def list_defaults() -> dict[str, str]:
+    """Return Kafka's defaults as text, ordered by name."""
+    return {name: format_value(option.default) for name, option in sorted(list_options().items())}
 
 
-def as_text(value: Any) -> str:
-    """A value as topics write theirs."""
+def format_value(value: Any) -> str:
+    """Return a value in the text format of topic configs."""
     if isinstance(value, bool):
         return str(value).lower()
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
-def settings_of(configs: Mapping[str, str], broker: Mapping[str, str]) -> list[Setting]:
-    """Every config of a topic that sets `configs` itself, on a broker whose settings make `broker` the default."""
+def list_settings(configs: Mapping[str, str], broker: Mapping[str, str]) -> list[TopicSetting]:
+    """Return every config of a topic that sets `configs`, on a broker with the defaults in `broker`."""
     return [
-        Setting(name, configs[name], Source.TOPIC)
+        TopicSetting(name, configs[name], ConfigSource.TOPIC)
         if name in configs
-        else Setting(name, broker[name], Source.BROKER)
+        else TopicSetting(name, broker[name], ConfigSource.BROKER)
         if name in broker
-        else Setting(name, default, Source.DEFAULT)
-        for name, default in defaults().items()
+        else TopicSetting(name, default, ConfigSource.DEFAULT)
+        for name, default in list_defaults().items()
     ]
 
 
-def fault_of(name: str, value: str | None) -> str | None:
-    """What is wrong with one config of a topic, in a sentence; None when nothing is."""
-    option = table().get(name)
+def find_fault(name: str, value: str | None) -> str | None:
+    """Return the error of an invalid config; None if it is valid."""
+    option = list_options().get(name)
     if option is None:
-        return unknown("topic config", name, table())
+        return unknown("topic config", name, list_options())
     if value is None:
         return f"{name} has no value"
     try:
@@ -163,11 +170,11 @@ def fault_of(name: str, value: str | None) -> str | None:
     return None
 
 
-def conflict_of(configs: Mapping[str, str]) -> str | None:
-    """What is wrong with a topic's configs taken together, each of them being right; None when nothing is."""
+def find_conflict(configs: Mapping[str, str]) -> str | None:
+    """Return the error if valid configs conflict with each other; None if they do not."""
     if configs.get("remote.storage.enable", "").strip().lower() == "true":
         return "remote.storage.enable = true: this broker keeps records on its own disk only"
-    least, most = (int(configs.get(name, table()[name].default)) for name in COMPACTION_LAGS)
+    least, most = (int(configs.get(name, list_options()[name].default)) for name in COMPACTION_LAGS)
     if least > most:
         return f"min.compaction.lag.ms = {least}: must be at most max.compaction.lag.ms = {most}"
     return None

@@ -1,4 +1,4 @@
-"""Which names a topic may have."""
+"""The validation of topic names."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 INTERNAL = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 
-def fault_of(name: str) -> str | None:
-    """What is wrong with a topic's name, in a sentence; None when nothing is."""
+def find_fault(name: str) -> str | None:
+    """Return the error of an invalid topic name; None if it is valid."""
     if not name:
         return "the name of a topic must not be empty"
     if name in {".", ".."}:
@@ -22,6 +22,6 @@ def fault_of(name: str) -> str | None:
     return None
 
 
-def folded(name: str) -> str:
-    """What metrics make of a name: they cannot tell '.' from '_', so no two topics may fold to the same."""
+def fold_name(name: str) -> str:
+    """Return the name as metrics write it. They replace '.' by '_', so two topics must not have the same result."""
     return name.replace(".", "_")

@@ -1,4 +1,4 @@
-"""What can happen to an active controller; everything else that can happen to the metadata is in `cluster/events.py`."""
+"""The events of the active controller. Events of the metadata alone are in `cluster/events.py`."""
 
 from __future__ import annotations
 
@@ -11,51 +11,58 @@ from msgspec import Struct
 from ottla.protocol.schema import Message
 
 
-class Chance(NamedTuple):
-    """What is drawn by whoever asks."""
+class RandomValues(NamedTuple):
+    """The random values of an event. The caller draws them, so that the decision stays deterministic."""
 
     topic_ids: Sequence[UUID] = ()
-    """An unused id for each topic that is wanted."""
+    """A new id for each requested topic."""
     seed: int = 0
-    """Where new partitions begin to be laid out follows from it."""
+    """The seed of the placement of new partitions."""
 
 
-NO_CHANCE = Chance()
+NO_RANDOM_VALUES = RandomValues()
 
 
-class Asked(Struct, frozen=True):
-    """Somebody asks something of the controller. The reply is the response to it."""
+class ControllerRequest(Struct, frozen=True):
+    """A request to the active controller. The reply is the response message."""
 
     ticket: int
     request: Message
-    chance: Chance = NO_CHANCE
+    random_values: RandomValues = NO_RANDOM_VALUES
 
 
-class Activated(Struct, frozen=True):
-    """The controller leads the quorum from now on: every broker has a session from now on."""
+class ControllerActivated(Struct, frozen=True):
+    """The event that this controller became the active one. Every unfenced broker gets a session."""
 
 
-class SessionsDue(Struct, frozen=True):
-    """The alarm of that name: brokers that were silent for too long are fenced."""
+class SessionTimerExpired(Struct, frozen=True):
+    """The timer SESSIONS expired: brokers without a heartbeat for the session timeout are fenced."""
 
 
-class BrokerGone(Struct, frozen=True):
-    """The process of a broker has ended: nobody listens at its address, and it has hung up."""
+class BrokerProcessEnded(Struct, frozen=True):
+    """The process of a broker has ended: its connection closed, and its address refuses new ones."""
 
     broker_id: int
     broker_epoch: int
 
 
-class BalanceDue(Struct, frozen=True):
-    """Leaders are to go back to the preferred replicas. The reply is whether there may be more of them."""
+class PreferredElectionDue(Struct, frozen=True):
+    """Elect the preferred leaders. The reply is true if there may be more partitions to balance."""
 
     ticket: int
 
 
-class RecoveryDue(Struct, frozen=True):
-    """Partitions that nobody leads are to be led by whoever lives, where that is allowed. The reply is as for BalanceDue."""
+class UncleanElectionDue(Struct, frozen=True):
+    """Elect leaders for leaderless partitions of topics with unclean elections. The reply is as for PreferredElectionDue."""
 
     ticket: int
 
 
-ControllerEvent = Asked | Activated | SessionsDue | BrokerGone | BalanceDue | RecoveryDue
+ControllerEvent = (
+    ControllerRequest
+    | ControllerActivated
+    | SessionTimerExpired
+    | BrokerProcessEnded
+    | PreferredElectionDue
+    | UncleanElectionDue
+)

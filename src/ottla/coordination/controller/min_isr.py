@@ -1,7 +1,10 @@
-"""`min.insync.replicas` where copies may lead that fell out of sync as the last ones (KIP-966): one number for the whole cluster. Pure.
+"""One `min.insync.replicas` for all brokers, which ELRs require (KIP-966). Pure.
 
-Controllers strike such copies out as soon as so many are in sync that records are acknowledged, and the leader counts for itself how many
-that are. A broker that asks for fewer than the controllers know of would acknowledge what such a copy does not have. So no broker has a number of its own.
+The controller removes replicas from the ELR when the ISR has at least `min.insync.replicas` members, because from then
+on records are acknowledged that the ELR does not have. The leader compares the ISR with its own value of the config. A
+broker with a lower value would acknowledge records that the replicas in the ELR lack, and one of these could be
+elected. So while `eligible.leader.replicas.version` is 1, only the cluster and topics have this config, and no single
+broker.
 """
 
 from __future__ import annotations
@@ -16,32 +19,35 @@ from ottla.coordination.cluster.records import (
     ConfigRecord,
     FeatureLevelRecord,
 )
-from ottla.coordination.cluster.topic_configs import defaults
+from ottla.coordination.cluster.topic_configs import list_defaults
 from ottla.coordination.controller.config import ControllerConfig
 from ottla.protocol.schema import Message
 
 MIN_ISR = "min.insync.replicas"
 
 
-def one_for_all(brokers: Mapping[str, Mapping[str, str]], config: ControllerConfig) -> list[Message]:
-    """What makes it so: the controller's own setting counts for all where nothing else does, and brokers lose theirs."""
+def unify_min_isr(brokers: Mapping[str, Mapping[str, str]], config: ControllerConfig) -> list[Message]:
+    """Return the records that set the cluster-wide value and delete those of single brokers.
+
+    An existing cluster-wide value is kept; otherwise it becomes the one of the controller's settings.
+    """
     own: list[Message] = [
         ConfigRecord(BROKER_RESOURCE, name, MIN_ISR, None) for name, each in brokers.items() if name and MIN_ISR in each
     ]
     if MIN_ISR in brokers.get("", {}):
         return own
-    value = {**defaults(), **config.topic_defaults}[MIN_ISR]
+    value = {**list_defaults(), **config.topic_defaults}[MIN_ISR]
     return [ConfigRecord(BROKER_RESOURCE, "", MIN_ISR, value), *own]
 
 
-def is_raised_by(records: Iterable[Message]) -> bool:
-    """Whether from now on such copies may lead."""
+def enables_elr(records: Iterable[Message]) -> bool:
+    """True if the records switch ELRs on."""
     levels = [each for each in records if isinstance(each, FeatureLevelRecord) and each.name == ELR_VERSION]
     return any(each.feature_level for each in levels)
 
 
-def cleared_by(record: Message) -> list[Message]:
-    """Who might lead without being in sync was counted by the number of before."""
+def list_cleared_elrs(record: Message) -> list[Message]:
+    """Return the records that clear the ELRs that a change of `min.insync.replicas` makes invalid."""
     if not isinstance(record, ConfigRecord) or record.name != MIN_ISR:
         return []
     names = {TOPIC_RESOURCE: record.resource_name, BROKER_RESOURCE: ""}

@@ -1,16 +1,28 @@
-"""What becomes of a partition: every change that a controller makes of one is decided here (KIP-455, KIP-966). Pure.
+"""The change of one partition: leader, ISR, ELR and replicas after an event (KIP-455, KIP-966). Pure.
 
-Whoever wants something says who should be in sync, or who should copy, or which election is due; the rest follows. In this order: a move
-that can end ends; who fell out of sync while too few are left may still lead (`elr`); a leader is sought among those in sync, or, where
-nobody is, among those who may still lead. What comes out is a record of what is different, or nothing.
+Every change of a partition is decided by `decide_change`. The caller states what it wants (another ISR, another set
+of replicas, an election); the function derives the rest, in this order:
 
-A leader has its epoch for itself: it grows with each new leader, and where a copy is taken away, so that who has lost it cannot go on
-with what it was told before. The partition's epoch grows with every record.
+1. If every new replica of a reassignment is in the ISR, the reassignment is completed and the old replicas are removed.
+2. If the ISR becomes smaller than `min.insync.replicas`, the replicas that leave it join the ELR (`find_elr`). They have
+   every committed record, because nothing is acknowledged while the ISR is too small. The ELR is cleared when the ISR
+   is large enough again.
+3. A leader is elected from the ISR, or, if that is empty, from the ELR. Otherwise from `last_known_elr`, or with an
+   unclean election from any active replica; both may lose records, so the new leader starts in recovery.
 
-Five things differ from Kafka's: who is taken away by a move that ends may not still lead, nor may the others where the leader that was
-elected is enough in sync by itself, a partition that never had a leader has no last known one, last known (`last_known_elr`) is also who
-had everything when its process was killed, so that somebody is left where the disk of the last leader is lost (0106), and who may lead where
-nobody is in sync is not forgotten because the feature is switched off.
+The result is a record with the fields that change, or None.
+
+The leader epoch increases with each new leader, and when replicas are removed, so that a removed replica cannot
+continue with its old metadata. The partition epoch increases with each record.
+
+Differences from Kafka:
+
+* A replica that a completed reassignment removes is not added to the ELR.
+* The ELR is also cleared if the elected leader alone satisfies `min.insync.replicas`.
+* A partition that never had a leader has no last known leader.
+* `last_known_elr` also has the replicas that were complete when their processes were killed. One of them can be elected
+  if the disk of the last leader is lost (decision 0106).
+* The ELR of a partition with an empty ISR is kept when the feature is switched off.
 """
 
 from __future__ import annotations
@@ -24,185 +36,225 @@ from msgspec import Struct, field
 
 from ottla.coordination.cluster.records import NO_LEADER, SAME_LEADER, PartitionChangeRecord
 from ottla.coordination.cluster.topic import ANY_DIRECTORY, PartitionState
-from ottla.coordination.controller.reassignment import Copies, completed, copies_of, without
+from ottla.coordination.controller.reassignment import (
+    PartitionReplicas,
+    complete_reassignment,
+    exclude_replicas,
+    read_replicas,
+)
 
 RECOVERED, RECOVERING = 0, 1
-"""`leader_recovery_state`: a leader that was elected without being in sync recovers, until it says that it has."""
+"""`leader_recovery_state`.
+
+A leader that was not in the ISR or ELR is in recovery until it reports with AlterPartition that it is done.
+"""
 NO_CHANGE = -1
 
 
-class Election(Enum):
-    """How a leader is sought."""
+class ElectionType(Enum):
+    """The rules for the election of a leader."""
 
     ONLINE = "online"
-    """The one that leads, while it may; else the first replica in sync."""
+    """Keep the leader while it is eligible; else elect the first eligible replica."""
     PREFERRED = "preferred"
-    """The first of the replicas, if it is in sync."""
+    """Elect the first replica if it is eligible."""
     UNCLEAN = "unclean"
-    """As online, and rather any replica that lives than none: records may be lost."""
+    """Any active replica if ONLINE finds none. Committed records may be lost."""
 
 
-class Wanted(Struct, frozen=True):
-    """What is wanted of a partition; None is as it is."""
+class RequestedChange(Struct, frozen=True):
+    """The requested change of a partition; None leaves a field as it is."""
 
-    election: Election = Election.ONLINE
+    election: ElectionType = ElectionType.ONLINE
     isr: tuple[int, ...] | None = None
-    copies: Copies | None = None
-    """A move that begins or is given up; `isr` stands above who is in sync there."""
+    replicas: PartitionReplicas | None = None
+    """The replicas after a reassignment was started or cancelled. `isr` takes precedence over the ISR in it."""
     leader_recovery_state: int | None = None
-    lost: Collection[int] = ()
-    """Brokers that were stopped without forcing their logs to the disk: what they have is not to be relied on."""
-    gone: Collection[int] = ()
-    """Those of them that have come without the directory in which the copy was, or say that it is lost: they are nobody's heirs."""
+    incomplete: Collection[int] = ()
+    """Brokers that stopped without a flush, so that the end of their logs may be missing."""
+    empty: Collection[int] = ()
+    """Brokers of `incomplete` without the directory of the replica, so that all of it is lost.
+
+    They are not elected as last known leaders.
+    """
     directories: Mapping[int, UUID] = field(default_factory=dict)
-    """Where replicas lie, by broker, which are said to lie elsewhere."""
+    """Broker → new directory of its replica."""
 
 
-class Rules(NamedTuple):
-    """What counts where the partition is."""
+class ElectionRules(NamedTuple):
+    """The configuration and the metadata that the decision depends on."""
 
-    may_lead: Callable[[int], bool]
-    """Whether a broker is there, and the directory in which its copy lies."""
+    can_lead: Callable[[int], bool]
+    """Returns true if the broker is active and the directory of its replica is online."""
     min_isr: int
-    elr: bool
-    """Whether copies that fell out of sync as the last ones may lead (`eligible.leader.replicas.version`)."""
-    new_directory: Callable[[int], UUID] = lambda broker: ANY_DIRECTORY
-    """Where a copy will lie that comes to a broker."""
+    is_elr_enabled: bool
+    """True if replicas outside the ISR may be eligible (`eligible.leader.replicas.version` is 1)."""
+    choose_directory: Callable[[int], UUID] = lambda broker: ANY_DIRECTORY
+    """Returns the directory for a new replica on a broker."""
 
 
-class Elected(NamedTuple):
-    """Who leads, and whether that may lose records."""
+class ElectionResult(NamedTuple):
+    """The elected leader, and true if the election may lose committed records."""
 
     leader: int
-    unclean: bool = False
+    is_unclean: bool = False
 
 
-def partition_change(
-    topic_id: UUID, state: PartitionState, wanted: Wanted, rules: Rules
+def decide_change(
+    topic_id: UUID, state: PartitionState, wanted: RequestedChange, rules: ElectionRules
 ) -> PartitionChangeRecord | None:
-    """What is different afterwards; None where nothing is."""
-    copies = completed(aimed(state, wanted))
-    elr = still_eligible(state, copies, wanted, rules)
-    heirs = heirs_of(state, copies, wanted, rules)
-    elected = elect(state, copies, elr, heirs, wanted.election, rules)
-    if elected.unclean or elected.leader in elr:
-        copies = copies._replace(isr=(elected.leader,))
-    if elected.unclean or len(copies.isr) >= (rules.min_isr if rules.elr else 1):
-        elr = ()  # From now on records are acknowledged that nobody else has.
-    if not copies.isr and not rules.elr:
-        copies = copies._replace(isr=state.isr)  # Who was in sync last is all that is known of who may lead.
-    leader = named_leader(state, copies, elected)
-    directories = directories_of(state, copies, wanted, rules)
+    """Return the record of the change; None if nothing changes."""
+    target = complete_reassignment(apply_request(state, wanted))
+    elr = find_elr(state, target, wanted, rules)
+    last_known = find_last_known_leaders(state, target, wanted, rules)
+    elected = elect_leader(state, target, elr, last_known, wanted.election, rules)
+    if elected.is_unclean or elected.leader in elr:
+        target = target._replace(isr=(elected.leader,))
+    if elected.is_unclean or len(target.isr) >= (rules.min_isr if rules.is_elr_enabled else 1):
+        elr = ()  # From now on records are acknowledged that the ELR does not have.
+    if not target.isr and not rules.is_elr_enabled:
+        # Without ELRs, the last ISR is the only record of the eligible replicas.
+        target = target._replace(isr=state.isr)
+    leader = find_leader_field(state, target, elected)
+    directories = list_directories(state, target, wanted, rules)
     record = PartitionChangeRecord(
         state.index,
         topic_id,
-        isr=other(copies.isr, state.isr),
+        isr=changed_or_none(target.isr, state.isr),
         leader=leader,
-        replicas=other(copies.replicas, state.replicas),
-        removing_replicas=other(copies.removing, state.removing_replicas),
-        adding_replicas=other(copies.adding, state.adding_replicas),
-        leader_recovery_state=recovery(state, wanted, elected.unclean),
+        replicas=changed_or_none(target.replicas, state.replicas),
+        removing_replicas=changed_or_none(target.removing, state.removing_replicas),
+        adding_replicas=changed_or_none(target.adding, state.adding_replicas),
+        leader_recovery_state=find_recovery_field(state, wanted, elected.is_unclean),
         directories=None if directories == state.directories else directories,
-        eligible_leader_replicas=other(without(elr, copies.isr), state.elr),
-        last_known_elr=last_known(state, copies, elr, heirs, elected, rules),
+        eligible_leader_replicas=changed_or_none(exclude_replicas(elr, target.isr), state.elr),
+        last_known_elr=find_last_known_field(state, target, elr, last_known, elected, rules),
     )
     return None if record == PartitionChangeRecord(state.index, topic_id) else record
 
 
-def aimed(state: PartitionState, wanted: Wanted) -> Copies:
-    """Who should copy it, before anything follows from that."""
-    copies = copies_of(state) if wanted.copies is None else wanted.copies
-    return copies if wanted.isr is None else copies._replace(isr=wanted.isr)
+def apply_request(state: PartitionState, wanted: RequestedChange) -> PartitionReplicas:
+    """Return the requested replicas and ISR, before anything is derived from them."""
+    target = read_replicas(state) if wanted.replicas is None else wanted.replicas
+    return target if wanted.isr is None else target._replace(isr=wanted.isr)
 
 
-def still_eligible(state: PartitionState, copies: Copies, wanted: Wanted, rules: Rules) -> tuple[int, ...]:
-    """Who is not in sync any more, and has all that was acknowledged since too few are: nothing was acknowledged."""
-    if not rules.elr:  # Where the level was lowered while nobody was in sync, nobody else is known.
-        return () if state.isr else without([each for each in state.elr if each in copies.replicas], copies.isr)
-    candidates = (set(state.elr) | set(state.isr)) & set(copies.replicas)
-    return without(sorted(candidates), {*copies.isr, *wanted.lost})
+def find_elr(
+    state: PartitionState, target: PartitionReplicas, wanted: RequestedChange, rules: ElectionRules
+) -> tuple[int, ...]:
+    """Return the new ELR: replicas outside the ISR that have every committed record.
 
-
-def heirs_of(state: PartitionState, copies: Copies, wanted: Wanted, rules: Rules) -> tuple[int, ...]:
-    """Who leads where nobody is left that is sure to have everything: the first of these.
-
-    That is the last leader, as in Kafka. Where its copy is gone for good, it is who had everything when it was killed since too few are
-    in sync: nothing was acknowledged without it.
+    They left the ISR while it was too small, so nothing was acknowledged since.
     """
-    if len(copies.isr) >= (rules.min_isr if rules.elr else 1) or (state.isr and not rules.elr):
+    if (
+        not rules.is_elr_enabled
+    ):  # The feature was switched off while the ISR was empty: only these are known to be complete.
+        return (
+            () if state.isr else exclude_replicas([each for each in state.elr if each in target.replicas], target.isr)
+        )
+    candidates = (set(state.elr) | set(state.isr)) & set(target.replicas)
+    return exclude_replicas(sorted(candidates), {*target.isr, *wanted.incomplete})
+
+
+def find_last_known_leaders(
+    state: PartitionState, target: PartitionReplicas, wanted: RequestedChange, rules: ElectionRules
+) -> tuple[int, ...]:
+    """Return the replicas to elect if the ISR and the ELR are empty, the first one first.
+
+    The first is the last leader, as in Kafka. It is followed by the replicas that were complete when they were killed
+    while the ISR was too small, for the case that the last leader has lost its log: nothing was acknowledged without
+    them.
+    """
+    if len(target.isr) >= (rules.min_isr if rules.is_elr_enabled else 1) or (state.isr and not rules.is_elr_enabled):
         return ()
-    last = (state.leader,) if rules.elr and not copies.isr and state.leader != NO_LEADER else ()
-    killed = (each for each in (*state.isr, *state.elr) if rules.elr and each in wanted.lost)
+    last = (state.leader,) if rules.is_elr_enabled and not target.isr and state.leader != NO_LEADER else ()
+    killed = (each for each in (*state.isr, *state.elr) if rules.is_elr_enabled and each in wanted.incomplete)
     known = dict.fromkeys((*last, *state.last_known_elr, *killed))
-    return without([each for each in known if each in copies.replicas], {*copies.isr, *wanted.gone})
+    return exclude_replicas([each for each in known if each in target.replicas], {*target.isr, *wanted.empty})
 
 
-def elect(
+def elect_leader(
     state: PartitionState,
-    copies: Copies,
+    target: PartitionReplicas,
     elr: tuple[int, ...],
-    heirs: tuple[int, ...],
-    election: Election,
-    rules: Rules,
-) -> Elected:
-    """Who leads from now on; the one that leads, if it still may and no other is preferred."""
-    able = [each for each in copies.replicas if each in (copies.isr or elr) and rules.may_lead(each)]
-    if election is Election.PREFERRED and copies.replicas[0] in able:
-        return Elected(copies.replicas[0])
+    last_known: tuple[int, ...],
+    election: ElectionType,
+    rules: ElectionRules,
+) -> ElectionResult:
+    """Return the leader after the change.
+
+    The present one stays if it is eligible and the preferred one is not requested.
+    """
+    able = [each for each in target.replicas if each in (target.isr or elr) and rules.can_lead(each)]
+    if election is ElectionType.PREFERRED and target.replicas[0] in able:
+        return ElectionResult(target.replicas[0])
     if state.leader in able:
-        return Elected(state.leader)
+        return ElectionResult(state.leader)
     if able:
-        return Elected(able[0])
-    return elect_with_loss(copies, elr, heirs, election, rules)
+        return ElectionResult(able[0])
+    return elect_unclean_leader(target, elr, last_known, election, rules)
 
 
-def elect_with_loss(
-    copies: Copies, elr: tuple[int, ...], heirs: tuple[int, ...], election: Election, rules: Rules
-) -> Elected:
-    """Who leads where nobody is there that is sure to have everything: the heir, or whoever lives if that is allowed."""
-    candidates = list(heirs[:1]) if not elr and not copies.isr else []
-    if election is Election.UNCLEAN:
-        candidates += copies.replicas
-    living = next(filter(rules.may_lead, candidates), None)
-    return Elected(NO_LEADER) if living is None else Elected(living, True)
+def elect_unclean_leader(
+    target: PartitionReplicas,
+    elr: tuple[int, ...],
+    last_known: tuple[int, ...],
+    election: ElectionType,
+    rules: ElectionRules,
+) -> ElectionResult:
+    """Elect a replica that may lack committed records.
+
+    This is the first last known leader if it is active, else, in an unclean election, any active replica.
+    """
+    candidates = list(last_known[:1]) if not elr and not target.isr else []
+    if election is ElectionType.UNCLEAN:
+        candidates += target.replicas
+    living = next(filter(rules.can_lead, candidates), None)
+    return ElectionResult(NO_LEADER) if living is None else ElectionResult(living, True)
 
 
-def named_leader(state: PartitionState, copies: Copies, elected: Elected) -> int:
-    """The leader that the record names, which begins an epoch of it."""
-    begins = elected.unclean or elected.leader != state.leader or not set(state.replicas) <= set(copies.replicas)
-    return elected.leader if begins else SAME_LEADER
+def find_leader_field(state: PartitionState, target: PartitionReplicas, elected: ElectionResult) -> int:
+    """Return the leader field of the record. A leader other than SAME_LEADER starts a new leader epoch."""
+    starts_epoch = (
+        elected.is_unclean or elected.leader != state.leader or not set(state.replicas) <= set(target.replicas)
+    )
+    return elected.leader if starts_epoch else SAME_LEADER
 
 
-def recovery(state: PartitionState, wanted: Wanted, unclean: bool) -> int:
-    """What the record says of the leader's recovery."""
-    told = state.leader_recovery_state if wanted.leader_recovery_state is None else wanted.leader_recovery_state
-    after = RECOVERING if unclean else told
+def find_recovery_field(state: PartitionState, wanted: RequestedChange, is_unclean: bool) -> int:
+    """Return the `leader_recovery_state` field of the record."""
+    requested = state.leader_recovery_state if wanted.leader_recovery_state is None else wanted.leader_recovery_state
+    after = RECOVERING if is_unclean else requested
     return NO_CHANGE if after == state.leader_recovery_state else after
 
 
-def last_known(
+def find_last_known_field(
     state: PartitionState,
-    copies: Copies,
+    target: PartitionReplicas,
     elr: tuple[int, ...],
-    heirs: tuple[int, ...],
-    elected: Elected,
-    rules: Rules,
+    last_known: tuple[int, ...],
+    elected: ElectionResult,
+    rules: ElectionRules,
 ) -> tuple[int, ...] | None:
-    """The heirs, for as long as they may be needed; None where that is known."""
-    if elected.unclean and (not rules.elr or len(copies.isr) >= rules.min_isr):
-        heirs = ()  # From now on it is what the one has that was elected.
-    elif elected.unclean:
-        heirs = without(heirs, copies.isr)  # It acknowledges nothing by itself: they have as much as it has.
+    """Return the `last_known_elr` field of the record; None if it does not change."""
+    if elected.is_unclean and (not rules.is_elr_enabled or len(target.isr) >= rules.min_isr):
+        last_known = ()  # From now on records are acknowledged that only the elected leader has.
+    elif elected.is_unclean:
+        # The leader alone acknowledges nothing, so the others stay as complete as it is.
+        last_known = exclude_replicas(last_known, target.isr)
     elif elected.leader != NO_LEADER:
-        heirs = without(heirs, {*copies.isr, *elr})
-    return other(heirs, state.last_known_elr)
+        last_known = exclude_replicas(last_known, {*target.isr, *elr})
+    return changed_or_none(last_known, state.last_known_elr)
 
 
-def directories_of(state: PartitionState, copies: Copies, wanted: Wanted, rules: Rules) -> tuple[UUID, ...]:
-    """Where the replicas lie, in their order."""
+def list_directories(
+    state: PartitionState, target: PartitionReplicas, wanted: RequestedChange, rules: ElectionRules
+) -> tuple[UUID, ...]:
+    """Return the directories of the replicas, in the order of the replicas."""
     known = {**dict(zip(state.replicas, state.directories, strict=True)), **wanted.directories}
-    return tuple(known[each] if each in known else rules.new_directory(each) for each in copies.replicas)
+    return tuple(known[each] if each in known else rules.choose_directory(each) for each in target.replicas)
 
 
-def other(value: tuple[int, ...], present: tuple[int, ...]) -> tuple[int, ...] | None:
+def changed_or_none(value: tuple[int, ...], present: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Return the value, or None if it equals the present one."""
     return None if value == present else value

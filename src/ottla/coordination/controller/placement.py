@@ -1,11 +1,14 @@
-"""Where new partitions lie: striped over racks, and over the brokers of each. Pure.
+"""The placement of new partitions: replicas are striped over the racks, and over the brokers of each rack. Pure.
 
-    racks a: 1 2, b: 3 4, c: 5 6, two copies each         1 4 │ 3 6 │ 5 2 │ 2 3 │ 4 5 │ 6 1
+    racks a: 1 2, b: 3 4, c: 5 6, replication factor 2         1 4 │ 3 6 │ 5 2 │ 2 3 │ 4 5 │ 6 1
 
-As Kafka's placer has it: the copies of a partition go round the racks, and each partition begins one rack further, so that leaders are
-spread as well. Within a rack its brokers take turns, those that are there before those that are fenced; who leads is there. Turns in leading
-are counted apart (in Kafka as many racks as a rack has brokers let one broker of each lead alone). Once every broker has led, racks and
-brokers are shuffled, lest the same brokers meet again and again. Where the rounds begin is drawn from a seed.
+The algorithm is Kafka's. The replicas of one partition are in successive racks, and each partition starts one rack
+later, so that the leaders are spread too. Within a rack the brokers are used in rotation, unfenced ones before fenced
+ones; the leader is always unfenced. After every broker has been a leader once, racks and brokers are shuffled, so that
+different brokers share partitions. The first positions are drawn from a seed.
+
+Difference from Kafka: leaders have a rotation of their own. With Kafka's single rotation and as many racks as brokers
+per rack, only one broker of each rack becomes a leader.
 """
 
 from __future__ import annotations
@@ -20,20 +23,21 @@ Item = TypeVar("Item")
 
 
 class UsableBroker(NamedTuple):
-    """A broker on which something may be put."""
+    """A broker that may get new replicas."""
 
     broker_id: int
     rack: str | None
-    fenced: bool
+    is_fenced: bool
 
 
-class Draw:
-    """Numbers that follow from a seed alone (SplitMix64)."""
+class SplitMix64:
+    """A pseudorandom generator that depends on the seed alone (SplitMix64)."""
 
     def __init__(self, seed: int) -> None:
         self._state = seed
 
     def below(self, bound: int) -> int:
+        """Return a number from 0 to `bound` - 1."""
         self._state = (self._state + 0x9E3779B97F4A7C15) % 2**64
         mixed = ((self._state ^ (self._state >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
         mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) % 2**64
@@ -45,20 +49,20 @@ class Draw:
             items[last], items[other] = items[other], items[last]
 
 
-class Ring:
-    """Brokers that take turns: in leading, and apart from that in following."""
+class BrokerRotation:
+    """The rotation of the brokers of a rack, with separate positions for leaders and followers."""
 
-    def __init__(self, brokers: Sequence[int], draw: Draw) -> None:
+    def __init__(self, brokers: Sequence[int], draw: SplitMix64) -> None:
         self.brokers = sorted(brokers)
         self._leading = draw.below(len(brokers)) if brokers else 0
         self._following = self._leading + 1
 
-    def lead(self) -> int:
+    def next_leader(self) -> int:
         self._leading += 1
         return self.brokers[(self._leading - 1) % len(self.brokers)]
 
-    def follow(self, taken: Collection[int]) -> int | None:
-        """Another broker for a partition that has a copy on those that are taken; None where all have one."""
+    def next_follower(self, taken: Collection[int]) -> int | None:
+        """Return the next broker without a replica of the partition (not in `taken`); None if there is none."""
         for step in range(len(self.brokers)):
             broker = self.brokers[(self._following + step) % len(self.brokers)]
             if broker not in taken:
@@ -68,28 +72,31 @@ class Ring:
 
 
 class Rack:
-    """Those that are there, and those that are fenced."""
+    """The unfenced and the fenced brokers of a rack."""
 
-    def __init__(self, brokers: Sequence[UsableBroker], draw: Draw) -> None:
-        self.present = Ring([each.broker_id for each in brokers if not each.fenced], draw)
-        self.fenced = Ring([each.broker_id for each in brokers if each.fenced], draw)
+    def __init__(self, brokers: Sequence[UsableBroker], draw: SplitMix64) -> None:
+        self.unfenced = BrokerRotation([each.broker_id for each in brokers if not each.is_fenced], draw)
+        self.fenced = BrokerRotation([each.broker_id for each in brokers if each.is_fenced], draw)
 
-    def follow(self, taken: Collection[int]) -> int | None:
-        present = self.present.follow(taken)
-        return self.fenced.follow(taken) if present is None else present
+    def next_follower(self, taken: Collection[int]) -> int | None:
+        """Return the next broker for a follower, a fenced one only if there is no other; None if all are taken."""
+        present = self.unfenced.next_follower(taken)
+        return self.fenced.next_follower(taken) if present is None else present
 
-    def shuffle(self, draw: Draw) -> None:
-        draw.shuffle(self.present.brokers)
+    def shuffle(self, draw: SplitMix64) -> None:
+        draw.shuffle(self.unfenced.brokers)
         draw.shuffle(self.fenced.brokers)
 
 
-def place(brokers: Sequence[UsableBroker], partitions: int, copies: int, seed: int) -> list[tuple[int, ...]]:
-    """The replicas of each partition, the one that is to lead first; Refusal where there are too few brokers."""
-    check(brokers, copies)
-    draw = Draw(seed)
+def stripe_partitions(
+    brokers: Sequence[UsableBroker], partitions: int, replication_factor: int, seed: int
+) -> list[tuple[int, ...]]:
+    """Return the replicas of each partition, its first leader first. Raise Refusal if there are too few brokers."""
+    check_brokers(brokers, replication_factor)
+    draw = SplitMix64(seed)
     names = sorted({each.rack for each in brokers}, key=lambda rack: (rack is not None, rack or ""))
     racks = [Rack([each for each in brokers if each.rack == name], draw) for name in names]
-    present = sum(not each.fenced for each in brokers)
+    present = sum(not each.is_fenced for each in brokers)
     first = draw.below(len(racks))
     placed = []
     for partition in range(partitions):
@@ -98,43 +105,41 @@ def place(brokers: Sequence[UsableBroker], partitions: int, copies: int, seed: i
             for rack in racks:
                 rack.shuffle(draw)
         start = (first + partition) % len(racks)
-        placed.append(striped([*racks[start:], *racks[:start]], copies))
+        placed.append(stripe_replicas([*racks[start:], *racks[:start]], replication_factor))
     return placed
 
 
-def striped(racks: Sequence[Rack], copies: int) -> tuple[int, ...]:
-    """The brokers of one partition, from the first rack on."""
-    leading = next(number for number, rack in enumerate(racks) if rack.present.brokers)
-    replicas = [racks[leading].present.lead()]
-    # The rack that has the leader is passed over in the first round; a rack before it, which has nobody who could lead, is not.
+def stripe_replicas(racks: Sequence[Rack], replication_factor: int) -> tuple[int, ...]:
+    """Return the replicas of one partition; `racks` start with the rack of the partition."""
+    leading = next(number for number, rack in enumerate(racks) if rack.unfenced.brokers)
+    replicas = [racks[leading].unfenced.next_leader()]
+    # The leader's rack is skipped in the first round. A rack before it has only fenced brokers, and may have a follower.
     turn, passed = 0, False
-    while len(replicas) < copies:
+    while len(replicas) < replication_factor:
         number = turn % len(racks)
         turn += 1
         if number == leading and not passed:
             passed = True
             continue
-        another = racks[number].follow(replicas)
+        another = racks[number].next_follower(replicas)
         if another is not None:
             replicas.append(another)
     return tuple(replicas)
 
 
-def check(brokers: Sequence[UsableBroker], copies: int) -> None:
-    """Refuse what cannot be placed."""
+def check_brokers(brokers: Sequence[UsableBroker], replication_factor: int) -> None:
+    """Raise Refusal if the partitions cannot be placed."""
     fault = None
-    if copies <= 0:
-        fault = f"{copies} replicas: at least one, or -1 for the default"
+    if replication_factor <= 0:
+        fault = f"{replication_factor} replicas: at least one, or -1 for the default"
     elif not brokers:
         fault = (
             "no broker takes partitions unasked: each is about to stop, or all its directories are cordoned, as those of "
             "a broker of Ottla's that joins a cluster unless its `cordoned.log.dirs` is set and empty"
         )
-    elif all(each.fenced for each in brokers):
+    elif all(each.is_fenced for each in brokers):
         fault = "all brokers that take partitions unasked are fenced"
-    elif copies > len(brokers):
-        fault = (
-            f"{copies} replicas cannot be put on {len(brokers)} broker(s) that have a directory which is not cordoned"
-        )
+    elif replication_factor > len(brokers):
+        fault = f"{replication_factor} replicas cannot be put on {len(brokers)} broker(s) that have a directory which is not cordoned"
     if fault:
         raise Refusal(ErrorCode.INVALID_REPLICATION_FACTOR, fault)

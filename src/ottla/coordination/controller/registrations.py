@@ -1,10 +1,18 @@
-"""BrokerRegistration and UnregisterBroker: who belongs to the cluster, in which incarnation (KIP-631, KIP-858, KIP-966)."""
+"""BrokerRegistration, ControllerRegistration and UnregisterBroker (KIP-631, KIP-858, KIP-919, KIP-966).
+
+A broker registers at each start, with a new incarnation id, its listeners, features and directories. Its broker epoch
+is the offset of the registration record, and identifies the incarnation in later requests. A registration is rejected
+while another incarnation has a valid session. The previous incarnation is removed from all ISRs, and from the ELRs too
+unless the request proves a clean shutdown by the previous broker epoch. The broker remains fenced until it has caught
+up.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
-from ottla.coordination.cluster.features import METADATA_VERSION
+from ottla.coordination.cluster.features import METADATA_VERSION, UNSUPPORTED
 from ottla.coordination.cluster.node_records import (
     BrokerEndpoint,
     BrokerFeature,
@@ -14,52 +22,59 @@ from ottla.coordination.cluster.node_records import (
     RegisterControllerRecord,
 )
 from ottla.coordination.cluster.topic_request import Refusal
-from ottla.coordination.controller import comings
+from ottla.coordination.controller import broker_changes
 from ottla.coordination.controller.draft import ClusterDraft
 from ottla.coordination.controller.sessions import SessionEnded
 from ottla.errors import ErrorCode
 from ottla.kafka_id import LAST_RESERVED
 from ottla.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
-from ottla.protocol.messages.controller_registration import (
-    ControllerRegistrationRequest,
-    ControllerRegistrationResponse,
-)
-from ottla.protocol.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
+
+if TYPE_CHECKING:
+    from ottla.protocol.messages.controller_registration import (
+        ControllerRegistrationRequest,
+        ControllerRegistrationResponse,
+    )
+    from ottla.protocol.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 
 
-def register(draft: ClusterDraft, request: BrokerRegistrationRequest) -> BrokerRegistrationResponse:
-    """Let a broker be known: fenced until it has caught up, or as it is where it only says something new of itself."""
+def register_broker(draft: ClusterDraft, request: BrokerRegistrationRequest) -> BrokerRegistrationResponse:
+    """Register a broker as fenced.
+
+    A running incarnation that registers again keeps its state and updates its registration.
+    """
     try:
         check_identity(draft, request)
         check_directories(draft, request)
         check_features(draft, request)
     except Refusal as refusal:
-        draft.notes.append(f"broker {request.broker_id} is turned away: {refusal}")
+        draft.notes.append(f"broker {request.broker_id} is rejected: {refusal}")
         return BrokerRegistrationResponse(error_code=refusal.code)
-    record = amended(draft, request) or begun(draft, request)
+    record = update_incarnation(draft, request) or start_incarnation(draft, request)
     draft.write(record)
+    if request.broker_id == draft.config.own_broker:
+        broker_changes.elect_missing_leaders(draft, request.broker_id)
     return BrokerRegistrationResponse(broker_epoch=record.broker_epoch)
 
 
 def check_identity(draft: ClusterDraft, request: BrokerRegistrationRequest) -> None:
-    """Refuse a broker of another cluster, and a second one of the same number."""
+    """Raise Refusal for a broker of another cluster, or a second broker with the same id."""
     if request.cluster_id != draft.config.cluster_id:
         raise Refusal(
             ErrorCode.INCONSISTENT_CLUSTER_ID,
             f"it belongs to cluster {request.cluster_id!r}, this one is {draft.config.cluster_id!r}",
         )
     present = draft.registrations.get(request.broker_id)
-    if present and present.incarnation_id != request.incarnation_id and draft.sessions.valid(present, draft.now):
+    if present and present.incarnation_id != request.incarnation_id and draft.sessions.is_valid(present, draft.now):
         raise Refusal(
             ErrorCode.DUPLICATE_BROKER_REGISTRATION,
-            f"another broker of that number was heard within {draft.config.session_timeout:g} s: stop that, or wait",
+            f"another broker with this id sent a heartbeat within {draft.config.session_timeout:g} s: stop it, or wait",
         )
     if request.is_migrating_zk_broker:
-        raise Refusal(ErrorCode.BROKER_ID_NOT_REGISTERED, "it comes from ZooKeeper, which is no more")
+        raise Refusal(ErrorCode.BROKER_ID_NOT_REGISTERED, "brokers of a ZooKeeper migration are not supported")
 
 
 def check_directories(draft: ClusterDraft, request: BrokerRegistrationRequest) -> None:
-    """Refuse directories that could not be told apart."""
+    """Raise Refusal if the directory ids are missing, reserved, repeated or used by another broker."""
     for fault in directory_faults(draft, request):
         raise Refusal(ErrorCode.INVALID_REGISTRATION, fault)
 
@@ -76,8 +91,12 @@ def directory_faults(draft: ClusterDraft, request: BrokerRegistrationRequest) ->
 
 
 def check_features(draft: ClusterDraft, request: BrokerRegistrationRequest | ControllerRegistrationRequest) -> None:
-    """Refuse a broker or a controller that cannot run what the cluster runs."""
+    """Raise Refusal if the broker or controller does not support a feature level of the cluster."""
     finalized = draft.metadata.features
+    if (
+        isinstance(request, BrokerRegistrationRequest) and request.broker_id == draft.config.own_broker
+    ):  # A feature that this version lacks is not used; its record stays in the log.
+        finalized = {name: level for name, level in finalized.items() if name not in UNSUPPORTED}
     levels = {each.name: (each.min_supported_version, each.max_supported_version) for each in request.features}
     for name in [*levels, *(name for name in finalized if name not in levels and name != METADATA_VERSION)]:
         first, last = levels.get(name, (0, 0))
@@ -87,27 +106,35 @@ def check_features(draft: ClusterDraft, request: BrokerRegistrationRequest | Con
                 f"the cluster runs {name} {finalized.get(name, 0)}, and it can run {first} to {last}",
             )
     if METADATA_VERSION not in levels:
-        raise Refusal(ErrorCode.INVALID_REGISTRATION, f"it does not say which {METADATA_VERSION} it can run")
+        raise Refusal(ErrorCode.INVALID_REGISTRATION, f"it does not list the {METADATA_VERSION} that it supports")
 
 
-def amended(draft: ClusterDraft, request: BrokerRegistrationRequest) -> RegisterBrokerRecord | None:
-    """The same incarnation, with something new; None where it is another."""
+def update_incarnation(draft: ClusterDraft, request: BrokerRegistrationRequest) -> RegisterBrokerRecord | None:
+    """Return the updated registration of the running incarnation; None if the request is from a new one."""
     present = draft.registrations.get(request.broker_id)
     if present is None or present.incarnation_id != request.incarnation_id:
         return None
-    return record_of(request, present.epoch, present.fenced, present.in_controlled_shutdown)
+    return build_registration_record(request, present.epoch, present.fenced, present.in_controlled_shutdown)
 
 
-def begun(draft: ClusterDraft, request: BrokerRegistrationRequest) -> RegisterBrokerRecord:
-    """A new incarnation: the one before is taken out of sync first, and out of who may lead unless it was stopped cleanly."""
+def start_incarnation(draft: ClusterDraft, request: BrokerRegistrationRequest) -> RegisterBrokerRecord:
+    """Return the record of a new incarnation.
+
+    It follows the records by which the previous incarnation leaves the ISRs, and the ELRs unless it stopped cleanly.
+
+    The broker in the process of the only controller remains the leader of its partitions: no other broker could have
+    led them meanwhile. So its start writes one record, however many partitions there are.
+    """
+    if request.broker_id == draft.config.own_broker:
+        return build_registration_record(request, draft.end_offset + len(draft.records), False, False)
     present = draft.registrations.get(request.broker_id)
     clean = present is not None and present.epoch == request.previous_broker_epoch
-    comings.restart(draft, request.broker_id, clean, request.log_dirs)
-    draft.heard.append(SessionEnded(request.broker_id))
-    return record_of(request, draft.end_offset + len(draft.records), True, False)
+    broker_changes.restart_broker(draft, request.broker_id, clean, request.log_dirs)
+    draft.session_changes.append(SessionEnded(request.broker_id))
+    return build_registration_record(request, draft.end_offset + len(draft.records), True, False)
 
 
-def record_of(
+def build_registration_record(
     request: BrokerRegistrationRequest, epoch: int, fenced: bool, in_controlled_shutdown: bool
 ) -> RegisterBrokerRecord:
     return RegisterBrokerRecord(
@@ -123,24 +150,28 @@ def record_of(
     )
 
 
-def unregister(draft: ClusterDraft, request: UnregisterBrokerRequest) -> UnregisterBrokerResponse:
-    """Strike a broker off the list."""
+def unregister_broker(draft: ClusterDraft, request: UnregisterBrokerRequest) -> UnregisterBrokerResponse:
+    """Remove the registration of a broker, and its replicas from all ISRs and ELRs."""
+    from ottla.protocol.messages.unregister_broker import UnregisterBrokerResponse
+
     if request.broker_id not in draft.registrations:
         return UnregisterBrokerResponse(
             error_code=ErrorCode.BROKER_ID_NOT_REGISTERED,
             error_message=f"no broker {request.broker_id} is registered",
         )
-    comings.unregister(draft, request.broker_id)
-    draft.heard.append(SessionEnded(request.broker_id))
+    broker_changes.unregister_broker(draft, request.broker_id)
+    draft.session_changes.append(SessionEnded(request.broker_id))
     return UnregisterBrokerResponse()
 
 
 def register_controller(draft: ClusterDraft, request: ControllerRegistrationRequest) -> ControllerRegistrationResponse:
-    """Let a controller be known, if it can run what the cluster runs."""
+    """Register a controller, if it supports the feature levels of the cluster (KIP-919)."""
+    from ottla.protocol.messages.controller_registration import ControllerRegistrationResponse
+
     try:
         check_features(draft, request)
     except Refusal as refusal:
-        draft.notes.append(f"controller {request.controller_id} is turned away: {refusal}")
+        draft.notes.append(f"controller {request.controller_id} is rejected: {refusal}")
         return ControllerRegistrationResponse(error_code=refusal.code, error_message=str(refusal))
     draft.write(
         RegisterControllerRecord(

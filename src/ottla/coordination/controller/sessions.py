@@ -1,6 +1,8 @@
-"""When each broker was heard last, and how far it knew the metadata. It is in no log: a new controller gives each a fresh session.
+"""The broker sessions: the time of the last heartbeat of each broker, and its metadata offset.
 
-Decisions are made of it, so it changes as state does: by what is replayed (`BrokerHeard`, `SessionEnded`), which is never appended.
+Sessions are not in the log: a heartbeat must not cost an append. A new active controller gives each unfenced broker a
+fresh session. Decisions depend on them, so they change as the rest of the state does, by replaying `BrokerHeartbeatReceived` and
+`SessionEnded`. These two are never appended.
 """
 
 from __future__ import annotations
@@ -9,77 +11,87 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from ottla.coordination.cluster.registration import Registration
+from ottla.coordination.cluster.registration import BrokerRegistration
 
-NOT_HANDING_OVER = -1
-UNHEARD = -1
-"""How far a broker knows the metadata that has not said it."""
+NO_HANDOVER = -1
+NO_HEARTBEAT = -1
+"""The metadata offset of a broker that has not sent a heartbeat to this active controller."""
 
 
-class BrokerHeard(Struct, frozen=True):
-    """A broker is there. Dies with the process."""
+class BrokerHeartbeatReceived(Struct, frozen=True):
+    """A heartbeat of a broker; in memory only."""
 
     broker_id: int
     broker_epoch: int
-    at: float
+    received_at: float
     metadata_offset: int
-    handover_offset: int = NOT_HANDING_OVER
-    """The end of the records that took its partitions from it, once it wants to go."""
+    handover_offset: int = NO_HANDOVER
+    """In a controlled shutdown, the offset of the last record that moved leaders away from the broker."""
 
 
 class SessionEnded(Struct, frozen=True):
-    """Nobody waits for a broker any more. Dies with the process."""
+    """The session of a broker has expired or was ended; in memory only."""
 
     broker_id: int
 
 
 class Session(NamedTuple):
-    """One incarnation of a broker, as it was heard last."""
+    """The session of one incarnation of a broker."""
 
     epoch: int
-    heard_at: float
-    metadata_offset: int = UNHEARD
-    handover_offset: int = NOT_HANDING_OVER
+    heartbeat_at: float
+    metadata_offset: int = NO_HEARTBEAT
+    handover_offset: int = NO_HANDOVER
 
     @property
-    def handing_over(self) -> bool:
-        return self.handover_offset != NOT_HANDING_OVER
+    def is_handing_over(self) -> bool:
+        """True while the broker is in a controlled shutdown."""
+        return self.handover_offset != NO_HANDOVER
 
 
 class Sessions:
-    def __init__(self, timeout: float) -> None:
+    """The sessions of all brokers."""
+
+    def __init__(self, timeout: float, own_broker: int | None = None) -> None:
+        """`own_broker` has no session, because it stops together with the controller.
+
+        So it neither expires nor blocks the registration of its next incarnation.
+        """
         self._timeout = timeout
+        self._own_broker = own_broker
         self._by_broker: dict[int, Session] = {}
 
-    def replay(self, record: BrokerHeard | SessionEnded) -> None:
+    def replay(self, record: BrokerHeartbeatReceived | SessionEnded) -> None:
+        if record.broker_id == self._own_broker:
+            return
         if isinstance(record, SessionEnded):
             self._by_broker.pop(record.broker_id, None)
         else:
             self._by_broker[record.broker_id] = Session(
-                record.broker_epoch, record.at, record.metadata_offset, record.handover_offset
+                record.broker_epoch, record.received_at, record.metadata_offset, record.handover_offset
             )
 
-    def of(self, broker: Registration) -> Session | None:
-        """That of this incarnation, not of an earlier one."""
+    def find_session(self, broker: BrokerRegistration) -> Session | None:
+        """Return the session of this incarnation; None if there is none, or only one of another incarnation."""
         session = self._by_broker.get(broker.broker_id)
         return session if session is not None and session.epoch == broker.epoch else None
 
-    def valid(self, broker: Registration, now: float) -> bool:
-        """Whether it was heard lately."""
-        session = self.of(broker)
-        return session is not None and now < session.heard_at + self._timeout
+    def is_valid(self, broker: BrokerRegistration, now: float) -> bool:
+        """True if the session has not expired."""
+        session = self.find_session(broker)
+        return session is not None and now < session.heartbeat_at + self._timeout
 
-    def is_given(self, broker: Registration) -> bool:
-        """Whether it has a session, and was not heard since."""
-        session = self.of(broker)
-        return session is not None and session.metadata_offset == UNHEARD
+    def lacks_heartbeat(self, broker: BrokerRegistration) -> bool:
+        """True if the active controller gave the broker its session, and no heartbeat has arrived since."""
+        session = self.find_session(broker)
+        return session is not None and session.metadata_offset == NO_HEARTBEAT
 
-    def expired(self, now: float) -> list[int]:
-        """Who was silent for too long, the longest first."""
-        silent = ((session.heard_at, broker) for broker, session in self._by_broker.items())
+    def list_expired(self, now: float) -> list[int]:
+        """Return the brokers with expired sessions, the longest expired first."""
+        silent = ((session.heartbeat_at, broker) for broker, session in self._by_broker.items())
         return [broker for heard_at, broker in sorted(silent) if now >= heard_at + self._timeout]
 
-    def deadline(self, now: float) -> float | None:
-        """When the next session ends that has not ended yet."""
-        ends = [session.heard_at + self._timeout for session in self._by_broker.values()]
+    def find_next_expiry(self, now: float) -> float | None:
+        """Return the time of the next expiry after `now`; None if there is none."""
+        ends = [session.heartbeat_at + self._timeout for session in self._by_broker.values()]
         return min((end for end in ends if end > now), default=None)

@@ -1,4 +1,9 @@
-"""CreateTopics and CreatePartitions in a cluster of several brokers; what topics may be called and set is `cluster/`'s."""
+"""CreateTopics and CreatePartitions: validation of the request, placement, and the records (KIP-4, KIP-195).
+
+Each topic of a request has its own result: a topic that is rejected does not prevent the others. Only a request with
+too many partitions in total fails as a whole. The records of a topic are in Kafka's order: topic, configs, partitions.
+Names and configs are validated in `cluster/`.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +12,24 @@ from uuid import UUID
 
 from ottla.coordination.cluster.partition_request import check_growth
 from ottla.coordination.cluster.records import TOPIC_RESOURCE, ConfigRecord, TopicRecord
-from ottla.coordination.cluster.topic_configs import settings_of
-from ottla.coordination.cluster.topic_names import folded
+from ottla.coordination.cluster.topic_configs import list_settings
+from ottla.coordination.cluster.topic_names import fold_name
 from ottla.coordination.cluster.topic_request import (
     MOST_PARTITIONS,
     Refusal,
     ReplicaLayout,
-    accepted,
+    build_error,
+    build_result,
     check_name,
-    configs_of,
-    refused,
+    read_configs,
 )
 from ottla.coordination.controller.draft import ClusterDraft
-from ottla.coordination.controller.layouts import check_assignment, check_present, laid_out, partition_record
+from ottla.coordination.controller.layouts import (
+    build_partition_record,
+    check_active,
+    check_assignment,
+    place_partitions,
+)
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -35,64 +45,72 @@ from ottla.protocol.messages.create_topics import (
 )
 from ottla.protocol.schema import ZERO_UUID, Message
 
+TOO_MANY = f"at most {MOST_PARTITIONS} partitions are created by one request; divide it into several"
 
-def create(draft: ClusterDraft, request: CreateTopicsRequest) -> CreateTopicsResponse:
-    """A result for each topic, in order; those that may be are, whatever becomes of the others."""
-    names = {folded(name): name for name in draft.metadata.topics}
-    wished = Counter(topic.name for topic in request.topics)
-    too_many = sum(partitions_of(draft, topic) for topic in request.topics) > MOST_PARTITIONS
+
+def create_topics(draft: ClusterDraft, request: CreateTopicsRequest) -> CreateTopicsResponse:
+    """Create the topics and return one result per topic, in order."""
+    names = {fold_name(name): name for name in draft.metadata.topics}
+    counts = Counter(topic.name for topic in request.topics)
+    too_many = sum(count_requested_partitions(draft, topic) for topic in request.topics) > MOST_PARTITIONS
     results = []
-    for topic, topic_id in zip(request.topics, draft.chance.topic_ids, strict=True):
+    for topic, topic_id in zip(request.topics, draft.random_values.topic_ids, strict=True):
         try:
             if too_many:
-                raise Refusal(ErrorCode.POLICY_VIOLATION, f"more than {MOST_PARTITIONS} partitions are wanted at once")
-            if wished[topic.name] > 1:
+                raise Refusal(ErrorCode.POLICY_VIOLATION, TOO_MANY)
+            if counts[topic.name] > 1:
                 raise Refusal(ErrorCode.INVALID_REQUEST, f"topic {topic.name!r} is named twice in one request")
             check_name(topic, names)
-            result, records = created(draft, topic, ZERO_UUID if request.validate_only else topic_id)
+            result, records = build_topic(draft, topic, ZERO_UUID if request.validate_only else topic_id)
         except Refusal as refusal:
-            results.append(refused(topic, refusal))
+            results.append(build_error(topic, refusal))
             continue
-        names[folded(topic.name)] = topic.name
+        names[fold_name(topic.name)] = topic.name
         results.append(result)
         for record in () if request.validate_only else records:
             draft.write(record)
     return CreateTopicsResponse(topics=results)
 
 
-def partitions_of(draft: ClusterDraft, topic: CreatableTopic) -> int:
-    """How many a topic asks for, whether it can have them or not."""
+def count_requested_partitions(draft: ClusterDraft, topic: CreatableTopic) -> int:
+    """Return the number of partitions in the request, valid or not."""
     if topic.assignments:
         return len(topic.assignments)
     return draft.config.default_partitions if topic.num_partitions == -1 else max(0, topic.num_partitions)
 
 
-def created(draft: ClusterDraft, topic: CreatableTopic, topic_id: UUID) -> tuple[CreatableTopicResult, list[Message]]:
-    """The answer to a wish that is granted, and the records of it; its configs stand before its partitions."""
-    configs = configs_of(topic)
-    layout = assigned(draft, topic) if topic.assignments else chosen(draft, topic)
+def build_topic(
+    draft: ClusterDraft, topic: CreatableTopic, topic_id: UUID
+) -> tuple[CreatableTopicResult, list[Message]]:
+    """Return the result and the records of a valid topic. The configs are before the partitions."""
+    configs = read_configs(topic)
+    layout = read_assignments(draft, topic) if topic.assignments else place_replicas(draft, topic)
     records: list[Message] = [TopicRecord(topic.name, topic_id)]
     records += [ConfigRecord(TOPIC_RESOURCE, topic.name, name, value) for name, value in configs.items()]
-    records += [partition_record(draft, topic_id, index, replicas) for index, replicas in enumerate(layout)]
-    settings = settings_of(configs, draft.config.topic_defaults)
-    return accepted(topic, topic_id, ReplicaLayout(len(layout), len(layout[0])), settings), records
+    records += [build_partition_record(draft, topic_id, index, replicas) for index, replicas in enumerate(layout)]
+    settings = list_settings(configs, draft.config.topic_defaults)
+    return build_result(topic, topic_id, ReplicaLayout(len(layout), len(layout[0])), settings), records
 
 
-def chosen(draft: ClusterDraft, topic: CreatableTopic) -> list[tuple[int, ...]]:
-    """Where its partitions lie, if nobody says so."""
-    copies = draft.config.default_replication if topic.replication_factor == -1 else topic.replication_factor
-    if copies <= 0:
-        raise Refusal(ErrorCode.INVALID_REPLICATION_FACTOR, f"{copies} replicas: at least one, or -1 for the default")
-    partitions = partitions_of(draft, topic)
+def place_replicas(draft: ClusterDraft, topic: CreatableTopic) -> list[tuple[int, ...]]:
+    """Return the replicas of each partition by automatic placement."""
+    replication_factor = (
+        draft.config.default_replication if topic.replication_factor == -1 else topic.replication_factor
+    )
+    if replication_factor <= 0:
+        raise Refusal(
+            ErrorCode.INVALID_REPLICATION_FACTOR, f"{replication_factor} replicas: at least one, or -1 for the default"
+        )
+    partitions = count_requested_partitions(draft, topic)
     if partitions <= 0:
         raise Refusal(
             ErrorCode.INVALID_PARTITIONS, f"{topic.num_partitions} partitions: at least one, or -1 for the default"
         )
-    return laid_out(draft, partitions, copies)
+    return place_partitions(draft, partitions, replication_factor)
 
 
-def assigned(draft: ClusterDraft, topic: CreatableTopic) -> list[tuple[int, ...]]:
-    """Where its partitions lie, as the request says."""
+def read_assignments(draft: ClusterDraft, topic: CreatableTopic) -> list[tuple[int, ...]]:
+    """Return the replicas of each partition from the assignments in the request."""
     if topic.num_partitions != -1 or topic.replication_factor != -1:
         raise Refusal(
             ErrorCode.INVALID_REQUEST,
@@ -103,7 +121,7 @@ def assigned(draft: ClusterDraft, topic: CreatableTopic) -> list[tuple[int, ...]
         if each.partition_index in layout:
             raise Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"partition {each.partition_index} is assigned twice")
         check_assignment(draft, each.broker_ids, len(next(iter(layout.values()))) if layout else None)
-        check_present(draft, each.partition_index, each.broker_ids)
+        check_active(draft, each.partition_index, each.broker_ids)
         layout[each.partition_index] = tuple(each.broker_ids)
     if sorted(layout) != list(range(len(layout))):
         raise Refusal(
@@ -113,15 +131,18 @@ def assigned(draft: ClusterDraft, topic: CreatableTopic) -> list[tuple[int, ...]
     return [layout[index] for index in range(len(layout))]
 
 
-def grow(draft: ClusterDraft, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
-    """A result for each topic, in order."""
-    wished = Counter(wanted.name for wanted in request.topics)
+def create_partitions(draft: ClusterDraft, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
+    """Add partitions to the topics and return one result per topic, in order."""
+    counts = Counter(wanted.name for wanted in request.topics)
     results = []
+    too_many = sum(count_new_partitions(draft, wanted) for wanted in request.topics) > MOST_PARTITIONS
     for wanted in request.topics:
         try:
-            if wished[wanted.name] > 1:
+            if too_many:
+                raise Refusal(ErrorCode.POLICY_VIOLATION, TOO_MANY)
+            if counts[wanted.name] > 1:
                 raise Refusal(ErrorCode.INVALID_REQUEST, f"topic {wanted.name!r} is named twice in one request")
-            records = grown(draft, wanted)
+            records = build_partitions(draft, wanted)
         except Refusal as refusal:
             results.append(CreatePartitionsTopicResult(wanted.name, refusal.code, str(refusal)))
             continue
@@ -131,14 +152,23 @@ def grow(draft: ClusterDraft, request: CreatePartitionsRequest) -> CreatePartiti
     return CreatePartitionsResponse(results=results)
 
 
-def grown(draft: ClusterDraft, wanted: CreatePartitionsTopic) -> list[Message]:
-    """The records of partitions that a topic gets, in as many copies as it has."""
+def count_new_partitions(draft: ClusterDraft, wanted: CreatePartitionsTopic) -> int:
+    """Return the number of partitions to add; 0 if that alone exceeds the limit of one request."""
+    topic = draft.metadata.topics.get(wanted.name)
+    more = 0 if topic is None else wanted.count - len(topic.partitions)
+    return more if 0 < more <= MOST_PARTITIONS else 0
+
+
+def build_partitions(draft: ClusterDraft, wanted: CreatePartitionsTopic) -> list[Message]:
+    """Return the records of the added partitions, with the replication factor of the topic."""
     topic = check_growth(draft.metadata.topics.get(wanted.name), wanted)
-    first, copies = len(topic.partitions), len(topic.partitions[0].replicas)
+    first, replication_factor = len(topic.partitions), len(topic.partitions[0].replicas)
     layout = [] if wanted.assignments is None else [tuple(each.broker_ids) for each in wanted.assignments]
     for index, replicas in enumerate(layout, first):
-        check_assignment(draft, replicas, copies)
-        check_present(draft, index, replicas)
+        check_assignment(draft, replicas, replication_factor)
+        check_active(draft, index, replicas)
     if wanted.assignments is None:
-        layout = laid_out(draft, wanted.count - first, copies)
-    return [partition_record(draft, topic.topic_id, index, replicas) for index, replicas in enumerate(layout, first)]
+        layout = place_partitions(draft, wanted.count - first, replication_factor)
+    return [
+        build_partition_record(draft, topic.topic_id, index, replicas) for index, replicas in enumerate(layout, first)
+    ]

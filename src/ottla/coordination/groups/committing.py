@@ -1,4 +1,4 @@
-"""What is kept of committed offsets, once a group of either kind has let them in."""
+"""The records of committed offsets, after a group of either kind has accepted the commit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def commit_records(event: OffsetsCommitted) -> tuple[OffsetRecord, ...]:
 
 
 def pending_records(event: TransactionalOffsetsCommitted) -> tuple[PendingRecord, ...]:
-    """What is kept until the transaction ends."""
+    """Return records that take effect when the transaction commits."""
     return tuple(
         PendingRecord(
             event.producer_id,

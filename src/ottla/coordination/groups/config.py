@@ -1,12 +1,20 @@
-"""What a coordinator of groups can be told."""
+"""The settings of a group coordinator."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
 
+class ShareGroupConfig(Struct, frozen=True):
+    """The broker's settings `group.share.…` of the same names."""
+
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 5_000
+    max_size: int = 200
+
+
 class GroupConfig(Struct, frozen=True):
-    """The broker's settings of the same names, `group.…` and `offsets.…`, in seconds where they are spans."""
+    """The broker's settings `group.…` and `offsets.…` of the same names. Settings without a unit in their name are in seconds."""
 
     initial_rebalance_delay: float = 0.0
     min_session_timeout_ms: int = 6_000
@@ -14,11 +22,12 @@ class GroupConfig(Struct, frozen=True):
     max_size: int = 0x7FFF_FFFF
     offsets_retention_ms: int = 7 * 24 * 60 * 60_000
     new_member_join_timeout: float = 300.0
-    """How long a member that nobody can reach yet may wait for its first join to end; Kafka's constant."""
+    """The timeout of a member's first join, before it can send heartbeats; a constant in Kafka."""
     consumer_session_timeout_ms: int = 45_000
     consumer_heartbeat_interval_ms: int = 5_000
     consumer_first_epoch: int = 0
-    """The epoch of a new group before its first subscription, which begins the next one; Kafka's coordinator begins with 1."""
+    """The epoch of a new group before its first subscription, which starts the next epoch; 1 in Kafka's coordinator."""
     consumer_max_size: int = 0x7FFF_FFFF
     consumer_assignors: tuple[str, ...] = ("uniform", "range")
     consumer_migration_policy: str = "bidirectional"
+    share: ShareGroupConfig = ShareGroupConfig()

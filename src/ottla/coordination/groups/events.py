@@ -1,4 +1,4 @@
-"""What can happen to groups of either kind and to their offsets. Chance and time come in with the event."""
+"""The events of groups of either kind and of their offsets. Random ids and times are part of an event."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ottla.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentit
 from ottla.protocol.messages.sync_group import SyncGroupRequest
 
 
-class AlarmName(NamedTuple):
-    """What a group waits for: a kind of `Waits`, and for some of them a member."""
+class TimerName(NamedTuple):
+    """The name of a group's timer: a kind, a group, and for some kinds a member."""
 
     kind: str
     group: str
@@ -23,21 +23,21 @@ class AlarmName(NamedTuple):
 
 
 class JoinRequested(Struct, frozen=True):
-    """Somebody wants to be a member. The reply is a JoinGroupResponse, for most of them later."""
+    """JoinGroup was received. The reply is a JoinGroupResponse, usually sent later."""
 
     ticket: int
     request: JoinGroupRequest
     version: int
-    """Of the request, as that decides what the client can understand."""
-    fresh_id: str
-    """A member id that nobody has."""
+    """The version of the request, which determines what the client understands."""
+    new_member_id: str
+    """A random, unused member id."""
     client_id: str
     client_host: str
     wall_ms: int
 
 
 class SyncRequested(Struct, frozen=True):
-    """A member wants its assignment, or brings everybody's. The reply is a SyncGroupResponse, maybe later."""
+    """SyncGroup was received, with the assignments if the member is the leader. The reply is a SyncGroupResponse, possibly sent later."""
 
     ticket: int
     request: SyncGroupRequest
@@ -45,14 +45,14 @@ class SyncRequested(Struct, frozen=True):
 
 
 class HeartbeatReceived(Struct, frozen=True):
-    """A member lives. The reply is an error code."""
+    """Heartbeat was received. The reply is an error code."""
 
     ticket: int
     request: HeartbeatRequest
 
 
 class LeaveRequested(Struct, frozen=True):
-    """Members go. The reply is an error code, or one for each of them, in order."""
+    """LeaveGroup was received. The reply is an error code, or a list with one for each member."""
 
     ticket: int
     request: LeaveGroupRequest
@@ -60,8 +60,8 @@ class LeaveRequested(Struct, frozen=True):
     wall_ms: int
 
 
-class CallerGone(Struct, frozen=True):
-    """Who waited under `waiting` for the end of a join or a sync has hung up. There is no reply."""
+class ClientDisconnected(Struct, frozen=True):
+    """The connection of the request with the ticket `waiting` was closed. There is no reply."""
 
     ticket: int
     group: str
@@ -69,40 +69,40 @@ class CallerGone(Struct, frozen=True):
     wall_ms: int
 
 
-class AlarmRang(Struct, frozen=True):
-    """A moment has come that the machine asked for. There is no reply."""
+class TimerExpired(Struct, frozen=True):
+    """A timer of the shard expired. There is no reply."""
 
     ticket: int
-    name: AlarmName
+    name: TimerName
     wall_ms: int
 
 
 class Loaded(Struct, frozen=True):
-    """The machine has been built from its log: everybody gets a fresh session. There is no reply."""
+    """The shard was built from its log: every member gets a new session. There is no reply."""
 
     ticket: int
     wall_ms: int
 
 
 class OffsetsCommitted(Struct, frozen=True):
-    """A member, or somebody for a group without members, wants these offsets kept. The reply is an error code."""
+    """OffsetCommit was received. The reply is an error code."""
 
     ticket: int
     group: str
     offsets: Mapping[TopicPartition, OffsetAndMetadata]
     wall_ms: int
-    """The commit's timestamp."""
+    """The timestamp of the commit."""
     generation: int = -1
     member_id: str = ""
     instance_id: str | None = None
     retention_ms: int = -1
-    """How long to keep them; -1 for as long as the broker keeps all."""
+    """How long to keep the offsets; -1 for the broker's default."""
     version: int = 10
-    """Of the request, as that decides which errors the client knows."""
+    """The version of the request, which determines the errors that the client knows."""
 
 
 class TransactionalOffsetsCommitted(Struct, frozen=True):
-    """A producer wants these offsets kept once its transaction commits. The reply is an error code."""
+    """TxnOffsetCommit was received: the offsets take effect when the transaction commits. The reply is an error code."""
 
     ticket: int
     group: str
@@ -113,10 +113,12 @@ class TransactionalOffsetsCommitted(Struct, frozen=True):
     generation: int = -1
     member_id: str = ""
     instance_id: str | None = None
+    version: int = 5
+    """The version of the request, which determines the errors that the client knows."""
 
 
 class OffsetDeletionRequested(Struct, frozen=True):
-    """Somebody wants a group to forget offsets. The reply is an error code, or one for each partition."""
+    """OffsetDelete was received. The reply is an error code, or a list with one for each partition."""
 
     ticket: int
     group: str
@@ -124,9 +126,9 @@ class OffsetDeletionRequested(Struct, frozen=True):
 
 
 class TopicsDeleted(Struct, frozen=True):
-    """Topics are no more: what groups committed for them is forgotten. The reply is the count of offsets forgotten.
+    """Topics were deleted, so their committed offsets are deleted. The reply is the number of deleted offsets.
 
-    Without it a new topic of the same name would be read from where its predecessor was left.
+    Otherwise a new topic of the same name would be read from the offset at which the old one was left.
     """
 
     ticket: int
@@ -134,14 +136,14 @@ class TopicsDeleted(Struct, frozen=True):
 
 
 class GroupDeletionRequested(Struct, frozen=True):
-    """Somebody wants groups gone. The reply is an error code for each, in order."""
+    """DeleteGroups was received. The reply is a list with an error code for each group."""
 
     ticket: int
     groups: Sequence[str]
 
 
 class ExpiryDue(Struct, frozen=True):
-    """It is time to forget what is too old. The reply is the count of offsets forgotten."""
+    """Expired offsets are to be deleted. The reply is the number of deleted offsets."""
 
     ticket: int
     wall_ms: int

@@ -1,12 +1,12 @@
-"""The machine of one partition of `__consumer_offsets`: its groups and what they committed.
+"""The state machine of one partition of `__consumer_offsets`: its groups and their committed offsets.
 
-Decides and replays; draws no ids and reads no clock. What Kafka has in a GroupMetadataManager and an OffsetMetadataManager is
-here in one: who may commit depends on the group, and when a group is over depends on its offsets.
+It decides and replays; time and random ids come with the events. Kafka has a GroupMetadataManager and an OffsetMetadataManager behind
+GroupCoordinatorShard; here they are one machine, because a commit depends on the group and the end of a group on its offsets.
 
-A name belongs to a classic group, to a consumer group, or to neither, when it only has offsets (a consumer that assigns its
-partitions itself, an administrator). The last is treated as an empty classic group, which is of either kind: whoever joins it first
-says which it becomes. Events are handed to the kind that the name has now, so a JoinGroup may well go to `consumer/`: while
-a group goes over from one protocol to the other its classic members are members there (`consumer/classic_members`).
+A group id belongs to a classic group, to a consumer group, to a share group, or to none if it only has offsets (a consumer that assigns
+its partitions itself, or an administrator). Such a group is treated as an empty classic group; the first member to join determines its kind. An event
+is passed to the kind that the group has at that time. JoinGroup may therefore be handled in `consumer/`: while a group is converted,
+its classic members are members of the consumer group (`consumer/classic_members`). A share group has no offsets and is never converted.
 """
 
 from __future__ import annotations
@@ -22,26 +22,25 @@ from ottla.coordination.groups.classic.responses import join_error_response, syn
 from ottla.coordination.groups.committing import commit_records, pending_records
 from ottla.coordination.groups.config import GroupConfig
 from ottla.coordination.groups.consumer.committing import commit_error, fetch_error, transactional_commit_error
-from ottla.coordination.groups.consumer.consumer_groups import ConsumerGroups, stand_in
+from ottla.coordination.groups.consumer.consumer_groups import ConsumerGroups, as_classic_group
 from ottla.coordination.groups.consumer.events import (
     ConsumerHeartbeat,
-    ImageSeen,
-    OwnSettingsSeen,
-    SettingsSeen,
-    TopicsSeen,
+    GroupConfigsChanged,
+    GroupConfigsRecord,
+    TopicImageRecord,
+    TopicsChanged,
 )
 from ottla.coordination.groups.consumer.group import ConsumerGroup
 from ottla.coordination.groups.consumer.records import ConsumerGroupRecord
 from ottla.coordination.groups.deletion import (
     delete_error,
-    expired,
+    expired_offsets,
     offset_delete_error,
     subscription_errors,
     tombstones,
 )
 from ottla.coordination.groups.events import (
-    AlarmRang,
-    CallerGone,
+    ClientDisconnected,
     ExpiryDue,
     GroupDeletionRequested,
     HeartbeatReceived,
@@ -51,24 +50,39 @@ from ottla.coordination.groups.events import (
     OffsetDeletionRequested,
     OffsetsCommitted,
     SyncRequested,
+    TimerExpired,
     TopicsDeleted,
     TransactionalOffsetsCommitted,
 )
 from ottla.coordination.groups.records import Record
-from ottla.coordination.machine import Alarm, Decision, Reply, together
+from ottla.coordination.groups.share.events import (
+    ShareGroupDeletionStarted,
+    ShareGroupEvent,
+    ShareHeartbeat,
+    ShareOffsetsAlterRequested,
+    ShareOffsetsDeleteRequested,
+    ShareTopicsDeleted,
+    StateDeleted,
+    StateInitialized,
+)
+from ottla.coordination.groups.share.records import ShareGroupRecord
+from ottla.coordination.groups.share.share_groups import ShareGroups
+from ottla.coordination.machine import Alarm, Decision, Reply, merge_decisions
 from ottla.coordination.offsets.offsets import Offsets
 from ottla.coordination.offsets.pending import PendingOffsets, PendingRecord, TransactionEnded
 from ottla.coordination.offsets.records import OffsetRecord
 from ottla.errors import ErrorCode
 from ottla.model import TopicPartition
+from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
+from ottla.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatResponse
 
 Event = (
     JoinRequested
     | SyncRequested
     | HeartbeatReceived
     | LeaveRequested
-    | CallerGone
-    | AlarmRang
+    | ClientDisconnected
+    | TimerExpired
     | Loaded
     | OffsetsCommitted
     | TransactionalOffsetsCommitted
@@ -77,11 +91,12 @@ Event = (
     | GroupDeletionRequested
     | ExpiryDue
     | ConsumerHeartbeat
-    | TopicsSeen
-    | SettingsSeen
+    | TopicsChanged
+    | GroupConfigsChanged
+    | ShareGroupEvent
 )
 SESSION_STATES = (ClassicGroupState.STABLE, ClassicGroupState.PREPARING_REBALANCE)
-"""In which a commit says, as a heartbeat does, that a member lives."""
+"""States in which a commit restarts the member's session, like a heartbeat."""
 
 
 class Shard:
@@ -90,25 +105,27 @@ class Shard:
     def __init__(self, config: GroupConfig) -> None:
         self.config = config
         self.groups: dict[str, ClassicGroup] = {}
-        """Classic ones; no name is in `consumers` too."""
+        """Classic groups; no group id is also in `consumers`."""
         self.consumers = ConsumerGroups(config)
+        self.shares = ShareGroups(config.share)
+        """Share groups; no group id is also in `groups` or `consumers`."""
         self.offsets = Offsets()
         self.pending = PendingOffsets()
 
     def find(self, group_id: str) -> ClassicGroup | ConsumerGroup | None:
-        """The group of that id, None where nobody knows it."""
+        """Return the group, or None if it does not exist."""
         return self.consumers.groups.get(group_id) or self.classic(group_id)
 
     def classic(self, group_id: str) -> ClassicGroup | None:
-        """The classic group of that id; one that only keeps offsets is of either kind."""
+        """Return the classic group; a group that only has offsets is an empty classic group."""
         group = self.groups.get(group_id)
         is_kept = group_id in self.offsets.groups and group_id not in self.consumers.groups
         return ClassicGroup(group_id) if group is None and is_kept else group
 
     def reader(self, group_id: str) -> ClassicGroup | None:
-        """A group of either kind as far as keeping offsets goes."""
+        """Return a group of either kind in the form that is needed to expire and delete offsets."""
         consumers = self.consumers.groups.get(group_id)
-        return self.classic(group_id) if consumers is None else stand_in(consumers)
+        return self.classic(group_id) if consumers is None else as_classic_group(consumers)
 
     def all(self) -> Iterator[ClassicGroup | ConsumerGroup]:
         yield from self.groups.values()
@@ -117,39 +134,44 @@ class Shard:
         yield from (ClassicGroup(group_id) for group_id in self.offsets.groups if group_id not in known)
 
     def fetch_error(self, group_id: str, member_id: str | None, epoch: int) -> int:
-        """Why somebody who claims to be a member is not told what a group committed."""
+        """Return the error for an OffsetFetch that names a member and its epoch (KIP-848)."""
         group = self.consumers.groups.get(group_id)
         return ErrorCode.NONE if group is None else fetch_error(group, member_id, epoch)
 
     def decide(self, event: Event, now: float) -> Decision[Record]:
-        """What is to be written, answered and waited for."""
         return DECIDES[type(event)](self, event, now)
 
     def replay(self, record: Record) -> None:
-        """Let a record become state."""
-        # In the order of how often they come.
+        # Ordered by frequency.
         if isinstance(record, OffsetRecord):
             self.offsets.replay(record)
             if self.pending:
-                # Otherwise the marker of an old transaction would take a group back to where it was before.
-                self.pending.overtaken(record)
+                # Otherwise the marker of an older transaction would reset the group to an older offset.
+                self.pending.drop_superseded(record)
             return
         if isinstance(record, PendingRecord):
             self.pending.add(record)
             return
         if isinstance(record, TransactionEnded):
-            # Where the marker says commit, these count as if they had been committed now; otherwise there are none.
+            # On commit, the pending offsets count as if they were committed now; on abort there are none.
             for settled in self.pending.end(record):
                 self.offsets.replay(settled)
             return
-        if isinstance(record, ConsumerGroupRecord | ImageSeen | OwnSettingsSeen):
-            self.consumers.replay(record)
-            if isinstance(record, ConsumerGroupRecord):
-                self.offsets.bury(record.group_id)
+        if isinstance(record, ShareGroupRecord):
+            self.shares.replay(record)
             return
+        if isinstance(record, ConsumerGroupRecord | TopicImageRecord | GroupConfigsRecord):
+            self.consumers.replay(record)
+            self.shares.image, self.shares.settings = self.consumers.image, self.consumers.settings
+            if isinstance(record, ConsumerGroupRecord):
+                self.offsets.remove_group(record.group_id)
+            return
+        self._replay_classic(record)
+
+    def _replay_classic(self, record: ClassicGroupRecord | GroupInMemory) -> None:
         group = self._group_in(record)
         if group is None:
-            self.offsets.bury(record.group.group_id if isinstance(record, GroupInMemory) else record.key.group)
+            self.offsets.remove_group(record.group.group_id if isinstance(record, GroupInMemory) else record.key.group)
         if group is None or group.is_blank:
             self.groups.pop(record.group.group_id if isinstance(record, GroupInMemory) else record.key.group, None)
         else:
@@ -157,7 +179,9 @@ class Shard:
 
     def check(self) -> None:
         self.consumers.check()
+        self.shares.check()
         assert self.groups.keys().isdisjoint(self.consumers.groups)
+        assert self.shares.groups.keys().isdisjoint(self.groups.keys() | self.consumers.groups.keys())
         for name, group in self.groups.items():
             assert group.group_id == name
             assert not group.is_blank
@@ -173,24 +197,26 @@ class Shard:
 
     def _join(self, event: JoinRequested, now: float) -> Decision[Record]:
         request = event.request
+        if request.group_id in self.shares.groups:
+            error = join_error_response(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id)
+            return reply_only(event.ticket, error)
         consumers = self.consumers.groups.get(request.group_id)
         if consumers is not None:
-            # An empty consumer group may become a classic one without any conversion: there is nobody to bring along.
+            # An empty consumer group becomes a classic group without a conversion, because it has no members.
             if consumers.members:
                 return self.consumers.join(event, now)
-            return together([Decision(self.consumers.buried(consumers)), self._join_classic(event, now)])
+            return merge_decisions([Decision(self.consumers.tombstones(consumers)), self._join_classic(event, now)])
         return self._join_classic(event, now)
 
     def _join_classic(self, event: JoinRequested, now: float) -> Decision[Record]:
         request = event.request
         if not is_session_timeout_allowed(self.config, request):
-            return replied(event.ticket, join_error_response(ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id))
+            return reply_only(event.ticket, join_error_response(ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id))
         group = self.classic(request.group_id)
         if group is None:
-            # An id that we have not given away: the group was deleted, or the log was lost. The client forgets the id
-            # and comes as somebody new.
+            # An unknown member id: the group was deleted, or the log was lost. The client drops the id and joins as a new member.
             if request.member_id:
-                return replied(event.ticket, join_error_response(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id))
+                return reply_only(event.ticket, join_error_response(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id))
             group = ClassicGroup(request.group_id)
         decision = self._decision(group, now, event.wall_ms)
         decision.join(event)
@@ -201,17 +227,17 @@ class Shard:
             return self.consumers.sync(event, now)
         group = self.groups.get(event.request.group_id)
         if group is None:
-            return replied(event.ticket, sync_error_response(ErrorCode.UNKNOWN_MEMBER_ID))
+            return reply_only(event.ticket, sync_error_response(ErrorCode.UNKNOWN_MEMBER_ID))
         decision = self._decision(group, now, event.wall_ms)
         decision.sync(event)
         return decision.result()
 
-    def _beat(self, event: HeartbeatReceived, now: float) -> Decision[Record]:
+    def _heartbeat(self, event: HeartbeatReceived, now: float) -> Decision[Record]:
         if event.request.group_id in self.consumers.groups:
-            return self.consumers.beat(event, now)
+            return self.consumers.classic_heartbeat(event, now)
         group = self.groups.get(event.request.group_id)
         if group is None:
-            return replied(event.ticket, ErrorCode.UNKNOWN_MEMBER_ID)
+            return reply_only(event.ticket, ErrorCode.UNKNOWN_MEMBER_ID)
         decision = self._decision(group, now, 0)
         decision.heartbeat(event)
         return decision.result()
@@ -221,12 +247,12 @@ class Shard:
             return self.consumers.leave(event, now)
         group = self.groups.get(event.request.group_id)
         if group is None:
-            return replied(event.ticket, ErrorCode.UNKNOWN_MEMBER_ID)
+            return reply_only(event.ticket, ErrorCode.UNKNOWN_MEMBER_ID)
         decision = self._decision(group, now, event.wall_ms)
         decision.leave(event)
         return decision.result()
 
-    def _caller_gone(self, event: CallerGone, now: float) -> Decision[Record]:
+    def _handle_disconnect(self, event: ClientDisconnected, now: float) -> Decision[Record]:
         group = self.groups.get(event.group)
         if group is None:
             return Decision()
@@ -234,9 +260,11 @@ class Shard:
         decision.handle_disconnect(event)
         return decision.result()
 
-    def _ring(self, event: AlarmRang, now: float) -> Decision[Record]:
+    def _handle_timer(self, event: TimerExpired, now: float) -> Decision[Record]:
         if event.name.group in self.consumers.groups:
-            return self.consumers.ring(event, now)
+            return self.consumers.handle_timer(event, now)
+        if event.name.group in self.shares.groups:
+            return self.shares.handle_timer(event, now)
         group = self.groups.get(event.name.group)
         if group is None:
             return Decision()
@@ -245,21 +273,21 @@ class Shard:
         return decision.result()
 
     def _loaded(self, event: Loaded, now: float) -> Decision[Record]:
-        """Give everybody a session to come back, since nobody's last heartbeat is known any more."""
-        decisions = self.consumers.loaded(now, event.wall_ms)
+        """Give every member a new session, because the time of its last heartbeat is unknown."""
+        decisions = self.consumers.loaded(now, event.wall_ms) + self.shares.loaded(now, event.wall_ms)
         for group in self.groups.values():
             decision = self._decision(group, now, event.wall_ms)
             for member in group.members.values():
                 decision.restart_session(member)
-            # The setting was lowered while the broker was down; the rebalance turns away who is too much.
+            # The setting was lowered while the broker was down; the rebalance rejects the excess members.
             if len(group.members) > self.config.max_size:
-                decision.prepare_rebalance(
-                    f"it was read with more members than group.max.size = {self.config.max_size}"
-                )
+                decision.prepare_rebalance(f"it has more members than group.max.size = {self.config.max_size}")
             decisions.append(decision.result())
-        return together(decisions)
+        return merge_decisions(decisions)
 
     def _commit(self, event: OffsetsCommitted, now: float) -> Decision[Record]:
+        if event.group in self.shares.groups:
+            return reply_only(event.ticket, ErrorCode.GROUP_ID_NOT_FOUND)
         consumers = self.consumers.groups.get(event.group)
         if consumers is not None:
             error = commit_error(consumers, self.consumers.image, event)
@@ -278,6 +306,8 @@ class Shard:
         return Decision(commit_records(event), replies, alarms)
 
     def _commit_in_transaction(self, event: TransactionalOffsetsCommitted, now: float) -> Decision[Record]:
+        if event.group in self.shares.groups:
+            return reply_only(event.ticket, ErrorCode.GROUP_ID_NOT_FOUND)
         consumers = self.consumers.groups.get(event.group)
         if consumers is None:
             error = classic.transactional_commit_error(self.classic(event.group), event)
@@ -289,7 +319,7 @@ class Shard:
         group = self.reader(event.group)
         error = offset_delete_error(group)
         if group is None or error:
-            return replied(event.ticket, error)
+            return reply_only(event.ticket, error)
         errors = subscription_errors(group, event.partitions)
         committed = self.offsets.of(event.group)
         pairs = zip(event.partitions, errors, strict=True)
@@ -301,15 +331,20 @@ class Shard:
         for group_id, committed in self.offsets.groups.items():
             records += tombstones(group_id, [each for each in committed if each.topic in event.topics])
         for group_id, partition in sorted(self.pending.of_topics(event.topics)):
-            # Or its transaction would commit it for a topic that is made anew with the name.
+            # Otherwise its transaction would commit the offset for a new topic of the same name.
             if partition not in self.offsets.of(group_id):
                 records += tombstones(group_id, [partition])
         return Decision(tuple(records), (Reply(event.ticket, len(records)),))
 
     def _delete_groups(self, event: GroupDeletionRequested, now: float) -> Decision[Record]:
         records: dict[str, list[Record]] = {}
-        errors = []
+        errors: list[int] = []
         for group_id in event.groups:
+            if group_id in self.shares.groups:
+                errors.append(self.shares.delete_error(group_id))
+                if not errors[-1]:
+                    records[group_id] = [*self.shares.tombstones(group_id)]
+                continue
             committed = self.offsets.of(group_id)
             error = delete_error(self.reader(group_id), committed)
             errors.append(error)
@@ -323,30 +358,46 @@ class Shard:
         for group_id in [group.group_id for group in self.all()]:
             group = self.reader(group_id)
             assert group is not None
-            gone, is_over = self._outlived(group, event.wall_ms)
+            gone, is_over = self._find_expired_offsets(group, event.wall_ms)
             count += len(gone)
             records += tombstones(group_id, gone)
             records += self._tombstones_of(group_id) if is_over else ()
         return Decision(tuple(records), (Reply(event.ticket, count),))
 
     def _tombstones_of(self, group_id: str) -> Sequence[Record]:
-        """What takes away a group, its offsets apart."""
+        """Return the records that delete a group, without its offsets."""
         group = self.consumers.groups.get(group_id)
-        return (ClassicGroupRecord.tombstone(group_id),) if group is None else self.consumers.buried(group)
+        return (ClassicGroupRecord.tombstone(group_id),) if group is None else self.consumers.tombstones(group)
 
     def _consumer_heartbeat(self, event: ConsumerHeartbeat, now: float) -> Decision[Record]:
+        group_id = event.request.group_id
+        if group_id in self.shares.groups:
+            text = f"group {group_id} is a share group"
+            answer = ConsumerGroupHeartbeatResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND, error_message=text)
+            return reply_only(event.ticket, answer)
         return self.consumers.heartbeat(event, self.classic(event.request.group_id), now)
 
-    def _see_topics(self, event: TopicsSeen, now: float) -> Decision[Record]:
-        return Decision((ImageSeen(event.image),))
+    def _share_heartbeat(self, event: ShareHeartbeat, now: float) -> Decision[Record]:
+        group_id = event.request.group_id
+        if self.find(group_id) is not None:
+            text = f"group {group_id} is not a share group"
+            answer = ShareGroupHeartbeatResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND, error_message=text)
+            return reply_only(event.ticket, answer)
+        return self.shares.decide(event, now)
 
-    def _see_settings(self, event: SettingsSeen, now: float) -> Decision[Record]:
-        return Decision((OwnSettingsSeen(event.settings),))
+    def _decide_share_group(self, event: ShareGroupEvent, now: float) -> Decision[Record]:
+        return self.shares.decide(event, now)
 
-    def _outlived(self, group: ClassicGroup, wall_ms: int) -> tuple[dict[TopicPartition, Any], bool]:
-        """The offsets of a group that are too old, and whether nothing is left of the group without them."""
+    def _handle_topics_changed(self, event: TopicsChanged, now: float) -> Decision[Record]:
+        return Decision((TopicImageRecord(event.image),))
+
+    def _handle_configs_changed(self, event: GroupConfigsChanged, now: float) -> Decision[Record]:
+        return Decision((GroupConfigsRecord(event.settings),))
+
+    def _find_expired_offsets(self, group: ClassicGroup, wall_ms: int) -> tuple[dict[TopicPartition, Any], bool]:
+        """Return the expired offsets of a group, and True if nothing of the group remains without them."""
         committed = self.offsets.of(group.group_id)
-        gone = expired(group, committed, wall_ms, self.config.offsets_retention_ms)
+        gone = expired_offsets(group, committed, wall_ms, self.config.offsets_retention_ms)
         is_over = group.state is ClassicGroupState.EMPTY and not group.pending and len(gone) == len(committed)
         return {partition: committed[partition] for partition in gone}, is_over
 
@@ -354,10 +405,10 @@ class Shard:
 DECIDES: Mapping[type, Callable[[Shard, Any, float], Decision[Record]]] = {
     JoinRequested: Shard._join,
     SyncRequested: Shard._sync,
-    HeartbeatReceived: Shard._beat,
+    HeartbeatReceived: Shard._heartbeat,
     LeaveRequested: Shard._leave,
-    CallerGone: Shard._caller_gone,
-    AlarmRang: Shard._ring,
+    ClientDisconnected: Shard._handle_disconnect,
+    TimerExpired: Shard._handle_timer,
     Loaded: Shard._loaded,
     OffsetsCommitted: Shard._commit,
     TransactionalOffsetsCommitted: Shard._commit_in_transaction,
@@ -366,12 +417,19 @@ DECIDES: Mapping[type, Callable[[Shard, Any, float], Decision[Record]]] = {
     GroupDeletionRequested: Shard._delete_groups,
     ExpiryDue: Shard._expire,
     ConsumerHeartbeat: Shard._consumer_heartbeat,
-    TopicsSeen: Shard._see_topics,
-    SettingsSeen: Shard._see_settings,
+    TopicsChanged: Shard._handle_topics_changed,
+    GroupConfigsChanged: Shard._handle_configs_changed,
+    ShareHeartbeat: Shard._share_heartbeat,
+    StateInitialized: Shard._decide_share_group,
+    ShareOffsetsAlterRequested: Shard._decide_share_group,
+    ShareOffsetsDeleteRequested: Shard._decide_share_group,
+    ShareGroupDeletionStarted: Shard._decide_share_group,
+    StateDeleted: Shard._decide_share_group,
+    ShareTopicsDeleted: Shard._decide_share_group,
 }
-"""Who decides about which event."""
+"""The handler of each event."""
 
 
-def replied(ticket: int, message: Any) -> Decision[Record]:
-    """An answer, and nothing else."""
+def reply_only(ticket: int, message: Any) -> Decision[Record]:
+    """Return a decision that only replies."""
     return Decision(replies=(Reply(ticket, message),))

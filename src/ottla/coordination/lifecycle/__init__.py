@@ -1,1 +1,1 @@
-"""The life of a broker among others: it registers, beats, is let in, and goes (KIP-631)."""
+"""The lifecycle of a broker in a cluster: registration, heartbeats, fencing and controlled shutdown (KIP-631)."""

@@ -1,16 +1,16 @@
-"""The life of one incarnation of a broker, as its controllers see it (KIP-631). Pure.
+"""The lifecycle of one incarnation of a broker, as the controllers see it (KIP-631; Kafka's BrokerLifecycleManager). Pure.
 
-    STARTING ──registered, metadata known──► RECOVERY ──logs in order, let in──► RUNNING
-                                                                                    │ somebody wants it to end
-                          SHUTTING_DOWN ◄──all it led is led elsewhere──  PENDING_CONTROLLED_SHUTDOWN
+    STARTING ──registered, metadata caught up──► RECOVERY ──logs recovered, unfenced──► RUNNING
+                                                                                           │ shutdown requested
+                          SHUTTING_DOWN ◄──all its partitions have other leaders──  PENDING_CONTROLLED_SHUTDOWN
 
-It is heard of every two seconds, counted from question to question, and quicker where somebody waits: while it catches up, and
-while it hands over. One question is under way at a time. A controller that does not answer is asked again two seconds after it was
-asked first, or as soon as it is given up after that; a new one is told at once. After nine seconds without a heartbeat the controllers
-fence the broker, and let it in again with the next.
+A heartbeat is sent every `broker.heartbeat.interval.ms` (2 s), counted from one request to the next; sooner while the broker catches up with the
+metadata or shuts down. One request is in flight at a time. If a controller does not answer, the request is repeated 2 s after it was
+sent, or once it is given up if that is later; a newly elected controller is sent one at once. After 9 s without a heartbeat
+(`broker.session.timeout.ms`) the controllers fence the broker, and unfence it with the next one.
 
-It never says that it is ready before its logs are, and tells of cordoned directories (KIP-1066) with the first heartbeat that
-could let it in, so that no partition is put here that nobody asked for.
+The broker does not request to be unfenced before its logs are recovered. Cordoned directories (KIP-1066) are sent with the first heartbeat after which it
+could be unfenced, so that no new partition is placed in them.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from ottla.coordination.cluster.features import OF_A_BROKER, Levels
-from ottla.coordination.cluster.registration import Listener, Registration
-from ottla.coordination.lifecycle import joining, misfits
+from ottla.coordination.cluster.features import BROKER_LEVELS, Levels
+from ottla.coordination.cluster.registration import BrokerListener, BrokerRegistration
+from ottla.coordination.lifecycle import registration_errors
 from ottla.coordination.lifecycle.events import (
-    Beaten,
     ControllerElected,
     ControllerFound,
     DirectoryFailed,
     Event,
-    Fail,
+    HeartbeatResponseReceived,
+    LifecycleAction,
+    LifecycleRequestFailed,
     MetadataApplied,
     Note,
     Recover,
@@ -38,27 +39,32 @@ from ottla.coordination.lifecycle.events import (
     Registered,
     Send,
     Serve,
+    ShutdownRequested,
     Stop,
-    StopWanted,
-    Unanswered,
-    Wish,
+    StopBroker,
 )
 from ottla.errors import ErrorCode, name_of
 from ottla.protocol.messages import broker_registration
 from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from ottla.protocol.messages.broker_registration import BrokerRegistrationRequest
 
-CATCHING_UP_SECONDS = 0.01
-HANDING_OVER_SECONDS = 0.05
+CATCH_UP_HEARTBEAT_SECONDS = 0.01
+SHUTDOWN_HEARTBEAT_SECONDS = 0.05
 DUPLICATE_RETRY_SECONDS = 0.25
-"""The first pause after DUPLICATE_BROKER_REGISTRATION, doubled up to the heartbeat interval: the controller checks meanwhile whether the earlier process has ended."""
-UNHEARD_SECONDS = 5.0
-"""How long who hands over goes on without an answer: an election takes less, and nine seconds after the last the controllers have it fenced anyway."""
+"""The first pause after DUPLICATE_BROKER_REGISTRATION, doubled up to the heartbeat interval.
+
+Meanwhile the controller checks whether the earlier process has ended.
+"""
+SHUTDOWN_PATIENCE_SECONDS = 5.0
+"""The time after which a broker that shuts down stops without an answer.
+
+An election takes less, and 9 s after the last heartbeat the controllers fence the broker anyway.
+"""
 NEVER = float("inf")
 
 
 class BrokerState(IntEnum):
-    """By the numbers that Kafka's metrics have for them."""
+    """The states with the numbers of Kafka's metric `BrokerState`."""
 
     NOT_RUNNING = 0
     STARTING = 1
@@ -69,23 +75,23 @@ class BrokerState(IntEnum):
 
 
 class Incarnation(Struct, frozen=True):
-    """What a broker says of itself when it registers."""
+    """The fields of a broker's registration."""
 
     node_id: int
     cluster_id: str
     incarnation_id: UUID
-    """Drawn at each start."""
-    listeners: tuple[Listener, ...]
+    """A random id, new at each start."""
+    listeners: tuple[BrokerListener, ...]
     log_dirs: tuple[UUID, ...]
     cordoned_log_dirs: tuple[UUID, ...]
     rack: str | None = None
     previous_epoch: int = -1
-    """What the last clean stop left behind."""
+    """The broker epoch that the last clean shutdown stored."""
     features: Mapping[str, Levels] | None = None
-    """None is all that can be run here."""
+    """None for every feature that this version supports."""
 
 
-class Spans(Struct, frozen=True):
+class LifecycleTimeouts(Struct, frozen=True):
     """Kafka's `broker.heartbeat.interval.ms`, `initial.broker.registration.timeout.ms` and `log.dir.failure.timeout.ms`, in seconds."""
 
     heartbeat: float = 2.0
@@ -94,260 +100,259 @@ class Spans(Struct, frozen=True):
 
 
 class BrokerLifecycle:
-    """What to tell the controllers next, and when."""
+    """Decides on the next request to the active controller, and when it is sent."""
 
-    def __init__(self, who: Incarnation, spans: Spans, now: float) -> None:
+    def __init__(self, incarnation: Incarnation, spans: LifecycleTimeouts, now: float) -> None:
         self.state = BrokerState.STARTING
         self.epoch = -1
         """The broker's epoch, once it is registered."""
         self.fenced = True
         self.due = now + spans.registration
-        """When to speak next; `TimePassed` is to come then."""
-        self._who = who
+        """The time of the next request; `TimePassed` must be handled then."""
+        self._incarnation = incarnation
         self._spans = spans
         self._give_up_at = now + spans.registration
-        self._known = False
-        """Whether there is a controller to ask."""
-        self._asking = False
-        self._asked_at = now
-        """When the last question went out."""
-        self._heard_at = now
-        """When the last heartbeat was answered."""
-        self._soon = False
-        """Whether to speak as soon as the answer that is waited for is there."""
+        self._knows_controller = False
+        """True if the active controller is known."""
+        self._in_flight = False
+        self._sent_at = now
+        """The time of the last request."""
+        self._last_heartbeat_at = now
+        """The time of the last successful heartbeat response."""
+        self._send_when_answered = False
+        """True if the next request is to be sent as soon as the present one is answered."""
         self._recovered = False
         self._metadata_offset = -1
-        self._failed: dict[UUID, float] = {}
-        """Directories that have failed, and until when the controllers have to have heard it; for ever where they have."""
-        self._told: tuple[UUID, ...] = ()
-        """What the heartbeat that is under way says has failed."""
+        self._failed_directories: dict[UUID, float] = {}
+        """The failed directories, each with the time by which the controllers must have been notified; NEVER if they have been."""
+        self._reported_failed: tuple[UUID, ...] = ()
+        """The failed directories that the heartbeat in flight reports."""
         self._duplicate_retry_seconds = DUPLICATE_RETRY_SECONDS
         self._duplicate = ""
-        """What to say where another broker of that number goes on being heard."""
+        """The error message if another broker with the same node id keeps sending heartbeats."""
 
-    def handle(self, event: Event, now: float) -> list[Wish]:
-        """What is wanted, of what has happened."""
-        wishes = self._taken(event, now)
-        if self.state is not BrokerState.SHUTTING_DOWN and not self._asking and self.due <= now:
-            wishes += self._speak(now)
-        return wishes
+    def handle(self, event: Event, now: float) -> list[LifecycleAction]:
+        """Return the effects of an event."""
+        effects = self._handle_event(event, now)
+        if self.state is not BrokerState.SHUTTING_DOWN and not self._in_flight and self.due <= now:
+            effects += self._send_request(now)
+        return effects
 
-    def _taken(self, event: Event, now: float) -> list[Wish]:
+    def _handle_event(self, event: Event, now: float) -> list[LifecycleAction]:
         match event:
             case ControllerFound():
-                return self._found(event, now)
+                return self._handle_controller_found(event, now)
             case Registered():
-                return self._registered(event, now)
-            case Beaten():
-                return self._beaten(event, now)
-            case Unanswered():
-                return self._unanswered(now)
-            case ControllerElected() if self._known:
-                self._hurry(now)
+                return self._handle_registration_response(event, now)
+            case HeartbeatResponseReceived():
+                return self._handle_heartbeat_response(event, now)
+            case LifecycleRequestFailed():
+                return self._handle_failed_request(now)
+            case ControllerElected() if self._knows_controller:
+                self._send_soon(now)
             case MetadataApplied():
-                self._applied(event, now)
+                self._handle_applied_metadata(event, now)
             case Recovered():
                 self._recovered = True
-                self._hurry(now)
+                self._send_soon(now)
             case DirectoryFailed():
-                self._failed.setdefault(event.directory, now + self._spans.directory_failure)
-                self._hurry(now)
-            case StopWanted():
-                return self._leave(now)
+                self._failed_directories.setdefault(event.directory, now + self._spans.directory_failure)
+                self._send_soon(now)
+            case ShutdownRequested():
+                return self._start_shutdown(now)
         return []
 
-    def _applied(self, event: MetadataApplied, now: float) -> None:
+    def _handle_applied_metadata(self, event: MetadataApplied, now: float) -> None:
         self._metadata_offset = event.offset
         if event.awaited and self.state is BrokerState.RUNNING:
-            self._hurry(now)
+            self._send_soon(now)
 
-    def _found(self, event: ControllerFound, now: float) -> list[Wish]:
-        """Ask to be let in, or do not, where that could not be meant."""
-        sentence = joining.refusal(event.finalized)
-        if sentence is not None:
+    def _handle_controller_found(self, event: ControllerFound, now: float) -> list[LifecycleAction]:
+        """Start to register, unless the cluster runs features that this broker does not support."""
+        error = registration_errors.unsupported_features(event.finalized)
+        if error is not None:
             self.state = BrokerState.SHUTTING_DOWN
-            return [Fail(sentence)]
-        if not self._known:
-            self._known, self.due = True, now
+            return [StopBroker(error)]
+        if not self._knows_controller:
+            self._knows_controller, self.due = True, now
         return []
 
-    def _speak(self, now: float) -> list[Wish]:
+    def _send_request(self, now: float) -> list[LifecycleAction]:
         if self.epoch < 0 and now >= self._give_up_at:
             self.state = BrokerState.SHUTTING_DOWN
-            return [Fail(self._not_registered())]
-        if self.epoch >= 0 and now >= min(self._failed.values(), default=NEVER):
+            return [StopBroker(self._not_registered())]
+        if self.epoch >= 0 and now >= min(self._failed_directories.values(), default=NEVER):
             self.state = BrokerState.SHUTTING_DOWN
-            return [Fail(self._unheard())]
-        self._asking, self._asked_at, self.due = True, now, NEVER
+            return [StopBroker(self._unreported_failure())]
+        self._in_flight, self._sent_at, self.due = True, now, NEVER
         return [Send(self._registration() if self.epoch < 0 else self._heartbeat())]
 
     def _registration(self) -> BrokerRegistrationRequest:
-        who = self._who
-        features = OF_A_BROKER if who.features is None else who.features
+        broker = self._incarnation
+        features = BROKER_LEVELS if broker.features is None else broker.features
         return BrokerRegistrationRequest(
-            who.node_id,
-            who.cluster_id,
-            who.incarnation_id,
-            [broker_registration.Listener(*each) for each in who.listeners],
+            broker.node_id,
+            broker.cluster_id,
+            broker.incarnation_id,
+            [broker_registration.Listener(*each) for each in broker.listeners],
             [broker_registration.Feature(name, *levels) for name, levels in features.items()],
-            who.rack,
-            log_dirs=sorted(who.log_dirs),
-            previous_broker_epoch=who.previous_epoch,
+            broker.rack,
+            log_dirs=sorted(broker.log_dirs),
+            previous_broker_epoch=broker.previous_epoch,
         )
 
     def _heartbeat(self) -> BrokerHeartbeatRequest:
-        self._told = tuple(sorted(self._failed))
+        self._reported_failed = tuple(sorted(self._failed_directories))
         return BrokerHeartbeatRequest(
-            self._who.node_id,
+            self._incarnation.node_id,
             self.epoch,
             self._metadata_offset,
             want_fence=not self._recovered,
             want_shut_down=self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN,
-            offline_log_dirs=self._told,
-            # Before it has caught up, the controllers' own log of the registration may not be with them all.
-            cordoned_log_dirs=None if self.state is BrokerState.STARTING else self._who.cordoned_log_dirs,
+            offline_log_dirs=self._reported_failed,
+            # Before it has caught up, some controllers may not have the registration in their logs yet.
+            cordoned_log_dirs=None if self.state is BrokerState.STARTING else self._incarnation.cordoned_log_dirs,
         )
 
-    def _registered(self, event: Registered, now: float) -> list[Wish]:
+    def _handle_registration_response(self, event: Registered, now: float) -> list[LifecycleAction]:
         code = event.response.error_code
         if not code:
             self.epoch = event.response.broker_epoch
-            self._answered(now, now)
-            return [Note(f"registered as broker {self._who.node_id} with epoch {self.epoch}", is_expected=True)]
-        misfit = self._misfit(code, event.others)
-        if misfit is not None:
+            self._schedule_next(now, now)
+            return [Note(f"registered as broker {self._incarnation.node_id} with epoch {self.epoch}", is_expected=True)]
+        error = self._permanent_error(code, event.others)
+        if error is not None:
             self.state = BrokerState.SHUTTING_DOWN
-            return [Fail(misfit)]
+            return [StopBroker(error)]
         if code == ErrorCode.DUPLICATE_BROKER_REGISTRATION:
             pause = min(self._duplicate_retry_seconds, self._spans.heartbeat)
             self._duplicate_retry_seconds = 2 * pause
-            self._answered(now + pause, now)
-            return self._wait_for_silence(event.others)
-        self._answered(now + self._spans.heartbeat, now)
-        return [Note(f"not registered yet: the controller says {name_of(code)}")]
+            self._schedule_next(now + pause, now)
+            return self._handle_duplicate_registration(event.others)
+        self._schedule_next(now + self._spans.heartbeat, now)
+        return [Note(f"registration failed, retrying: error={name_of(code)}")]
 
-    def _misfit(self, code: int, others: Mapping[int, Registration]) -> str | None:
-        """What will not fit however often it is tried."""
+    def _permanent_error(self, code: int, others: Mapping[int, BrokerRegistration]) -> str | None:
+        """Return the error message for an error that a retry cannot resolve."""
         if code == ErrorCode.INCONSISTENT_CLUSTER_ID:
-            return f"the controllers are not those of cluster {self._who.cluster_id}, which is in meta.properties"
+            return f"the controllers do not belong to cluster {self._incarnation.cluster_id} of meta.properties"
         if code == ErrorCode.INVALID_REGISTRATION:
-            return misfits.reserved_directory(self._who.log_dirs) or misfits.taken_directory(
-                self._who.node_id, self._who.log_dirs, others
-            )
+            return registration_errors.reserved_directory_id(
+                self._incarnation.log_dirs
+            ) or registration_errors.directory_conflict(self._incarnation.node_id, self._incarnation.log_dirs, others)
         return None
 
-    def _wait_for_silence(self, others: Mapping[int, Registration]) -> list[Wish]:
-        """Another of that number was heard of: it may be this one's last run, or a broker that runs."""
-        told, self._duplicate = self._duplicate, misfits.taken_number(self._who.node_id, others)
-        if told:
+    def _handle_duplicate_registration(self, others: Mapping[int, BrokerRegistration]) -> list[LifecycleAction]:
+        """Handle a duplicate registration: the other process may be this broker's previous run, or a running broker."""
+        reported, self._duplicate = (
+            self._duplicate,
+            registration_errors.node_id_conflict(self._incarnation.node_id, others),
+        )
+        if reported:
             return []
         return [
             Note(
-                f"another broker {self._who.node_id} was heard of a moment ago: waiting until it has been silent for "
-                "broker.session.timeout.ms; if it still runs, give this one a node.id of its own"
+                f"another broker {self._incarnation.node_id} sent a heartbeat recently: waiting until its "
+                "broker.session.timeout.ms has passed; if it still runs, set another node.id for this one"
             )
         ]
 
-    def _beaten(self, event: Beaten, now: float) -> list[Wish]:
+    def _handle_heartbeat_response(self, event: HeartbeatResponseReceived, now: float) -> list[LifecycleAction]:
         answer = event.response
         if answer.error_code == ErrorCode.STALE_BROKER_EPOCH:
             self.state = BrokerState.SHUTTING_DOWN
             return [
-                Fail(
-                    f"another process has registered as broker {self._who.node_id}, or that was unregistered, so the controllers hear "
-                    "this one no more: give one of them another node.id, or start this one again",
+                StopBroker(
+                    f"another process has registered as broker {self._incarnation.node_id}, or that broker was unregistered, so the "
+                    "controllers reject this one: set another node.id for one of them, or restart this one",
                     is_registration_lost=True,
                 )
             ]
         if answer.error_code:
-            self._answered(self._next_beat, now)
-            return [Note(f"a heartbeat was refused: the controller says {name_of(answer.error_code)}")]
-        self._heard_at = now
-        self._failed |= dict.fromkeys(self._told, NEVER)
+            self._schedule_next(self._next_heartbeat, now)
+            return [Note(f"heartbeat rejected: error={name_of(answer.error_code)}")]
+        self._last_heartbeat_at = now
+        self._failed_directories |= dict.fromkeys(self._reported_failed, NEVER)
         fenced, self.fenced = self.fenced, answer.is_fenced
         if self.state is BrokerState.STARTING:
-            return self._while_starting(now, caught_up=answer.is_caught_up)
+            return self._continue_startup(now, caught_up=answer.is_caught_up)
         if self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN:
-            return self._while_leaving(now, may_go=answer.should_shut_down)
-        waits = self.state is BrokerState.RECOVERY and self._recovered and answer.is_fenced
-        self._answered(now + CATCHING_UP_SECONDS if waits else self._next_beat, now)
+            return self._continue_shutdown(now, may_stop=answer.should_shut_down)
+        is_unfenceable = self.state is BrokerState.RECOVERY and self._recovered and answer.is_fenced
+        self._schedule_next(now + CATCH_UP_HEARTBEAT_SECONDS if is_unfenceable else self._next_heartbeat, now)
         if answer.is_fenced:
-            return (
-                []
-                if fenced
-                else [Note("fenced by the controllers: clients are sent elsewhere until it is let in again")]
-            )
+            return [] if fenced else [Note("fenced by the controllers: clients use other brokers until it is unfenced")]
         self.state = BrokerState.RUNNING
         return [Serve()] if fenced else []
 
-    def _while_starting(self, now: float, *, caught_up: bool) -> list[Wish]:
-        self._answered(now + CATCHING_UP_SECONDS, now)
+    def _continue_startup(self, now: float, *, caught_up: bool) -> list[LifecycleAction]:
+        self._schedule_next(now + CATCH_UP_HEARTBEAT_SECONDS, now)
         if not caught_up:
             return []
         self.state = BrokerState.RECOVERY
         return [Recover()]
 
-    def _while_leaving(self, now: float, *, may_go: bool) -> list[Wish]:
-        self._answered(now + HANDING_OVER_SECONDS, now)
-        if not may_go:
+    def _continue_shutdown(self, now: float, *, may_stop: bool) -> list[LifecycleAction]:
+        self._schedule_next(now + SHUTDOWN_HEARTBEAT_SECONDS, now)
+        if not may_stop:
             return []
         self.state = BrokerState.SHUTTING_DOWN
         return [Stop()]
 
-    def _unanswered(self, now: float) -> list[Wish]:
-        """Ask again; who hands over and finds nobody to hand over to just goes."""
+    def _handle_failed_request(self, now: float) -> list[LifecycleAction]:
+        """Retry. A broker that shuts down and finds no controller stops without moving its leaderships."""
         if self.state is not BrokerState.PENDING_CONTROLLED_SHUTDOWN:
-            self._answered(self._next_beat, now)
+            self._schedule_next(self._next_heartbeat, now)
             return []
-        give_up_at = self._heard_at + UNHEARD_SECONDS
-        self._answered(min(self._next_beat, max(give_up_at, now)), now)
+        give_up_at = self._last_heartbeat_at + SHUTDOWN_PATIENCE_SECONDS
+        self._schedule_next(min(self._next_heartbeat, max(give_up_at, now)), now)
         if now < give_up_at:
             return []
         self.state = BrokerState.SHUTTING_DOWN
         return [
-            Note("no controller answers, so nothing that this broker leads can be handed over: it ends without that"),
+            Note("no controller responds, so no leadership can be moved: the broker stops without that"),
             Stop(),
         ]
 
-    def _leave(self, now: float) -> list[Wish]:
-        """Hand over what is led, if anything can be; who was never let in just goes."""
+    def _start_shutdown(self, now: float) -> list[LifecycleAction]:
+        """Start a controlled shutdown; a broker that was never unfenced stops at once."""
         if self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN:
             return []
         if self.state is not BrokerState.RUNNING:
             self.state = BrokerState.SHUTTING_DOWN
             return [Stop()]
         self.state = BrokerState.PENDING_CONTROLLED_SHUTDOWN
-        self._hurry(now)
+        self._send_soon(now)
         return []
 
     @property
-    def _next_beat(self) -> float:
-        return self._asked_at + self._spans.heartbeat
+    def _next_heartbeat(self) -> float:
+        return self._sent_at + self._spans.heartbeat
 
-    def _answered(self, due: float, now: float) -> None:
-        self._asking = False
-        self.due, self._soon = now if self._soon else due, False
+    def _schedule_next(self, due: float, now: float) -> None:
+        self._in_flight = False
+        self.due, self._send_when_answered = now if self._send_when_answered else due, False
 
-    def _hurry(self, now: float) -> None:
-        if self._asking:
-            self._soon = True
+    def _send_soon(self, now: float) -> None:
+        if self._in_flight:
+            self._send_when_answered = True
         elif self.due < NEVER:
             self.due = now
 
     def _not_registered(self) -> str:
         return self._duplicate or (
-            f"no controller has registered broker {self._who.node_id} within {self._spans.registration:.0f} s "
-            "(initial.broker.registration.timeout.ms): look at controller.quorum.bootstrap.servers, and whether another "
-            "broker of that node.id runs"
+            f"no controller has registered broker {self._incarnation.node_id} within {self._spans.registration:.0f} s "
+            "(initial.broker.registration.timeout.ms): check controller.quorum.bootstrap.servers, and whether another "
+            "broker with that node.id runs"
         )
 
-    def _unheard(self) -> str:
+    def _unreported_failure(self) -> str:
         return (
-            f"the controllers have not heard within {self._spans.directory_failure:.0f} s (log.dir.failure.timeout.ms) that a "
-            "directory has failed, and nobody else leads what it had: the broker stops, so that others do"
+            f"the controllers could not be notified within {self._spans.directory_failure:.0f} s (log.dir.failure.timeout.ms) that a "
+            "log directory has failed: the broker stops, so that other brokers become leaders of its partitions"
         )
 
     def check(self) -> None:
         assert (self.epoch >= 0) or self.state in (BrokerState.STARTING, BrokerState.SHUTTING_DOWN)
-        assert not (self._asking and self.due < NEVER)
+        assert not (self._in_flight and self.due < NEVER)
         assert self.fenced or self.epoch >= 0

@@ -1,4 +1,4 @@
-"""What happens to a broker that is one of a cluster, and what it wants done about it."""
+"""The events and the effects of a broker's lifecycle."""
 
 from __future__ import annotations
 
@@ -7,112 +7,110 @@ from uuid import UUID
 
 from msgspec import Struct, field
 
-from ottla.coordination.cluster.registration import Registration
+from ottla.coordination.cluster.registration import BrokerRegistration
 from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from ottla.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 
 
 class ControllerFound(Struct, frozen=True):
-    """It is known who the active controller is, and what the cluster runs."""
+    """The active controller is known, and the finalized features of the cluster."""
 
     finalized: Mapping[str, int]
     """Levels of features."""
 
 
 class ControllerElected(Struct, frozen=True):
-    """Somebody became the active controller, perhaps who was it before: it has heard of this broker only what the log says."""
+    """A controller was elected, possibly the same one again: of this broker it knows only what is in the log."""
 
 
 class Registered(Struct, frozen=True):
-    """The answer to a registration."""
+    """The response to a registration was received."""
 
     response: BrokerRegistrationResponse
-    others: Mapping[int, Registration] = field(default_factory=dict)
-    """Who is registered, as far as the metadata is known: it says who stands in the way."""
+    others: Mapping[int, BrokerRegistration] = field(default_factory=dict)
+    """The other registered brokers, as far as the metadata is known, to name the broker that causes a conflict."""
 
 
-class Beaten(Struct, frozen=True):
-    """The answer to a heartbeat."""
+class HeartbeatResponseReceived(Struct, frozen=True):
+    """The response to a heartbeat was received."""
 
     response: BrokerHeartbeatResponse
 
 
-class Unanswered(Struct, frozen=True):
-    """The connection broke, or nothing came in time."""
+class LifecycleRequestFailed(Struct, frozen=True):
+    """The connection failed, or no response arrived in time."""
 
 
 class MetadataApplied(Struct, frozen=True):
-    """The broker acts on the metadata up to this offset, which is in it."""
+    """The broker has applied the metadata up to and including this offset."""
 
     offset: int
     awaited: bool = False
-    """Whether a broker hands over, which the controllers let go when all the others have said this."""
+    """True if a broker shuts down, and the controllers wait until every other broker has applied this."""
 
 
 class Recovered(Struct, frozen=True):
-    """The broker's logs are in order: it can be used."""
+    """The broker's logs are recovered."""
 
 
 class DirectoryFailed(Struct, frozen=True):
-    """A directory of the broker is not there any more, with all the copies in it."""
+    """A log directory of the broker failed, with all replicas in it."""
 
     directory: UUID
 
 
-class StopWanted(Struct, frozen=True):
-    """The broker is to end."""
+class ShutdownRequested(Struct, frozen=True):
+    pass
 
 
-class TimePassed(Struct, frozen=True):
-    """It is later than it was."""
+class LifecycleTick(Struct, frozen=True):
+    pass
 
 
 Event = (
     ControllerFound
     | Registered
-    | Beaten
-    | Unanswered
+    | HeartbeatResponseReceived
+    | LifecycleRequestFailed
     | ControllerElected
     | MetadataApplied
     | Recovered
     | DirectoryFailed
-    | StopWanted
-    | TimePassed
+    | ShutdownRequested
+    | LifecycleTick
 )
 
 
 class Send(Struct, frozen=True):
-    """To the active controller, whoever that is by now; the answer, or that there is none, is the next event."""
+    """Send a request to the active controller at that time. The response, or its failure, is the next event."""
 
     request: BrokerRegistrationRequest | BrokerHeartbeatRequest
 
 
 class Recover(Struct, frozen=True):
-    """The metadata is known as far as it was when the broker registered: see to the logs."""
+    """Recover the logs: the metadata is known up to the broker's registration."""
 
 
 class Serve(Struct, frozen=True):
-    """The controllers have let the broker in; they may have sent it away before."""
+    """The controllers have unfenced the broker, for the first time or again."""
 
 
 class Note(Struct, frozen=True):
-    """A person may want to know."""
-
-    sentence: str
+    text: str
     is_expected: bool = False
-    """Whether it is so in each life."""
+    """True if it happens in each start."""
 
 
 class Stop(Struct, frozen=True):
-    """Nobody needs the broker any more: end."""
+    """The controlled shutdown is complete, or no controller is available for one."""
 
 
-class Fail(Struct, frozen=True):
+class StopBroker(Struct, frozen=True):
     """The broker cannot be a member of the cluster: stop it with this error."""
 
-    sentence: str
+    error: str
     is_registration_lost: bool = False
     """True if the registration was ended while the broker ran. A controller in the same process is not affected."""
 
 
-Wish = Send | Recover | Serve | Note | Stop | Fail
+LifecycleAction = Send | Recover | Serve | Note | Stop | StopBroker

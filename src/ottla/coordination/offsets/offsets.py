@@ -1,6 +1,6 @@
-"""Committed offsets of groups: what a log of commits amounts to.
+"""Committed offsets of groups, built from the records of commits.
 
-Replays and looks up; who may commit, and when an offset is forgotten, is decided where the groups are.
+Replays and looks up; the rules for commits and expiry are in `groups`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ NOTHING: Mapping[TopicPartition, OffsetCommitValue] = {}
 
 
 class Offsets:
-    """What each group has committed, by partition."""
+    """The committed offsets of each group, by partition."""
 
     def __init__(self) -> None:
         self.groups: dict[str, dict[TopicPartition, OffsetCommitValue]] = {}
-        """A group whose last offset was taken away is here until it is buried."""
+        """A group without offsets stays here until it is deleted."""
 
     def replay(self, record: OffsetRecord) -> None:
         """The last record of a group and partition counts; one without value takes it away."""
@@ -27,7 +27,7 @@ class Offsets:
             return
         self.groups.get(record.key.group, {}).pop(record.partition, None)
 
-    def bury(self, group: str) -> None:
+    def remove_group(self, group: str) -> None:
         """The group itself is no more; what it committed since still counts."""
         if not self.groups.get(group, True):
             del self.groups[group]
@@ -39,7 +39,7 @@ class Offsets:
     def fetch(
         self, group: str, partitions: Sequence[TopicPartition] | None
     ) -> Mapping[TopicPartition, OffsetAndMetadata]:
-        """What `group` committed for these partitions (None: for all); what it did not is left out."""
+        """Return the committed offsets of these partitions, or of all if None; partitions without one are left out."""
         committed = self.of(group)
         wanted: Iterable[TopicPartition] = committed if partitions is None else partitions
         return {partition: offset_and_metadata(committed[partition]) for partition in wanted if partition in committed}

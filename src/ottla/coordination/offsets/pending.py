@@ -1,6 +1,6 @@
-"""Offsets that are committed within transactions, and count once their transaction does.
+"""Offsets committed within transactions, which take effect when the transaction commits.
 
-Replays and looks up. The log has them as batches of their producer; the marker behind them settles what they are.
+Replays and looks up. The log has them as batches of their producer, followed by the end marker.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class TransactionEnded(NamedTuple):
 
 
 class PendingOffsets:
-    """What each producer's open transaction would commit."""
+    """The offsets that open transactions would commit, by producer."""
 
     def __init__(self) -> None:
         self._open: dict[int, dict[GroupPartition, OffsetRecord | None]] = {}
@@ -47,20 +47,20 @@ class PendingOffsets:
         """Keep a commit until its transaction ends."""
         self._open.setdefault(pending.producer_id, {})[pending.group_partition] = pending.record
 
-    def overtaken(self, record: OffsetRecord) -> None:
-        """A plain commit that came later counts, however an open transaction over the same partition may end."""
+    def drop_superseded(self, record: OffsetRecord) -> None:
+        """Drop pending offsets that an ordinary commit has replaced; it wins, however the transaction ends."""
         group_partition = (record.key.group, record.partition)
         for group_partitions in self._open.values():
             if group_partition in group_partitions:
                 group_partitions[group_partition] = None
 
     def end(self, ended: TransactionEnded) -> list[OffsetRecord]:
-        """What counts from now on."""
+        """Return the offsets that take effect."""
         group_partitions = self._open.pop(ended.producer_id, {})
         return [record for record in group_partitions.values() if record is not None] if ended.commit else []
 
     def of_topics(self, topics: Collection[str]) -> set[GroupPartition]:
-        """What open transactions would commit for these."""
+        """Return the offsets that open transactions would commit for these topics."""
         return {
             group_partition
             for group_partitions in self._open.values()
@@ -69,5 +69,5 @@ class PendingOffsets:
         }
 
     def holds(self, group: str, partition: TopicPartition) -> bool:
-        """Whether a transaction that is open may change this offset (KIP-447)."""
+        """True if an open transaction may change this offset (KIP-447)."""
         return any((group, partition) in group_partitions for group_partitions in self._open.values())

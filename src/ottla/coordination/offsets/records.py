@@ -16,7 +16,7 @@ KEY_KINDS = (0, 1)
 """Both are offset commits; Kafka writes 1."""
 KEY_KIND = 1
 VALUE_VERSION = 3
-"""What Kafka wrote until 4.1, and every version since 2.1 reads."""
+"""The version that Kafka wrote until 4.1, and that every version since 2.1 reads."""
 EXPIRING_VERSION = 1
 """The one version that has room for an expiry of its own; it has none for the leader epoch."""
 
@@ -48,13 +48,13 @@ class OffsetRecord(NamedTuple):
     def of(
         cls, group: str, partition: TopicPartition, committed: OffsetAndMetadata, wall_ms: int, expires_ms: int = -1
     ) -> OffsetRecord:
-        """A commit as the log keeps it; `expires_ms` is for a commit that says itself how long it is to be kept."""
+        """Return the record of a commit; `expires_ms` is the commit's own expiry time, or -1."""
         value = OffsetCommitValue(committed.offset, committed.leader_epoch, committed.metadata, wall_ms, expires_ms)
         return cls(OffsetCommitKey(group, *partition), value)
 
     @classmethod
     def tombstone(cls, group: str, partition: TopicPartition) -> OffsetRecord:
-        """What takes a commit away."""
+        """Return the record that deletes a committed offset."""
         return cls(OffsetCommitKey(group, *partition), None)
 
     @property

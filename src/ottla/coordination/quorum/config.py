@@ -7,15 +7,24 @@ from msgspec import Struct
 
 class QuorumConfig(Struct, frozen=True):
     election_timeout_ms: int = 1000
-    """Time to wait for a leader, or for votes, before the next attempt; a random part of up to the same length is added."""
+    """The time that a voter waits for a leader before it starts an election, and a candidate for votes before it starts another.
+
+    A random part of up to the same length is added.
+    """
     fetch_timeout_ms: int = 2000
-    """Time that a voter waits for a response of the leader before it asks for pre-votes."""
+    """The time that a follower waits for a response of the leader before it starts an election with a request for pre-votes.
+
+    A leader that no majority fetches from resigns after `CHECK_FACTOR` times this time.
+    """
     election_backoff_max_ms: int = 1000
-    """Time that the last preferred successor of a resigned leader waits before it asks for votes."""
+    """The time that the last preferred successor of a resigned leader waits before it starts an election.
+
+    Each earlier successor waits half as long as the one after it; the first does not wait.
+    """
     request_timeout_ms: int = 2000
-    """Time to wait for a response before another node is asked."""
+    """The time to wait for a response. Then a fetch is sent to another node, and any other request is sent again."""
     retry_backoff_ms: int = 20
-    """Time before a node that did not respond is asked again."""
+    """After a failed request, the time before the next request to the same node."""
     max_wait_ms: int = 500
     """Time that the leader may hold a fetch that finds no records."""
     max_bytes: int = 8 << 20
@@ -24,4 +33,7 @@ class QuorumConfig(Struct, frozen=True):
     """The most bytes of a snapshot in one response."""
 
     CHECK_FACTOR = 1.5
-    """A leader resigns if a majority has not fetched for this many fetch timeouts: the others may have another leader by then."""
+    """The number of fetch timeouts after which a leader resigns, if no majority of the voters has fetched from it.
+
+    By then the other voters may have elected another leader.
+    """

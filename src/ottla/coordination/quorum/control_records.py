@@ -1,6 +1,6 @@
 """Control records of the metadata log: leader changes, voters, kraft.version, and the first and last record of a snapshot.
 
-They are in control batches. A record's key holds its kind; its value starts with the version of its encoding.
+They are stored in control batches. The key of a record contains its kind; the value starts with the version of the encoding.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ottla.protocol.plan import plan_of
 from ottla.protocol.schema import ZERO_UUID, Int16, Int32, Int64, Message, Uuid, message, since, struct
 
 KEY = Struct(">hh")
-"""Version of the key, kind."""
+"""The layout of a key: the version of the key, then the kind of the record."""
 
 
 @struct
@@ -26,7 +26,7 @@ class Voter:
 
 @message(key=2, versions="0-1", flexible="0+")
 class LeaderChangeMessage(Message):
-    """The first record of an epoch, written by its leader."""
+    """The first record of an epoch, appended by the leader of the epoch when it is elected."""
 
     version: Int16 = 0
     leader_id: Int32 = 0
@@ -47,7 +47,10 @@ class SnapshotFooterRecord(Message):
 
 @message(key=5, versions="0", flexible="0+")
 class KRaftVersionRecord(Message):
-    """The level of kraft.version: from level 1 on the voters are in the log, at level 0 in every node's settings."""
+    """The level of the feature kraft.version.
+
+    At level 0 the settings of every node list the voters. From level 1 on a VotersRecord in the log lists them.
+    """
 
     version: Int16 = 0
     k_raft_version: Int16 = 0
@@ -67,9 +70,9 @@ def encode_control(record: ControlRecord) -> tuple[bytes, bytes]:
 
 
 def decode_control(kind: int, value: bytes) -> Message | None:
-    """Decode a control record; return None for kinds that do not concern the quorum.
+    """Decode a control record; return None for a kind that the quorum does not use.
 
-    CorruptRecordError is raised if the value is incomplete or its version is unknown.
+    Raise CorruptRecordError if the value is incomplete or its version is unknown.
     """
     cls = KINDS.get(kind)
     if cls is None:

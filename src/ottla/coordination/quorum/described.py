@@ -1,11 +1,11 @@
-"""What a replica tells of its quorum to those who ask how it is: who leads, who votes, how far each has come."""
+"""Responses that describe the quorum: DescribeQuorum and DescribeCluster for controllers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from ottla.coordination.quorum.leadership import Leadership, Progress
+from ottla.coordination.quorum.leadership import LeaderState, Progress
 from ottla.coordination.quorum.observer import METADATA_TOPIC
 from ottla.coordination.quorum.raft import Raft
 from ottla.coordination.quorum.voters import ReplicaKey
@@ -24,16 +24,22 @@ from ottla.protocol.messages.describe_quorum import (
     ReplicaState,
     TopicData,
 )
+from ottla.protocol.schema import ZERO_UUID
 
+DETAILS_SINCE = 2
+"""The first version of DescribeQuorum with directories and addresses (KIP-853)."""
 NOBODY = -1
 Place = tuple[str, int]
 NOWHERE: Mapping[int, Place] = MappingProxyType({})
 CONTROLLERS = 2
-"""The kind of endpoints that a controller tells of (KIP-919)."""
+"""The endpoint type of controllers in DescribeCluster (KIP-919)."""
 
 
-def describe_quorum(raft: Raft, request: DescribeQuorumRequest, wall_ms: int) -> DescribeQuorumResponse:
-    """The leader alone knows; whoever asks another is told to look for it. `wall_ms` is what the clock says, for moments."""
+def describe_quorum(raft: Raft, request: DescribeQuorumRequest, version: int, wall_ms: int) -> DescribeQuorumResponse:
+    """Return the progress of all replicas if this one leads, otherwise the error NOT_LEADER_OR_FOLLOWER with the leader's id.
+
+    `wall_ms` is the present wall-clock time. Readings of the monotonic clock are converted with it.
+    """
     topics = [
         TopicData(
             topic.topic_name,
@@ -42,7 +48,9 @@ def describe_quorum(raft: Raft, request: DescribeQuorumRequest, wall_ms: int) ->
         for topic in request.topics
     ]
     response = DescribeQuorumResponse(topics=topics)
-    if any(not each.error_code for topic in topics for each in topic.partitions):
+    if version < DETAILS_SINCE:
+        remove_details(response)
+    elif any(not each.error_code for topic in topics for each in topic.partitions):
         response.nodes = [
             Node(id_, [Listener(each.name, each.host, each.port) for each in raft.voters.endpoints(id_)])
             for id_ in sorted(raft.voters.ids)
@@ -50,12 +58,21 @@ def describe_quorum(raft: Raft, request: DescribeQuorumRequest, wall_ms: int) ->
     return response
 
 
+def remove_details(response: DescribeQuorumResponse) -> None:
+    """Remove the directory ids and error messages, which versions before KIP-853 do not have."""
+    for topic in response.topics:
+        for each in topic.partitions:
+            each.error_message = None
+            for replica in (*each.current_voters, *each.observers):
+                replica.replica_directory_id = ZERO_UUID
+
+
 def partition(raft: Raft, topic: str, index: int, wall_ms: int) -> PartitionData:
     if (topic, index) != (METADATA_TOPIC, 0):
         return PartitionData(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"only {METADATA_TOPIC}-0 has a quorum")
     leadership = raft.leadership
     if leadership is None:
-        known = "nobody is known to" if raft.leader_id in (None, raft.me.id) else f"node {raft.leader_id} does"
+        known = "no node is known to" if raft.leader_id in (None, raft.me.id) else f"node {raft.leader_id} does"
         return PartitionData(
             index,
             ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -74,8 +91,8 @@ def partition(raft: Raft, topic: str, index: int, wall_ms: int) -> PartitionData
     )
 
 
-def observers(raft: Raft, leadership: Leadership) -> Iterator[ReplicaKey]:
-    """Who has fetched and has no vote; the leader itself, where it has taken itself out."""
+def observers(raft: Raft, leadership: LeaderState) -> Iterator[ReplicaKey]:
+    """Yield the replicas that fetch without a vote, including a leader that has removed itself."""
     if not raft.is_voter:
         yield raft.me
     for key in leadership.replicas:
@@ -83,8 +100,8 @@ def observers(raft: Raft, leadership: Leadership) -> Iterator[ReplicaKey]:
             yield key
 
 
-def state(raft: Raft, leadership: Leadership, key: ReplicaKey, wall_ms: int) -> ReplicaState:
-    """How far one has come."""
+def state(raft: Raft, leadership: LeaderState, key: ReplicaKey, wall_ms: int) -> ReplicaState:
+    """Return the progress of one replica."""
     if key.is_same(raft.me):
         return ReplicaState(raft.me.id, raft.me.directory_id, raft.log.end, wall_ms, wall_ms)
     progress = leadership.replicas.get(key, Progress())
@@ -93,16 +110,18 @@ def state(raft: Raft, leadership: Leadership, key: ReplicaKey, wall_ms: int) -> 
 
 
 def moment_ms(moment: float, now: float, wall_ms: int) -> int:
-    """A reading of the monotonic clock as a time of day; -1 for what never was."""
+    """Convert a reading of the monotonic clock to wall-clock time; -1 if the event has not happened yet."""
     return NOBODY if moment == float("-inf") else wall_ms - round((now - moment) * 1000)
 
 
 def describe_cluster(
     raft: Raft, request: DescribeClusterRequest, registered: Mapping[int, Place] = NOWHERE
 ) -> DescribeClusterResponse:
-    """The controllers, as far as it is known where they are: those who vote, and who else has registered."""
+    """Return the voters and all other registered controllers, and the id of the leader."""
     if request.endpoint_type != CONTROLLERS:
-        sentence = "this address belongs to a controller, not to a broker: ask as bootstrap controllers, not servers"
+        sentence = (
+            "this address belongs to a controller, not to a broker: use it for bootstrap controllers, not servers"
+        )
         return DescribeClusterResponse(error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE, error_message=sentence)
     return DescribeClusterResponse(
         endpoint_type=CONTROLLERS,

@@ -1,8 +1,9 @@
-"""Events that a `Raft` replica takes in, and actions that it asks its driver to carry out.
+"""The events that `Raft.step` accepts, and the actions that it returns.
 
-The driver carries out the actions of one step in their order and finishes each before it starts the next: what has to be
-persistent is on the disk before anything that depends on it is sent. A driver that cannot carry out an action stops the process;
-the next start continues with what the disk holds.
+The driver is the code that calls `Raft.step`: it owns the clock, the disk and the connections. It carries out the actions of a
+step in their order, and finishes each before it starts the next. Therefore a vote is on the disk before the response that grants
+it is sent, and a fetched record is on the disk before the fetch that confirms it. If an action fails, the driver stops the
+process; the next start continues from the state on the disk.
 """
 
 from __future__ import annotations
@@ -18,18 +19,21 @@ from ottla.protocol.schema import Message
 
 
 class Tick(NamedTuple):
-    """Time has passed; `Raft.wake_at` is the next moment at which that matters."""
+    """Time has passed. `Raft.wake_at` is the next moment at which the driver has to send this event."""
 
 
 class RequestReceived(NamedTuple):
-    """A request of another node or of a client. The response carries the same ticket."""
+    """A request of another node or of a client was received.
+
+    `ticket` is the driver's number for the request; the action that responds to it has the same ticket.
+    """
 
     ticket: int
     request: Message
 
 
 class ResponseReceived(NamedTuple):
-    """The response of node `by` to the request that was sent under `number`."""
+    """Node `by` has responded to the request that was sent with this `number` (`SendRequest`)."""
 
     by: int
     number: int
@@ -37,20 +41,23 @@ class ResponseReceived(NamedTuple):
 
 
 class RequestFailed(NamedTuple):
-    """No response to request `number` will come: the connection failed or was closed."""
+    """Request `number` to node `by` failed: the connection could not be opened, or was closed before the response."""
 
     by: int
     number: int
-    is_gone: bool = False
-    """True if the connection was refused, so that the node's process has ended."""
+    has_ended: bool = False
+    """True if the connection was refused, which shows that the process of the node has ended."""
 
 
 class PeerConnected(NamedTuple):
-    """A connection to a node was opened, and ApiVersions has shown what the node supports."""
+    """A connection to a node was opened, and the node has sent its ApiVersions response."""
 
     node: int
     can_be_controller: bool
-    """True if the node could be the active controller, not only a leader of the log."""
+    """True if the node implements the requests of an active controller, according to its ApiVersions response.
+
+    A node that does not can vote, copy the log and lead the quorum, but cannot decide changes of the metadata.
+    """
 
 
 class LogChanged(NamedTuple):
@@ -60,7 +67,7 @@ class LogChanged(NamedTuple):
 
 
 class ShutDown(NamedTuple):
-    """The process is about to stop. A leader resigns and names its preferred successors."""
+    """The process is about to stop. A leader resigns; any other replica starts no more elections."""
 
 
 Event = Tick | RequestReceived | ResponseReceived | RequestFailed | PeerConnected | LogChanged | ShutDown
@@ -75,14 +82,17 @@ class PersistElectionState(NamedTuple):
 
 
 class AppendControlRecords(NamedTuple):
-    """Append the leader's control records as one batch of `epoch`; report `LogChanged` afterwards, and again after the flush."""
+    """Append control records of this leader as one batch of `epoch`. Report `LogChanged` after the append, and again after the flush."""
 
     epoch: int
     records: tuple[ControlRecord, ...]
 
 
 class AppendFetched(NamedTuple):
-    """Append the leader's batches unchanged and flush; then report `LogChanged`. The next fetch confirms them to the leader."""
+    """Append batches that were fetched from the leader, unchanged, and flush the log; then report `LogChanged`.
+
+    The next fetch confirms to the leader that the batches are on the disk.
+    """
 
     records: Any
     leader_epoch: int
@@ -95,7 +105,10 @@ class TruncateLog(NamedTuple):
 
 
 class WriteSnapshotChunk(NamedTuple):
-    """Write a chunk of a fetched snapshot. After the last one the log restarts at the snapshot: report `LogChanged`."""
+    """Write a chunk of a fetched snapshot.
+
+    The last chunk completes it. The log is then empty and starts at the end offset of the snapshot: report `LogChanged`.
+    """
 
     snapshot: SnapshotId
     position: int
@@ -104,7 +117,7 @@ class WriteSnapshotChunk(NamedTuple):
 
 
 class SendRequest(NamedTuple):
-    """Send a request to a node; report the response, or the failure, under `number`."""
+    """Send a request to a node. Report `ResponseReceived` or `RequestFailed` with the same `number`."""
 
     to: int
     number: int
@@ -117,7 +130,10 @@ class SendResponse(NamedTuple):
 
 
 class SendRecords(NamedTuple):
-    """Fill in batches from `offset` on, committed or not, at least one and at most `max_bytes`; then send the response."""
+    """Add the batches from `offset` on to the response and send it. Uncommitted batches are included.
+
+    The batches have at most `max_bytes` in total; the first batch is added even if it is larger.
+    """
 
     ticket: int
     response: Message
@@ -126,7 +142,7 @@ class SendRecords(NamedTuple):
 
 
 class SendSnapshotChunk(NamedTuple):
-    """Fill in a chunk of a snapshot, or SNAPSHOT_NOT_FOUND; then send the response."""
+    """Add a chunk of a snapshot to the response, or the error SNAPSHOT_NOT_FOUND if there is no such snapshot; then send it."""
 
     ticket: int
     response: Message
@@ -136,20 +152,23 @@ class SendSnapshotChunk(NamedTuple):
 
 
 class AdvanceHighWatermark(NamedTuple):
-    """Everything below `high_watermark` is committed: it may be applied to state and acknowledged."""
+    """Apply every record below `high_watermark` and acknowledge it to clients: these records are committed."""
 
     high_watermark: int
 
 
 class LeaderChanged(NamedTuple):
-    """The known leader of `epoch`, or None. Unless it is this node, nothing may be appended here except fetched batches."""
+    """The leader of `epoch` is now `leader_id`; None if no leader is known.
+
+    While another node leads, or none, this node may append only the batches of `AppendFetched`.
+    """
 
     leader_id: int | None
     epoch: int
 
 
 class ReportProblem(NamedTuple):
-    """Log a warning once: an operator has to look at it."""
+    """Log a warning about a problem that only an operator can solve. The driver logs a repeated warning once."""
 
     sentence: str
 

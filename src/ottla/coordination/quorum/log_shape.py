@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ottla.coordination.quorum.voters import NO_VOTERS, VoterSet
-from ottla.coordination.replication.epochs import EpochEnd, Starts, cut_at, end_of
+from ottla.coordination.replication.epochs import EpochEnd, Starts, end_of, truncation_offset
 
 
 class SnapshotId(NamedTuple):
-    """A snapshot replaces all records below `end_offset`; `epoch` is that of its last record."""
+    """The name of a snapshot, which replaces all records below `end_offset`. `epoch` is the epoch of the last replaced record."""
 
     end_offset: int
     epoch: int
@@ -20,44 +20,47 @@ BOOTSTRAP = SnapshotId(0, 0)
 
 
 class LogShape(NamedTuple):
-    """The log as the quorum's rules see it."""
+    """The properties of the log that elections, replication and commits depend on."""
 
     start: int = 0
     end: int = 0
     starts: Starts = ()
     """Each epoch in the log, with its start offset."""
     durable: int = 0
-    """The end of what is flushed to the disk."""
+    """Every record below this offset is flushed to the disk."""
     snapshot: SnapshotId = BOOTSTRAP
     """The newest snapshot. If the log does not start at 0, the snapshot ends at the log's start or later."""
     start_epoch: int = 0
-    """The epoch of the last record before the log's start, which is only in a snapshot."""
+    """The epoch of the record before `start`. The log has this record no longer; a snapshot replaces it."""
     voters: VoterSet = NO_VOTERS
-    """The voters by the last VotersRecord, committed or not."""
+    """The voters that the last VotersRecord lists. The record may be uncommitted."""
     voters_end: int = 0
-    """The offset after that record; 0 if the voters come from the bootstrap snapshot or from the settings."""
+    """The offset after the last VotersRecord; 0 if the bootstrap snapshot or the settings list the voters."""
     kraft_version: int = 1
     holds_metadata: bool = False
-    """True if the log or its snapshot has records other than control records, written by an active controller."""
+    """True if an active controller has written to the log: the log or its snapshot has records other than control records."""
 
     @property
     def epoch(self) -> int:
-        """The epoch of the last record, which may be only in a snapshot."""
+        """The epoch of the last record. If the log is empty, that is the last record which its snapshot replaces."""
         return self.starts[-1][0] if self.starts else self.start_epoch
 
     @property
     def position(self) -> tuple[int, int]:
-        """The key that orders logs: the greater log has every record that the other may have committed."""
+        """The key by which elections compare logs: the epoch of the last record, then the end offset.
+
+        If the position of a log is not less than that of another, it has every committed record of the other log (Raft, 5.4.1).
+        """
         return self.epoch, self.end
 
     def end_of_epoch(self, epoch: int) -> EpochEnd:
-        """Return the latest epoch up to `epoch`, and its end offset in this log."""
+        """Return the greatest epoch of this log that is not greater than `epoch`, and the offset at which it ends."""
         if not self.starts or (self.start and epoch < self.starts[0][0]):
             return EpochEnd(self.start_epoch, self.start)
         return end_of(self.starts, min(epoch, self.epoch), self.end)
 
     def needs_snapshot(self, offset: int, epoch: int) -> bool:
-        """True if a replica that ends at `offset`, with a last record of `epoch`, has to fetch a snapshot."""
+        """True if a replica has to fetch a snapshot. Its log ends at `offset`; the last record is of `epoch`."""
         if self.snapshot == BOOTSTRAP:
             return False
         if offset == 0:
@@ -65,9 +68,10 @@ class LogShape(NamedTuple):
         return self.start > 0 and (offset < self.start or epoch < self.start_epoch)
 
     def divergence(self, offset: int, epoch: int) -> EpochEnd | None:
-        """Return the epoch and offset at which a log diverges from this one; None if it is a prefix of this one.
+        """Compare a follower's log with this one: it ends at `offset`, and its last record is of `epoch`.
 
-        The other log ends at `offset` with a record of `epoch`.
+        Return None if it is a prefix of this log. Otherwise return an epoch of this log, not greater than `epoch`, and its end:
+        the follower truncates its log to this end or to an earlier offset (`truncation_offset`).
         """
         if offset == 0:
             return None
@@ -76,4 +80,4 @@ class LogShape(NamedTuple):
 
     def truncation_offset(self, leader: EpochEnd) -> int:
         """Return the offset to truncate this log to, given the end of an epoch in the leader's log."""
-        return max(self.start, cut_at(self.starts, self.end, leader))
+        return max(self.start, truncation_offset(self.starts, self.end, leader))

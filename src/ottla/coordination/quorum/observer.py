@@ -1,12 +1,22 @@
-"""Copies the log of the metadata from the controllers, as one that has no vote (KIP-595, KIP-630). Pure.
+"""An observer of the quorum: a broker's copy of the metadata log, which is fetched from the controllers without a vote.
 
-    Fetch ──► batches: append, and act on what is committed
-          ──► another leader: ask there
-          ──► where the logs part: cut, and ask again
-          ──► a snapshot: fetch that piece by piece, and go on at its end
+KIP-595, KIP-630; Kafka's KafkaRaftClient in the observer role. The observer is a pure state machine: the caller sends
+`Observer.request` to `Observer.address` and passes the response to `handle_response`. A controller without a vote is no `Observer`
+but a `Raft` replica, because it may become a voter.
 
-Any controller may be asked first: who is not the leader, or hears of an epoch that is over, says who leads and where. An
-observer never goes back behind the high watermark, and acts on nothing above it: only that can never be taken back.
+    Fetch ──► batches: append them, apply the committed ones
+          ──► another leader: fetch from it
+          ──► the logs diverge: truncate, and fetch again
+          ──► a snapshot id: fetch that snapshot in chunks, then fetch records from its end offset
+
+**Finding the leader.** The first request is sent to a bootstrap controller. A controller that does not lead rejects it, and names
+the epoch, the id and the address of the leader that it knows. The observer sends the next request to that address at once. If
+the response names no leader, or the request fails, the observer tries the next bootstrap controller after `RETRY_MS`. A response
+of an earlier epoch changes nothing. After a response of a later epoch without an address the leader is unknown again. A leader
+that has resigned or is unreachable is replaced in the same way.
+
+Only committed records are final. Therefore the caller does not truncate the copy below the high watermark and applies no record
+above it.
 """
 
 from __future__ import annotations
@@ -28,14 +38,17 @@ from ottla.protocol.schema import Message
 
 METADATA_TOPIC, METADATA_TOPIC_ID = "__cluster_metadata", UUID(int=1)
 NOBODY = -1
-"""The number of one that reads, and is no replica."""
+"""The replica id of a client that reads the log and is no replica."""
 FETCH_VERSION, SNAPSHOT_VERSION = 18, 1
-"""What is asked of a controller that knows no newer one; in Fetch 18 (KIP-1166) it is told how much is known to be committed, and says at once that it is more."""
+"""The versions of Fetch and FetchSnapshot to send before it is known which versions the controller supports.
+
+A Fetch of version 18 contains the observer's high watermark, so the leader responds as soon as its own is greater (KIP-1166).
+"""
 MAX_WAIT_MS = 500
 MAX_BYTES = 8 << 20
 SNAPSHOT_BYTES = 1 << 20
 RETRY_MS = 50
-"""Before the next controller is tried."""
+"""The time before the next bootstrap controller is tried."""
 NEWS_OF_LEADERS = frozenset(
     (
         ErrorCode.FENCED_LEADER_EPOCH,
@@ -44,9 +57,9 @@ NEWS_OF_LEADERS = frozenset(
         ErrorCode.BROKER_NOT_AVAILABLE,
     )
 )
-"""Errors that say, or may say, who leads."""
+"""The errors of a controller that does not lead in the epoch of the request. Such a response may name the leader."""
 NO_SNAPSHOT = frozenset((ErrorCode.SNAPSHOT_NOT_FOUND, ErrorCode.POSITION_OUT_OF_RANGE))
-"""It was replaced meanwhile: the next fetch tells of another."""
+"""The errors after the leader has deleted the snapshot: the response to the next fetch names a newer one."""
 
 
 class Address(NamedTuple):
@@ -57,8 +70,8 @@ class Address(NamedTuple):
         return f"{self.host}:{self.port}"
 
 
-class LogEnd(NamedTuple):
-    """Where the copy ends, the epoch of its last batch, and how much of it is known to be committed."""
+class ReplicaEnd(NamedTuple):
+    """The end offset of the copy, the epoch of its last batch, and the greatest high watermark received so far."""
 
     offset: int
     epoch: int
@@ -66,22 +79,22 @@ class LogEnd(NamedTuple):
 
 
 class Append(NamedTuple):
-    """Batches that come next, perhaps none, and what of the log is committed."""
+    """Append the batches, possibly none, and apply the records below the high watermark."""
 
     records: memoryview
     leader_epoch: int
     high_watermark: int
 
 
-class Cut(NamedTuple):
-    """The leader's log has this end in that epoch, or has no such epoch: drop what goes beyond."""
+class TruncateToEnd(NamedTuple):
+    """Truncate the copy, because it diverges from the leader's log, in which `epoch` ends at `end_offset`."""
 
     epoch: int
     end_offset: int
 
 
-class KeepPiece(NamedTuple):
-    """Of a snapshot; the last piece makes it whole."""
+class WriteChunk(NamedTuple):
+    """Write a chunk of a snapshot; the last chunk completes it."""
 
     end_offset: int
     epoch: int
@@ -91,22 +104,22 @@ class KeepPiece(NamedTuple):
 
 
 class Retry(NamedTuple):
-    """Ask again, in a moment where that is said."""
+    """Send the next request after `after_ms`; there is nothing to write."""
 
     after_ms: int = 0
 
 
-class Fail(NamedTuple):
-    """It is no use to ask again."""
+class StopObserver(NamedTuple):
+    """The observer cannot continue; a retry would not help."""
 
     sentence: str
 
 
-Outcome = Append | Cut | KeepPiece | Retry | Fail
+Outcome = Append | TruncateToEnd | WriteChunk | Retry | StopObserver
 
 
 class Snapshot(NamedTuple):
-    """One that is being fetched, and how far it is."""
+    """The snapshot that is being fetched, and the position of the next chunk."""
 
     end_offset: int
     epoch: int
@@ -114,29 +127,29 @@ class Snapshot(NamedTuple):
 
 
 class Observer:
-    """What is known of the quorum, and what is to be asked next."""
+    """The state machine of an observer: the known leader and its epoch, and the snapshot that is being fetched."""
 
     def __init__(self, controllers: Sequence[Address], node_id: int, cluster_id: str, directory_id: UUID) -> None:
-        """`controllers` are those that the settings name; any of them will do."""
+        """`controllers` are the bootstrap controllers of the settings. One that is reachable is enough, if it knows the leader."""
         self.bootstrap = controllers
-        """Whom to ask while nobody is known to lead."""
+        """The addresses to use while no leader is known."""
         self._tried = 0
         self._node_id = node_id
         self.cluster_id = cluster_id
         self._directory_id = directory_id
         self.leader: Address | None = None
-        """Where the active controller is; None while that is not known."""
+        """The address of the quorum's leader; None if it is unknown."""
         self.leader_epoch = 0
         self._snapshot: Snapshot | None = None
 
     @property
     def address(self) -> Address:
-        """The leader, or who may know of it."""
+        """The address for the next request: the leader's, or that of a controller that may know the leader."""
         return self.leader or self.bootstrap[self._tried % len(self.bootstrap)]
 
-    def request(self, end: LogEnd) -> tuple[Message, int]:
-        """What to ask, and in which version, where the copy ends there."""
-        # Before there is a leader: the epoch must be none that the log is ahead of, or the fetch makes no sense.
+    def request(self, end: ReplicaEnd) -> tuple[Message, int]:
+        """Return the next request and its version, for a copy with this end."""
+        # A controller rejects a fetch as invalid if its epoch is less than that of the last fetched batch.
         self.leader_epoch = max(self.leader_epoch, end.epoch)
         if self._snapshot is not None:
             return self._snapshot_request(self._snapshot), SNAPSHOT_VERSION
@@ -159,16 +172,16 @@ class Observer:
             FETCH_VERSION,
         )
 
-    def lost(self) -> Retry:
-        """Nobody answered: whoever leads by now, the others may know."""
+    def handle_failure(self) -> Retry:
+        """Handle a failed request: forget the leader, and try the next bootstrap controller after a pause."""
         self.leader = None
         self._tried += 1
         return Retry(RETRY_MS)
 
-    def answered(self, response: Message) -> Outcome:
-        """What follows from an answer."""
+    def handle_response(self, response: Message) -> Outcome:
+        """Return what the caller has to do after a response. The leader that the response names is used from now on."""
         if isinstance(response, FetchSnapshotResponse):
-            return self._snapshot_came(response)
+            return self._handle_snapshot(response)
         assert isinstance(response, FetchResponse)
         if response.error_code or not response.responses:
             return self._refused(response.error_code)
@@ -177,7 +190,7 @@ class Observer:
         if partition.error_code:
             return self._refused(partition.error_code)
         if partition.diverging_epoch is not None:
-            return Cut(partition.diverging_epoch.epoch, partition.diverging_epoch.end_offset)
+            return TruncateToEnd(partition.diverging_epoch.epoch, partition.diverging_epoch.end_offset)
         if partition.snapshot_id is not None and partition.snapshot_id.end_offset >= 0:
             self._snapshot = Snapshot(partition.snapshot_id.end_offset, partition.snapshot_id.epoch)
             return Retry()
@@ -194,7 +207,7 @@ class Observer:
             self.cluster_id, self._node_id, SNAPSHOT_BYTES, [RequestTopicSnapshot(METADATA_TOPIC, [partition])]
         )
 
-    def _snapshot_came(self, response: FetchSnapshotResponse) -> Outcome:
+    def _handle_snapshot(self, response: FetchSnapshotResponse) -> Outcome:
         wanted = self._snapshot
         assert wanted is not None
         if response.error_code or not response.topics:
@@ -212,7 +225,7 @@ class Observer:
             self._snapshot = None
             return Retry(RETRY_MS)
         self._snapshot = None if last else wanted._replace(position=position)
-        return KeepPiece(wanted.end_offset, wanted.epoch, wanted.position, data, last)
+        return WriteChunk(wanted.end_offset, wanted.epoch, wanted.position, data, last)
 
     def _learn(
         self,
@@ -228,12 +241,12 @@ class Observer:
             if each.node_id == leader.leader_id:
                 self.leader = Address(each.host, each.port)
 
-    def _refused(self, code: int) -> Retry | Fail:
+    def _refused(self, code: int) -> Retry | StopObserver:
         if code == ErrorCode.INCONSISTENT_CLUSTER_ID:
-            return Fail(
+            return StopObserver(
                 f"the controller at {self.address} belongs to another cluster than {self.cluster_id}: "
                 "look at controller.quorum.bootstrap.servers, or format the directory for that cluster"
             )
         if code in NEWS_OF_LEADERS and self.leader is not None:
             return Retry()
-        return self.lost()
+        return self.handle_failure()

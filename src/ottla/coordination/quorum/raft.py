@@ -1,28 +1,51 @@
-"""A replica of the metadata log that votes, or may vote, in the quorum (KIP-595, KIP-630, KIP-853, KIP-996, KIP-1186).
+"""A controller's replica of the metadata log: a voter of the quorum, or an observer that may become one.
 
-The replica is a pure state machine. `Raft.step` takes an event and returns actions (`events`); it has no clock, no network and no
-log of its own. The driver carries out the actions in their order and reports the results as further events. `state` has the
-diagram of the states.
+KIP-595, KIP-630, KIP-853, KIP-996, KIP-1186. The replica is a pure state machine: it has no clock, no network and no log of its
+own. `Raft.step` takes an event and returns actions (module `events`). The driver carries out the actions in their order and
+reports the results as further events. The module `state` has the diagram of the states.
 
-**Elections.** An epoch has at most one leader: a leader needs the votes of a majority, and a replica votes once per epoch. A vote
-is persisted before the response is sent. A replica grants its vote only if the candidate's log is at least as up to date as its own
-(by the epoch of the last record, then by the end offset), so that an elected leader has every committed record. Before a
-replica starts a new epoch it asks for pre-votes; a voter that has heard from the leader lately grants none. Therefore a replica that
-returns from a network partition does not disturb a working quorum.
+**Elections.** An epoch has at most one leader: a leader needs the votes of a majority, and a replica votes once per epoch. An
+elected leader has every committed record, because a replica votes only for a candidate of which the log is at least as up to date
+as its own: the epochs of the last records are compared, then the end offsets. An election has these steps:
 
-**Replication.** The other replicas fetch from the leader. The offset of a fetch confirms that the replica has everything before it
-on its disk. A replica whose log diverges truncates it; a replica that needs records which the leader has deleted fetches a snapshot.
-`leadership` defines what is committed.
+1. A voter waits for a leader. A FOLLOWER waits for a fetch timeout after each response of the leader, an UNATTACHED replica for an
+   election timeout. The wait is shorter after the leader has resigned or its process has ended. Then the voter becomes PROSPECTIVE.
+2. PROSPECTIVE requests pre-votes of the other voters. A pre-vote is no promise: nothing is persisted, and the epoch stays the same.
+   A leader grants no pre-vote, nor does a follower that receives responses of its leader. Therefore a replica that returns from a
+   network partition does not disturb a working quorum. Without a majority the voter returns to FOLLOWER or UNATTACHED.
+3. With pre-votes of a majority, or if a voter does not support pre-votes, it becomes CANDIDATE: it increases the epoch by 1,
+   persists its vote for itself, and requests votes. If no majority grants them within an election timeout, it becomes PROSPECTIVE
+   again. The timeout has a random part, so that candidates that took votes from each other do not try again at the same time.
+4. A replica that receives a request of a later epoch enters that epoch first. It votes while it is UNATTACHED or PROSPECTIVE, knows
+   no leader of the epoch, and has not voted for another candidate in it. The vote is persisted before the response is sent. The two
+   do not have to be voters in each other's log, because the log of either may be out of date.
+5. With votes of a majority the candidate becomes LEADER and persists that. It appends a LeaderChangeMessage, followed by the voters
+   if the log does not have them yet, and sends BeginQuorumEpoch to the other voters. It commits nothing before that record.
 
-**Changes of the voters.** A VotersRecord takes effect when it is appended, committed or not. Two majorities overlap only if the
-sets of voters differ by one voter. Therefore the leader starts a change only after the previous change is committed, and only after
-a record of its own epoch is committed, because a change of an earlier leader may still become visible. A new voter must have shown
-that it supports the quorum's kraft.version, and must have copied the log. A leader that removes itself leads, without counting its
-own disk, until the removal is committed. A voter whose entry is wrong asks the leader to correct it; a leader corrects its own.
+**Resignation.** A leader resigns if its process shuts down, if a majority of the voters has not fetched for too long, if its own
+removal from the voters is committed, or if another voter can be the active controller and it cannot. It becomes RESIGNED and
+sends EndQuorumEpoch until every other voter has confirmed it. The request lists the preferred successors. The first successor
+becomes PROSPECTIVE at once, the others after a wait that increases with their place. After an election timeout without a new
+leader the resigned replica enters the next epoch as UNATTACHED. A leader that restarts does the same, without successors.
 
-**Driving it.** At most one request per node is in flight. `wake_at` is the next moment at which a `Tick` changes something. While
-`state` is LEADER the active controller appends its own records in `epoch` and the driver reports `LogChanged`; what counts is what
-`AdvanceHighWatermark` says.
+**Finding the leader.** Every response names the epoch and the leader that its sender knows. A replica without a leader sends its
+fetches to the voters in turn, or to the bootstrap controllers if its log lists no voters, until a response names the leader. An
+observer waits without a time limit and starts no election. The module `observer` does the same for brokers.
+
+**Replication.** The other replicas fetch from the leader. The offset of a fetch confirms that the replica has flushed every record
+before that offset. A replica with a diverging log truncates it. A replica that needs deleted records fetches a snapshot. The module
+`leadership` defines which records are committed.
+
+**Changes of the voters.** A VotersRecord takes effect when it is appended, before it is committed. A majority of the old voters and
+one of the new voters are certain to overlap only if the two sets differ by at most one voter. Therefore the leader starts a change
+only after the previous change is committed. It also waits until a record of its own epoch is committed, because until then it
+cannot know whether the change of an earlier leader is committed. A new voter must support the quorum's kraft.version and must have
+copied the log. A leader that removes itself leads until the removal is committed, but its own disk does not count for the majority.
+A voter with wrong addresses in the VotersRecord sends UpdateRaftVoter to the leader; a leader corrects its own entry.
+
+**Calling it.** At most one request per node is in flight. `Raft.wake_at` is the time at which the driver has to send a `Tick`. While
+`Raft.state` is LEADER, the active controller appends its records in `Raft.epoch`, and the driver reports `LogChanged`. A record is
+committed only when `AdvanceHighWatermark` includes it.
 """
 
 from __future__ import annotations
@@ -57,7 +80,7 @@ from ottla.coordination.quorum.events import (
     TruncateLog,
     WriteSnapshotChunk,
 )
-from ottla.coordination.quorum.leadership import Leadership
+from ottla.coordination.quorum.leadership import LeaderState
 from ottla.coordination.quorum.log_shape import LogShape, SnapshotId
 from ottla.coordination.quorum.request_tracker import RequestTracker
 from ottla.coordination.quorum.state import TRANSITIONS, ElectionState, State
@@ -96,23 +119,26 @@ NEVER = float("inf")
 LEADER_CHANGE_VERSION = 0
 """The version of LeaderChangeMessage. Apache Kafka 4.3 reads only version 0, and its controllers stop at any other."""
 LOST_LEADER_DIVISOR = 4
-"""A follower that knows that the leader's process has ended waits at most this part of the election timeout."""
+"""A follower waits at most an election timeout divided by this number after the process of its leader has ended."""
 MAX_ELECTION_TIMEOUT_MS = 4000
-"""The upper bound to which failed elections increase the timeout; a larger configured timeout is not reduced."""
+"""Failed elections increase the election timeout up to this value. A configured timeout that is greater is not changed."""
 CAUGHT_UP_SECONDS = 3600.0
-"""A new voter must have had the complete log within this time; it fetches what it has missed since then like any voter."""
+"""A new voter must have reached the end of the leader's log at some time within the last hour.
+
+It fetches later records like any other voter.
+"""
 CLUSTER_ID_LENGTH = 22
-"""The length of a cluster id in base64; no more of a foreign id is logged."""
+"""The length of a cluster id in base64. The id of another cluster is logged up to this length."""
 CLIENT_NAME = "ottla"
 """The client software name in ApiVersions; Apache Kafka rejects a request without one."""
 IDLE_STATES = (State.UNATTACHED, State.FOLLOWER, State.RESIGNED)
 SNAPSHOT_REPLACED = frozenset((ErrorCode.SNAPSHOT_NOT_FOUND, ErrorCode.POSITION_OUT_OF_RANGE))
-"""Errors of FetchSnapshot after the leader has replaced the snapshot: the next fetch names the new one."""
+"""Errors of FetchSnapshot after the leader has deleted the snapshot. The response to the next fetch names a newer one."""
 ReplicaRequest = VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest | FetchRequest | FetchSnapshotRequest
 
 
 class HeldFetch(NamedTuple):
-    """A fetch that the leader holds until it has records or a new high watermark for it."""
+    """A fetch to which the leader responds when there are records or a new high watermark, or at the deadline."""
 
     ticket: int
     request: FetchRequest
@@ -133,7 +159,7 @@ class Election:
         self._voters = voters
         self.granted: set[int] = set()
         self._rejected: set[int] = set()
-        self._gone: set[int] = set()
+        self._ended: set[int] = set()
 
     def record_vote(self, voter: int, *, granted: bool) -> None:
         """Count a vote. The last vote of a voter counts; votes of other nodes are ignored."""
@@ -141,9 +167,9 @@ class Election:
             (self.granted if granted else self._rejected).add(voter)
             (self._rejected if granted else self.granted).discard(voter)
 
-    def record_gone(self, voter: int) -> None:
+    def record_ended(self, voter: int) -> None:
         """Record that the process of a voter has ended."""
-        self._gone.add(voter)
+        self._ended.add(voter)
 
     @property
     def is_won(self) -> bool:
@@ -151,13 +177,13 @@ class Election:
 
     @property
     def is_lost(self) -> bool:
-        """True if the voters that have not rejected are no majority."""
+        """True if so many voters have rejected that the others are no majority."""
         return len(self._voters) - len(self._rejected) < self._voters.majority
 
     @property
     def is_majority_alive(self) -> bool:
-        """True if the processes of a majority may be running."""
-        return len(self._voters) - len(self._gone) >= self._voters.majority
+        """True if a majority of the voters has not been found to be stopped."""
+        return len(self._voters) - len(self._ended) >= self._voters.majority
 
     @property
     def undecided(self) -> list[ReplicaKey]:
@@ -167,7 +193,7 @@ class Election:
 
 
 class Raft:
-    """One replica: its state, its promises, and what it knows of the other nodes."""
+    """The state machine of one replica; the text at the start of this module explains it."""
 
     def __init__(
         self,
@@ -183,9 +209,10 @@ class Raft:
         can_be_controller: bool = False,
         own_entry: OwnEntry = UNKNOWN_ENTRY,
     ) -> None:
-        """`saved` is the persisted election state; `bootstrap` are the nodes to fetch from if the log names no voters.
+        """`saved` is the persisted election state. `bootstrap` are the nodes to fetch from if the log lists no voters.
 
-        `can_be_controller` is True if the node would become the active controller when it leads the log.
+        `can_be_controller` is True if this node can be the active controller while it leads the quorum. `chance` is a random
+        number of [0, 1). `now` is a reading of a monotonic clock in seconds.
         """
         self.me = me
         self.cluster_id = cluster_id
@@ -198,30 +225,32 @@ class Raft:
         # Position in the quorum.
         self.state = State.UNATTACHED
         self.epoch, self.leader_id, self._voted = ElectionState()
-        self._leader_endpoints: list[Endpoint] = []  # of a leader that is no voter in this replica's log
-        self._deadline = NEVER  # at which the state ends unless something happens before
-        self._failed_elections = 0  # in a row, each of which ran out of time with a majority alive
+        self._leader_endpoints: list[Endpoint] = []  # used if the leader is no voter in this replica's log
+        self._deadline = NEVER  # the time at which the state times out (`_apply_deadline`)
+        self._failed_elections = 0  # consecutive elections that timed out although a majority may be running
         self._is_shutting_down = False
         # The log.
         self.log = log
         self.high_watermark = log.snapshot.end_offset
-        self._is_writing = False  # the log is being changed, and its end is not known until LogChanged
+        self._is_writing = False  # from an action that changes the log until `LogChanged` reports its new end
         self._leader_high_watermark = -1
         # Other nodes.
         self._requests = RequestTracker(config)
         self._next_node = 0
-        self._avoids_leader = False  # the leader did not answer: ask another node next
-        self._can_be_controller: dict[int, bool] = {}  # by node, for the nodes that a connection was opened to
-        self._foreign_nodes: set[int] = set()  # nodes whose last response said that they belong to another cluster
+        self._avoids_leader = False  # True if the leader did not respond: the next fetch is sent to another node
+        self._can_be_controller: dict[int, bool] = {}  # by node id; `PeerConnected` has reported these nodes
+        self._foreign_nodes: set[int] = set()  # nodes that belong to another cluster according to their last response
         # FOLLOWER.
-        self._has_leader_answered = False  # in this epoch
+        self._has_leader_answered = False  # True after a response to a fetch in this epoch
         self._snapshot_fetch: SnapshotFetch | None = None
-        self._update_entry_at = now  # from when on it may ask the leader to correct its entry
+        self._update_entry_at = (
+            now  # the earliest time to send the next request that corrects, adds or removes this replica's entry
+        )
         # PROSPECTIVE and CANDIDATE.
         self._election: Election | None = None
         # LEADER.
-        self._leadership: Leadership | None = None
-        self._has_committed = False  # a record of its own epoch
+        self._leadership: LeaderState | None = None
+        self._has_committed = False  # True after a record of this leader's epoch was committed
         self._held_fetches: list[HeldFetch] = []
         self._voter_change: VoterChange | None = None
         # RESIGNED.
@@ -252,7 +281,7 @@ class Raft:
             case RequestFailed():
                 if self._requests.finish_request(event.by, event.number):
                     self._handle_failure(event.by)
-                    self._record_gone(event)
+                    self._record_ended(event)
             case PeerConnected():
                 self._can_be_controller[event.node] = event.can_be_controller
             case LogChanged():
@@ -270,10 +299,8 @@ class Raft:
             moments.append(self._deadline)
         if self._voter_change is not None:
             moments.append(self._voter_change.deadline)
-        if self._leadership is not None:
-            moments.append(self._leadership.announce_at)
-            if len(self.voters) > 1:
-                moments.append(self._leadership.check_at)
+        if self._leadership is not None and len(self.voters) > 1:
+            moments += [self._leadership.announce_at, self._leadership.check_at]
         return min(moments)
 
     @property
@@ -290,7 +317,7 @@ class Raft:
         return self.voters.has(self.me)
 
     @property
-    def leadership(self) -> Leadership | None:
+    def leadership(self) -> LeaderState | None:
         """The progress of the other replicas; None unless this replica leads."""
         return self._leadership
 
@@ -301,9 +328,9 @@ class Raft:
 
     @property
     def is_awaited(self) -> bool:
-        """True if the quorum would have to wait for a timeout if this process stopped now.
+        """True if this process should not stop yet, because the other voters would have to wait for a timeout.
 
-        Either voters do not know yet that it has resigned, or they may have voted for it.
+        They may have voted for this candidate, or they do not know yet that this leader has resigned.
         """
         return self.state is State.CANDIDATE or (self.state is State.RESIGNED and bool(self._unnotified))
 
@@ -351,10 +378,11 @@ class Raft:
         return ElectionState(self.epoch, self.leader_id, self._voted)
 
     @property
-    def _may_stand(self) -> bool:
+    def _can_be_candidate(self) -> bool:
         """True if the replica may become leader.
 
-        It may not if the log has records of an active controller and this node cannot be one: nobody would decide then.
+        A node that cannot be the active controller may lead only until an active controller has written to the log. Later
+        the cluster needs a leader that can decide changes of the metadata.
         """
         return self.is_voter and (self.can_be_controller or not self.log.holds_metadata)
 
@@ -375,7 +403,10 @@ class Raft:
         return self._now + self._config.fetch_timeout_ms / 1000
 
     def _election_deadline(self) -> float:
-        """Return the end of an election timeout, which doubles with each failed election but the first."""
+        """Return the time at which an election timeout ends that starts now.
+
+        The timeout has the configured length for the first two elections and doubles with each further failed election.
+        """
         timeout_ms = self._config.election_timeout_ms
         grown_ms = timeout_ms << min(max(self._failed_elections - 1, 0), MAX_ELECTION_TIMEOUT_MS.bit_length())
         return self._now + max(timeout_ms, min(grown_ms, MAX_ELECTION_TIMEOUT_MS)) * (1 + self._chance) / 1000
@@ -383,7 +414,12 @@ class Raft:
     # --- State transitions ---------------------------------------------------------------------------------------
 
     def _resume(self, saved: ElectionState) -> None:
-        """Enter the state that follows from the persisted election state after a start."""
+        """Enter the first state after a start, which follows from the persisted election state.
+
+        A replica that was the leader is RESIGNED, and one that had voted for itself is CANDIDATE again, in the same epoch. If
+        another voter is known as the leader, the replica is FOLLOWER; otherwise it is UNATTACHED. If the log has a later epoch
+        than the persisted state, the replica is UNATTACHED in that epoch. A sole voter starts an election at once.
+        """
         self.epoch, self.leader_id, self._voted = saved
         if saved.epoch < self.log.epoch:
             self._become_unattached(self.log.epoch)
@@ -391,18 +427,18 @@ class Raft:
             self.state, self._deadline = State.RESIGNED, self._election_deadline()
             self._voted = None
             self._unnotified = set(self.voters.others(self.me))
-        elif saved.voted is not None and saved.voted.is_same(self.me) and self._may_stand:
+        elif saved.voted is not None and saved.voted.is_same(self.me) and self._can_be_candidate:
             self.state = State.CANDIDATE
             self._start_election()
         elif saved.leader_id is not None and saved.leader_id in self.voters.ids:
             self._follow()
         else:
             self._deadline = self._election_deadline()
-        if self._may_stand and len(self.voters) == 1 and self.state in IDLE_STATES:
+        if self._can_be_candidate and len(self.voters) == 1 and self.state in IDLE_STATES:
             self._become_prospective()
 
     def _become_unattached(self, epoch: int, leader_id: int | None = None) -> None:
-        """Enter an epoch without a known leader, or with one of unknown address."""
+        """Enter an epoch without a known leader. The vote is kept if the epoch is the present one."""
         voted = self._voted if epoch == self.epoch else None
         self._enter(State.UNATTACHED, ElectionState(epoch, leader_id, voted))
         self._deadline = self._election_deadline()
@@ -418,12 +454,12 @@ class Raft:
         self._has_leader_answered = self._avoids_leader = False
 
     def _become_prospective(self) -> None:
-        """Ask for pre-votes, which promise nothing."""
+        """Start to request pre-votes. The epoch, the known leader and the vote stay the same."""
         self._enter(State.PROSPECTIVE, self._election_state)
         self._start_election()
 
     def _become_candidate(self) -> None:
-        """Vote for itself in the next epoch, and ask for votes."""
+        """Enter the next epoch with a vote for this replica, and start to request votes."""
         self._enter(State.CANDIDATE, ElectionState(self.epoch + 1, None, self.me))
         self._start_election()
 
@@ -444,7 +480,7 @@ class Raft:
             self._become_leader(self._election)
 
     def _time_out_election(self) -> None:
-        """End an election without enough votes. If a majority is alive it may be slow: the next attempt waits longer."""
+        """End an election that timed out. If a majority may be running, it may only be slow: the next timeout is longer."""
         assert self._election is not None
         self._failed_elections += self._election.is_majority_alive
         if self.state is State.PROSPECTIVE:
@@ -460,7 +496,10 @@ class Raft:
             self._become_unattached(self.epoch)
 
     def _wait_for_other_candidate(self) -> None:
-        """Stop waiting for the leader, so that another voter gets this vote, without standing for election."""
+        """Grant votes and pre-votes to other voters from now on; this replica may not become leader (`_may_stand`).
+
+        It stops waiting for its leader, but starts no election.
+        """
         if self.state in (State.PROSPECTIVE, State.CANDIDATE):
             self._become_unattached(self.epoch)
         self._has_leader_answered, self._avoids_leader = False, True
@@ -469,7 +508,7 @@ class Raft:
     def _become_leader(self, election: Election) -> None:
         self._enter(State.LEADER, ElectionState(self.epoch, self.me.id, self._voted))
         self._deadline, self._failed_elections = NEVER, 0
-        self._leadership = Leadership(self.me, self.log.end, self._now, self._config)
+        self._leadership = LeaderState(self.me, self.log.end, self._now, self._config)
         self._do(AppendControlRecords(self.epoch, tuple(self._first_records(election))))
 
     def _first_records(self, election: Election) -> list[ControlRecord]:
@@ -488,7 +527,10 @@ class Raft:
         return records
 
     def _resign(self) -> None:
-        """Give up the leadership. This replica does not lead in this epoch again."""
+        """Become RESIGNED, and sort the preferred successors.
+
+        Voters that can be the active controller are first, in each group those with more of the log.
+        """
         assert self._leadership is not None
         successors = self._leadership.successors(self.voters)
         successors.sort(key=lambda key: not self._can_be_controller.get(key.id, False))
@@ -498,7 +540,7 @@ class Raft:
         self._deadline = self._election_deadline()
 
     def _enter(self, state: State, promised: ElectionState) -> None:
-        """Enter a state; persist the promises before anything else is done."""
+        """Enter a state with a new election state, which is persisted before any later action of the step is carried out."""
         assert state in TRANSITIONS[self.state], f"{self.state} → {state}"
         assert promised.epoch >= self.epoch
         before, self.state = self._election_state, state
@@ -514,7 +556,7 @@ class Raft:
         self._requests.reset()
 
     def _reject_held_requests(self) -> None:
-        """Answer the fetches and the change of voters that only a leader can complete."""
+        """Reject the held fetches and the change of voters in progress, because this replica does not lead any more."""
         held, self._held_fetches = self._held_fetches, []
         for fetch in held:
             self._respond(fetch.ticket, self._responses.fetch_response(ErrorCode.NOT_LEADER_OR_FOLLOWER))
@@ -533,9 +575,9 @@ class Raft:
             self._deadline = self._election_deadline()
 
     def _learn_leader(self, leader_id: int | None, epoch: int, endpoints: Sequence[Endpoint] = ()) -> None:
-        """Take in another node's word of who leads an epoch; earlier epochs are ignored."""
+        """Enter the epoch and follow the leader that another node has named. An earlier epoch is ignored."""
         if leader_id == self.me.id:
-            leader_id = None  # this replica knows itself whether it leads
+            leader_id = None  # a report about this replica itself is ignored, and only its epoch is used
         if epoch > self.epoch:
             if leader_id is None:
                 self._become_unattached(epoch)
@@ -545,7 +587,7 @@ class Raft:
             if self.leader_id not in (None, leader_id):
                 self._do(Halt(f"nodes {self.leader_id} and {leader_id} both lead the quorum in epoch {epoch}"))
                 return
-            # A PROSPECTIVE replica keeps asking: other nodes may name a leader that is not running any more.
+            # A PROSPECTIVE replica that knows the leader stays PROSPECTIVE: that leader may have stopped.
             if self.leader_id is None or self.state is State.UNATTACHED:
                 self._become_follower(epoch, leader_id)
         if endpoints and self.leader_id == leader_id is not None:
@@ -554,7 +596,7 @@ class Raft:
     # --- Requests of other nodes, checked in Kafka's order -------------------------------------------------------
 
     def _handle_request(self, ticket: int, request: Message) -> None:
-        """Respond now, or hold the request. Promises of a response are persisted by earlier actions."""
+        """Respond now, or hold the request. A vote is persisted by an action before the response."""
         if isinstance(request, VoterRequest):
             self._handle_voter_request(ticket, request)
             return
@@ -591,7 +633,8 @@ class Raft:
         )
 
     def _handle_vote(self, request: VoteRequest, asked: VoteData) -> tuple[int, bool]:
-        """Return an error code, and whether the vote is granted."""
+        """Return an error code, and True if the vote or pre-vote is granted."""
+        # The last record is of an earlier epoch than the one that a candidate has just started; a pre-vote starts none.
         is_illegal = asked.last_offset_epoch >= asked.replica_epoch + asked.pre_vote
         if is_illegal or asked.last_offset < 0 or asked.last_offset_epoch < 0:
             return ErrorCode.INVALID_REQUEST, False
@@ -611,15 +654,18 @@ class Raft:
         return ErrorCode.NONE, granted
 
     def _is_up_to_date(self, last_epoch: int, end: int) -> bool:
-        """True if a candidate's log has every record that may be committed according to this log."""
+        """True if a log has every committed record of this log. Its last record is of `last_epoch`, and it ends at `end`."""
         return (last_epoch, end) >= self.log.position
 
     def _would_vote(self) -> bool:
-        """True if a pre-vote may be granted: a follower that has heard from its leader grants none (KIP-996)."""
+        """True if a pre-vote may be granted: the replica neither leads nor receives responses of a leader (KIP-996)."""
         return self.state is not State.LEADER and not (self.state is State.FOLLOWER and self._has_leader_answered)
 
     def _may_vote_for(self, candidate: ReplicaKey, *, is_up_to_date: bool) -> bool:
-        """True if a vote for the candidate breaks no promise of this epoch."""
+        """True if the replica has not voted for another candidate in this epoch and knows no leader of it.
+
+        A repeated request of the same candidate is granted again, because the first response may be lost.
+        """
         if self.state not in (State.UNATTACHED, State.PROSPECTIVE):
             return False
         if self._voted is not None:
@@ -627,7 +673,7 @@ class Raft:
         return self.leader_id is None and is_up_to_date
 
     def _voter_error(self, node: int, epoch: int) -> int | None:
-        """Return the error for a request of a voter with an old epoch or without a valid number."""
+        """Return the error for a request of an earlier epoch or with an invalid node id; None if there is none."""
         if epoch < self.epoch:
             return ErrorCode.FENCED_LEADER_EPOCH
         return ErrorCode.INVALID_REQUEST if node < 0 else None
@@ -659,7 +705,10 @@ class Raft:
         return ErrorCode.NONE
 
     def _successor_backoff(self, resigned: EndData) -> float:
-        """Return the seconds to wait before the election: none for the first successor, the most for the last (KIP-595)."""
+        """Return the seconds to wait before this replica starts an election after the leader has resigned (KIP-595).
+
+        The first successor does not wait. The last one, and a replica that is not listed, waits the longest.
+        """
         successors = [
             ReplicaKey(each.candidate_id, each.candidate_directory_id) for each in resigned.preferred_candidates
         ]
@@ -732,7 +781,7 @@ class Raft:
                 self._held_fetches.append(fetch)
 
     def _handle_fetch_snapshot(self, ticket: int, request: FetchSnapshotRequest) -> None:
-        """Have the driver send a chunk; the driver knows whether the snapshot exists."""
+        """Let the driver send a chunk, or an error if the snapshot does not exist."""
         asked = request.topics[0].partitions[0]
         snapshot = SnapshotId(asked.snapshot_id.end_offset, asked.snapshot_id.epoch)
         code = self._leader_error(asked.current_leader_epoch)
@@ -778,7 +827,10 @@ class Raft:
             self._handle_snapshot_chunk(self._snapshot_fetch, partition)
 
     def _learn_from_response(self, response: Any, partition: Any) -> bool:
-        """Learn the leader that a response names. Return True if the rest of the response still matters."""
+        """Follow the leader that a response names. Return False if the rest of the response is to be ignored.
+
+        That is so after an error, and if the epoch of the response is not the epoch in which the request was sent.
+        """
         leader = getattr(partition, "current_leader", partition)
         if leader is None:
             return not partition.error_code
@@ -805,9 +857,9 @@ class Raft:
             self._handle_failure(by)
 
     def _handle_foreign_node(self, by: int) -> None:
-        """Treat a node of another cluster as unreachable; stop if the nodes of this cluster are no majority.
+        """Treat a node of another cluster as unreachable; stop if too few nodes remain for a majority.
 
-        Apache Kafka only logs the error. A single misplaced node must not stop the others either.
+        A single node with a wrong configuration does not stop this one. Apache Kafka always only logs the error.
         """
         self._foreign_nodes.add(by)
         nodes = self.voters.ids or frozenset(self.bootstrap)
@@ -824,7 +876,7 @@ class Raft:
         self._handle_failure(by)
 
     def _handle_fetched(self, partition: PartitionData) -> None:
-        """Append, truncate or start to fetch a snapshot, as the leader's response to a fetch says."""
+        """Append, truncate or start to fetch a snapshot, depending on the leader's response."""
         self._record_leader_contact()
         diverging, snapshot = partition.diverging_epoch, partition.snapshot_id
         if diverging is not None and diverging.epoch >= 0:
@@ -841,7 +893,7 @@ class Raft:
             self._advance_high_watermark(min(self._leader_high_watermark, self.log.end))
 
     def _handle_snapshot_chunk(self, fetch: SnapshotFetch, chunk: PartitionSnapshot) -> None:
-        """Write a chunk, or give the snapshot up if the leader does not have it any more."""
+        """Write a chunk, or cancel the download if the leader has deleted the snapshot or has sent another chunk."""
         self._record_leader_contact()
         data = chunk.unaligned_records
         position = fetch.position + len(data)
@@ -858,20 +910,24 @@ class Raft:
         self._deadline = self._fetch_deadline()
 
     def _handle_failure(self, node: int) -> None:
-        """Handle a node that did not respond, or with an error: fetch from another node next, then from the leader again."""
+        """Handle a failed request or an error response: send nothing to the node for a while.
+
+        The next fetch is sent to another node. If that one fails too, the leader is tried again.
+        """
         self._requests.back_off(node, self._now)
         self._reject_new_voter(node, ErrorCode.NETWORK_EXCEPTION)
         self._next_node += 1
         self._avoids_leader = node == self.leader_id
 
-    def _record_gone(self, failure: RequestFailed) -> None:
-        """Wait less for a leader whose process has ended, with a random part so that two followers do not stand at once.
+    def _record_ended(self, failure: RequestFailed) -> None:
+        """Shorten the wait for the leader if its process has ended.
 
-        If the leader is running after all, the replicas that hear from it grant no votes.
+        The wait is random, so that two followers do not start elections at the same time. If the leader is running after all,
+        the election fails: replicas that fetch from it grant no pre-votes.
         """
-        if failure.is_gone and self._election is not None:
-            self._election.record_gone(failure.by)
-        if not failure.is_gone or self.state is not State.FOLLOWER or failure.by != self.leader_id:
+        if failure.has_ended and self._election is not None:
+            self._election.record_ended(failure.by)
+        if not failure.has_ended or self.state is not State.FOLLOWER or failure.by != self.leader_id:
             return
         self._has_leader_answered = False
         seconds = self._config.election_timeout_ms * self._chance / LOST_LEADER_DIVISOR / 1000
@@ -894,7 +950,10 @@ class Raft:
             self._do(AdvanceHighWatermark(offset))
 
     def _update_progress(self) -> None:
-        """Advance the high watermark as far as the replicas' progress allows, then answer what waited for it."""
+        """Advance the high watermark as far as the replicas' progress allows.
+
+        Then finish the change of voters and respond to the held fetches that were waiting for it.
+        """
         assert self._leadership is not None
         end = self._leadership.committed_end(self.voters, self.log.durable)
         if end is not None:
@@ -904,7 +963,7 @@ class Raft:
         self._answer_held_fetches()
 
     def _truncate(self, leader: EpochEnd) -> None:
-        """Truncate the log where it diverges from the leader's, which has this end of that epoch."""
+        """Truncate the log to where it diverges from the leader's log, in which the epoch of `leader` ends at its offset."""
         end = self.log.truncation_offset(leader)
         if end < self.high_watermark:
             self._do(
@@ -937,14 +996,14 @@ class Raft:
                 self._notify_of_resignation()
 
     def _apply_deadline(self) -> bool:
-        """Make a transition that is due. Return False if there is none."""
+        """Make one transition that is due: a leader resigns, or a state times out. Return False if none is due."""
         if self._leadership is not None:
             has_lost = self._leadership.has_lost_majority(self.voters, self._now)
             if self._is_shutting_down or self._is_removed or self._should_yield or has_lost:
                 self._resign()
                 return True
             return False
-        # While the log is being written its end is unknown, and a candidate must know it.
+        # A vote request contains the end of the log, which is unknown while the log is being written.
         if self._now < self._deadline or self._is_shutting_down or self._is_writing:
             return False
         if self.state is State.RESIGNED:
@@ -953,7 +1012,7 @@ class Raft:
             if self.state in (State.PROSPECTIVE, State.CANDIDATE):
                 self._become_unattached(self.epoch)
             self._deadline = NEVER  # an observer waits for a leader without a limit
-        elif not self._may_stand:
+        elif not self._can_be_candidate:
             self._wait_for_other_candidate()
         elif self._election is not None:
             self._time_out_election()
@@ -962,7 +1021,7 @@ class Raft:
         return True
 
     def _request_votes(self) -> None:
-        """Ask the voters that have not voted yet."""
+        """Request the votes of voters that have not voted yet."""
         election = self._election
         assert election is not None
         pre_vote = self.state is State.PROSPECTIVE
@@ -975,7 +1034,10 @@ class Raft:
                 )
 
     def _announce_leader(self) -> None:
-        """Send BeginQuorumEpoch to voters that do not fetch, and to those whose capabilities are not known yet."""
+        """Send BeginQuorumEpoch to voters that do not fetch. The first is sent directly after the election.
+
+        It is also sent to voters to which no connection was opened yet, to find out whether they can be the active controller.
+        """
         leadership, endpoints = self._leadership, self.voters.endpoints(self.me.id)
         assert leadership is not None
         if self._now < leadership.announce_at:
@@ -1015,7 +1077,10 @@ class Raft:
 
     @property
     def _fetch_source(self) -> int | None:
-        """The node to fetch from: the leader; if it is unknown or does not answer, any node that may know the leader."""
+        """The node to fetch from: the leader, or another voter if the leader is unknown or did not respond.
+
+        A bootstrap controller is used if the log lists no other voter. None if there is no other node.
+        """
         if self.state is State.FOLLOWER and not self._avoids_leader:
             return self.leader_id
         nodes = self.voters.others(self.me) or [id_ for id_ in self.bootstrap if id_ != self.me.id]
@@ -1026,7 +1091,7 @@ class Raft:
     def _handle_voter_request(self, ticket: int | None, request: VoterRequest) -> None:
         """Append a changed set of voters and respond when it is committed, or reject the request.
 
-        A new voter is asked for its ApiVersions first.
+        Before a voter is added, an ApiVersions request is sent to it.
         """
         rejection = self._voter_request_error(request)
         if rejection is None:
@@ -1049,7 +1114,7 @@ class Raft:
         return missing_listener(request, self.own_entry) or self._change_blocker()
 
     def _change_blocker(self) -> Rejection | None:
-        """Return the reason for which the leader cannot start a change of the voters yet."""
+        """Return a rejection if the leader cannot start a change of the voters yet, with the reason; otherwise None."""
         if self._voter_change is not None:
             return Rejection(ErrorCode.REQUEST_TIMED_OUT, "another change of the voters is in progress; try again")
         if not self._has_committed:
@@ -1080,14 +1145,14 @@ class Raft:
         self._do(AppendControlRecords(self.epoch, (voters.record(),)))
 
     def _query_new_voter(self, ticket: int | None, request: AddRaftVoterRequest) -> Rejection | None:
-        """Ask a new voter, at the address by which the others will reach it, which versions it supports."""
+        """Send ApiVersions to a new voter, at the address in the request, which the other voters will use too."""
         node = request.voter_id
         if node in self.voters.ids:
             key = ReplicaKey(node, request.voter_directory_id)
             message = f"node {key} is a voter already; remove its old directory first"
             return Rejection(ErrorCode.DUPLICATE_VOTER, message)
         if not self._requests.is_ready(node, self._now):
-            message = f"node {node} was asked a moment ago and did not answer; try again"
+            message = f"node {node} did not respond to a recent request; try again"
             return Rejection(ErrorCode.REQUEST_TIMED_OUT, message)
         self._voter_change = VoterChange(ticket, request, self._now + request.timeout_ms / 1000)
         self._send(node, ApiVersionsRequest(CLIENT_NAME, "0"))
@@ -1095,7 +1160,7 @@ class Raft:
 
     @property
     def _pending_addition(self) -> AddRaftVoterRequest | None:
-        """The request for a new voter whose ApiVersions response is awaited."""
+        """The request for a new voter that has not sent its ApiVersions response yet."""
         change = self._voter_change
         if change is None or change.previous_voters_end is not None:
             return None
@@ -1139,7 +1204,7 @@ class Raft:
         if change is None:
             return
         is_appended = change.previous_voters_end is not None and log.voters_end > change.previous_voters_end
-        # A voter does not fetch while it waits for this response, and its fetch may be needed for the commit.
+        # The replica that sent the request does not fetch until it has this response. The commit may need its fetch.
         responds_early = isinstance(change.request, UpdateRaftVoterRequest) or (
             isinstance(change.request, AddRaftVoterRequest) and not change.request.ack_when_committed
         )
@@ -1170,8 +1235,8 @@ class Raft:
     def _entry_request(self) -> Message | None:
         """Return the request to the leader that corrects, adds or replaces this replica's entry; None if none is due.
 
-        A follower sends it instead of a fetch, and only with everything that the leader has reported as committed: otherwise it
-        would compare with voters of long ago. It is repeated after a fetch timeout.
+        A follower sends the request instead of a fetch, at most once per fetch timeout. It sends none until it has every record
+        that the leader has reported as committed, because the voters in an outdated log may be outdated too.
         """
         if self._now < self._update_entry_at or self.log.kraft_version < 1 or not self._has_committed_records:
             return None
@@ -1185,7 +1250,7 @@ class Raft:
 
     @property
     def _has_committed_records(self) -> bool:
-        """True if this follower has everything that the leader of this epoch has reported as committed."""
+        """True if this follower has every record that the leader of this epoch has reported as committed."""
         has_records = 0 <= self._leader_high_watermark <= self.log.end
         return self._has_leader_answered and has_records and self._snapshot_fetch is None
 
@@ -1196,7 +1261,7 @@ class Raft:
             return RemoveRaftVoterRequest(self.cluster_id, me.id, former.voter_directory_id)
         if not self.own_entry.endpoints:
             return None
-        # The replica does not fetch while it waits for this response, and its fetch may be needed for the commit.
+        # An early response is requested: this replica does not fetch until it has it, and the commit may need its fetch.
         return AddRaftVoterRequest(
             self.cluster_id,
             self._config.request_timeout_ms,

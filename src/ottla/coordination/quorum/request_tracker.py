@@ -1,4 +1,7 @@
-"""Requests in flight: at most one per node, each with a number, so that a response to an earlier request is ignored."""
+"""The requests in flight: at most one per node.
+
+Each request has a number. A response with the number of an earlier request is late and is ignored.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ class _InFlight(NamedTuple):
 
 
 class RequestTracker:
-    """Decides to which nodes a request may be sent now."""
+    """The request in flight to each node, and the backoff of each node after a failure."""
 
     def __init__(self, config: QuorumConfig) -> None:
         self._timeout_seconds = config.request_timeout_ms / 1000
@@ -34,7 +37,7 @@ class RequestTracker:
 
     @property
     def is_waiting(self) -> bool:
-        """True if a response may still arrive."""
+        """True if a request to any node is in flight."""
         return bool(self._in_flight)
 
     def start_request(self, node: int, now: float) -> int:
@@ -44,7 +47,7 @@ class RequestTracker:
         return self._number
 
     def finish_request(self, node: int, number: int) -> bool:
-        """Return True if this is the request in flight to the node, and end it."""
+        """Remove the request in flight to the node. Return False if it has another number: then the response is ignored."""
         in_flight = self._in_flight.get(node)
         if in_flight is None or in_flight.number != number:
             return False
@@ -56,7 +59,7 @@ class RequestTracker:
         self._not_before[node] = now + self._backoff_seconds
 
     def expire(self, now: float) -> list[int]:
-        """End the requests whose timeout is over, start a backoff for each, and return their nodes."""
+        """Remove the requests that have timed out, start a backoff for their nodes, and return these nodes."""
         late = [node for node, in_flight in self._in_flight.items() if in_flight.deadline <= now]
         for node in late:
             del self._in_flight[node]

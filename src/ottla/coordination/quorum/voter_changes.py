@@ -1,4 +1,7 @@
-"""Requests that change the voters (KIP-853), their validation and their responses. Values and pure functions; `Raft` applies them."""
+"""Requests that change the voters (KIP-853): their validation, the changed set of voters, and their responses.
+
+The functions are pure. `Raft` decides when a change may start, and appends it to the log.
+"""
 
 from __future__ import annotations
 
@@ -18,23 +21,23 @@ from ottla.protocol.schema import Message
 VoterRequest = AddRaftVoterRequest | RemoveRaftVoterRequest | UpdateRaftVoterRequest
 VoterResponse = AddRaftVoterResponse | RemoveRaftVoterResponse | UpdateRaftVoterResponse
 FEATURE = "kraft.version"
-"""The feature with the rules of the quorum; voters can be changed at level 1."""
+"""The feature of which the level decides how voters are stored; they can be changed from level 1 on."""
 
 
 class OwnEntry(NamedTuple):
-    """The entry that a replica wants the voters' record to have for it."""
+    """The correct entry of this replica in the VotersRecord, according to its settings."""
 
     endpoints: tuple[Endpoint, ...] = ()
-    """The replica's addresses. If it does not know them itself they are empty, and it never corrects its entry."""
+    """The addresses of this replica. If they are unknown the tuple is empty, and the replica does not correct its entry."""
     kraft_versions: tuple[int, int] = (0, 1)
     auto_join: bool = False
-    """True if the replica becomes a voter by itself (KIP-1186)."""
+    """True if the replica requests to be added as a voter without a command of an operator (KIP-1186)."""
 
     def listeners(self) -> list[Listener]:
         return [Listener(each.name, each.host, each.port) for each in self.endpoints]
 
     def differs_from(self, entry: Voter) -> bool:
-        """True if an entry has other addresses or versions; the order of listeners and the case of their names do not matter."""
+        """True if an entry has other addresses or versions than this one. Order and case of the listener names are ignored."""
         feature = entry.k_raft_version_feature
         versions = feature.min_supported_version, feature.max_supported_version
         return (comparable(entry.endpoints), versions) != (comparable(self.endpoints), self.kraft_versions)
@@ -51,15 +54,18 @@ class VoterChange(NamedTuple):
     """A change of the voters in progress."""
 
     ticket: int | None
-    """The requester's ticket; None for a change that the leader makes itself."""
+    """The ticket of the request (`RequestReceived`); None if the leader corrects its own entry."""
     request: VoterRequest
     deadline: float
     previous_voters_end: int | None = None
-    """`LogShape.voters_end` before the change was appended; None while a new voter's ApiVersions response is awaited."""
+    """`LogShape.voters_end` before the change was appended.
+
+    None if it is not appended yet, because the new voter has not sent its ApiVersions response.
+    """
 
 
 class Rejection(NamedTuple):
-    """An error code and message for a request that changes nothing."""
+    """The error code and message with which a request is rejected; the voters do not change."""
 
     code: int
     message: str
@@ -99,9 +105,9 @@ def added_voter(request: AddRaftVoterRequest, response: ApiVersionsResponse, kra
 
 
 def missing_listener(request: VoterRequest, own: OwnEntry) -> Rejection | None:
-    """Reject a new voter without the listener by which voters reach each other.
+    """Return a rejection if a new voter does not have the listener over which the voters connect to each other.
 
-    The check is skipped if the leader does not know its own addresses.
+    This is the leader's first listener. The check is skipped if the leader does not know its own addresses.
     """
     required = [each.name for each in own.endpoints[:1]]
     if not isinstance(request, AddRaftVoterRequest) or not required:
@@ -122,7 +128,7 @@ def update_of(cluster_id: str, epoch: int, me: ReplicaKey, own: OwnEntry) -> Upd
 
 
 def response_to(request: VoterRequest, rejection: Rejection | None, leader: CurrentLeader) -> Message:
-    """Return the response to a change of the voters; without a rejection it succeeded."""
+    """Return the response to a change of the voters. `rejection` is None if the change has succeeded."""
     code, message = rejection or (ErrorCode.NONE, None)
     match request:
         case AddRaftVoterRequest():

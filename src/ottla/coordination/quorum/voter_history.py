@@ -1,4 +1,4 @@
-"""The voters at each point of the log, so that truncating the log restores earlier voters."""
+"""The voters after each record that changed them. When the log is truncated, the earlier voters apply again."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ottla.protocol.schema import Message
 
 
 class VoterRules(NamedTuple):
-    """The rules from one record of the log to the next."""
+    """The voters and the kraft.version that apply after a record, until another record changes them."""
 
     end: int
-    """The offset after that record."""
+    """The offset after the record that set these values."""
     voters: VoterSet
     voters_end: int
     """The offset after the last VotersRecord, which may be an earlier record."""
@@ -22,10 +22,13 @@ class VoterRules(NamedTuple):
 
 
 class VoterHistory:
-    """The voters by the settings, a snapshot and the records of the log. The last source wins, committed or not."""
+    """The voters according to the settings or a snapshot, then to each record of the log.
+
+    The last record applies, even if it is not committed.
+    """
 
     def __init__(self, voters: VoterSet = NO_VOTERS, kraft_version: int = 0, start: int = 0) -> None:
-        """Start with the rules that hold before the first record of the log, at offset `start`."""
+        """`voters` and `kraft_version` apply before the first record of the log, which has the offset `start`."""
         self._rules = [VoterRules(start, voters, start, kraft_version)]
 
     @property
@@ -41,6 +44,6 @@ class VoterHistory:
                 self._rules.append(self.newest._replace(end=end, kraft_version=record.k_raft_version))
 
     def truncate(self, end: int) -> None:
-        """Drop the rules of records at `end` or after it."""
+        """Remove the changes by records at offset `end` and later."""
         while len(self._rules) > 1 and self.newest.end > end:
             self._rules.pop()

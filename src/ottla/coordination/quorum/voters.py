@@ -11,14 +11,17 @@ from ottla.protocol.schema import ZERO_UUID
 
 
 class ReplicaKey(NamedTuple):
-    """A node and its log directory. A node with a new disk is another replica: it has made no promises yet."""
+    """The identity of a replica: a node id and the id of its log directory.
+
+    A node with a new disk is another replica, because its earlier votes and records are lost.
+    """
 
     id: int
     directory_id: UUID = ZERO_UUID
-    """Zero if it is unknown: at kraft.version 0 the node's number alone identifies a voter."""
+    """The zero UUID if it is unknown. The voters of kraft.version 0 have no directory ids; their node ids identify them."""
 
     def is_same(self, other: ReplicaKey) -> bool:
-        """True if both keys may mean the same replica; a key without a directory matches by its number."""
+        """True if both keys may identify the same replica. If one has no directory id, only the node ids are compared."""
         return self.id == other.id and (self.directory_id == other.directory_id or ZERO_UUID in (self[1], other[1]))
 
     def __str__(self) -> str:
@@ -59,16 +62,19 @@ class VoterSet:
 
     @property
     def majority(self) -> int:
-        """The least number of voters of which any two groups have a voter in common."""
+        """The number of voters that is needed to elect a leader or to commit a record: more than half.
+
+        Any two majorities of the same set have a voter in common.
+        """
         return len(self.voters) // 2 + 1
 
     def has(self, key: ReplicaKey) -> bool:
-        """True if that replica is a voter; another directory of the same node is not."""
+        """True if the replica is a voter. A replica with another directory id of the same node is not one."""
         found = self.voters.get(key.id)
         return found is not None and ReplicaKey(key.id, found.voter_directory_id).is_same(key)
 
     def known(self, key: ReplicaKey) -> ReplicaKey:
-        """Return the voter's full key; the given key if it is no voter."""
+        """Return the key with the directory id of the voters' record; return `key` itself if it is no voter."""
         return next((each for each in self.keys if each.is_same(key)), key)
 
     def others(self, me: ReplicaKey) -> list[int]:

@@ -32,7 +32,7 @@ class Voter:
 
 @message(key=6, versions="0", flexible="0+")
 class VotersRecord(Message):
-    """The voters from this record on, whether it is committed or not."""
+    """The set of voters. It applies as soon as the record is appended, before it is committed."""
 
     version: Int16 = 0
     voters: Sequence[Voter] = ()

@@ -1,4 +1,4 @@
-"""Builds and reads the quorum's messages. Each concerns one partition of one topic, `__cluster_metadata-0`."""
+"""Functions that build and read the messages of the quorum. Every message concerns one partition, `__cluster_metadata-0`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NO_NODE = -1
 
 
 def metadata_partition(message: Any) -> Any | None:
-    """Return the part of a message that concerns `__cluster_metadata-0`; None if the message concerns anything else."""
+    """Return the entry of a message for `__cluster_metadata-0`; None if the message has no such entry, or others too."""
     topics: Sequence[Any] = message.responses if isinstance(message, fetch.FetchResponse) else message.topics
     if len(topics) != 1 or len(topics[0].partitions) != 1:
         return None
@@ -129,7 +129,7 @@ def snapshot_request(
 
 
 class ResponseBuilder:
-    """Builds responses, each of which names the leader and its epoch."""
+    """A builder of responses. Every response names the known leader, its epoch and its address."""
 
     def __init__(self, epoch: int, leader_id: int | None, endpoints: Sequence[Endpoint]) -> None:
         self.epoch = epoch

@@ -1,6 +1,6 @@
-"""How much clients may use: limits of users, client ids and addresses, and how what they used is counted.
+"""Client quotas: limits of users, client ids and addresses, and the measurement of their use.
 
-    limits (which one is for whom) ──► Rate or TokenBucket of those who share it ──► how long to be quiet
+    limits (the one that applies to a client) ──► Rate or TokenBucket of the clients that share it ──► throttle time
 
-Pure: time is an argument. `cluster/` keeps the limits, the broker counts.
+Pure: time is an argument. `cluster/` stores the limits, the broker measures.
 """

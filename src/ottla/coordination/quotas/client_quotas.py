@@ -1,4 +1,4 @@
-"""The limits that were set, and which of them is for whom: Kafka's order of precedence."""
+"""The configured limits, and which of them applies to a client, in Kafka's order of precedence."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 Entity = frozenset[tuple[str, str | None]]
-"""Kinds with names; the name None is whoever has no limit of their own."""
+"""Entity types with names. The name None is the default, for entities without a limit of their own."""
 PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE = "producer_byte_rate", "consumer_byte_rate"
 REQUEST_PERCENTAGE, CONTROLLER_MUTATION_RATE = "request_percentage", "controller_mutation_rate"
 CONNECTION_CREATION_RATE = "connection_creation_rate"
@@ -15,20 +15,18 @@ OF_CLIENTS = (PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE, REQUEST_PERCENTAGE, CONTRO
 OF_ADDRESSES = (CONNECTION_CREATION_RATE,)
 WHOLE_NUMBERS = (PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE, CONNECTION_CREATION_RATE)
 MOST_LIMITS = 10_000
-"""As many answers are remembered as this; client ids are whatever clients say."""
+"""The maximum number of cached results; client ids are arbitrary."""
 
 
 class Limit(NamedTuple):
-    """How much, and who shares it."""
+    """A limit, and the clients that share it."""
 
     value: float
     sharers: tuple[str, str]
-    """User and client id; an empty one stands for all there are."""
+    """User and client id; an empty one means all."""
 
 
 class ClientQuotas:
-    """Limits by whom they are for."""
-
     def __init__(self) -> None:
         self.values: dict[Entity, Mapping[str, float]] = {}
         self._limits: dict[tuple[str, str, str], Limit | None] = {}
@@ -60,8 +58,8 @@ class ClientQuotas:
                 return value
         return None
 
-    def limits(self, *keys: str) -> bool:
-        """Whether anything at all is limited by one of these."""
+    def has_limits(self, *keys: str) -> bool:
+        """True if a limit of one of these kinds exists."""
         return any(key in values for values in self.values.values() for key in keys)
 
     def _find(self, key: str, user: str, client_id: str) -> Limit | None:
@@ -73,7 +71,7 @@ class ClientQuotas:
 
 
 def candidates(user: str, client_id: str) -> Iterator[tuple[Entity, tuple[str, str]]]:
-    """Whose limit counts, the first that there is: what is said of a user goes before what is said of a client."""
+    """Yield the entities that may have a limit for a client, in order of precedence: limits of users before limits of clients."""
     for name in (user, None):
         for client in (client_id, None):
             yield frozenset({(USER, name), (CLIENT_ID, client)}), (user, client_id)

@@ -17,7 +17,7 @@ class Rate:
         self.window = window
         """Seconds of a sample."""
         self._samples: deque[list[float]] = deque()
-        """Beginning and sum of each."""
+        """The start time and the sum of each sample."""
 
     def record(self, amount: float, now: float) -> None:
         self._drop(now)
@@ -26,14 +26,14 @@ class Rate:
         self._samples[-1][1] += amount
 
     def value(self, now: float) -> float:
-        """Per second. Who has just begun is measured as if it had been quiet before: a burst is not a rate."""
+        """Return the average per second. A new client counts as idle before its first request, because one burst is not a rate."""
         self._drop(now)
         if not self._samples:
             return 0.0
         return sum(amount for _, amount in self._samples) / self._span(now)
 
     def throttle_ms(self, limit: float, now: float) -> float:
-        """How long to be quiet until the average is at the limit; 0 where it is not above."""
+        """Return the time in ms until the average is at the limit; 0 if it is not above."""
         value = self.value(now)
         return (value - limit) / limit * self._span(now) * MS if value > limit else 0.0
 

@@ -1,4 +1,4 @@
-"""Tokens that come at a rate, as many as fit; who takes more than there are owes them (KIP-599)."""
+"""A token bucket that refills at a rate, up to a capacity, and may go into debt (KIP-599)."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ class TokenBucket:
 
     def __init__(self, limit: float, seconds: float, now: float) -> None:
         self.limit = limit
-        """Tokens that come in a second."""
+        """Tokens per second."""
         self.room = limit * seconds
         self._tokens = self.room
         self._when = now
 
-    def take(self, count: float, now: float) -> bool:
-        """Take so many, if nothing is owed: one request may run into debt, the next may not."""
+    def try_take(self, count: float, now: float) -> bool:
+        """Take tokens unless the bucket is in debt: one request may cause debt, the next is rejected."""
         self._fill(now)
         if self._tokens < 0:
             return False
         self._tokens -= count
         return True
 
-    def owe(self, count: float, now: float) -> None:
-        """Take so many whatever is owed, of those who know of no refusal."""
+    def take_into_debt(self, count: float, now: float) -> None:
+        """Take tokens even if the bucket is in debt, for clients that cannot be rejected."""
         self._fill(now)
         self._tokens -= count
 
     def throttle_ms(self, now: float) -> float:
-        """How long until nothing is owed."""
+        """Return the time in ms until the debt is paid."""
         self._fill(now)
         return max(-self._tokens / self.limit * 1000, 0.0)
 

@@ -1,12 +1,12 @@
-"""Copies of a partition that agree: a leader, its followers, and which of them are in sync.
+"""Replication of a partition: a leader, its followers, and the in-sync set.
 
 follower ── FetchFrom(offset, last epoch) ──► leader ── Proposal(in-sync set) ──► controller
-         ◄── batches, high watermark, or where they part ──     ◄── Assignment ──
+         ◄── batches, high watermark, or where they diverge ──     ◄── Assignment ──
 
-epochs     where each leader's time began, and where two logs part
-assignment what the controller says of a partition
-leader     followers' positions, the high watermark, who is in sync
-follower   from where to fetch, where to cut, what is committed
+epochs     the start offset of each leader epoch, and where two logs diverge
+assignment the controllers' decision about a partition
+leader     followers' positions, the high watermark, the in-sync set
+follower   the fetch offset, truncation, the high watermark
 
-Offsets and epochs only: the log is somebody else's, and so is the network.
+Offsets and epochs only, without log or network.
 """

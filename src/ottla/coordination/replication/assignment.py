@@ -1,11 +1,11 @@
-"""What the controller says of a partition: who has a copy, who leads, who is in sync, and how often that has changed."""
+"""The controllers' decision about a partition: its replicas, leader, in-sync set and their epochs."""
 
 from __future__ import annotations
 
 from msgspec import Struct, field
 
 
-class Assignment(Struct, frozen=True):
+class ReplicaAssignment(Struct, frozen=True):
     """A partition as the metadata have it."""
 
     leader: int
@@ -25,10 +25,10 @@ class Assignment(Struct, frozen=True):
 
 
 class LiveBrokers(Struct, frozen=True):
-    """Who is there, by the metadata: the epochs of brokers that are neither fenced nor shutting down."""
+    """The brokers that are neither fenced nor shutting down, with their epochs."""
 
     epochs: dict[int, int] = field(default_factory=dict)
 
-    def may_join(self, broker: int, epoch: int) -> bool:
-        """Whether it is the broker that registered last, rather than one that was started again since (KIP-903)."""
+    def can_join(self, broker: int, epoch: int) -> bool:
+        """True if this is the broker's present registration, not one from before a restart (KIP-903)."""
         return self.epochs.get(broker) == epoch

@@ -1,10 +1,9 @@
-"""Where each leader's time began in a log, and where two logs part (KIP-101, KIP-279). Pure.
+"""The start offset of each leader epoch in a log, and where two logs diverge (KIP-101, KIP-279). Pure.
 
-Two logs are the same up to the end of the latest epoch that both have, cut at the shorter of the two: within an epoch one leader wrote,
-and everybody copied from it. So a follower that tells the epoch of its last batch is told by the leader where that epoch ends
-in *its* log; if that is before the follower's own end, or the leader knows only an earlier epoch, they parted there.
-The high watermark says nothing about it: a follower learns of it late, and one that cuts its log there loses what
-was acknowledged when it becomes the leader itself.
+Two logs are equal up to the end of the latest epoch that both have, limited to the shorter one: within an epoch one leader wrote, and every
+follower copied from it. A follower sends the epoch of its last batch, and the leader returns the end of that epoch in its own
+log. If that is less than the follower's end, or the leader only has an earlier epoch, the logs diverge there. The high watermark
+cannot tell: a follower receives it late, and a follower that truncated to it would lose acknowledged records when it became leader.
 """
 
 from __future__ import annotations
@@ -45,10 +44,10 @@ def epoch_at(starts: Starts, offset: int) -> int:
     return starts[number - 1][0] if number else NO_EPOCH
 
 
-def parting(starts: Starts, log_end: int, offset: int, last_epoch: int) -> EpochEnd | None:
-    """Where the log of who fetches from `offset`, whose last batch is of `last_epoch`, parts from this one.
+def find_divergence(starts: Starts, log_end: int, offset: int, last_epoch: int) -> EpochEnd | None:
+    """Return the end of the epoch at which a follower's log diverges from this one; the follower fetches from `offset` and its last batch has `last_epoch`.
 
-    None where it does not. UNKNOWN_END where this log cannot tell: the fetch is out of range.
+    Return None if it does not diverge, and UNKNOWN_END if this log has no such epoch: the fetch is out of range.
     """
     if last_epoch == NO_EPOCH:
         return None
@@ -56,10 +55,10 @@ def parting(starts: Starts, log_end: int, offset: int, last_epoch: int) -> Epoch
     return end if end.offset < offset or end.epoch < last_epoch else None  # UNKNOWN_END is less than all
 
 
-def cut_at(starts: Starts, log_end: int, leader: EpochEnd) -> int:
-    """Where a follower cuts its log that was told where it parts from the leader's.
+def truncation_offset(starts: Starts, log_end: int, leader: EpochEnd) -> int:
+    """Return the offset to which a follower truncates its log, after the leader returned where the logs diverge.
 
-    Where it has no batch of that epoch it cuts at the end of the latest one before, and asks again from there.
+    If the follower has no batch of that epoch, it truncates to the end of the latest earlier one and fetches again.
     """
     mine = end_of(starts, leader.epoch, log_end)
     if mine == UNKNOWN_END:

@@ -1,9 +1,9 @@
-"""A follower's side of a fetch session: what its leader was told last, so that only changes are told (KIP-227). Pure.
+"""The follower's side of a fetch session: only partitions that changed since the last request are sent (KIP-227). Pure.
 
-    everything, epoch 0 ──► session id ──► what changed, epoch 1, 2, … ──► refused or lost: everything again
+    all partitions, epoch 0 ──► session id ──► changes, epoch 1, 2, … ──► an error or a lost response: all partitions again
 
-A leader that has no room gives no session; then everything is told each time. The offset of a partition that is not named is what it
-was: a follower at the end of its log says nothing, and is heard all the same.
+A leader without room returns no session; then every request has all partitions. A partition that a request omits keeps its fetch offset: a
+follower at the end of its log need not be sent and still counts as fetching.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchRes
 NO_SESSION = 0
 
 
-class Place(NamedTuple):
+class ReplicaPlace(NamedTuple):
     """A partition by its topic's id."""
 
     topic_id: UUID
     partition: int
 
 
-Wanted = Mapping[Place, FetchPartition]
+Wanted = Mapping[ReplicaPlace, FetchPartition]
 
 
 class FollowerSession:
@@ -34,24 +34,25 @@ class FollowerSession:
     def __init__(self) -> None:
         self.session_id = NO_SESSION
         self.epoch = 0
-        """What the next request says; 0 begins anew."""
+        """The epoch of the next request; 0 starts a new session."""
         self.is_patient = False
-        """Whether the leader may wait with its answer. Not with the first one on a connection: it names everything, and until the session
-        is there whatever becomes of any of it wakes a question about all. A leader that gives or keeps no session is asked patiently."""
-        self._told: dict[Place, FetchPartition] = {}
-        self._telling: dict[Place, FetchPartition] = {}
-        self._left: set[Place] = set()
-        """Not wanted any more, which the leader is not told yet."""
-        self._forgetting: list[Place] = []
+        """True if the leader may delay its response. Not for the first request of a connection: it has all partitions, and until the session
+        exists, an event for any of them requires a request for all. A leader that gives no session is sent patient requests.
+        """
+        self._reported: dict[ReplicaPlace, FetchPartition] = {}
+        self._telling: dict[ReplicaPlace, FetchPartition] = {}
+        self._left: set[ReplicaPlace] = set()
+        """Partitions that are no longer fetched, to be sent in the next request."""
+        self._forgetting: list[ReplicaPlace] = []
 
-    def leave(self, place: Place) -> None:
+    def remove_partition(self, place: ReplicaPlace) -> None:
         """It is not wanted until it is again."""
         self._left.add(place)
 
-    def fill(self, request: FetchRequest, wanted: Wanted) -> None:
+    def fill_request(self, request: FetchRequest, wanted: Wanted) -> None:
         """Put into a request what the leader does not know of what is wanted: all of it at epoch 0, later what may have changed."""
-        self._telling = {place: each for place, each in wanted.items() if self._told.get(place) != each}
-        self._forgetting = [place for place in self._left if place in self._told and place not in wanted]
+        self._telling = {place: each for place, each in wanted.items() if self._reported.get(place) != each}
+        self._forgetting = [place for place in self._left if place in self._reported and place not in wanted]
         self._left.clear()
         request.session_id, request.session_epoch = self.session_id, self.epoch
         request.topics = [
@@ -61,28 +62,28 @@ class FollowerSession:
             ForgottenTopic(topic_id=each.topic_id, partitions=[each.partition]) for each in self._forgetting
         ]
 
-    def answered(self, response: FetchResponse) -> None:
-        """Go on with the session, if it is one."""
+    def handle_response(self, response: FetchResponse) -> None:
+        """Handle a response: start or continue the session."""
         self.is_patient = True
         if response.error_code or response.session_id == NO_SESSION:
-            self.lost()
+            self.reset()
             return
         self.session_id = response.session_id
-        self._told.update(self._telling)
+        self._reported.update(self._telling)
         for place in self._forgetting:
-            del self._told[place]
+            del self._reported[place]
         self.epoch = 1 if self.epoch == INT32_MAX else self.epoch + 1
 
-    def lost_connection(self) -> None:
-        """The leader was not heard: it is asked anew, on another connection."""
-        self.lost()
+    def handle_disconnect(self) -> None:
+        """Handle a failed request: the session continues on another connection at epoch 0."""
+        self.reset()
         self.is_patient = False
 
-    def lost(self) -> None:
-        """Nobody knows what the leader knows: tell everything again."""
-        self.session_id, self.epoch, self._told = NO_SESSION, 0, {}
+    def reset(self) -> None:
+        """Forget what the leader knows: the next request has all partitions."""
+        self.session_id, self.epoch, self._reported = NO_SESSION, 0, {}
         self._left.clear()
 
     def check(self) -> None:
         assert (self.session_id == NO_SESSION) == (self.epoch == 0)
-        assert self.epoch or not self._told
+        assert self.epoch or not self._reported

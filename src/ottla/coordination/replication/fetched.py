@@ -1,8 +1,8 @@
-"""What a leader's answer means for a follower of a partition. Pure.
+"""The effect of a leader's fetch response on a follower's partition. Pure.
 
-batches, high watermark ──► append         where the logs part ──► cut
-out of the leader's range ──► ask where its log begins and ends, then cut, or begin anew there
-an epoch that is not the leader's, no leader at all ──► ask again in a moment: the metadata say more by then
+batches, high watermark ──► append         the logs diverge ──► truncate
+out of the leader's range ──► request the range of its log; then truncate, or delete the log and start at the leader's start offset
+another leader epoch, or no leader ──► retry after a pause: the metadata will be newer
 """
 
 from __future__ import annotations
@@ -14,50 +14,50 @@ from ottla.errors import ErrorCode
 from ottla.protocol.messages.fetch import PartitionData
 
 SOON_SECONDS = 0.1
-"""The leader, or this follower, has not heard yet what the other has."""
+"""The leader or this follower has older metadata than the other."""
 LATER_SECONDS = 1.0
 """`replica.fetch.backoff.ms`"""
 
 
-class Append(NamedTuple):
-    """Batches that come next, perhaps none, what is committed of them, and from where on the leader has any."""
+class AppendBatches(NamedTuple):
+    """The next batches, possibly none, the high watermark, and the leader's log start offset."""
 
     records: memoryview
     high_watermark: int
     log_start_offset: int
 
 
-class Cut(NamedTuple):
+class TruncateDiverged(NamedTuple):
     """The logs part: the leader's ends there in that epoch."""
 
     parting: EpochEnd
 
 
-class AskForRange(NamedTuple):
-    """Nothing here is of use to the leader: where does its log begin, and end?"""
+class RequestRange(NamedTuple):
+    """The leader has no use for this fetch offset: request the start and end of its log."""
 
 
-class Wait(NamedTuple):
-    """Ask again after so many seconds."""
+class RetryLater(NamedTuple):
+    """Retry after this number of seconds."""
 
     seconds: float
     code: int
 
 
-class BeginAnew(NamedTuple):
-    """Nothing of the copy is of use: everything before this offset is gone at the leader."""
+class RestartAt(NamedTuple):
+    """Delete the log and start at this offset: the leader has deleted everything before it."""
 
     offset: int
 
 
-class CutAt(NamedTuple):
+class TruncateTo(NamedTuple):
     """The leader has nothing from this offset on."""
 
     offset: int
 
 
-Outcome = Append | Cut | AskForRange | Wait
-RangeOutcome = BeginAnew | CutAt | None
+FetchOutcome = AppendBatches | TruncateDiverged | RequestRange | RetryLater
+RangeOutcome = RestartAt | TruncateTo | None
 NOT_YET = frozenset(
     (
         ErrorCode.FENCED_LEADER_EPOCH,
@@ -68,26 +68,28 @@ NOT_YET = frozenset(
         ErrorCode.INCONSISTENT_TOPIC_ID,
     )
 )
-"""Somebody is behind with the metadata."""
+"""The metadata of one side is outdated."""
 
 
-def outcome_of(data: PartitionData) -> Outcome:
-    """What to do about an answer."""
+def decide_fetched(data: PartitionData) -> FetchOutcome:
+    """Return the effect of a response."""
     if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-        return AskForRange()
+        return RequestRange()
     if data.error_code:
-        return Wait(SOON_SECONDS if data.error_code in NOT_YET else LATER_SECONDS, data.error_code)
+        return RetryLater(SOON_SECONDS if data.error_code in NOT_YET else LATER_SECONDS, data.error_code)
     if data.diverging_epoch is not None and data.diverging_epoch.epoch >= 0:
-        return Cut(EpochEnd(data.diverging_epoch.epoch, data.diverging_epoch.end_offset))
-    return Append(memoryview(data.records or b""), data.high_watermark, data.log_start_offset)
+        return TruncateDiverged(EpochEnd(data.diverging_epoch.epoch, data.diverging_epoch.end_offset))
+    return AppendBatches(memoryview(data.records or b""), data.high_watermark, data.log_start_offset)
 
 
-def within_range(log_end: int, leaders_start: int, leaders_end: int, fetch_offset: int | None = None) -> RangeOutcome:
-    """What a follower does that is out of its leader's range; None where it is not any more.
+def decide_out_of_range(
+    log_end: int, leaders_start: int, leaders_end: int, fetch_offset: int | None = None
+) -> RangeOutcome:
+    """Return the action of a follower outside its leader's range; None if it is in range now.
 
-    It fetches from its log's end, or from an offset below where it is damaged.
+    It fetches from the end of its log, or from a lower offset from which on the log is damaged.
     """
     if log_end > leaders_end:
-        return CutAt(leaders_end)
+        return TruncateTo(leaders_end)
     lacks_from = log_end if fetch_offset is None else fetch_offset
-    return BeginAnew(leaders_start) if lacks_from < leaders_start else None
+    return RestartAt(leaders_start) if lacks_from < leaders_start else None

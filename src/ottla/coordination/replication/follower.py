@@ -1,27 +1,27 @@
-"""A follower of a partition: from where it fetches, where it cuts its log, and what it knows to be committed. Pure.
+"""A follower of a partition: its fetch offset, truncation, and its high watermark. Pure.
 
-It tells the epoch of its last batch with every fetch, so that there is no second conversation before the first: the leader
-answers with batches, or with where the two logs part. Then the follower cuts, and asks again from its new end. What it
-appends it appends as it came, offsets and epochs included.
+Each fetch has the epoch of the follower's last batch (KIP-595), so no OffsetsForLeaderEpoch precedes it: the leader returns batches, or where
+the logs diverge. The follower then truncates, and fetches from its new end. It appends batches unchanged, with their offsets and
+epochs.
 
-It learns of the high watermark one fetch late, and keeps it below its own end. It never goes back by itself; a cut takes it along.
+It receives the high watermark one fetch late and limits it to its own end. The watermark decreases only by a truncation.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from ottla.coordination.replication.epochs import EpochEnd, Starts, cut_at, epoch_at
+from ottla.coordination.replication.epochs import EpochEnd, Starts, epoch_at, truncation_offset
 
 
 class FetchFrom(NamedTuple):
-    """What a follower asks its leader for."""
+    """The position at which a follower fetches next."""
 
     offset: int
     last_epoch: int
-    """Of the batch before that offset."""
+    """The epoch of the batch before that offset."""
     leader_epoch: int
-    """Of the leader that it believes to ask."""
+    """The epoch of the leader that it fetches from."""
 
 
 class Follower:
@@ -35,9 +35,9 @@ class Follower:
         """From its end on, whatever there is."""
         return FetchFrom(log_end, epoch_at(starts, log_end - 1), self.leader_epoch)
 
-    def cut(self, starts: Starts, log_end: int, parting: EpochEnd) -> int:
+    def truncation_end(self, starts: Starts, log_end: int, parting: EpochEnd) -> int:
         """The end that the log must have before it fetches again."""
-        end = cut_at(starts, log_end, parting)
+        end = truncation_offset(starts, log_end, parting)
         self.high_watermark = min(self.high_watermark, end)
         return end
 

@@ -1,20 +1,21 @@
-"""The leader of a partition: how far each follower has come, what is committed, and who is in sync.
+"""The leader of a partition: the positions of its followers, the high watermark, and the in-sync set.
 
-**The high watermark** is the end of what everybody has who might lead next. That is more than the set the controller knows of as in sync:
-while the leader has proposed another set it cannot know which of the two counts, so it waits for the members of both, the *maximal* set.
-It waits, too, for a follower that has caught up and may join at any moment: else the watermark would run away from it for ever.
-While fewer are in sync than `min.insync.replicas` asks for, nothing is committed: the last one standing may lose its disk.
+**The high watermark** is the minimum of the end offsets of all replicas that could become leader. These are more than the in-sync set that the controller
+knows: while a proposed set is not confirmed, either of the two may be valid, so the leader waits for the members of both, the
+*maximal* set (KIP-497). It also waits for a follower that is caught up and may join at any time; otherwise the watermark would always
+be ahead of it. While fewer than `min.insync.replicas` are in sync nothing is committed: the last replica may lose its disk
+(KIP-966).
 
-**Who joins** has everything up to the watermark *and* what the leader had when it began to lead: the watermark alone may lie
-far behind what was acknowledged, for a new leader knows it from its last fetch. And it must be the broker that is registered now: one
-that came back without its data fetched before it was registered again (KIP-903). Who was taken out of the set has to fetch again before
-it joins: the controller may know of a disk that has failed where the leader sees a broker that is there and lacks nothing.
+**A follower joins** if it has everything up to the watermark *and* up to the leader's end offset at the start of its epoch: the watermark alone may be
+far behind the acknowledged records, since a new leader knows it from its last fetch. The follower must be the present registration of its
+broker: one that restarted without its data may have fetched before it registered again (KIP-903). A follower that was removed has
+to fetch again before it joins: the controller may know of a failed disk while the leader sees a broker that lacks nothing.
 
-**Who leaves** was not at the leader's end at any time in the last `replica.lag.time.max.ms`. A follower at the end now is in sync
-however long it has not fetched.
+**A follower is removed** if it was not at the leader's end offset at any time in the last `replica.lag.time.max.ms`. A follower that is at the
+end is in sync, however long ago it fetched.
 
-One proposal is under way at a time. One that was refused for whom it names is forgotten; one that was refused for its epochs
-waits for the metadata, which say what is so.
+One proposal is in flight at a time. One that was rejected because of its members is dropped; one that was rejected because of its epochs
+waits for newer metadata.
 """
 
 from __future__ import annotations
@@ -23,22 +24,22 @@ from enum import Enum
 
 from msgspec import Struct
 
-from ottla.coordination.replication.assignment import Assignment, LiveBrokers
+from ottla.coordination.replication.assignment import LiveBrokers, ReplicaAssignment
 
 UNKNOWN = -1
 
 
-class Refusal(Enum):
-    """What a refused proposal means for the leader."""
+class ProposalRejection(Enum):
+    """The meaning of a rejected proposal."""
 
     OF_MEMBERS = "of members"
     """INELIGIBLE_REPLICA, OPERATION_NOT_ATTEMPTED: the set that was is the set that is."""
     OF_EPOCHS = "of epochs"
-    """FENCED_LEADER_EPOCH, INVALID_UPDATE_VERSION and the like: whatever is so now comes with the metadata."""
+    """FENCED_LEADER_EPOCH, INVALID_UPDATE_VERSION and similar: the metadata will have the present state."""
 
 
 class RemoteReplica(Struct):
-    """What the leader knows of a copy elsewhere. Moments are readings of the monotonic clock, in seconds."""
+    """The leader's knowledge of a follower. Times are monotonic, in seconds."""
 
     end: int = UNKNOWN
     start: int = 0
@@ -51,7 +52,11 @@ class RemoteReplica(Struct):
     """The leader's end at that fetch."""
 
     def fetch(self, offset: int, broker_epoch: int, leader_end: int, now: float, start: int) -> None:
-        """It fetched from `offset`, so it has all before. Who reached the end of the fetch before was caught up then."""
+        """Handle a fetch from `offset`:
+
+        the follower has everything before it. If it has reached the end offset of the previous fetch, it was caught up at that
+        time.
+        """
         self.start = start
         if offset >= leader_end:
             self.caught_up_at = max(self.caught_up_at, now)
@@ -69,7 +74,7 @@ class RemoteReplica(Struct):
 
 
 class Proposal(Struct, frozen=True):
-    """The in-sync set that the leader asks the controller for (AlterPartition), with the epoch of each broker in it."""
+    """The in-sync set that the leader requests from the controller (AlterPartition), with the epoch of each broker."""
 
     leader_epoch: int
     partition_epoch: int
@@ -81,7 +86,13 @@ class Leader:
     """One partition, as the broker that leads it sees it."""
 
     def __init__(
-        self, me: int, assignment: Assignment, log_end: int, high_watermark: int, now: float, max_lag: float = 30.0
+        self,
+        me: int,
+        assignment: ReplicaAssignment,
+        log_end: int,
+        high_watermark: int,
+        now: float,
+        max_lag: float = 30.0,
     ) -> None:
         self.me = me
         self.max_lag = max_lag
@@ -89,14 +100,14 @@ class Leader:
         self.log_end = log_end
         self.high_watermark = high_watermark
         self.epoch_start = log_end
-        """What the leader had when it began to lead; a batch of its own epoch has this offset or a later one."""
+        """The end offset at the start of the epoch; batches of this epoch have this offset or a greater one."""
         self.assignment = assignment
         self.proposal: Proposal | None = None
         self.followers: dict[int, RemoteReplica] = {}
-        self._keep(assignment, now)
+        self._keep_replicas(assignment, now)
 
-    def assign(self, assignment: Assignment, log_end: int, now: float) -> None:
-        """The metadata say this now; older ones, which may come late, are passed over."""
+    def assign(self, assignment: ReplicaAssignment, log_end: int, now: float) -> None:
+        """Apply the metadata; older metadata, which may arrive late, is ignored."""
         if assignment.partition_epoch == self.assignment.partition_epoch:
             self.assignment = assignment  # `min.insync.replicas` may be another
         if assignment.partition_epoch <= self.assignment.partition_epoch:
@@ -104,18 +115,18 @@ class Leader:
         if assignment.leader_epoch > self.assignment.leader_epoch:
             self.epoch_start = log_end
             self.followers = {}
-        self._doubt(self.assignment.in_sync - assignment.in_sync)
+        self._require_fetches(self.assignment.in_sync - assignment.in_sync)
         self.proposal = None
         self.assignment = assignment
-        self._keep(assignment, now)
+        self._keep_replicas(assignment, now)
 
-    def _doubt(self, left: frozenset[int]) -> None:
-        """Whoever was taken out of sync may have lost its copy since its last fetch, as with a disk: let it fetch again first."""
+    def _require_fetches(self, left: frozenset[int]) -> None:
+        """Require a new fetch of replicas that were removed from the in-sync set: they may have lost their data, as with a disk."""
         for other in left & self.followers.keys():
             self.followers[other] = RemoteReplica(start=self.followers[other].start)
 
-    def _keep(self, assignment: Assignment, now: float) -> None:
-        """Those who have a copy; who is in sync has a whole lag's time to show it."""
+    def _keep_replicas(self, assignment: ReplicaAssignment, now: float) -> None:
+        """Keep the present replicas; those in sync have the full lag time to prove it."""
         others = [replica for replica in assignment.replicas if replica != self.me]
         self.followers = {other: self.followers.get(other) or RemoteReplica() for other in others}
         for other, follower in self.followers.items():
@@ -124,12 +135,12 @@ class Leader:
 
     @property
     def maximal(self) -> frozenset[int]:
-        """Everybody who is in sync by the controller's word or by what it was asked for."""
+        """The replicas that are in sync by the metadata or by a pending proposal."""
         return self.assignment.in_sync | (self.proposal.in_sync if self.proposal else frozenset())
 
     @property
     def has_quorum(self) -> bool:
-        """Whether as many are in sync as `min.insync.replicas` asks for."""
+        """True if at least `min.insync.replicas` are in sync."""
         return len(self.assignment.in_sync) >= self.assignment.quorum
 
     def append(self, log_end: int) -> None:
@@ -146,12 +157,12 @@ class Leader:
         return True
 
     def is_level(self, follower: int) -> bool:
-        """Whether it is known to have everything."""
+        """True if the follower is known to have everything."""
         known = self.followers.get(follower)
         return known is not None and known.end == self.log_end
 
-    def hear(self, follower: int, moment: float) -> None:
-        """A follower that had everything, and was told so, has asked at that moment for what there might be more."""
+    def record_idle_fetch(self, follower: int, moment: float) -> None:
+        """Record that a follower without missing records sent a request for new ones at that time."""
         if self.is_level(follower):
             known = self.followers[follower]
             known.caught_up_at = max(known.caught_up_at, moment)
@@ -159,7 +170,7 @@ class Leader:
             known.leader_end = self.log_end
 
     def advance(self, brokers: LiveBrokers, now: float) -> bool:
-        """Move the high watermark as far as it may go; whether it moved."""
+        """Advance the high watermark as far as possible; return True if it advanced."""
         if not self.has_quorum:
             return False
         awaited = [one.end for id_, one in self.followers.items() if self._is_awaited(id_, one, brokers, now)]
@@ -169,21 +180,21 @@ class Leader:
         return moves
 
     def _is_awaited(self, id_: int, follower: RemoteReplica, brokers: LiveBrokers, now: float) -> bool:
-        joins_soon = follower.is_caught_up(self.log_end, now, self.max_lag) and brokers.may_join(
+        joins_soon = follower.is_caught_up(self.log_end, now, self.max_lag) and brokers.can_join(
             id_, follower.broker_epoch
         )
         return id_ in self.maximal or joins_soon
 
     def low_watermark(self, log_start: int, brokers: LiveBrokers) -> int:
-        """From where on everybody has anything, who is there."""
+        """Return the least log start offset of all live replicas: every one of them has deleted what is below it (KIP-107)."""
         starts = [one.start for id_, one in self.followers.items() if id_ in brokers.epochs]
         return min([log_start, *starts])
 
     def propose(self, brokers: LiveBrokers, now: float) -> Proposal | None:
-        """The in-sync set to ask for, if it should be another and no answer is awaited."""
+        """Return the in-sync set to propose if it should change and no proposal is in flight."""
         if self.proposal is not None:
             return None
-        wanted = (self.assignment.in_sync - self.lagging(now)) | self.joining(brokers)
+        wanted = (self.assignment.in_sync - self.find_lagging(now)) | self.find_joining(brokers)
         if wanted == self.assignment.in_sync:
             return None
         epochs = {id_: self.followers[id_].broker_epoch for id_ in wanted if id_ != self.me}
@@ -191,28 +202,28 @@ class Leader:
         self.proposal = Proposal(self.assignment.leader_epoch, self.assignment.partition_epoch, wanted, epochs)
         return self.proposal
 
-    def lagging(self, now: float) -> set[int]:
-        """Those in sync who are not any more."""
+    def find_lagging(self, now: float) -> set[int]:
+        """Return the in-sync replicas that lag."""
         return {
             id_
             for id_, one in self.followers.items()
             if id_ in self.assignment.in_sync and not one.is_caught_up(self.log_end, now, self.max_lag)
         }
 
-    def joining(self, brokers: LiveBrokers) -> set[int]:
-        """Those who are in sync by now."""
+    def find_joining(self, brokers: LiveBrokers) -> set[int]:
+        """Return the replicas that may join the in-sync set."""
         return {
             id_
             for id_, one in self.followers.items()
-            if id_ not in self.maximal and self._is_level(one) and brokers.may_join(id_, one.broker_epoch)
+            if id_ not in self.maximal and self._is_level(one) and brokers.can_join(id_, one.broker_epoch)
         }
 
     def _is_level(self, follower: RemoteReplica) -> bool:
         return follower.end >= self.high_watermark and follower.end >= self.epoch_start
 
-    def refused(self, proposal: Proposal, refusal: Refusal) -> None:
+    def handle_rejection(self, proposal: Proposal, refusal: ProposalRejection) -> None:
         """The controller does not take the set; what that means for the next one."""
-        if self.proposal is proposal and refusal is Refusal.OF_MEMBERS:
+        if self.proposal is proposal and refusal is ProposalRejection.OF_MEMBERS:
             self.proposal = None
 
     def check(self) -> None:

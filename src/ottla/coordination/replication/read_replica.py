@@ -1,7 +1,7 @@
-"""From which copy a consumer had better read: one in its own rack, if there is one (KIP-392). Pure.
+"""The replica from which a consumer should fetch: one in its own rack, if there is one (KIP-392). Pure.
 
-Only those are offered that have what it wants to read, and are in sync: one that lags would send the consumer back. Of several in its rack the
-leader comes first, then who has most, then who was level last.
+Candidates have the requested offset and are in sync: a lagging one would redirect the consumer again. Of several in the rack the leader comes first,
+then the one with the greatest end offset, then the one that was caught up last.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""How a copy gets from one directory of its broker to another (KIP-113, KIP-858): what is to be done next. Pure.
+"""The steps that move a replica from one directory of its broker to another (KIP-113, KIP-858). Pure.
 
-    begin ──► copy ──► force ──► tell ──► … the metadata say so … ──► copy, force ──► switch
-                 ◄──────┘
+    start ──► copy ──► flush ──► propose the directory ──► … in the metadata … ──► copy, flush ──► switch
+                ◄───────┘
 
-While it is filled everybody reads and writes the present copy. It takes the other's place only when the metadata say that
-it is there, as who leads is chosen by that, when both end at the same offset, and when nobody works on the files.
+While the future replica is filled, all reads and writes use the present one. It is replaced only when the metadata has the new directory (the choice of a leader
+depends on it), when both end at the same offset, and when no other work uses its files.
 """
 
 from __future__ import annotations
@@ -18,12 +18,10 @@ FORCE_BYTES = 16 * 1024 * 1024
 SMALL_BYTES = 1024 * 1024
 """So much is forced in the loop itself, for a switch."""
 MOST_ROUNDS = 5
-"""How often to force what came meanwhile before the rest is taken as it is."""
+"""The number of flushes of newly appended data before the remainder is accepted."""
 
 
-class Step(Enum):
-    """What is to be done."""
-
+class RelocationStep(Enum):
     CUT = "cut"
     BEGIN = "begin"
     COPY = "copy"
@@ -33,42 +31,42 @@ class Step(Enum):
     SWITCH = "switch"
 
 
-class Progress(Struct, frozen=True):
+class RelocationProgress(Struct, frozen=True):
     """How far a copy is on its way."""
 
     start: int
-    """Where the present copy begins."""
+    """The log start offset of the present replica."""
     end: int
     """And where it ends."""
     copied: int
-    """Where the future one ends."""
+    """The end offset of the future replica."""
     cut_at: int | None = None
-    """Where the present one was cut since the last step; all behind that may be other records by now."""
+    """The offset to which the present one was truncated since the last step; later records may differ."""
     unforced_bytes: int = 0
-    """What of the future one is not known to be on the disk."""
+    """The bytes of the future one that are not flushed."""
     rounds: int = 0
-    """How often it was forced since it came to the end of the present one for the first time."""
-    told: bool = False
-    """Whether the metadata were asked to say that it is there."""
+    """The number of flushes since it first reached the end of the present one."""
+    is_reported: bool = False
+    """True if the new directory was sent to the controllers."""
     assigned: bool = False
-    """Whether they say so."""
+    """True if the metadata has the new directory."""
     at_rest: bool = True
-    """Whether nobody forces, compacts or reads the present one's files as a whole."""
+    """True if the present one's files are not being flushed, compacted or read as a whole."""
 
 
-def next_step(progress: Progress) -> Step:
+def next_step(progress: RelocationProgress) -> RelocationStep:
     if progress.cut_at is not None and progress.cut_at < progress.copied:
-        return Step.CUT
+        return RelocationStep.CUT
     if progress.copied < progress.start:
-        return Step.BEGIN
+        return RelocationStep.BEGIN
     if progress.unforced_bytes >= FORCE_BYTES:
-        return Step.FORCE
+        return RelocationStep.FORCE
     if progress.copied < progress.end:
-        return Step.COPY
-    if not progress.assigned and progress.told:
-        return Step.WAIT
+        return RelocationStep.COPY
+    if not progress.assigned and progress.is_reported:
+        return RelocationStep.WAIT
     if progress.unforced_bytes > SMALL_BYTES and progress.rounds < MOST_ROUNDS:
-        return Step.FORCE
-    if not progress.told:
-        return Step.TELL
-    return Step.SWITCH if progress.at_rest else Step.WAIT
+        return RelocationStep.FORCE
+    if not progress.is_reported:
+        return RelocationStep.TELL
+    return RelocationStep.SWITCH if progress.at_rest else RelocationStep.WAIT

@@ -1,8 +1,8 @@
-"""What copying may take of the network, so that a reassignment does not starve the clients (KIP-73).
+"""The quota of replication traffic, which protects clients during a reassignment (KIP-73).
 
-Copies are throttled one by one: a topic names those that are, `0:1` for partition 0 on broker 1, `*` for all. A copy in sync is
-never held back, else a throttle could shrink the in-sync set; what it takes counts all the same. A broker has one of these for
-what it sends as leader, and one for what it asks for as follower.
+Replicas are throttled individually: a topic lists them as `0:1` for partition 0 on broker 1, or `*` for all. A replica in sync is never throttled,
+because a throttle could shrink the in-sync set; its traffic counts nevertheless. A broker has one quota for what it sends as leader, and one
+for what it fetches as follower.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class ReplicationThrottle:
     def record(self, size: int, now: float) -> None:
         self._rate.record(size, now)
 
-    def wait(self, limit: int, now: float) -> float:
+    def wait_seconds(self, limit: int, now: float) -> float:
         """Seconds for which copies that are behind are held back; 0 where they are not. A limit of 0 lets nothing through."""
         if limit <= 0:
             return WINDOW_SECONDS
         return self._rate.throttle_ms(limit, now) / 1000
 
 
-def names(replicas: Sequence[str], partition: int, broker: int) -> bool:
-    """Whether a topic names this copy as throttled."""
+def is_throttled(replicas: Sequence[str], partition: int, broker: int) -> bool:
+    """True if a topic lists this replica as throttled."""
     return EVERY in replicas or f"{partition}:{broker}" in replicas

@@ -1,7 +1,7 @@
-"""Metrics that clients push to a broker (KIP-714): who is to push what and when, and what they have pushed. Pure.
+"""Metrics that clients push to a broker (KIP-714): what each client has to push and when, and what it has pushed. Pure.
 
-    ConfigRecords ──► Subscription ──► Instances: what a client is answered
-                                          └── taken ──► PushedMetrics: the last values, by client
+    ConfigRecords ──► Subscription ──► Instances: the response to a client
+                                          └── accepted ──► PushedMetrics: the last values, by client
 
-Nothing of it is kept in a log: a client that meets another broker tells it who it is, and pushes there.
+Nothing of it is stored in a log: a client that connects to another broker sends its identity and pushes there.
 """

@@ -1,7 +1,7 @@
-"""Which clients push metrics, how far each is, and what each is answered. Pure: time comes in.
+"""The clients that push metrics, their progress, and the response to each. Pure: time is an argument.
 
-A client that asks or pushes before its interval is over is refused, but at once after a refusal that asks it to begin anew; a
-push after the last one is refused. Kafka's rules; other than there a client that has gone stays until it would have pushed three times.
+A client that sends a request before its interval has passed is rejected, unless the last error requires it to start again. A push after the
+terminating one is rejected. These are Kafka's rules; unlike there, a client that left is remembered for three push intervals.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from ottla.coordination.telemetry.subscription import Client, Subscription, Wanted, wanted_of
+from ottla.coordination.telemetry.subscription import Client, ClientSubscription, TelemetrySubscription, wanted_of
 from ottla.errors import ErrorCode
 from ottla.records.crc32c import crc32c
 
@@ -29,52 +29,51 @@ class Instance(Struct):
     """One producer, consumer or the like."""
 
     client: Client
-    wanted: Wanted
+    wanted: ClientSubscription
     subscription_id: int
     version: int
-    """Of the subscriptions that this was made from."""
+    """The version of the subscriptions from which this was computed."""
     expires: float = 0.0
-    asked_at: float = -math.inf
+    requested_at: float = -math.inf
     pushed_at: float = -math.inf
     terminating: bool = False
     error: int = 0
-    """What the last answer said."""
+    """The error code of the last response."""
 
-    def may_ask(self, now: float) -> bool:
-        return now - max(self.asked_at, self.pushed_at) >= self.wanted.interval_ms / 1000
+    def can_request(self, now: float) -> bool:
+        return now - max(self.requested_at, self.pushed_at) >= self.wanted.interval_ms / 1000
 
     def may_push(self, now: float) -> bool:
-        """At once after it has asked, since clients draw the time of their first push by chance."""
-        if self.asked_at < self.pushed_at and now - self.pushed_at < self.wanted.interval_ms / 1000:
+        """True if the interval has passed; also right after GetTelemetrySubscriptions, because clients choose the time of their first push at random."""
+        if self.requested_at < self.pushed_at and now - self.pushed_at < self.wanted.interval_ms / 1000:
             return False
         self.pushed_at = now
         return True
 
 
 class Instances:
-    """Those that this broker has heard of lately."""
+    """The client instances that sent a request recently."""
 
     def __init__(self) -> None:
-        self.subscriptions: tuple[Subscription, ...] = ()
+        self.subscriptions: tuple[TelemetrySubscription, ...] = ()
         self._version = 0
         self._instances: dict[UUID, Instance] = {}
-        """The one that was silent longest stands first."""
+        """By instance id; the one that is idle for longest is the first."""
         self._crowded_out: list[UUID] = []
 
     def __len__(self) -> int:
         return len(self._instances)
 
-    def subscribe(self, subscriptions: Iterable[Subscription]) -> None:
-        """Clients are to be asked for something else."""
+    def subscribe(self, subscriptions: Iterable[TelemetrySubscription]) -> None:
         self.subscriptions = tuple(subscriptions)
         self._version += 1
 
-    def ask(self, instance_id: UUID, client: Client, now: float) -> Instance | int:
-        """What a client is to push; or the error that it is answered."""
+    def subscribe_client(self, instance_id: UUID, client: Client, now: float) -> Instance | int:
+        """Return what a client has to push, or an error code."""
         instance = self._instance(instance_id, client, now)
-        if not instance.may_ask(now) and instance.error not in BEGIN_ANEW:
+        if not instance.can_request(now) and instance.error not in BEGIN_ANEW:
             return ErrorCode.THROTTLING_QUOTA_EXCEEDED
-        instance.asked_at, instance.error = now, 0
+        instance.requested_at, instance.error = now, 0
         return instance
 
     def push(
@@ -89,7 +88,7 @@ class Instances:
         *,
         terminating: bool,
     ) -> int:
-        """Whether what a client has pushed is taken: 0, or the error that it is answered."""
+        """Return 0 if a push is accepted, else an error code."""
         if instance_id in RESERVED:
             return ErrorCode.INVALID_REQUEST
         instance = self._instance(instance_id, client, now)
@@ -100,11 +99,11 @@ class Instances:
         return instance.error
 
     def refuse(self, instance_id: UUID, error: int) -> None:
-        """What was taken could not be read after all."""
+        """Record that an accepted push was malformed."""
         self._instances[instance_id].error = error
 
     def expire(self, now: float) -> list[UUID]:
-        """Those that have been silent for too long go, and are told, with those that too many others followed."""
+        """Remove and return instances that were idle for too long, and those that were removed to limit their number."""
         expired = [each for each, instance in self._instances.items() if instance.expires <= now]
         for each in expired:
             del self._instances[each]
@@ -140,8 +139,8 @@ def push_error(instance: Instance, subscription_id: int, compression: int, now: 
     return 0
 
 
-def subscription_id_of(wanted: Wanted, instance_id: UUID) -> int:
-    """Another number as soon as a client is asked for something else; 32 bits with a sign."""
+def subscription_id_of(wanted: ClientSubscription, instance_id: UUID) -> int:
+    """Return a number (int32) that changes when the client's subscription does."""
     told = f"{','.join(wanted.metrics)} {wanted.interval_ms}".encode()
     number = (crc32c(told) ^ instance_id.int) & 0xFFFF_FFFF
     return number - (1 << 32) if number >> 31 else number

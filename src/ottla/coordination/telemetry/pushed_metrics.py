@@ -1,7 +1,7 @@
-"""The last values of what clients have pushed; sums that are told by what they grew by are added up.
+"""The last values of the metrics that clients have pushed; sums with delta temporality are accumulated.
 
-Who pushes is whoever connects, so there is a bound on everything: on series in all, where those who were silent longest make
-room, and on the length of what names them.
+Any client may push, so everything is bounded: the total number of series, for which those of the client idle for longest are removed, and the
+length of their names.
 """
 
 from __future__ import annotations
@@ -14,37 +14,37 @@ from uuid import UUID
 from msgspec import Struct, field
 
 from ottla.coordination.telemetry.subscription import Client
-from ottla.protocol.metrics_data import Attributes, Kind, Point
+from ottla.protocol.metrics_data import Attributes, MetricKind, Point
 
 MOST_SERIES = 100_000
-"""Of all clients: some 40 MB."""
+"""For all clients: about 40 MB."""
 LONGEST_NAME = 200
 MOST_ATTRIBUTES = 20
 Series = tuple[str, Attributes]
 
 
 class Value(NamedTuple):
-    """Where a series stands: a gauge by what was told last, a sum by all that was told."""
+    """The value of a series: the last value of a gauge, the total of a sum."""
 
     number: float
     is_sum: bool
 
 
 class Pusher(Struct):
-    """What one client has told."""
+    """The series of one client."""
 
     client: Client
     values: dict[Series, Value] = field(default_factory=dict)
 
 
 class PushedMetrics:
-    """All that is kept, by the client instance that told it."""
+    """The stored series, by client instance."""
 
     def __init__(self, most_series: int = MOST_SERIES) -> None:
         self._most = most_series
         self._count = 0
         self._pushers: dict[UUID, Pusher] = {}
-        """The one that was silent longest stands first."""
+        """By instance id; the one that is idle for longest is the first."""
 
     def __iter__(self) -> Iterator[tuple[UUID, Pusher]]:
         return iter(self._pushers.items())
@@ -57,7 +57,7 @@ class PushedMetrics:
         return self._count
 
     def take(self, instance_id: UUID, client: Client, points: Iterable[Point]) -> None:
-        """A client has pushed; what it did not tell this time stays as it was."""
+        """Store the points of a push; series without a point keep their value."""
         pusher = self._pushers.pop(instance_id, None) or Pusher(client)
         self._pushers[instance_id] = pusher
         for point in points:
@@ -65,7 +65,7 @@ class PushedMetrics:
                 self._set(pusher, point)
 
     def forget(self, instance_ids: Iterable[UUID]) -> None:
-        """They are not heard of any more."""
+        """Remove the series of client instances."""
         for each in instance_ids:
             gone = self._pushers.pop(each, None)
             self._count -= len(gone.values) if gone is not None else 0
@@ -73,14 +73,14 @@ class PushedMetrics:
     def _set(self, pusher: Pusher, point: Point) -> None:
         series = (point.name, point.attributes)
         before = pusher.values.get(series)
-        if before is None and not self._has_room(pusher):
+        if before is None and not self._has_space(pusher):
             return
         self._count += before is None
-        grown = before.number if before is not None and before.is_sum and point.kind is Kind.DELTA else 0.0
-        pusher.values[series] = Value(grown + point.value, point.kind is not Kind.GAUGE)
+        grown = before.number if before is not None and before.is_sum and point.kind is MetricKind.DELTA else 0.0
+        pusher.values[series] = Value(grown + point.value, point.kind is not MetricKind.GAUGE)
 
-    def _has_room(self, pusher: Pusher) -> bool:
-        """Whether one more series may be kept, after those of who was silent longest have gone."""
+    def _has_space(self, pusher: Pusher) -> bool:
+        """True if one more series may be stored, after those of idle clients were removed."""
         while self._count >= self._most:
             oldest, values = next(iter(self._pushers.items()))
             if values is pusher:
@@ -90,7 +90,7 @@ class PushedMetrics:
 
 
 def is_bounded(point: Point) -> bool:
-    """Whether it has a number, and a name that somebody could have meant."""
+    """True if the point has a number and names of acceptable length."""
     texts = [point.name, *(part for pair in point.attributes for part in pair)]
     return (
         math.isfinite(point.value)

@@ -1,4 +1,4 @@
-"""One subscription to metrics of clients, and all that one client is asked for."""
+"""One subscription to client metrics, and the union of those that apply to a client."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from ottla.config import split_list
 from ottla.coordination.regular_expression import MOST_VISITS, RegularExpression, TooMuchWork, compiled
 from ottla.coordination.regular_syntax import SyntaxFault
 
@@ -15,7 +16,7 @@ EVERYTHING = "*"
 
 
 class Client(NamedTuple):
-    """Who pushes, by the names that `match` knows."""
+    """The client that pushes; the fields are those that `match` may name."""
 
     client_instance_id: str
     client_id: str
@@ -28,43 +29,41 @@ class Client(NamedTuple):
 MATCHED = Client._fields
 
 
-class Subscription(Struct, frozen=True):
-    """What somebody set under one name."""
+class TelemetrySubscription(Struct, frozen=True):
+    """The configs of one subscription."""
 
     metrics: frozenset[str]
     interval_ms: int
     match: Mapping[str, RegularExpression | None]
-    """By the name of what is matched; None matches nobody."""
+    """The pattern of each matched property; None matches no client."""
 
     @classmethod
-    def of(cls, configs: Mapping[str, str]) -> Subscription:
-        """From its configs; a pattern that cannot be read, by another hand than ours, matches nobody."""
-        pairs = (part.partition("=") for part in parts_of(configs.get("match", "")))
+    def of(cls, configs: Mapping[str, str]) -> TelemetrySubscription:
+        """Return the subscription of these configs; an invalid pattern, which another tool may have written, matches no client."""
+        pairs = (part.partition("=") for part in split_list(configs.get("match", "")))
         match = {name.strip(): pattern(expression.strip()) for name, _, expression in pairs}
-        return cls(frozenset(parts_of(configs.get("metrics", ""))), int(configs.get("interval.ms", INTERVAL_MS)), match)
+        return cls(
+            frozenset(split_list(configs.get("metrics", ""))), int(configs.get("interval.ms", INTERVAL_MS)), match
+        )
 
     def matches(self, client: Client) -> bool:
-        """Whether all of its patterns hold for the whole of what they are about."""
+        """True if every pattern matches the whole value of its property."""
         return all(each is not None and is_match(each, getattr(client, name, "")) for name, each in self.match.items())
 
 
-class Wanted(NamedTuple):
-    """What one client is to push, of all subscriptions."""
+class ClientSubscription(NamedTuple):
+    """The metrics that one client has to push, by all subscriptions."""
 
     metrics: tuple[str, ...]
     interval_ms: int
 
 
-def wanted_of(subscriptions: Iterable[Subscription], client: Client) -> Wanted:
+def wanted_of(subscriptions: Iterable[TelemetrySubscription], client: Client) -> ClientSubscription:
     """The names of all that match, by the shortest of their intervals."""
     matching = [each for each in subscriptions if each.matches(client)]
     names = frozenset[str]().union(*(each.metrics for each in matching))
     interval_ms = min([INTERVAL_MS, *(each.interval_ms for each in matching)])
-    return Wanted((EVERYTHING,) if EVERYTHING in names else tuple(sorted(names)), interval_ms)
-
-
-def parts_of(value: str) -> list[str]:
-    return [part.strip() for part in value.split(",") if part.strip()]
+    return ClientSubscription((EVERYTHING,) if EVERYTHING in names else tuple(sorted(names)), interval_ms)
 
 
 def is_match(expression: RegularExpression, text: str) -> bool:
@@ -77,7 +76,7 @@ def is_match(expression: RegularExpression, text: str) -> bool:
 
 
 def pattern(expression: str) -> RegularExpression | None:
-    """An expression in RE2's syntax, whose time grows with what it is matched against; None where it is none."""
+    """Compile an expression in RE2's syntax, which matches in linear time. Return None if it is invalid."""
     try:
         return compiled(expression)
     except SyntaxFault:

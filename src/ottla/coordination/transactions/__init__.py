@@ -1,18 +1,17 @@
-"""The coordinator of transactions: who may write under a transactional id, and how each of its transactions ends.
+"""The transaction coordinator's state machine: producers of transactional ids, and the ends of their transactions (KIP-98, KIP-890).
 
     ProducerRequested ──► Empty ──► Ongoing ──► PrepareCommit ──► CompleteCommit ──► Ongoing …
                                        └──────► PrepareAbort ───► CompleteAbort
 
-The end is in two phases, since a transaction is in many partitions and no write is in more than one. First the outcome is
-settled, by one record here: PrepareCommit or PrepareAbort. From then on nothing changes it, and the producer may be told. Then
-the marker is written into every partition, and readers of committed records get past the transaction there, one partition after
-the other; and last CompleteCommit or CompleteAbort is written here, after which the id may begin its next transaction. A crash
-before the first record is an abort by timeout; after it, `unfinished` shows what is prepared, and the markers are
-written again: a second marker of the same epoch ends nothing, since there is nothing open any more.
+**Two phases.** A transaction spans several partitions, and no append is atomic over more than one. First the outcome is decided by one record
+in this log: PrepareCommit or PrepareAbort. It never changes after that, and the producer receives the response. Then a marker is written
+to every partition, and consumers with `read_committed` pass the transaction there, one partition after the other. Last, CompleteCommit or
+CompleteAbort is written here, and the id may start its next transaction. After a crash before the first record the transaction is
+aborted by its timeout. After a crash later, `unfinished` returns the prepared transactions and their markers are written again; a second
+marker of the same epoch has no effect, because no transaction is open.
 
-Who may write is settled by the epoch. A producer that comes with the transactional id gets the next one, and whoever has an older
-epoch is fenced, by the coordinator and by every partition that has seen the newer one. Where a transaction is aborted from outside
-(a timeout, or a new producer) the markers bear an epoch that nobody was given, so that the producer which slept hears
-of it wherever it writes next (`fenced`). With version 2 (KIP-890) every end moves the epoch on, and so a late write of the
-last transaction cannot come into the next one.
+**Epochs.** The epoch decides which producer may write. InitProducerId increases it; a producer with an older epoch is fenced by the
+coordinator, and by every partition that has seen the newer one. If a transaction is aborted by its timeout or by a new producer, the markers
+have an epoch that no producer was given, so a paused producer is fenced at its next write (`fenced`). With version 2
+(KIP-890) every end increases the epoch, so a delayed write of the last transaction cannot become part of the next one.
 """

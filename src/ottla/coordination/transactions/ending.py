@@ -1,6 +1,6 @@
-"""EndTxn: from a wish to commit or abort to a settled outcome, and from there to the end.
+"""EndTxn: from the request to a decided outcome, and from there to completion.
 
-Pure: from how the id stands to how it shall stand, or the error.
+Pure functions from the present state of a transactional id to its next state, or an error.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ ERRORS = {
 }
 
 
-def prepared(transaction: Transaction, event: EndRequested) -> Transaction | ErrorCode:
-    """The outcome settled; or why not, NONE where it was settled like that before."""
+def prepare_end(transaction: Transaction, event: EndRequested) -> Transaction | ErrorCode:
+    """Return the transaction with its outcome decided; or an error, NONE if the same outcome was decided before."""
     end = end_v2(transaction, event) if event.version >= V2 else end_v1(transaction, event)
     if not isinstance(end, EndAction):
         return end
@@ -39,14 +39,14 @@ def prepared(transaction: Transaction, event: EndRequested) -> Transaction | Err
         updated_ms=event.wall_ms,
         version=event.version,
         is_fenced=False,
-        # A transaction in which nothing happened began when it ended.
+        # An empty transaction starts when it ends.
         started_ms=event.wall_ms if transaction.is_idle else transaction.started_ms,
     )
     return with_next_epoch(settled, event) if event.version >= V2 else settled
 
 
 def end_v1(transaction: Transaction, event: EndRequested) -> EndAction | ErrorCode:
-    """What the wish means to a client that keeps its epoch."""
+    """Return the action for a client that keeps its epoch."""
     if event.producer_id != transaction.producer_id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     if event.epoch != transaction.producer_epoch:
@@ -55,7 +55,7 @@ def end_v1(transaction: Transaction, event: EndRequested) -> EndAction | ErrorCo
 
 
 def end_v2(transaction: Transaction, event: EndRequested) -> EndAction | ErrorCode:
-    """What it means to one that moves on with each transaction (KIP-890)."""
+    """Return the action for a client that gets a new epoch with each transaction (KIP-890)."""
     # The epochs of the id were used up, so the answer that was lost had another producer id in it.
     moved_to_new_id = (
         event.producer_id == transaction.previous_producer_id
@@ -69,24 +69,24 @@ def end_v2(transaction: Transaction, event: EndRequested) -> EndAction | ErrorCo
     retry = moved_to_new_id or (event.epoch + 1 == transaction.producer_epoch and not fenced_at_last_epoch)
     if not retry and event.epoch != transaction.producer_epoch:
         return EndAction.FENCED
-    # Kafka answers INVALID_TXN_STATE, which is fatal as well but does not say that the transaction timed out.
+    # Kafka returns INVALID_TXN_STATE, which is fatal too but does not show that the transaction timed out.
     if transaction.is_fenced and transaction.is_idle and retry and event.commit:
         return EndAction.FENCED
     return ENDS_V2[transaction.state, event.commit, retry]
 
 
 def with_next_epoch(transaction: Transaction, event: EndRequested) -> Transaction:
-    """The epoch of the markers, and of the next transaction unless that gets a producer id of its own."""
+    """Return the transaction with the epoch of its markers, which is also that of the next transaction unless that gets a new producer id."""
     return replace(
         transaction,
         producer_epoch=min(transaction.producer_epoch + 1, MAX_EPOCH),
         last_epoch=transaction.producer_epoch,
-        next_producer_id=event.fresh_producer_id if transaction.is_exhausted else NO_PRODUCER,
+        next_producer_id=event.new_producer_id if transaction.is_exhausted else NO_PRODUCER,
     )
 
 
-def completed(transaction: Transaction, wall_ms: int) -> Transaction:
-    """A prepared transaction whose markers are all written."""
+def complete_transaction(transaction: Transaction, wall_ms: int) -> Transaction:
+    """Return a prepared transaction as complete, after all its markers were written."""
     commit = transaction.state == TransactionState.PREPARE_COMMIT
     done = replace(
         transaction,

@@ -1,4 +1,4 @@
-"""What can happen to transactions. Every time in them is by the wall, in ms; ids are drawn by whoever asks."""
+"""The events of transactions. Times are wall-clock times in ms; random ids are part of an event."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from ottla.model import TopicPartition
 
 
 class ProducerRequested(Struct, frozen=True):
-    """A producer with a transactional id begins, or goes on after an error if it names its id and epoch (KIP-360)."""
+    """InitProducerId: a producer with a transactional id starts, or continues after an error if it sends its id and epoch (KIP-360)."""
 
     ticket: int
     transactional_id: str
     timeout_ms: int
-    fresh_producer_id: int
-    """Used where a new one is needed (`Transactions.wants_producer_id`)."""
+    new_producer_id: int
+    """Used where a new one is needed (`Transactions.can_need_producer_id`)."""
     wall_ms: int
     producer_id: int = NO_PRODUCER
     epoch: int = NO_EPOCH
 
 
 class PartitionsAdded(Struct, frozen=True):
-    """A producer is about to write to these partitions."""
+    """AddPartitionsToTxn or AddOffsetsToTxn: a producer is about to write to these partitions."""
 
     ticket: int
     transactional_id: str
@@ -36,20 +36,20 @@ class PartitionsAdded(Struct, frozen=True):
 
 
 class EndRequested(Struct, frozen=True):
-    """A producer wants its transaction committed or aborted."""
+    """EndTxn: a producer commits or aborts its transaction."""
 
     ticket: int
     transactional_id: str
     producer_id: int
     epoch: int
     commit: bool
-    fresh_producer_id: int
+    new_producer_id: int
     wall_ms: int
     version: int = 0
 
 
 class MarkersWritten(Struct, frozen=True):
-    """Every partition of a prepared transaction bears its marker."""
+    """Every partition of a prepared transaction has its marker."""
 
     ticket: int
     transactional_id: str
@@ -57,7 +57,7 @@ class MarkersWritten(Struct, frozen=True):
 
 
 class TimePassed(Struct, frozen=True):
-    """Time to abort what takes too long and to forget ids that nobody uses. The reply is how many of each."""
+    """Abort transactions that timed out, and delete expired ids. The reply is the number of each."""
 
     ticket: int
     wall_ms: int
@@ -69,7 +69,7 @@ Event = ProducerRequested | PartitionsAdded | EndRequested | MarkersWritten | Ti
 
 
 class Answer(Struct, frozen=True):
-    """What a producer is told."""
+    """The response to a producer."""
 
     code: ErrorCode = ErrorCode.NONE
     producer_id: int = NO_PRODUCER

@@ -1,4 +1,4 @@
-"""The records of `__transaction_state` in Kafka's schemas: the last one of a transactional id counts."""
+"""The records of `__transaction_state` in Kafka's schemas. The last record of a transactional id is its state."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class TransactionLogValue(Message):
 
 
 class TransactionRecord(NamedTuple):
-    """How a transactional id stands; None: it is forgotten."""
+    """The state of a transactional id; None deletes the id."""
 
     transactional_id: str
     transaction: Transaction | None
@@ -65,7 +65,6 @@ def encode_record(record: TransactionRecord) -> tuple[bytes, bytes | None]:
 
 
 def value_of(transaction: Transaction) -> TransactionLogValue:
-    """As the log keeps it."""
     return TransactionLogValue(
         producer_id=transaction.producer_id,
         previous_producer_id=transaction.previous_producer_id,

@@ -1,6 +1,6 @@
-"""The states of a transactional id, which may follow which, and what a wish to end a transaction means in each.
+"""The states of a transactional id, their allowed transitions, and the effect of EndTxn in each state.
 
-Pure tables. Version 2 of transactions is KIP-890: each end of a transaction gives the producer a new epoch.
+Tables only. With version 2 of transactions (KIP-890) each end gives the producer a new epoch.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import Enum, IntEnum
 
 
 class TransactionState(IntEnum):
-    """Kafka's numbers, as they stand in the log."""
+    """Kafka's states and their numbers in the log."""
 
     EMPTY = 0
     ONGOING = 1
@@ -21,41 +21,41 @@ class TransactionState(IntEnum):
 
     @property
     def title(self) -> str:
-        """What Kafka's tools call it."""
+        """The name of the state in Kafka's tools."""
         return "".join(word.capitalize() for word in self.name.split("_"))
 
     @property
     def is_prepared(self) -> bool:
-        """Whether the outcome is settled and its markers are on their way."""
+        """True if the outcome is decided and the markers are being written."""
         return self in (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
 
 
 IDLE = frozenset({TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT})
-"""Nothing is under way: a transaction may begin, a new producer may take over, the id may expire."""
+"""The states without an open transaction: one may start, a new producer may take over, the id may expire."""
 
 PREVIOUS: Mapping[TransactionState, frozenset[TransactionState]] = {
     TransactionState.EMPTY: IDLE,
     TransactionState.ONGOING: IDLE | {TransactionState.ONGOING},
     TransactionState.PREPARE_COMMIT: frozenset({TransactionState.ONGOING}),
-    # From an idle state where a producer of version 2 aborts a transaction in which nothing happened.
+    # From an idle state if a producer of version 2 aborts an empty transaction.
     TransactionState.PREPARE_ABORT: IDLE | {TransactionState.ONGOING},
     TransactionState.COMPLETE_COMMIT: frozenset({TransactionState.PREPARE_COMMIT}),
     TransactionState.COMPLETE_ABORT: frozenset({TransactionState.PREPARE_ABORT}),
 }
-"""A state → those from which it may be entered."""
+"""A state → the states from which it may be entered."""
 
 
 class EndAction(Enum):
-    """What becomes of a wish to end a transaction."""
+    """The effect of a request to end a transaction."""
 
     PREPARE = "prepare"
-    """It is ended."""
+    """The transaction is ended."""
     DONE = "done"
-    """It has been ended like that: the wish came twice."""
+    """The transaction was ended with this outcome before: the request is a retry."""
     WAIT = "wait"
-    """It is being ended, or the one before it is: whether the wish is a right one is said when that is over, as Kafka's coordinator does."""
+    """This transaction or the previous one is being ended. The client retries; as in Kafka, the request is validated after that."""
     WRONG = "wrong"
-    """There is nothing to end, or it was ended the other way."""
+    """There is no transaction to end, or it was ended with the other outcome."""
     FENCED = "fenced"
     """The producer was replaced."""
 
@@ -76,7 +76,7 @@ ENDS_V1: Mapping[tuple[TransactionState, bool], EndAction] = {
     (TransactionState.COMPLETE_ABORT, COMMIT): EndAction.WRONG,
     (TransactionState.COMPLETE_ABORT, ABORT): EndAction.DONE,
 }
-"""State and wish → what happens, where the epoch stays the same from one transaction to the next."""
+"""State and outcome → effect, for clients that keep their epoch."""
 
 RETRY, CURRENT = True, False
 
@@ -106,9 +106,8 @@ ENDS_V2: Mapping[tuple[TransactionState, bool, bool], EndAction] = {
     (TransactionState.COMPLETE_ABORT, ABORT, RETRY): EndAction.DONE,
     (TransactionState.COMPLETE_ABORT, ABORT, CURRENT): EndAction.PREPARE,
 }
-"""State, wish, and whether the wish bears the epoch before the present one → what happens (KIP-890).
+"""State, outcome, and RETRY if the request has the previous epoch → effect (KIP-890).
 
-The epoch was moved on when the outcome was settled, so a producer that did not hear the answer comes again with the one before.
-One that heard it may be back with the present epoch before the markers are written: with a transaction in which nothing happened,
-since its writes had to wait as well (KAFKA-18464).
+The epoch increased when the outcome was decided, so a producer that lost the response sends the previous one. A producer that received the response
+may end its next transaction before the markers are written; that transaction is empty, because its writes had to wait too (KAFKA-18464).
 """

@@ -1,6 +1,6 @@
-"""Databases, as sources and sinks need them: how they are named and reached, what tables have, which types their columns are.
+"""Databases for sources and sinks: addresses, connections, tables, and the types of their columns.
 
-url ──► Database (SQLite, PostgreSQL, MySQL) ──► Table ──► rows as Arrow
+    url ──► Database (SQLite, PostgreSQL, MySQL) ──► Table ──► rows as Arrow
 
-The rule: what a driver says becomes a sentence that names the database, and no password.
+Errors of drivers are raised as DatabaseErrors that name the database, without a password.
 """

@@ -1,4 +1,4 @@
-"""Rows of a database as Arrow has them."""
+"""Converts rows of a database to Arrow."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from ottla.pipelines.dead_letters import shown
+from ottla.pipelines.dead_letters import short_repr
 
 UNFIT = (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError, TypeError, ArithmeticError)
 """The errors that Arrow raises for a value that its type cannot hold."""
 
 
 class BadValue(NamedTuple):
-    """A value that is not what its column is declared as."""
+    """A value that does not match its column's declared type."""
 
     row: int
     column: str
@@ -38,8 +38,8 @@ def arrow_of(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> ArrowRows:
         bad = dict[int, BadValue]()
     for field, values in zip(schema, columns, strict=True):
         for row, value in enumerate(values):
-            if row not in bad and not fits(field, value):
-                cause = f"value {shown(value)} of column {field.name!r} is not of type {field.type}"
+            if row not in bad and not can_hold(field, value):
+                cause = f"value {short_repr(value)} of column {field.name!r} is not of type {field.type}"
                 bad[row] = BadValue(row, field.name, cause)
     good = [row for at, row in enumerate(rows) if at not in bad]
     return ArrowRows(arrow_of(good, schema).good, [bad[row] for row in sorted(bad)])
@@ -49,12 +49,12 @@ def array_of(field: Any, values: Sequence[Any]) -> Any:
     """Return a column; one of `UNFIT` for a value that its type does not have."""
     if pa.types.is_boolean(field.type):
         values = [bool(one) if isinstance(one, int) else one for one in values]
-    if pa.types.is_integer(field.type) and float in set(map(type, values)):  # which Arrow would round down
-        values = [whole(one) for one in values]
+    if pa.types.is_integer(field.type) and float in set(map(type, values)):  # Arrow would round down
+        values = [to_whole_number(one) for one in values]
     return pa.array(values, field.type)
 
 
-def whole(value: Any) -> Any:
+def to_whole_number(value: Any) -> Any:
     """Return a number without a fraction as an integer; ValueError for one with a fraction."""
     if isinstance(value, float):
         if not value.is_integer():
@@ -63,7 +63,7 @@ def whole(value: Any) -> Any:
     return value
 
 
-def fits(field: Any, value: Any) -> bool:
+def can_hold(field: Any, value: Any) -> bool:
     """True if the column's type has the value."""
     try:
         array_of(field, [value])

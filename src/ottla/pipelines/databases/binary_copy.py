@@ -1,6 +1,7 @@
-"""Which rows PostgreSQL is given in its binary form, and Arrow's columns on the way there.
+"""Chooses the rows that are sent to PostgreSQL in its binary format, and prepares Arrow's columns for it.
 
-Only values whose bytes mean the same on both sides: each type of Arrow has one of PostgreSQL. All else goes as text, which is slower.
+Only types with the same meaning on both sides are sent as binary: each type of Arrow has one type of PostgreSQL. All
+others are sent as text, which is slower.
 """
 
 from __future__ import annotations
@@ -43,31 +44,31 @@ KINDS: dict[Any, type[DataType]] = {
     pa.binary(): BinaryType,
 }
 DAYS, MICROSECONDS = 10_957, 946_684_800_000_000
-"""From 1970 to 2000, with which PostgreSQL's times begin; no scalars of Arrow's, the first of which loads all of pandas."""
+"""The distance from 1970 to 2000, PostgreSQL's epoch. Not Arrow scalars: the first of these loads pandas."""
 SLICE = 20_000
-"""Rows whose bytes are held at once."""
+"""Rows encoded at once."""
 NO_BOUNDS = memoryview(b"").cast("i")
 
 
-def goes_as_it_is(table: Table, columns: Sequence[str], schema: pa.Schema) -> bool:
-    """Whether the bytes of all these values are what their columns have; never without compiled loops, which text needs not."""
-    return runs_compiled(binary_rows) and all(has_the_bytes(table, name, schema.field(name).type) for name in columns)
+def is_binary_compatible(table: Table, columns: Sequence[str], schema: pa.Schema) -> bool:
+    """True if all values have the binary format of their columns; False without compiled loops, where text is faster."""
+    return runs_compiled(binary_rows) and all(is_binary_equal(table, name, schema.field(name).type) for name in columns)
 
 
-def has_the_bytes(table: Table, name: str, given: pa.DataType) -> bool:
+def is_binary_equal(table: Table, name: str, given: pa.DataType) -> bool:
     there, kind = table.column(name), kind_of(given)
     return kind is not None and isinstance(there.kind, kind) and not there.as_text
 
 
 def kind_of(given: Any) -> type[DataType] | None:
-    """The type of Spark's whose column in PostgreSQL has the same bytes, if there is one."""
+    """Return the Spark type for which PostgreSQL's column has the same binary format, or None."""
     if pa.types.is_timestamp(given) and given.unit == "us":
         return TimestampNTZType if given.tz is None else TimestampType
     return KINDS.get(given)
 
 
 def binary_of(rows: pa.RecordBatch) -> Iterator[Buffer]:
-    """Rows between a beginning and an end, so many at a time."""
+    """Yield the header, the rows in portions, and the trailer."""
     yield HEADER
     for begin in range(0, rows.num_rows, SLICE):
         some = rows.slice(begin, SLICE)
@@ -76,18 +77,18 @@ def binary_of(rows: pa.RecordBatch) -> Iterator[Buffer]:
 
 
 def field_of(column: Any) -> BinaryField:
-    """A column of one of `KINDS`."""
+    """Return the buffers of a column of one of `KINDS`."""
     plain = as_numbers(column)
     bits, *rest = plain.buffers()
     bits = bits if plain.null_count else None
     if len(rest) == 1:
-        return BinaryField(plain.type.bit_width // 8, plain.offset, octets(rest[0]), NO_BOUNDS, octets(bits))
-    bounds = NO_BOUNDS if rest[0] is None else octets(rest[0]).cast("i")
-    return BinaryField(0, plain.offset, octets(rest[1]), bounds, octets(bits))
+        return BinaryField(plain.type.bit_width // 8, plain.offset, view_octets(rest[0]), NO_BOUNDS, view_octets(bits))
+    bounds = NO_BOUNDS if rest[0] is None else view_octets(rest[0]).cast("i")
+    return BinaryField(0, plain.offset, view_octets(rest[1]), bounds, view_octets(bits))
 
 
 def as_numbers(column: Any) -> Any:
-    """Times since 2000, booleans a byte each; all else as it is."""
+    """Return times as numbers since 2000 and booleans as a byte each; other columns unchanged."""
     kind = column.type
     if pa.types.is_timestamp(kind):
         return pc.subtract_checked(column.cast(pa.int64()), pa.scalar(MICROSECONDS, pa.int64()))
@@ -96,5 +97,5 @@ def as_numbers(column: Any) -> Any:
     return column.cast(pa.uint8()) if pa.types.is_boolean(kind) else column
 
 
-def octets(buffer: Any) -> memoryview:
+def view_octets(buffer: Any) -> memoryview:
     return memoryview(b"" if buffer is None else buffer).cast("B")

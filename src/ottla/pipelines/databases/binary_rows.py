@@ -1,6 +1,7 @@
-"""Rows as PostgreSQL's COPY has them in its binary form: of each field its length and its bytes, the highest first.
+"""Encodes rows in the binary format of PostgreSQL's COPY: the length and bytes of each field, in big-endian order.
 
-Column by column, for that is how Arrow has them: first how long each row becomes, then where it begins, then its fields.
+Arrow stores columns, so the encoder works column by column: it computes the length of each row, then its position, then
+writes the fields.
 """
 
 from __future__ import annotations
@@ -11,30 +12,30 @@ from ottla.model import Buffer
 from ottla.records import raw
 
 HEADER = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
-"""The signature, no flags, nothing more."""
+"""The signature, no flags, and no header extension."""
 TRAILER = b"\xff\xff"
 LENGTH_BYTES = 4
 COUNT_BYTES = 2
 NULL = -1
-"""The length of what is null."""
+"""The length of a null field."""
 
 
 class BinaryField(NamedTuple):
-    """A column, laid out as Arrow lays it out, with the lowest byte first."""
+    """A column in Arrow's memory layout, in little-endian order."""
 
     width: int
-    """Bytes of each value; 0 where `bounds` says it."""
+    """Bytes of each value; 0 if `bounds` has the lengths."""
     first: int
-    """Which value is the first row's."""
+    """The index of the first row's value."""
     octets: Buffer
     bounds: memoryview
-    """int32: value i is `octets[bounds[i]:bounds[i + 1]]`; empty where all are equally long."""
+    """int32: value i is `octets[bounds[i]:bounds[i + 1]]`; empty for columns of a fixed width."""
     bits: Buffer
-    """Bit i is not set where value i is null; empty where nothing is."""
+    """The validity bitmap: bit i is clear if value i is null; empty if no value is null."""
 
 
 def encode(fields: list[BinaryField], count: int) -> bytearray:
-    """The first `count` rows."""
+    """Return the first `count` rows."""
     places = memoryview(bytearray(8 * count)).cast("q")
     for field in fields:
         measure(field.width, field.first, field.bounds, field.bits, places)
@@ -46,7 +47,7 @@ def encode(fields: list[BinaryField], count: int) -> bytearray:
 
 
 def measure(width: int, first: int, bounds: memoryview, bits: Buffer, places: memoryview) -> None:
-    """Add what this column takes in each row."""
+    """Add this column's size to the size of each row."""
     nulls = len(bits) > 0
     for row in range(len(places)):
         at = first + row
@@ -56,7 +57,7 @@ def measure(width: int, first: int, bounds: memoryview, bits: Buffer, places: me
 
 
 def begin(places: memoryview) -> int:
-    """Turn what each row takes into where its first field begins; returns what all take."""
+    """Replace each row's size by the position of its first field; return the total size."""
     end = 0
     for row in range(len(places)):
         size = places[row]
@@ -66,7 +67,7 @@ def begin(places: memoryview) -> int:
 
 
 def count_fields(fields: int, places: memoryview, rows: bytearray) -> None:
-    """Begin each row with how many there are."""
+    """Write the number of fields at the start of each row."""
     target = raw.octets(rows)
     for row in range(len(places)):
         target[places[row] - 2] = fields >> 8
@@ -82,7 +83,7 @@ def fill(
     places: memoryview,
     rows: bytearray,
 ) -> None:
-    """Write this column's fields, and where the next one's go."""
+    """Write this column's fields, and advance each row's position to the next field."""
     source = raw.pointer(octets)
     target = raw.octets(rows)
     nulls = len(bits) > 0

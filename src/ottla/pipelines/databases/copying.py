@@ -1,8 +1,9 @@
-"""Rows into PostgreSQL and out of it by COPY, several times as quick as by statements and cursors; only where both mean the same.
+"""Copies rows into and out of PostgreSQL by COPY, which is several times as fast as statements and cursors.
 
-Out of it come lines of CSV, which Arrow reads; bytes it would have to be told how, so tables with such columns are read by a cursor. Into it, a value is text that its column must understand, while INSERT would convert 1.5 for a column of whole numbers. So COPY is for columns
-that have the value's type, or that get text, which both hand over as it is; and for tables without rules and policies for rows, which COPY
-would pass over or not be allowed.
+COPY is only used if its result is the same. Rows are copied out as CSV lines, which Arrow parses; it cannot parse
+bytes, so tables with such columns are read with a cursor. Rows are copied in as text that the column parses, while
+INSERT converts values, for instance 1.5 for an integer column. So COPY is used for columns of the value's type, or of
+text, and for tables without rules and row policies, which COPY would skip or not be allowed to apply.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ from ottla.pipelines.databases.times import DAY_MICROS, days_of, number_of, text
 
 PLAIN = "select not (relhasrules or relrowsecurity) from pg_class where oid = to_regclass(%s)"
 OPTIONS = pyarrow.csv.WriteOptions(include_header=False, quoting_style="needed")
-"""Text in quotes, so that an empty one is none that is missing."""
+"""Text is quoted, to distinguish empty text from null."""
 SLICE = 20_000
-"""Rows of text that are held at once."""
+"""Rows of text encoded at once."""
 BLOCK_BYTES = 1 << 22
-"""Of lines that are read at once."""
+"""Bytes of lines parsed at once."""
 AS_WRITTEN: dict[str, Any] = {
     "null_values": [""],
     "strings_can_be_null": True,
@@ -50,23 +51,23 @@ AS_WRITTEN: dict[str, Any] = {
     "true_values": ["t"],
     "false_values": ["f"],
 }
-"""How PostgreSQL writes what is missing, and booleans."""
+"""PostgreSQL's notation of null and booleans."""
 FIRST_DAY, LAST_DAY = days_of(1, 1, 1), days_of(9999, 12, 31)
 WHOLE_NUMBERS = (ShortType, IntegerType, LongType, DecimalType)
 
 
 def is_plain(connection: Any, quoted: str) -> bool:
-    """Whether nothing but the table itself decides about its rows."""
+    """True if the table has no rules and no row policies."""
     found = connection.execute(PLAIN, (quoted,)).fetchone()
     return found is not None and bool(found[0])
 
 
-def means_the_same(table: Table, columns: Sequence[str], schema: pa.Schema) -> bool:
-    """Whether each column takes the text of its values for these values."""
-    return all(takes(table.column(name).kind, schema.field(name).type) for name in columns)
+def has_same_text_form(table: Table, columns: Sequence[str], schema: pa.Schema) -> bool:
+    """True if each column parses the text of these values to the same value."""
+    return all(can_take(table.column(name).kind, schema.field(name).type) for name in columns)
 
 
-def takes(kind: DataType, given: pa.DataType) -> bool:
+def can_take(kind: DataType, given: pa.DataType) -> bool:
     types = pa.types
     if types.is_string(given) or types.is_large_string(given):
         return True
@@ -85,7 +86,7 @@ def takes(kind: DataType, given: pa.DataType) -> bool:
 
 
 def copy_in(connection: Any, target: str, rows: pa.RecordBatch, as_it_is: bool = False) -> None:
-    """Add rows to `target`, a quoted table with its columns; `as_it_is`: their bytes are what the columns have."""
+    """Add rows to `target`, a quoted table with its columns; `as_it_is`: the values have the columns' binary format."""
     form = "binary" if as_it_is else "csv"
     with connection.cursor() as cursor, cursor.copy(f"copy {target} from stdin (format {form})") as copy:
         for lines in binary_of(rows) if as_it_is else text_of(rows):
@@ -93,21 +94,23 @@ def copy_in(connection: Any, target: str, rows: pa.RecordBatch, as_it_is: bool =
 
 
 def text_of(rows: pa.RecordBatch) -> Iterator[bytes]:
-    """Rows as lines, so many at a time."""
+    """Yield the rows as lines, in portions."""
     for begin in range(0, rows.num_rows, SLICE):
         yield csv_of(rows.slice(begin, SLICE))
 
 
 def csv_of(rows: pa.RecordBatch) -> bytes:
-    """Rows as PostgreSQL reads CSV: what is missing is nothing at all, bytes are hexadecimal."""
-    columns = list(map(written, rows.columns))
+    """Return rows as CSV for PostgreSQL: null is empty and unquoted, bytes are hexadecimal."""
+    columns = list(map(format_column, rows.columns))
     file = io.BytesIO()
     pyarrow.csv.write_csv(pa.RecordBatch.from_arrays(columns, names=rows.schema.names), file, OPTIONS)
     return file.getvalue()
 
 
-def written(column: Any) -> Any:
-    """A column as Arrow writes it best: of a zone's offset, seconds would be left out, and old ones have some."""
+def format_column(column: Any) -> Any:
+    """Return a column in a form that Arrow writes exactly. It would drop the seconds of a zone's offset, which
+    historical offsets have, so times are converted to UTC.
+    """
     if (pa.types.is_timestamp(column.type) or pa.types.is_date(column.type)) and not is_usual(column):
         return pa.array(text_of_times(column), pa.string())
     if pa.types.is_timestamp(column.type) and column.type.tz is not None:
@@ -116,7 +119,7 @@ def written(column: Any) -> Any:
 
 
 def is_usual(column: Any) -> bool:
-    """True if all times are of the years 1 to 9999, which Python and Arrow write."""
+    """True if all times are in the years 1 to 9999, which Python and Arrow can write."""
     bounds = pc.min_max(numbers_of(column))
     low, high = bounds["min"].as_py(), bounds["max"].as_py()
     per_day = 1 if pa.types.is_date(column.type) else DAY_MICROS
@@ -124,13 +127,13 @@ def is_usual(column: Any) -> bool:
 
 
 def text_of_times(column: Any) -> list[str | None]:
-    """Times as text, whatever their year."""
+    """Return times as text, for any year."""
     write = text_of_days if pa.types.is_date(column.type) else text_of_micros
     return [None if one is None else write(one) for one in numbers_of(column).to_pylist()]
 
 
 def numbers_of(column: Any) -> Any:
-    """Days or microseconds since 1970."""
+    """Return days or microseconds since 1970."""
     if pa.types.is_date(column.type):
         return column.cast(pa.date32()).cast(pa.int32())
     return column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
@@ -145,12 +148,12 @@ def hexadecimal(column: Any) -> Any:
 
 
 def can_be_copied(schema: pa.Schema) -> bool:
-    """Whether Arrow reads all columns as PostgreSQL writes them."""
+    """True if Arrow can parse all columns as PostgreSQL writes them."""
     return not any(is_bytes(field.type) for field in schema)
 
 
 def copy_out(connection: Any, query: str, values: Sequence[Any], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a query, whose columns are those of the schema; pa.ArrowInvalid for a value that Arrow does not have."""
+    """Yield the rows of a query with the columns of the schema; pa.ArrowInvalid for a value that Arrow cannot represent."""
     for lines in copied_lines(connection, query, values):
         yield rows_of(lines, schema)
 
@@ -159,9 +162,9 @@ def copied_lines(connection: Any, query: str, values: Sequence[Any]) -> Iterator
     """Yield the rows of a query as lines of CSV, many at a time."""
     from psycopg import ClientCursor
 
-    asked = ClientCursor(connection).mogrify(with_percents(query, '"'), values)  # a COPY has no parameters
-    set_encoding(connection, asked)
-    with connection.cursor() as cursor, cursor.copy(f"copy ({asked}) to stdout (format csv)") as copy:
+    filled = ClientCursor(connection).mogrify(with_percents(query, '"'), values)  # a COPY has no parameters
+    set_encoding(connection, filled)
+    with connection.cursor() as cursor, cursor.copy(f"copy ({filled}) to stdout (format csv)") as copy:
         text = bytearray()
         for line in lines_of(copy, connection.pgconn):
             text += line
@@ -173,12 +176,12 @@ def copied_lines(connection: Any, query: str, values: Sequence[Any]) -> Iterator
 
 
 def is_unchecked(connection: Any) -> bool:
-    """True if the database takes any bytes as text, so that some may not be UTF-8."""
+    """True if the database stores any bytes as text, so text may not be UTF-8."""
     return bool(connection.info.parameter_status("server_encoding") == "SQL_ASCII")
 
 
 def set_encoding(connection: Any, query: str) -> None:
-    """Have this transaction read text as it is, where the server would refuse a whole query for text that is not UTF-8."""
+    """Read text of this transaction without conversion: the server would reject a whole query for text that is not UTF-8."""
     if is_unchecked(connection) and query.isascii():  # psycopg then writes queries in ASCII
         connection.execute("set local client_encoding = 'SQL_ASCII'")
 
@@ -188,13 +191,13 @@ class CopiedRows(NamedTuple):
 
     good: pa.RecordBatch
     bad: list[tuple[Sequence[Any], str]]
-    """Each row that has a value that its type does not have, with the cause."""
+    """Each row with a value that its type does not have, and the cause."""
     last: Sequence[Any]
     """The values of the last row, good or bad."""
 
 
 def copied_rows(connection: Any, query: str, values: Sequence[Any], schema: pa.Schema) -> Iterator[CopiedRows]:
-    """Yield the rows of a query, without those that have a value that its type does not have."""
+    """Yield the rows of a query; rows with a value that its type does not have are separate."""
     for lines in copied_lines(connection, query, values):
         try:
             rows = rows_of(lines, schema)
@@ -204,7 +207,7 @@ def copied_rows(connection: Any, query: str, values: Sequence[Any], schema: pa.S
 
 
 def rows_one_by_one(lines: bytes, schema: pa.Schema) -> CopiedRows:
-    """Return whole lines of CSV as rows, with each value read by itself."""
+    """Return whole lines of CSV as rows, parsing each value separately."""
     columns = [column.to_pylist() for column in columns_of(lines, [pa.binary()] * len(schema))]
     rows = [
         [value_of(data, kind) for data, kind in zip(row, schema.types, strict=True)]
@@ -215,7 +218,7 @@ def rows_one_by_one(lines: bytes, schema: pa.Schema) -> CopiedRows:
 
 
 def value_of(data: bytes | None, kind: pa.DataType) -> Any:
-    """Return a value as PostgreSQL wrote it; its bytes if the type does not have it."""
+    """Return a value parsed from PostgreSQL's text, or its bytes if its type does not have it."""
     if data is None:
         return None
     try:
@@ -234,7 +237,9 @@ def value_of(data: bytes | None, kind: pa.DataType) -> Any:
 
 
 def lines_of(copy: Any, pgconn: Any) -> Iterator[Any]:
-    """The lines of a COPY: where psycopg would look for each anew, those that have come with it are taken from libpq itself."""
+    """Yield the lines of a COPY. Lines that arrived together are read from libpq directly, which is faster than
+    psycopg's `read` for each.
+    """
     while line := copy.read():
         yield line
         while True:
@@ -242,13 +247,13 @@ def lines_of(copy: Any, pgconn: Any) -> Iterator[Any]:
             if size <= 0:
                 break
             yield more
-        if size < 0:  # the end, which psycopg sees only where it has asked itself
+        if size < 0:  # the end of the COPY; psycopg only detects it in its own `read`
             check_end(pgconn)
             return
 
 
 def check_end(pgconn: Any) -> None:
-    """Have the connection done with a COPY that has given out all; the error that ended it is raised."""
+    """Read the result of a COPY after its last line, and raise the error that ended it, if any."""
     from psycopg.errors import error_from_result
     from psycopg.pq import ExecStatus
 
@@ -259,17 +264,17 @@ def check_end(pgconn: Any) -> None:
 
 
 def rows_of(lines: bytes, schema: pa.Schema) -> pa.RecordBatch:
-    """Whole lines of CSV as rows."""
+    """Return whole lines of CSV as rows."""
     try:
         columns = columns_of(lines, schema.types)
-    except pa.ArrowInvalid:  # slower, for times and decimals that Arrow does not read
+    except pa.ArrowInvalid:  # slower, for times and decimals that Arrow cannot parse
         text = columns_of(lines, [pa.string() if is_special(kind) else kind for kind in schema.types])
-        columns = [parsed(column, kind) for column, kind in zip(text, schema.types, strict=True)]
+        columns = [parse_column(column, kind) for column, kind in zip(text, schema.types, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def columns_of(lines: bytes, types: Sequence[pa.DataType]) -> list[Any]:
-    numbers = [str(number) for number in range(len(types))]  # a column may be there twice
+    numbers = [str(number) for number in range(len(types))]  # a column may occur twice
     table = pyarrow.csv.read_csv(
         io.BytesIO(lines),
         pyarrow.csv.ReadOptions(column_names=numbers, use_threads=False, block_size=len(lines)),
@@ -280,12 +285,12 @@ def columns_of(lines: bytes, types: Sequence[pa.DataType]) -> list[Any]:
 
 
 def is_special(kind: pa.DataType) -> bool:
-    """True for types with values that Arrow's reader does not have: infinity, years before Christ and after 9999, NaN."""
+    """True for types with values that Arrow's parser does not support: infinity, years before Christ and after 9999, NaN."""
     return bool(pa.types.is_temporal(kind) or pa.types.is_decimal(kind))
 
 
-def parsed(column: Any, kind: pa.DataType) -> Any:
-    """A column of text as the values that its type has; pa.ArrowInvalid for one that has none."""
+def parse_column(column: Any, kind: pa.DataType) -> Any:
+    """Return a column of text as values of its type; pa.ArrowInvalid for a value that the type does not have."""
     if not is_special(kind):
         return column
     values = column.to_pylist()

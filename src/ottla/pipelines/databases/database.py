@@ -1,4 +1,4 @@
-"""What any database can do for a pipeline."""
+"""The interface of a database."""
 
 from __future__ import annotations
 
@@ -16,65 +16,70 @@ CHUNK = 10_000
 
 
 class DatabaseError(OttlaError):
-    """A database cannot be reached, or refuses what it is asked."""
+    """A database is not available, or rejected a statement."""
 
 
 class RefusedRowError(DatabaseError):
-    """A database refuses a row for a value in it: other rows may be written."""
+    """A database rejected a row because of a value in it; other rows can be written."""
 
 
 class Database(Protocol):
-    """One database, which is not open yet; can be copied to where Spark works."""
+    """One database. The object has no connection, and can be copied to Spark's workers."""
 
     name: str
-    """Its address without what is secret."""
+    """The address without secrets."""
     placeholder: str
-    """What stands for a value in its SQL."""
+    """The placeholder for a value in SQL."""
     kind: Kind
     creation: str
-    """What follows the columns of a table that is made."""
+    """The text after the columns in `create table`."""
 
     def connect(self) -> AbstractContextManager[Any]:
-        """A connection in a transaction that is committed at the end; DatabaseError for whatever goes wrong in it."""
+        """Open a connection in a transaction that is committed at the end; all errors in the block are DatabaseErrors."""
 
     def open(self) -> Any:
-        """A connection that commits each statement by itself."""
+        """Open a connection that commits each statement."""
 
-    def telling(self) -> AbstractContextManager[None]:
-        """Turns the driver's errors into DatabaseErrors."""
+    def translated_errors(self) -> AbstractContextManager[None]:
+        """Raise the driver's errors as DatabaseErrors."""
 
-    def table(self, connection: Any, name: str) -> Table:
-        """ConfigError where there is no such table."""
+    def describe_table(self, connection: Any, name: str) -> Table:
+        """Return the description of a table; ConfigError if it does not exist."""
 
-    def keys(self, connection: Any, table: Table) -> Keys:
-        """By which columns its rows can be told apart."""
+    def find_keys(self, connection: Any, table: Table) -> Keys:
+        """Return the unique keys of a table."""
 
-    def quoted(self, name: str) -> str:
-        """A name of a table, with its schema, as SQL has it."""
+    def quote_table(self, name: str) -> str:
+        """Return a table's name, with its schema, quoted for SQL."""
 
-    def identifier(self, name: str) -> str:
-        """A name of a column."""
+    def quote_column(self, name: str) -> str:
+        """Return a column's name, quoted for SQL."""
 
-    def selected(self, table: Table) -> str:
-        """The columns, as a query gives them."""
+    def select_list(self, table: Table) -> str:
+        """Return the select list for the columns."""
 
-    def rows(self, connection: Any, query: str, values: Sequence[Any] | None) -> Rows:
-        """What a query gives, not all at once; with None the text has no placeholders, and a `%` in it is one."""
+    def iter_rows(self, connection: Any, query: str, values: Sequence[Any] | None) -> Rows:
+        """Yield the rows of a query in chunks. If `values` is None, the text has no placeholders, and `%` is a plain
+        character.
+        """
 
     def type_of(self, kind: Any, is_key: bool = False) -> str:
-        """The type of a new column for values of this type of Spark's."""
+        """Return the type of a new column for values of this Spark type."""
 
-    def upserted(self, key: Sequence[str], others: Sequence[str]) -> str:
-        """What an insert says of rows whose key is there; names are quoted."""
+    def upsert_clause(self, key: Sequence[str], others: Sequence[str]) -> str:
+        """Return the clause of an insert for rows with an existing key; names are quoted."""
 
-    def raised(self, table: str, key: str, number: str, other: str) -> str:
-        """The same for a number that only grows, with another column; no row is changed where it would not grow."""
+    def raise_clause(self, table: str, key: str, number: str, other: str) -> str:
+        """Return the clause of an insert for a number that only grows, with another column; no row is changed if it
+        would not grow.
+        """
 
 
 def with_percents(query: str, quote: str) -> str:
-    """The text of a statement with placeholders such as `%s`, in which a `%` of a quoted name is none.
+    """Return a statement with placeholders such as `%s` in which each `%` of a quoted name is escaped.
 
-    Names stand in `quote`, and no placeholder does; a quote in a name is doubled, so that names are every second part.
+    Names are enclosed in `quote`, and placeholders are not. A quote in a name is doubled, so every second part of the
+    text is a name.
     """
     parts = query.split(quote)
     parts[1::2] = [one.replace("%", "%%") for one in parts[1::2]]

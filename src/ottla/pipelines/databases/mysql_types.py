@@ -1,6 +1,6 @@
 """Types of MySQL's columns and Spark's. Pure.
 
-Read as numbers are also booleans, which MySQL has as `tinyint(1)`: a 2 may stand there.
+Booleans are read as numbers, because MySQL's boolean is `tinyint(1)` and may hold 2.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ KINDS: dict[str, DataType] = {
     **dict.fromkeys(("char", "varchar", "tinytext", "text", "mediumtext", "longtext"), StringType()),
     **dict.fromkeys(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"), BinaryType()),
 }
-"""Types that Spark has too; all others are read as MySQL writes them."""
+"""Types that Spark has too; all others are read as text in MySQL's notation."""
 UNSIGNED: dict[str, DataType] = {"smallint": IntegerType(), "int": LongType(), "bigint": DecimalType(20, 0)}
-"""Those that need more room."""
+"""Unsigned types that need a wider type."""
 SHAPES = (
     *("geometry", "point", "linestring", "polygon", "geometrycollection", "geomcollection"),
     *("multipoint", "multilinestring", "multipolygon"),
 )
 QUERIES = {
-    "float": "{} + 0e0",  # which MySQL would write with six digits
+    "float": "{} + 0e0",  # MySQL would write six digits
     "bit": "bin({})",
     **dict.fromkeys(SHAPES, "st_astext({})"),
 }
@@ -71,13 +71,13 @@ TYPES: dict[type[DataType], str] = {
     TimestampNTZType: "datetime(6)",
 }
 KEYS: dict[type[DataType], str] = {StringType: "varchar(255)", BinaryType: "varbinary(255)"}
-"""Of columns of a key, whose length MySQL must know."""
+"""Types for key columns, which need a length in MySQL."""
 
 
 def column_of(
     name: str, kind: str, declared: str, precision: int | None, scale: int | None, is_nullable: int
 ) -> TableColumn:
-    """A column, as the catalogue has it."""
+    """Return a column as described by the catalogue."""
     found = KINDS.get(kind)
     if "unsigned" in declared:
         found = UNSIGNED.get(kind, found)
@@ -88,14 +88,16 @@ def column_of(
 
 
 def literal_of_time(moment: datetime, _: object = None) -> str:
-    """A moment as SQL; in UTC, if it has a zone."""
+    """Return a time as SQL; in UTC if it has a zone."""
     if moment.tzinfo is not None:
         moment = moment.astimezone(UTC).replace(tzinfo=None)
     return f"'{moment.isoformat(sep=' ')}'"
 
 
 def time_of(value: Any, *, is_date: bool) -> Any:
-    """A time; of one that Python does not have, for which PyMySQL gives the text, its number, and null where a part of it is zero."""
+    """Return a time. PyMySQL returns text for a time that Python cannot represent; it becomes a number, or null if the
+    month or day is zero.
+    """
     if not isinstance(value, str):
         return value
     month, day = value[5:7], value[8:10]

@@ -1,4 +1,4 @@
-"""PostgreSQL, by psycopg."""
+"""PostgreSQL, with psycopg."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ from pyspark.sql.types import (
 
 from ottla.errors import ConfigError
 from ottla.extras import extra
-from ottla.pipelines.address import shown
+from ottla.pipelines.address import without_secrets
 from ottla.pipelines.databases.copying import is_unchecked, set_encoding
 from ottla.pipelines.databases.database import CHUNK, DatabaseError, Kind, RefusedRowError, Rows, with_percents
-from ottla.pipelines.databases.on_conflict import raised, upserted
+from ottla.pipelines.databases.identifiers import quote_identifier
+from ottla.pipelines.databases.on_conflict import raise_clause, upsert_clause
 from ottla.pipelines.databases.table import Keys, Table, TableColumn, missing_table
 from ottla.pipelines.databases.times import number_of
 
 SETTINGS = "-c client_encoding=UTF8 -c timezone=UTC -c datestyle=ISO -c extra_float_digits=1 -c bytea_output=hex"
-"""As rows are copied in and out; a database may keep text otherwise than in UTF-8."""
+"""The settings for COPY. The database may store text in another encoding than UTF-8."""
 CONNECT_SECONDS = 10
 
 KINDS: dict[str, DataType] = {
@@ -52,7 +53,7 @@ KINDS: dict[str, DataType] = {
     "timestamp": TimestampNTZType(),
     "timestamptz": TimestampType(),
 }
-"""Types that Spark has too; all others are read as PostgreSQL writes them."""
+"""Types that Spark has too; all others are read as text in PostgreSQL's notation."""
 
 COLUMNS = """
 select a.attname, format_type(a.atttypid, a.atttypmod), t.typname, a.atttypmod, a.attnotnull,
@@ -71,7 +72,7 @@ where i.indrelid = to_regclass(%s) and i.indisunique and i.indisvalid and i.indi
 and i.indpred is null and i.indexprs is null
 group by i.indexrelid, i.indisprimary order by i.indisprimary desc, i.indexrelid
 """
-"""What an insert may name as its conflict."""
+"""The keys that an insert can use as conflict target."""
 TABLES = """
 select case when schemaname = current_schema() then relname else schemaname || '.' || relname end
 from pg_stat_user_tables
@@ -86,7 +87,7 @@ class Postgresql:
     creation = ""
 
     def __init__(self, url: str) -> None:
-        self.url, self.name = url, shown(url)
+        self.url, self.name = url, without_secrets(url)
 
     def __repr__(self) -> str:
         return f"Postgresql({self.name!r})"
@@ -94,7 +95,7 @@ class Postgresql:
     def open(self, **more: Any) -> Any:
         with extra("postgres"):
             import psycopg
-        with self.telling():
+        with self.translated_errors():
             connection: Any = psycopg.connect(
                 self.url,
                 autocommit=True,
@@ -103,7 +104,7 @@ class Postgresql:
                 application_name="ottla",
                 **more,
             )
-        connection.cursor_factory, connection.server_cursor_factory = cursors()
+        connection.cursor_factory, connection.server_cursor_factory = cursor_classes()
         register_loaders(connection)
         register_text_loaders(connection)
         return connection
@@ -112,48 +113,48 @@ class Postgresql:
     def connect(self) -> Iterator[Any]:
         connection = self.open()
         try:
-            with self.telling(), connection.transaction():
+            with self.translated_errors(), connection.transaction():
                 yield connection
         finally:
             connection.close()
 
     @contextmanager
-    def telling(self) -> Iterator[None]:
+    def translated_errors(self) -> Iterator[None]:
         import psycopg
 
         try:
             yield
         except psycopg.Error as error:
-            told = " ".join(str(error).split()) or type(error).__name__
+            text = " ".join(str(error).split()) or type(error).__name__
             of_row = isinstance(error, psycopg.DataError | psycopg.IntegrityError | psycopg.errors.RaiseException)
-            raise (RefusedRowError if of_row else DatabaseError)(f"database {self.name}: {told}") from None
+            raise (RefusedRowError if of_row else DatabaseError)(f"database {self.name}: {text}") from None
 
-    def table(self, connection: Any, name: str) -> Table:
-        with self.telling():
-            found = connection.execute(COLUMNS, (self.quoted(name),)).fetchall()
+    def describe_table(self, connection: Any, name: str) -> Table:
+        with self.translated_errors():
+            found = connection.execute(COLUMNS, (self.quote_table(name),)).fetchall()
             if not found:
                 raise missing_table(name, [one for (one,) in connection.execute(TABLES)])
         key = tuple(one[0] for one in sorted(found, key=lambda one: one[5] or 0) if one[5] is not None)
         return Table(name, tuple(column_of(*one[:5]) for one in found), key)
 
-    def keys(self, connection: Any, table: Table) -> Keys:
-        name = self.quoted(table.name)
-        with self.telling():
+    def find_keys(self, connection: Any, table: Table) -> Keys:
+        name = self.quote_table(table.name)
+        with self.translated_errors():
             (is_view,) = connection.execute(VIEW, (name,)).fetchone()
             return None if is_view else [one for (one,) in connection.execute(KEYS, (name,))]
 
-    def quoted(self, name: str) -> str:
-        return ".".join(map(self.identifier, name.split(".")))
+    def quote_table(self, name: str) -> str:
+        return ".".join(map(self.quote_column, name.split(".")))
 
-    def identifier(self, name: str) -> str:
-        return '"' + name.replace('"', '""') + '"'
+    def quote_column(self, name: str) -> str:
+        return quote_identifier(name)
 
-    def selected(self, table: Table) -> str:
-        names = [(self.identifier(one.name), one.as_text) for one in table.columns]
+    def select_list(self, table: Table) -> str:
+        names = [(self.quote_column(one.name), one.as_text) for one in table.columns]
         return ", ".join(f"{name}::text" if as_text else name for name, as_text in names)
 
-    def rows(self, connection: Any, query: str, values: Sequence[Any] | None) -> Rows:
-        with self.telling(), connection.transaction(), connection.cursor("ottla", withhold=False) as cursor:
+    def iter_rows(self, connection: Any, query: str, values: Sequence[Any] | None) -> Rows:
+        with self.translated_errors(), connection.transaction(), connection.cursor("ottla", withhold=False) as cursor:
             cursor.itersize = CHUNK
             set_encoding(connection, query)
             cursor.execute(query, values)
@@ -170,15 +171,17 @@ class Postgresql:
             )
         return name
 
-    def upserted(self, key: Sequence[str], others: Sequence[str]) -> str:
-        return upserted(key, others)
+    def upsert_clause(self, key: Sequence[str], others: Sequence[str]) -> str:
+        return upsert_clause(key, others)
 
-    def raised(self, table: str, key: str, number: str, other: str) -> str:
-        return raised(table, key, number, other)
+    def raise_clause(self, table: str, key: str, number: str, other: str) -> str:
+        return raise_clause(table, key, number, other)
 
 
 def register_loaders(connection: Any) -> None:
-    """Have the connection read the times that Python does not have as numbers, and a NaN, which Spark's decimals do not have, as null."""
+    """Read times that Python cannot represent as numbers, and a NaN in `numeric`, which Spark's decimals do not have,
+    as null.
+    """
     import psycopg
     from psycopg.adapt import Loader
     from psycopg.pq import Format
@@ -210,7 +213,7 @@ def register_loaders(connection: Any) -> None:
 
 
 def register_text_loaders(connection: Any) -> None:
-    """Have the connection read text that is not UTF-8 as bytes, where the server does not check it."""
+    """Read text that is not UTF-8 as bytes, if the server does not check it."""
     from psycopg.adapt import Loader
 
     class AnyTextLoader(Loader):
@@ -226,8 +229,10 @@ def register_text_loaders(connection: Any) -> None:
 
 
 @cache
-def cursors() -> tuple[Any, Any]:
-    """The classes of cursors for which a `%` in a quoted name is no placeholder; the second is for cursors of the server."""
+def cursor_classes() -> tuple[Any, Any]:
+    """Return the cursor classes in which `%` in a quoted name is not a placeholder; the second one is for server-side
+    cursors.
+    """
     import psycopg
 
     class Cursor(psycopg.Cursor[Any]):
@@ -261,13 +266,15 @@ TYPES: dict[type[DataType], str] = {
 
 
 def column_of(name: str, declared: str, kind: str, modifier: int, is_filled: bool) -> TableColumn:
-    """A column, as the catalogue has it."""
+    """Return a column as described by the catalogue."""
     found = decimal_of(modifier) if kind == "numeric" else KINDS.get(kind)
     return TableColumn(name, declared, found or StringType(), not is_filled, found is None)
 
 
 def decimal_of(modifier: int) -> DataType | None:
-    """The type of a `numeric`, whose modifier has precision and scale; None where Spark's is too small for it."""
+    """Return the type of a `numeric` from its modifier, which has precision and scale; None if it exceeds Spark's
+    decimals.
+    """
     if modifier < 0:
         return None
     precision, scale = (modifier - 4) >> 16 & 0xFFFF, (modifier - 4) & 0x7FF

@@ -1,4 +1,4 @@
-"""SQLite, by the driver that Python has."""
+"""SQLite, with Python's driver."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ from pyspark.sql.types import (
 
 from ottla.errors import ConfigError
 from ottla.pipelines.databases.database import CHUNK, DatabaseError, Kind, RefusedRowError, Rows
-from ottla.pipelines.databases.on_conflict import raised, upserted
-from ottla.pipelines.databases.table import Keys, Table, TableColumn, grouped, missing_table
+from ottla.pipelines.databases.identifiers import quote_identifier
+from ottla.pipelines.databases.on_conflict import raise_clause, upsert_clause
+from ottla.pipelines.databases.table import Keys, Table, TableColumn, group_keys, missing_table
 
 PATIENCE_SECONDS = 30.0
-"""How long it waits for another writer."""
+"""The time to wait for another writer."""
 
 INDEXES = """
 select l.name, i.name from pragma_index_list(?) l, pragma_index_info(l.name) i
@@ -47,8 +48,8 @@ class Sqlite:
 
     def open(self) -> sqlite3.Connection:
         if not self.path.exists():
-            raise DatabaseError(f"database {self.name}: there is no file {self.path}; make it, or correct url")
-        with self.telling():
+            raise DatabaseError(f"database {self.name}: file {self.path} does not exist; create it, or correct url")
+        with self.translated_errors():
             connection = sqlite3.connect(self.path, timeout=PATIENCE_SECONDS, isolation_level=None)
             connection.execute("pragma schema_version")
             return connection
@@ -57,23 +58,23 @@ class Sqlite:
     def connect(self) -> Iterator[sqlite3.Connection]:
         connection = self.open()
         try:
-            with self.telling():
+            with self.translated_errors():
                 connection.execute("begin immediate")
                 yield connection
                 connection.execute("commit")
         finally:
-            connection.close()  # which rolls back what is not committed
+            connection.close()  # rolls back an uncommitted transaction
 
     @contextmanager
-    def telling(self) -> Iterator[None]:
+    def translated_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
             of_row = isinstance(error, sqlite3.DataError | sqlite3.IntegrityError)
             raise (RefusedRowError if of_row else DatabaseError)(f"database {self.name}: {error}") from None
 
-    def table(self, connection: sqlite3.Connection, name: str) -> Table:
-        with self.telling():
+    def describe_table(self, connection: sqlite3.Connection, name: str) -> Table:
+        with self.translated_errors():
             found = connection.execute('select name, type, "notnull", pk from pragma_table_info(?)', (name,)).fetchall()
             if not found:
                 kinds = "select name from sqlite_master where type in ('table', 'view')"
@@ -84,29 +85,31 @@ class Sqlite:
         ]
         return Table(name, tuple(columns), key)
 
-    def keys(self, connection: sqlite3.Connection, table: Table) -> Keys:
-        with self.telling():
+    def find_keys(self, connection: sqlite3.Connection, table: Table) -> Keys:
+        with self.translated_errors():
             kind = connection.execute("select type from sqlite_master where name = ?", (table.name,)).fetchone()
             if kind == ("view",):
                 return None
             found = connection.execute(INDEXES, (table.name,)).fetchall()
-        return grouped(table.key, found)
+        return group_keys(table.key, found)
 
-    def quoted(self, name: str) -> str:
-        return self.identifier(name)
+    def quote_table(self, name: str) -> str:
+        return self.quote_column(name)
 
-    def identifier(self, name: str) -> str:
-        return '"' + name.replace('"', '""') + '"'
+    def quote_column(self, name: str) -> str:
+        return quote_identifier(name)
 
-    def selected(self, table: Table) -> str:
-        """The columns; a number in a column of times, which SQLite keeps as it is, is text as the others are."""
-        names = [(self.identifier(one.name), one) for one in table.columns]
+    def select_list(self, table: Table) -> str:
+        """Return the select list. SQLite keeps a number in a column of times as a number; it is converted to text like
+        the others.
+        """
+        names = [(self.quote_column(one.name), one) for one in table.columns]
         number = "case when typeof({0}) in ('integer', 'real') then cast({0} as text) else {0} end"
         return ", ".join(number.format(name) if is_time(one) else name for name, one in names)
 
-    def rows(self, connection: sqlite3.Connection, query: str, values: Sequence[Any] | None) -> Rows:
+    def iter_rows(self, connection: sqlite3.Connection, query: str, values: Sequence[Any] | None) -> Rows:
         count = 0
-        with self.telling(), snapshot(connection):
+        with self.translated_errors(), read_snapshot(connection):
             try:
                 cursor = connection.execute(query, values or ())
                 while chunk := cursor.fetchmany(CHUNK):
@@ -116,7 +119,7 @@ class Sqlite:
             except sqlite3.OperationalError as error:
                 if "Could not decode to UTF-8" not in str(error):
                     raise
-            # Again, with bytes in the place of text that is not UTF-8; to look at all text in Python would be slower.
+            # Again, with bytes in place of text that is not UTF-8. Checking all text in Python would be slower.
             connection.text_factory = text_or_bytes
             try:
                 cursor = connection.execute(query, values or ())
@@ -135,21 +138,21 @@ class Sqlite:
             f"there is no type of SQLite for {kind.simpleString()}; cast it in a step, to string for instance"
         )
 
-    def upserted(self, key: Sequence[str], others: Sequence[str]) -> str:
-        return upserted(key, others)
+    def upsert_clause(self, key: Sequence[str], others: Sequence[str]) -> str:
+        return upsert_clause(key, others)
 
-    def raised(self, table: str, key: str, number: str, other: str) -> str:
-        return raised(table, key, number, other)
+    def raise_clause(self, table: str, key: str, number: str, other: str) -> str:
+        return raise_clause(table, key, number, other)
 
 
 @contextmanager
-def snapshot(connection: sqlite3.Connection) -> Iterator[None]:
-    """Have all statements within see the same rows."""
+def read_snapshot(connection: sqlite3.Connection) -> Iterator[None]:
+    """All statements in the block read the same state."""
     connection.execute("begin")
     try:
         yield
     finally:
-        with suppress(sqlite3.Error):  # of a connection that was closed
+        with suppress(sqlite3.Error):  # the connection may be closed
             connection.execute("rollback")
 
 
@@ -168,17 +171,17 @@ TYPES: list[tuple[Any, str]] = [
     (BinaryType, "BLOB"),
     (StringType, "TEXT"),
 ]
-"""What a new column is called; times and decimals, which SQLite has not, are text there."""
+"""The types of new columns; times and decimals, which SQLite does not have, are stored as text."""
 
 
 def is_time(column: TableColumn) -> bool:
-    """True if it is declared as a time, which SQLite has no type for: it holds text or numbers."""
+    """True if the column is declared as a time. SQLite has no such type: the column has text or numbers."""
     declared = column.type.upper()
     return isinstance(column.kind, StringType) and not any(part in declared for part in ("CHAR", "CLOB", "TEXT"))
 
 
 def kind_of(declared: str) -> DataType:
-    """Spark's type for what a column is declared as, by SQLite's rules of affinity."""
+    """Return Spark's type for a declared type, by SQLite's rules of affinity."""
     text = declared.upper()
     if "INT" in text:
         return LongType()

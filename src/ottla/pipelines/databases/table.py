@@ -1,4 +1,4 @@
-"""A table and its columns, and what has become of them."""
+"""A table with its columns, and the differences between two states of it."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from ottla.errors import ConfigError
 
 
 class TableColumn(NamedTuple):
-    """One column, in the database's words and in Spark's."""
+    """One column with its type in the database and in Spark."""
 
     name: str
     type: str
     kind: DataType
     is_nullable: bool = True
     as_text: bool = False
-    """Whether Spark has no such type, and gets what the database writes."""
+    """True if Spark has no such type, and the value is read as the database's text."""
     query: str = "{}"
-    """What is selected, where it is more than the name."""
+    """The expression to select; by default the name."""
 
 
 class Table(NamedTuple):
-    """What the database says of a table."""
+    """The description of a table from the database's catalogue."""
 
     name: str
     columns: tuple[TableColumn, ...]
@@ -42,38 +42,40 @@ class Table(NamedTuple):
     has_transactions: bool = True
 
     def column(self, name: str) -> TableColumn:
-        """ConfigError where there is none."""
+        """Return a column; ConfigError if it does not exist."""
         for one in self.columns:
             if one.name == name:
                 return one
         names = [one.name for one in self.columns]
-        told = unknown("column", name, names)
-        raise ConfigError(told if "did you mean" in told else f"{told}; table {self.name} has {', '.join(names)}")
+        text = unknown("column", name, names)
+        raise ConfigError(text if "did you mean" in text else f"{text}; table {self.name} has {', '.join(names)}")
 
-    def of(self, names: Sequence[str] | None) -> Table:
-        """The same with these columns alone, if any are named."""
+    def select_columns(self, names: Sequence[str] | None) -> Table:
+        """Return the table with these columns only; unchanged if `names` is None."""
         return self if names is None else self._replace(columns=tuple(self.column(name) for name in names))
 
     def schema(self) -> StructType:
-        """As the rows of a stream; what has no value there, such as a zero date or NaN, is null."""
+        """Return the schema of the rows. Types with values that Spark does not have, such as a zero date or NaN, are
+        nullable.
+        """
         return StructType(
             [StructField(one.name, one.kind, one.is_nullable or isinstance(one.kind, MAPPED)) for one in self.columns]
         )
 
 
 MAPPED = (DateType, DecimalType, TimestampType, TimestampNTZType)
-"""Types in which a database has values that Spark does not have."""
+"""Types for which a database has values that Spark does not have."""
 Keys = Sequence[Sequence[str]] | None
-"""The columns of each unique index on all rows, the primary key first; None of a view, of which that is not known."""
+"""The columns of each unique index on all rows, the primary key first; None for a view, for which they are unknown."""
 
 
 def missing_table(name: str, there: Iterable[str]) -> ConfigError:
-    """There is no such table."""
+    """Return the error for a table that does not exist."""
     return ConfigError(unknown("table", name, there))
 
 
-def grouped(primary: Sequence[str], found: Iterable[tuple[str, str | None]]) -> list[Sequence[str]]:
-    """Keys, from the columns of the unique indexes, each with its index; an index on more than columns is none."""
+def group_keys(primary: Sequence[str], found: Iterable[tuple[str, str | None]]) -> list[Sequence[str]]:
+    """Return the keys from pairs of index and column; an index on an expression is not a key."""
     indexes: dict[str, list[str | None]] = {}
     for index, column in found:
         indexes.setdefault(index, []).append(column)
@@ -81,8 +83,8 @@ def grouped(primary: Sequence[str], found: Iterable[tuple[str, str | None]]) -> 
     return list(dict.fromkeys([*([tuple(primary)] if primary else []), *keys]))
 
 
-def differences(before: Table, now: Table) -> Iterator[str]:
-    """What has happened to the columns of a table, in a few words each."""
+def describe_differences(before: Table, now: Table) -> Iterator[str]:
+    """Yield a short description of each change of the columns."""
     old, new = {one.name: one for one in before.columns}, {one.name: one for one in now.columns}
     yield from (f"gained the column {name!r}" for name in new if name not in old)
     yield from (f"lost the column {name!r}" for name in old if name not in new)

@@ -1,7 +1,8 @@
-"""Times and decimals of databases that Python or Arrow's readers do not have, as the numbers that Spark has for them. Pure.
+"""Times and decimals that Python or Arrow's parsers cannot represent, as the numbers that Spark uses. Pure.
 
-Spark's times are 64 bits of microseconds since 1970, its dates 32 bits of days: they have the years before Christ and after 9999 that
-`datetime` and Arrow's reader of CSV do not have. What has no number there is mapped, as `docs/pipelines.md` says.
+Spark's times are 64-bit microseconds since 1970, and its dates are 32-bit days. They include the years before Christ
+and after 9999, which `datetime` and Arrow's CSV parser do not support. Other values are mapped as documented in
+`docs/pipelines.md`.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ TEXT = re.compile(
 )
 DAY_MICROS = 86_400_000_000
 EPOCH_DAYS = 719_468
-"""From the first of March of the year 0, with which the count of days below begins, to 1970."""
+"""Days from the first of March of the year 0, where the count of days below starts, to 1970."""
 INFINITE = {"infinity": (9999, 12, 31, DAY_MICROS - 1), "-infinity": (1, 1, 1, 0)}
-"""The last and the first moment that Python, Delta and most databases have: what is later than all stays so."""
+"""The first and the last time that Python, Delta and most databases can represent: infinity remains the greatest time."""
 FIRST_MICROS, LAST_MICROS = -(2**63), 2**63 - 1
 
 
 def days_of(year: int, month: int, day: int) -> int:
-    """Days since 1970, in the Gregorian calendar without end; the year before 1 is 0."""
+    """Return days since 1970 in the proleptic Gregorian calendar; the year before 1 is 0."""
     year -= month <= 2
     century, of_century = divmod(year, 400)
     of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
@@ -28,13 +29,15 @@ def days_of(year: int, month: int, day: int) -> int:
 
 
 def parse_time(text: str) -> tuple[int, int]:
-    """Days since 1970 and microseconds of that day, of a date or time as PostgreSQL and MySQL write it; ValueError for what is none."""
+    """Return days since 1970 and microseconds of that day, parsed from PostgreSQL's or MySQL's notation; ValueError for
+    other text.
+    """
     if text in INFINITE:
         year, month, day, micros = INFINITE[text]
         return days_of(year, month, day), micros
     found = TEXT.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text!r} is no time")
+        raise ValueError(f"{text!r} is not a time")
     year, month, day, hour, minute, second = (int(one or 0) for one in found.groups()[:6])
     part = int((found[7] or "").ljust(6, "0"))
     micros = ((hour * 60 + minute) * 60 + second) * 1_000_000 + part
@@ -42,7 +45,7 @@ def parse_time(text: str) -> tuple[int, int]:
 
 
 def offset_micros(zone: str | None) -> int:
-    """What a zone such as `+05:30` is ahead of UTC."""
+    """Return the offset from UTC of a zone such as `+05:30`."""
     if zone is None:
         return 0
     digits = zone[1:].replace(":", "").ljust(6, "0")
@@ -51,18 +54,18 @@ def offset_micros(zone: str | None) -> int:
 
 
 def micros_of(text: str) -> int:
-    """Microseconds since 1970, the last that 64 bits reach for what is later (the year 294247); ValueError for what is no time."""
+    """Return microseconds since 1970, limited to 64 bits (the year 294247); ValueError for text that is not a time."""
     days, micros = parse_time(text)
     return max(FIRST_MICROS, min(LAST_MICROS, days * DAY_MICROS + micros))
 
 
 def number_of(text: str, is_date: bool) -> int:
-    """A date as days, a time as microseconds."""
+    """Return a date as days, a time as microseconds."""
     return parse_time(text)[0] if is_date else micros_of(text)
 
 
 def text_of_micros(micros: int) -> str:
-    """A time as PostgreSQL reads it, in UTC."""
+    """Return a time in UTC in PostgreSQL's notation."""
     days, rest = divmod(micros, DAY_MICROS)
     seconds, part = divmod(rest, 1_000_000)
     date, _, era = text_of_days(days).partition(" ")
@@ -71,7 +74,7 @@ def text_of_micros(micros: int) -> str:
 
 
 def text_of_days(days: int) -> str:
-    """A date as PostgreSQL reads it."""
+    """Return a date in PostgreSQL's notation."""
     count = days + EPOCH_DAYS
     era, of_era = divmod(count, 146_097)
     of_century = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365

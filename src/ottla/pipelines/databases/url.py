@@ -18,20 +18,22 @@ EXAMPLES = "sqlite:///orders.db, postgresql://user@host/name or mysql://user@hos
 
 
 def scheme_of(url: str) -> str:
-    """Which database it is; ConfigError where it is none that is known."""
+    """Return the kind of database of an address; ConfigError for an unknown one."""
     scheme, there, _ = url.partition("://")
     if url.startswith("jdbc:"):
-        raise ConfigError(f"url begins with jdbc:, which is Java's; write it without, such as {EXAMPLES}")
+        raise ConfigError(
+            f"url starts with jdbc:, the prefix of Java's drivers; write it without, for example {EXAMPLES}"
+        )
     if not there:
-        raise ConfigError(f"url is no address of a database; write such as {EXAMPLES}")
+        raise ConfigError(f"url is not the address of a database; write for example {EXAMPLES}")
     scheme = ALIASES.get(scheme, scheme)
     if scheme not in SCHEMES:
-        raise ConfigError(f"{unknown('kind of database', scheme, SCHEMES)}; write such as {EXAMPLES}")
+        raise ConfigError(f"{unknown('kind of database', scheme, SCHEMES)}; write for example {EXAMPLES}")
     return scheme
 
 
 def known_address(text: str) -> str:
-    """ValueError for what is no address of a database; a placeholder may be one."""
+    """Return the address; ValueError if it is not valid. A placeholder is valid."""
     if not text.startswith("${"):
         try:
             scheme = scheme_of(text)
@@ -43,18 +45,18 @@ def known_address(text: str) -> str:
 
 
 DatabaseUrl = Annotated[str, AfterValidator(known_address)]
-"""A field of a pipeline's source or sink."""
+"""The type of a field for the address of a database."""
 
 
 def database_of(url: str, folder: Path) -> Database:
-    """The database at an address; a relative file lies in the folder."""
+    """Return the database at an address; the path of a file is relative to `folder`."""
     scheme = scheme_of(url)
     if scheme == "sqlite":
         from ottla.pipelines.databases.sqlite import Sqlite
 
         path = url.partition("://")[2].removeprefix("/")
         if not path or path.startswith(":"):
-            raise ConfigError("url = 'sqlite://': a database in memory is gone when its process ends; name a file")
+            raise ConfigError("url = 'sqlite://': a database in memory is lost when its process ends; use a file")
         return Sqlite((folder / path).absolute(), url)
     try:
         check_user(url)

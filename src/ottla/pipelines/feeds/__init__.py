@@ -1,8 +1,10 @@
-"""What is read from elsewhere by asking again and again: databases, changes, addresses.
+"""Sources that are polled for rows: databases, change logs, web addresses.
 
-source's model ──► Feed.poll(position) ──► Spool (files) ──► tasks of Spark
-                        └──► the next position ──► Spark's offset log
+    source's model ──► Feed.poll(position) ──► Spool (files) ──► tasks of Spark
+                            └──► the next position ──► Spark's offset log
 
-The rule: what was fetched is on the disk before its position counts. So a batch that is done again has the same rows, whatever
-has happened to them at the source meanwhile, and a sink that is exactly once makes the whole way exactly once.
+Exactly-once depends on this order: fetched rows are on disk (fsync) before Spark receives the position after them.
+Spark's `MicroBatchExecution` writes that position, which names the files, to its offset log before it runs the batch.
+So a batch that runs again after a failure reads the same files and has the same rows, even if the source has changed
+meanwhile, and an exactly-once sink makes the whole pipeline exactly-once.
 """

@@ -1,4 +1,4 @@
-"""What can be asked for rows from a position on."""
+"""The interface of feeds, which are polled for rows from a position."""
 
 from __future__ import annotations
 
@@ -8,34 +8,36 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 Position = Mapping[str, Any]
-"""How far a feed is, as JSON; it has no secrets, for Spark writes it down."""
+"""The progress of a feed as JSON. It has no secrets, because Spark writes it to the offset log."""
 Write = Callable[[pa.RecordBatch], None]
 
 
 class Feed(Protocol):
-    """Rows that come from elsewhere. Made where the pipeline is built and copied to Spark's driver: it opens nothing before it
-    is asked.
+    """Rows from a source outside of Kafka. A feed is made where the pipeline is built and copied to Spark's driver, so
+    it opens nothing before the first call.
     """
 
     most: int
     """The most rows of a batch."""
     portion: int
-    """The most rows that it is asked for at once: a batch has several portions where it goes ahead."""
-    goes_ahead: bool
-    """Whether it may be asked for more before it is told that what it gave is in the sink."""
+    """The most rows of a poll. With `fetches_ahead` a batch may have the rows of several polls."""
+    fetches_ahead: bool
+    """True if it may be polled again before the rows of the previous poll are in the sink."""
 
     @property
     def dead_letters(self) -> int:
-        """Rows that were put aside since it was made."""
+        """Rows put aside since the feed was made."""
 
     def poll(self, position: Position | None, write: Write) -> Position | None:
-        """Write the rows after `position`, None being the beginning, and say how far they go; none where there are none."""
+        """Write the rows after `position` (None: from the start), and return the position after them; the same position
+        if there are no rows.
+        """
 
-    def settle(self, position: Position | None) -> None:
-        """All rows up to here are in the sink; not told to one that goes ahead."""
+    def release(self, position: Position | None) -> None:
+        """Release the rows up to `position`, which are in the sink. Not called if the feed fetches ahead."""
 
     def freeze(self) -> None:
-        """From now on only what is there now counts."""
+        """Ignore rows that appear from now on."""
 
     def close(self) -> None:
-        """Let go of what is open."""
+        """Close all connections."""

@@ -1,6 +1,6 @@
-"""Feeds as Spark finds them: a data source is registered for each pipeline.
+"""Feeds as data sources of Spark: a data source is registered for each pipeline.
 
-Spark is given no options, so that what a feed must know to log in is in no plan of Spark's.
+The feed is an attribute of the class and not an option of the reader, so that credentials are not in Spark's plans.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ottla.pipelines.feeds.feed_reader import FeedReader
 from ottla.pipelines.feeds.spool import Spool
 
 SPOOL = "spool"
-"""The folder beside a pipeline's checkpoint in which its rows wait."""
+"""The folder next to a pipeline's checkpoint with its fetched rows."""
 
 
 class FeedSource(DataSource):
-    """What the data sources of all feeds have in common."""
+    """The base of the data sources of all feeds."""
 
     format: ClassVar[str]
     feed: ClassVar[Feed]
@@ -41,7 +41,7 @@ class FeedSource(DataSource):
 
 
 def stream_of(spark: SparkSession, name: str, feed: Feed, columns: StructType, home: Path) -> DataFrame:
-    """The rows of a feed, for the pipeline `name` whose folder is `home`."""
+    """Return the rows of a feed, for the pipeline `name` with the folder `home`."""
     format_name = f"feed of {name}"
     about = {"format": format_name, "feed": feed, "columns": columns, "folder": home / SPOOL}
     made = type("PipelineFeed", (FeedSource,), about)

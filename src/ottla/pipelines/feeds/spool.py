@@ -1,7 +1,7 @@
-"""Rows that were fetched and are not in the sink yet: a file for each batch, in the folder of the pipeline.
+"""Stores rows that were fetched and are not in the sink yet: a file for each batch, in the folder of the pipeline.
 
-A file is there whole or not at all. Its name has the batch's number and chance in it, so that a process that was thought dead cannot
-put another in its place.
+A file exists completely or not at all. Its name has the batch's number and a random part, so that a process believed
+dead cannot replace the file of its successor.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ENDING = ".arrows"
 
 
 class SpoolError(OttlaError):
-    """What was fetched cannot be kept or is not there any more."""
+    """Fetched rows cannot be stored or read."""
 
 
 class Spool:
@@ -30,28 +30,28 @@ class Spool:
     def __init__(self, folder: Path, schema: pa.Schema) -> None:
         self.folder, self.schema = folder, schema
 
-    def begin(self, number: int, most: int) -> SpoolFiles:
-        """New files for batches from this number on, of about as many rows as `most`."""
+    def create_files(self, number: int, most: int) -> SpoolFiles:
+        """Return a writer of new files for batches from this number on, of about `most` rows each."""
         return SpoolFiles(self, number, most)
 
     def file(self, number: int) -> SpoolFile:
         return SpoolFile(self.folder / f"{number:08}-{uuid.uuid4().hex[:12]}{ENDING}", self.schema)
 
     def read(self, name: str) -> Iterator[pa.RecordBatch]:
-        """The rows of a file."""
+        """Yield the rows of a file; SpoolError if it does not exist or is damaged."""
         path = self.folder / name
         try:
             with path.open("rb") as file, pa.ipc.open_stream(file) as reader:
                 yield from reader
         except FileNotFoundError:
             raise SpoolError(
-                f"the rows of this batch were kept in {path}, which is gone: the checkpoint is an old copy, or the file was "
-                "deleted; restore it, or begin anew under another name"
+                f"the rows of this batch were stored in {path}, which does not exist: the checkpoint is an old copy, or the file was "
+                "deleted; restore it, or start again under another name"
             ) from None
         except (OSError, pa.ArrowInvalid) as error:
-            raise SpoolError(f"{path} cannot be read: {error}; restore it, or begin anew under another name") from None
+            raise SpoolError(f"{path} cannot be read: {error}; restore it, or start again under another name") from None
 
-    def forget(self, number: int) -> None:
+    def delete_up_to(self, number: int) -> None:
         """Delete the files of batches up to this one."""
         for file in self.folder.glob(f"*{ENDING}*"):
             head = file.name.partition("-")[0]
@@ -60,7 +60,7 @@ class Spool:
 
 
 class SpoolFiles:
-    """Files that are being written one after the other."""
+    """Writes files one after the other."""
 
     def __init__(self, spool: Spool, number: int, most: int) -> None:
         self._spool, self._number, self._most = spool, number, most
@@ -76,11 +76,11 @@ class SpoolFiles:
 
     @property
     def is_full(self) -> bool:
-        """Whether the last of them has no more room."""
+        """True if the last file is full."""
         return bool(self._files) and self._files[-1].rows >= self._most
 
     def finish(self) -> list[str]:
-        """Have all of them there; their names."""
+        """Complete all files and return their names."""
         for file in self._files:
             file.finish()
         return [file.name for file in self._files]
@@ -91,7 +91,7 @@ class SpoolFiles:
 
 
 class SpoolFile:
-    """A file that is being written; made with its first rows."""
+    """A file that is being written; it is created with its first rows."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self.name, self.rows = path.name, 0
@@ -104,24 +104,24 @@ class SpoolFile:
             try:
                 (self._writer or self._open()).write_batch(batch)
             except OSError as error:
-                raise SpoolError(f"{self._path} cannot be written: {error}; make room there") from None
+                raise SpoolError(f"{self._path} cannot be written: {error}; free some space") from None
             self.rows += batch.num_rows
 
     def finish(self) -> None:
-        """Have it there whole, also after the machine has failed."""
+        """Complete the file durably: after a crash of the machine it exists completely or not at all."""
         assert self._writer is not None
         assert self._file is not None
         try:
             self._writer.close()
             self._file.close()
-            sync(self._part)
+            sync_path(self._part)
             self._part.replace(self._path)
-            sync(self._path.parent)
+            sync_path(self._path.parent)
         except OSError as error:
-            raise SpoolError(f"{self._path} cannot be written: {error}; make room there") from None
+            raise SpoolError(f"{self._path} cannot be written: {error}; free some space") from None
 
     def abandon(self) -> None:
-        """Leave nothing of it."""
+        """Delete the incomplete file."""
         if self._file is not None:
             with suppress(OSError, pa.ArrowInvalid):
                 self._file.close()
@@ -135,8 +135,8 @@ class SpoolFile:
         return self._writer
 
 
-def sync(path: Path) -> None:
-    """Have the disk keep what a file or a folder has."""
+def sync_path(path: Path) -> None:
+    """Flush a file or a folder to disk."""
     number = os.open(path, os.O_RDONLY)
     try:
         os.fsync(number)

@@ -1,6 +1,6 @@
-"""The pipeline file: read with places, checked whole, and described as JSON Schema.
+"""Reads the pipeline file with the place of each value, checks it, and describes it as JSON Schema.
 
-All that reads or runs pipelines comes by here first, so here it is looked whether the packages of the extra are there.
+All code that reads or runs pipelines imports this package first, so the packages of the extra are checked here.
 """
 
 from importlib.util import find_spec
@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from ottla.extras import extra
 
 NEEDED = ("pydantic", "pydantic_core", "pyspark", "pyarrow", "urllib3", "ruamel", "starlette", "uvicorn")
-"""What is loaded with the first model of a source or a sink, in whatever order."""
+"""The packages that are loaded with the first model of a source or a sink."""
 
 with extra("pipelines"):
     for package in NEEDED:

@@ -1,6 +1,7 @@
-"""One of several models, chosen by what a value says of itself.
+"""One of several models, chosen by the content of a value.
 
-The name of the choice stands in pydantic's place of a mistake; it is written so that it cannot be a key of the file.
+pydantic puts the name of the choice into the location of an error; it is written so that it cannot be a key of the
+file.
 """
 
 from __future__ import annotations
@@ -19,40 +20,40 @@ TAGGED: Any = Annotated  # with types that are known at run time only
 Chooser = Callable[[Any], str | None]
 
 
-def tag(name: str) -> str:
-    """The choice's name in a place."""
+def choice_name(name: str) -> str:
+    """Return the name of a choice in the location of an error."""
     return f"«{name}»"
 
 
 def one_of(models: Mapping[str, type[Any]], chooser: Chooser) -> Any:
-    """The type of a value that is one of these."""
+    """Return the type of a value that is one of these models."""
     union: Any = None
     for name, model in models.items():
-        member = TAGGED[model, Tag(tag(name))]
+        member = TAGGED[model, Tag(choice_name(name))]
         union = member if union is None else union | member
-    return TAGGED[union, Discriminator(lambda value: tagged(chooser, value))]
+    return TAGGED[union, Discriminator(lambda value: choose_tag(chooser, value))]
 
 
-def tagged(chooser: Chooser, value: Any) -> str | None:
-    """The tag of what is chosen; also of a model that is one already."""
+def choose_tag(chooser: Chooser, value: Any) -> str | None:
+    """Return the tag of the chosen model; a value may already be a model."""
     chosen = chooser(value.model_dump(by_alias=True, exclude_unset=True) if isinstance(value, Model) else value)
-    return tag(chosen) if chosen is not None else None
+    return choice_name(chosen) if chosen is not None else None
 
 
 def by_type(value: Any) -> str | None:
-    """What `type` says."""
+    """Return the value of `type`."""
     kind = value.get("type") if isinstance(value, dict) else None
     return kind if isinstance(kind, str) else None
 
 
 def predicate_by_type(value: Any) -> str | None:
-    """The same, also with Connect's package."""
+    """Return the value of `type` without the package of Kafka Connect."""
     kind = by_type(value)
     return kind.removeprefix(PREDICATES_PACKAGE) if kind is not None else None
 
 
 def transform_by_key(value: Any) -> str | None:
-    """SQL and functions by their key, others by `type`."""
+    """Return `sql` or `function` if the value has this key, else its `type`."""
     if isinstance(value, dict):
         for key in ("sql", "function"):
             if key in value and "type" not in value:

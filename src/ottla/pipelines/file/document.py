@@ -1,6 +1,7 @@
-"""YAML as plain values, and where each of them stands.
+"""YAML as plain values, with the place of each value.
 
-YAML 1.2: `yes` and `on` are text. Keys are text and given once; anchors, aliases and `<<` work, one document a file.
+The language is YAML 1.2: `yes` and `on` are text. Keys are text and unique; anchors, aliases and `<<` are supported; a
+file has one document.
 """
 
 from __future__ import annotations
@@ -12,75 +13,75 @@ from ottla.extras import extra
 from ottla.pipelines.place import Mistake, PipelineFileError, Place
 
 Path = tuple[str | int, ...]
-"""The keys and numbers that lead to a value."""
+"""The keys and indexes that lead to a value."""
 
 MOST_VALUES = 100_000
-"""A file whose aliases multiply beyond this is a mistake or a bomb."""
+"""The limit on values, which protects against aliases that multiply."""
 DEEPEST = 100
-"""Levels of values within values. Reading takes the square of their number."""
+"""The limit on nesting. The time to read is quadratic in it."""
 TAG = "tag:yaml.org,2002:"
 NULL, TRUE = "null", "true"
 FOLDED, FOLD = ">", "\a"
-"""Text whose lines are folded, and what the library leaves in it at each fold, to write it the same way again."""
+"""The style of folded text, and the character that the library leaves in the text at each fold."""
 
 
 class Document(NamedTuple):
     file: str
     value: Any
     places: Mapping[Path, Place]
-    """Of each value; of the value of a key, the place of the key."""
+    """The place of each value; for the value of a key, the place of the key."""
 
     def place(self, path: Path) -> Place:
-        """Where it stands, or else what it would stand in."""
+        """Return the place of a value, or of the innermost value around it."""
         while path and path not in self.places:
             path = path[:-1]
         return self.places.get(path, Place(self.file))
 
 
 def read_document(data: bytes, file: str) -> Document:
-    """The values of a file; PipelineFileError where it is no YAML that we take."""
+    """Return the values of a file; PipelineFileError if it is not valid YAML."""
     with extra("pipelines"):
         from ruamel.yaml import YAML
         from ruamel.yaml.composer import MaxDepthExceededError
         from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-    text = decoded(data, file)
+    text = decode_text(data, file)
     try:
         yaml = YAML(typ="rt", pure=True)
         yaml.max_depth = DEEPEST
         root = yaml.compose(text)
-        reader = Reader(file)
+        reader = DocumentReader(file)
         value = reader.value(root, ()) if root is not None else None
     except MaxDepthExceededError as error:
         place = Place(file, error.problem_mark.line + 1, error.problem_mark.column + 1)
-        raise mistake(place, f"values stand in values more than {DEEPEST} deep; write it flatter") from None
+        raise make_mistake(place, f"values are nested more than {DEEPEST} levels deep; reduce the nesting") from None
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Place(file, mark.line + 1, mark.column + 1) if mark else Place(file)
-        raise mistake(
-            place, f"this is no YAML: {one_line(error.problem or error.context)}; {shown(text, place)}"
+        raise make_mistake(
+            place, f"this is not YAML: {one_line(error.problem or error.context)}; {quote_line(text, place)}"
         ) from None
     except YAMLError as error:
-        raise mistake(Place(file), f"this is no YAML: {one_line(error)}") from None
+        raise make_mistake(Place(file), f"this is not YAML: {one_line(error)}") from None
     except RecursionError:
-        raise mistake(Place(file), "it is nested too deeply to be read; write it flatter") from None
+        raise make_mistake(Place(file), "it is nested too deeply; reduce the nesting") from None
     except (ValueError, TypeError, LookupError, AttributeError, AssertionError) as error:
-        # The library's own slips on damaged text.
-        raise mistake(Place(file), f"this is no YAML: {one_line(error) or type(error).__name__}") from None
+        # The library fails on damaged text with these exceptions too.
+        raise make_mistake(Place(file), f"this is not YAML: {one_line(error) or type(error).__name__}") from None
     return Document(file, value, reader.places)
 
 
-def decoded(data: bytes, file: str) -> str:
-    """The text of a file."""
+def decode_text(data: bytes, file: str) -> str:
+    """Return the text of a file; PipelineFileError if it is not UTF-8."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = data[: error.start]
         place = Place(file, before.count(b"\n") + 1, error.start - before.rfind(b"\n"))
-        raise mistake(place, f"byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8") from None
+        raise make_mistake(place, f"byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8") from None
 
 
-def mistake(place: Place, sentence: str) -> PipelineFileError:
+def make_mistake(place: Place, sentence: str) -> PipelineFileError:
     return PipelineFileError([Mistake(place, sentence)])
 
 
@@ -88,15 +89,15 @@ def one_line(text: object) -> str:
     return " ".join(str(text).split())
 
 
-def shown(text: str, place: Place) -> str:
-    """The line that it is about."""
+def quote_line(text: str, place: Place) -> str:
+    """Return the part of a message that quotes the line of the place."""
     lines = text.splitlines()
     line = lines[place.line - 1].strip() if place.line <= len(lines) else ""
-    return f"look at {line[:60]!r}" if line else "look at what stands before it"
+    return f"see {line[:60]!r}" if line else "see the text before it"
 
 
-class Reader:
-    """Turns YAML's nodes into values, and remembers where they stood."""
+class DocumentReader:
+    """Converts YAML nodes to values and records their places."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -104,12 +105,16 @@ class Reader:
         self._open: list[Any] = []
 
     def value(self, node: Any, path: Path) -> Any:
-        """The value of a node and of all in it."""
+        """Return the value of a node and of all nodes in it."""
         self.places.setdefault(path, self._place(node))
         if len(self.places) > MOST_VALUES:
-            raise mistake(self._place(node), f"its aliases make more than {MOST_VALUES:,} values; repeat less")
+            raise make_mistake(
+                self._place(node), f"with its aliases it has more than {MOST_VALUES:,} values; use fewer aliases"
+            )
         if any(node is outer for outer in self._open):
-            raise mistake(self._place(node), "this alias names something that it stands in; name something else")
+            raise make_mistake(
+                self._place(node), "this alias refers to a value that contains it; refer to another value"
+            )
         self._open.append(node)
         try:
             if isinstance(node.value, str):
@@ -129,7 +134,7 @@ class Reader:
                 continue
             name = self._key(key)
             if name in values:
-                raise mistake(self._place(key), f"key {name!r} is given twice here; give it once")
+                raise make_mistake(self._place(key), f"key {name!r} is given twice here; give it once")
             self.places[*path, name] = self._place(key)
             values[name] = self.value(value, (*path, name))
         for other in merged:
@@ -137,9 +142,9 @@ class Reader:
         return values
 
     def _merged(self, node: Any, path: Path) -> dict[str, Any]:
-        """What `<<` brings; the keys beside it win."""
+        """Return the keys merged by `<<`; the keys of the mapping itself take precedence."""
         if not is_mapping(node):
-            raise mistake(self._place(node), "<< takes a mapping, or a list of them; name one with *")
+            raise make_mistake(self._place(node), "<< needs a mapping, or a list of mappings; refer to one with *")
         before = dict(self.places)
         found = self.value(node, path)
         self.places |= before
@@ -148,7 +153,7 @@ class Reader:
 
     def _key(self, node: Any) -> str:
         if not isinstance(node.value, str):
-            raise mistake(self._place(node), "a key must be text, not a list or a mapping")
+            raise make_mistake(self._place(node), "a key must be text, not a list or a mapping")
         return node.value
 
     def _scalar(self, node: Any) -> Any:
@@ -165,7 +170,7 @@ class Reader:
             except ValueError:
                 return text
         if kind not in ("str", "timestamp", "merge", "value"):
-            raise mistake(self._place(node), f"the tag {str(node.tag)!r} means nothing here; leave it out")
+            raise make_mistake(self._place(node), f"the tag {str(node.tag)!r} is not supported; leave it out")
         return text
 
     def _place(self, node: Any) -> Place:
@@ -174,12 +179,12 @@ class Reader:
 
 
 def is_mapping(node: Any) -> bool:
-    """Whether its value is pairs."""
+    """True if the node's value is pairs of keys and values."""
     return type(node).__name__ == "MappingNode"
 
 
 def whole_number(text: str) -> int:
-    """YAML 1.2's: `0o` and `0x`, and nothing else, are other than decimal."""
+    """Return an integer of YAML 1.2: decimal, or with `0o`, `0x` or `0b`."""
     sign = -1 if text.startswith("-") else 1
     digits = text.lstrip("+-")
     base = {"0o": 8, "0x": 16, "0b": 2}.get(digits[:2].lower(), 10)
@@ -187,7 +192,7 @@ def whole_number(text: str) -> int:
 
 
 def number(text: str) -> float:
-    """With YAML's names for what is no number."""
+    """Return a float, with YAML's names for infinity and NaN."""
     return float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
 
 

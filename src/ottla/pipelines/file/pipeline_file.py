@@ -1,4 +1,4 @@
-"""What a pipeline file says, as models."""
+"""The models of a pipeline file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from ottla.config import unknown
 from ottla.pipelines.file.choice import by_type, one_of, predicate_by_type, transform_by_key
-from ottla.pipelines.kafka_names import check_topics, checked_servers
+from ottla.pipelines.kafka_names import checked_servers, checked_topic
 from ottla.pipelines.model import Model, Scalar
 from ottla.pipelines.sinks import SINKS, Sink
 from ottla.pipelines.sinks.topic import TopicSinkBase
@@ -45,25 +45,25 @@ else:
     AnyPredicate = one_of(PREDICATES, predicate_by_type)
 
 
-def listed(value: Any) -> Any:
-    """One server, or several in a list, as Kafka has them."""
+def join_servers(value: Any) -> Any:
+    """Return the bootstrap servers as one text; Kafka also accepts a list."""
     return ",".join(value) if isinstance(value, list) and all(isinstance(one, str) for one in value) else value
 
 
-Servers = Annotated[str, BeforeValidator(listed, json_schema_input_type=str | list[str])]
+Servers = Annotated[str, BeforeValidator(join_servers, json_schema_input_type=str | list[str])]
 
 
-class Settings(Model):
-    """What holds for all pipelines of a file."""
+class PipelineSettings(Model):
+    """The settings of all pipelines of a file."""
 
     bootstrap_servers: Servers | None = Field(default=None, alias="bootstrap.servers")
-    """The brokers of topics that name no others, such as `127.0.0.1:9092`."""
+    """The brokers of topics that configure no others, such as `127.0.0.1:9092`."""
     kafka: dict[str, Scalar] = {}
-    """More settings of the clients of all topics, by Kafka's names; each client is told those that it knows."""
+    """Further settings of the clients of all topics, by Kafka's names; each client receives the settings that it knows."""
     checkpoints: str = "state"
-    """The folder in which pipelines keep how far they are; relative to the file."""
+    """The folder with the checkpoints of the pipelines, relative to the file."""
     master: str = "local[*]"
-    """Where Spark runs; `ottla pipeline run --master` wins."""
+    """The master of Spark; `ottla pipeline run --master` takes precedence."""
     spark: dict[str, Scalar] = {}
     """Settings of the Spark session, such as `spark.driver.memory: 2g`."""
 
@@ -71,55 +71,53 @@ class Settings(Model):
 
 
 class Errors(Model):
-    """What becomes of records that cannot be read or written."""
+    """The handling of records that cannot be read or written."""
 
     tolerance: Literal["none", "all"] = "none"
     """`none`: the pipeline stops at the first. `all`: it continues, and they are written to the dead-letter topic."""
     dead_letter_topic: str | None = None
-    """The topic that they are written to, as they came, with headers that have the cause."""
+    """The topic that receives them unchanged, with the cause in headers."""
 
-    @field_validator("dead_letter_topic")
-    @classmethod
-    def is_topic(cls, name: str | None) -> str | None:
-        check_topics([name] if name is not None else [])
-        return name
+    _dead_letter_topic = field_validator("dead_letter_topic")(checked_topic)
 
     @model_validator(mode="after")
     def nothing_is_lost_in_silence(self) -> Errors:
         if self.tolerance == "all" and not self.dead_letter_topic:
-            raise ValueError("tolerance all needs deadLetterTopic: what cannot be read would be lost without a trace")
+            raise ValueError("tolerance all needs deadLetterTopic: records that cannot be read would be lost")
         if self.tolerance == "none" and self.dead_letter_topic:
-            raise ValueError("deadLetterTopic is for tolerance all; set it, or leave deadLetterTopic out")
+            raise ValueError("deadLetterTopic needs tolerance: all; set it, or leave deadLetterTopic out")
         return self
 
 
 class PipelineModel(Model):
-    """One pipeline: a source, transforms in their order, a sink."""
+    """One pipeline: a source, transforms in their order, and a sink."""
 
     source: AnySource
-    """Where rows come from."""
+    """The source of the rows."""
     inputs: dict[str, AnySource] = {}
-    """Other sources that steps may name: SQL as tables, joins as what they join with."""
+    """Other sources that transforms may name: tables in SQL, or the other side of a join."""
     transforms: list[AnyTransform] = []
-    """What happens to them, in this order."""
+    """The transforms of the rows, in this order."""
     sink: AnySink
-    """Where they go."""
+    """The destination of the rows."""
     predicates: dict[str, AnyPredicate] = {}
-    """What transforms may ask of records, by names of one's own."""
+    """The predicates of transforms, by names of your choice."""
     errors: Errors = Errors()
-    """What becomes of records that cannot be read or written."""
+    """The handling of records that cannot be read or written."""
     trigger: str = "1 second"
-    """How often it looks for new rows."""
+    """The interval between two checks for new rows."""
     output_mode: Literal["append", "update", "complete"] = "append"
-    """Which rows of an aggregation go to the sink: those that will not change, those that did, or all of them."""
+    """The rows of an aggregation that are written to the sink: rows that are final, rows that changed, or all rows."""
     allow_loop: bool = False
-    """Whether its rows may come back to it, through its own sink or through pipelines that read from each other in a ring."""
+    """Allows rows to return to the pipeline, through its own sink or through pipelines that read from each other in a
+    ring.
+    """
 
     @field_validator("trigger")
     @classmethod
     def trigger_is_a_span(cls, text: str) -> str:
         if not SPAN.fullmatch(text):
-            raise ValueError(f"{text!r} is no span of time; write such as `1 second`")
+            raise ValueError(f"{text!r} is not a duration; write for example `1 second`")
         return text
 
     @field_validator("inputs")
@@ -128,7 +126,7 @@ class PipelineModel(Model):
         for name in inputs:
             if not INPUT_NAME.fullmatch(name) or name == INPUT:
                 raise ValueError(
-                    f"{name!r} is no name of an input, which has letters, digits and underscores, and is not input"
+                    f"{name!r} is not a valid input name: use letters, digits and underscores, and not the name input"
                 )
         return inputs
 
@@ -138,52 +136,52 @@ class PipelineModel(Model):
             wanted = step.predicate if isinstance(step, ConnectTransform) else None
             if wanted is not None and wanted not in self.predicates:
                 there = f" The predicates are {', '.join(self.predicates)}." if self.predicates else ""
-                raise ValueError(f"{unknown('predicate', wanted, self.predicates)}{there}; name it under predicates")
+                raise ValueError(f"{unknown('predicate', wanted, self.predicates)}{there}; define it under predicates")
         return self
 
     @model_validator(mode="after")
     def topics_are_known(self) -> PipelineModel:
         if not isinstance(self.sink, TopicSinkBase):
-            if self.routed:
-                raise ValueError(f"a router needs a sink that is a topic, and this one is {self.sink.type}")
+            if self.is_routed:
+                raise ValueError(f"a router needs a topic sink, and this sink is {self.sink.type}")
             return self
         of_topics = isinstance(self.source, TopicBase)
         if self.sink.topic is None and not of_topics:
-            raise ValueError("the sink needs topic: only records of a topic bring one with them")
-        if self.sink.topic is not None and self.routed and of_topics:
-            raise ValueError(
-                "the sink's topic and a router exclude each other: rows go where the router says; leave one out"
-            )
+            raise ValueError("the sink needs topic: only records of a topic have one")
+        if self.sink.topic is not None and self.is_routed and of_topics:
+            raise ValueError("the sink has a topic and a router chooses one too; leave one out")
         return self
 
     @property
-    def letters_part(self) -> TopicBase | TopicSinkBase | None:
-        """The part whose brokers have its dead letters; None if no part is a topic, and they are at the brokers of all pipelines."""
+    def dead_letter_part(self) -> TopicBase | TopicSinkBase | None:
+        """The part with the brokers for its dead letters; None if no part is a topic, and they are written to the
+        brokers of all pipelines.
+        """
         for part in (self.source, self.sink):
             if isinstance(part, TopicBase | TopicSinkBase):
                 return part
         return None
 
     @property
-    def routed(self) -> bool:
-        """Whether a transform says where rows go."""
+    def is_routed(self) -> bool:
+        """True if a transform chooses the topic of each row."""
         return any(isinstance(step, Router) for step in self.transforms)
 
 
 class PipelineFile(Model):
-    settings: Settings = Settings()
-    """What holds for all of them."""
+    settings: PipelineSettings = PipelineSettings()
+    """The settings of all pipelines."""
     pipelines: dict[str, PipelineModel]
-    """The pipelines by name; names are those of their checkpoints."""
+    """The pipelines by name; the name is also that of the checkpoint."""
 
     @field_validator("pipelines")
     @classmethod
     def names_are_of_folders(cls, pipelines: dict[str, PipelineModel]) -> dict[str, PipelineModel]:
         if not pipelines:
-            raise ValueError("there are no pipelines; name one")
+            raise ValueError("there are no pipelines; define one")
         for name in pipelines:
             if not NAME.fullmatch(name):
                 raise ValueError(
-                    f"{name!r} is no name of a pipeline, which has letters, digits, dots, dashes and underscores"
+                    f"{name!r} is not a valid pipeline name: use letters, digits, dots, dashes and underscores"
                 )
         return pipelines

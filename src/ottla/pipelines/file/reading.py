@@ -1,4 +1,4 @@
-"""Pipeline files and folders of them, read and checked whole."""
+"""Reads pipeline files, and folders of them, and checks them completely."""
 
 from __future__ import annotations
 
@@ -10,49 +10,50 @@ from typing import Any, NamedTuple
 from ottla.client.config.setting_owners import ClientKind
 from ottla.errors import ConfigError
 from ottla.extras import extra
-from ottla.pipelines.client_settings import mistake_in
+from ottla.pipelines.client_settings import find_mistake
 from ottla.pipelines.file.connects_names import as_pipeline, class_of
 from ottla.pipelines.file.document import Document, Path, read_document
+from ottla.pipelines.pipeline_context import SERVERS, PipelineContext
 from ottla.pipelines.place import Mistake, PipelineFileError, Place
 from ottla.pipelines.secrets import Secrets
 from ottla.pipelines.sinks import SINKS
 from ottla.pipelines.sinks.topic import TopicSinkBase
 from ottla.pipelines.sources import SOURCES
 from ottla.pipelines.sources.topic import TopicBase
-from ottla.pipelines.surroundings import SERVERS, Surroundings
 
 with extra("pipelines"):
     from pydantic import ValidationError
 
-from ottla.pipelines.file.loops import folders_shared, loops_in
-from ottla.pipelines.file.pipeline_file import PipelineFile, PipelineModel, Settings
+from ottla.pipelines.file.loops import find_loops, find_shared_folders
+from ottla.pipelines.file.pipeline_file import PipelineFile, PipelineModel, PipelineSettings
 from ottla.pipelines.file.sentences import mistakes_in
 
 ENDINGS = (".yaml", ".yml")
 Environment = Mapping[str, str] | None
-"""Where secrets are. None for who asks after pipelines and runs none: neither secrets nor files that are named need be there, but
-for those that are used, which are this process's."""
+"""The variables for secrets. None to read pipelines without running them: secrets and files that the file names need
+not exist, except those that are used, which come from this process's environment.
+"""
 AS_WRITTEN: Environment = None
 
 
 class Read(NamedTuple):
-    """One pipeline, and what it needs to know of its file."""
+    """One pipeline with the context of its file."""
 
     name: str
     model: PipelineModel
-    settings: Settings
+    settings: PipelineSettings
     folder: FilePath
-    """Where the file is: paths are relative to it."""
+    """The folder of the file: paths are relative to it."""
     secrets: Secrets
     document: Document
 
     def place(self, *path: str | int) -> Place:
-        """Where something of this pipeline stands."""
+        """Return the place of a value of this pipeline."""
         return self.document.place(("pipelines", self.name, *path))
 
 
 def read_pipelines(where: FilePath, environment: Environment = os.environ) -> list[Read]:
-    """All pipelines of a file, or of the files of a folder; PipelineFileError with all that is wrong with them."""
+    """Return all pipelines of a file, or of the files of a folder; PipelineFileError with all mistakes."""
     found: list[Read] = []
     mistakes: list[Mistake] = []
     for file in files_of(where):
@@ -60,27 +61,29 @@ def read_pipelines(where: FilePath, environment: Environment = os.environ) -> li
             found += read_file(file, environment, is_alone=False)
         except PipelineFileError as error:
             mistakes += error.mistakes
-    mistakes += given_twice(found)
-    mistakes += () if mistakes else joined_wrongly(found, environment)
+    mistakes += find_duplicates(found)
+    mistakes += () if mistakes else find_conflicts(found, environment)
     if mistakes:
         raise PipelineFileError(mistakes)
     return found
 
 
 def files_of(where: FilePath) -> list[FilePath]:
-    """The file itself, or the pipeline files of a folder in the order of their names."""
+    """Return the file itself, or the pipeline files of a folder in the order of their names; ConfigError if there are
+    none.
+    """
     if not where.exists():
-        raise ConfigError(f"{where}: there is no such file or folder")
+        raise ConfigError(f"{where}: no such file or folder")
     if not where.is_dir():
         return [where]
     files = sorted(file for file in where.iterdir() if file.suffix in ENDINGS and file.is_file())
     if not files:
-        raise ConfigError(f"{where}: there are no pipeline files in this folder; their names end with .yaml")
+        raise ConfigError(f"{where}: no pipeline files in this folder; their names end with .yaml")
     return files
 
 
-def given_twice(found: Iterable[Read]) -> Iterator[Mistake]:
-    """Pipelines of several files that would share a checkpoint."""
+def find_duplicates(found: Iterable[Read]) -> Iterator[Mistake]:
+    """Report pipelines of several files that would share a checkpoint."""
     seen: dict[tuple[FilePath, str], Read] = {}
     for read in found:
         other = seen.setdefault((checkpoints_of(read), read.name), read)
@@ -89,20 +92,22 @@ def given_twice(found: Iterable[Read]) -> Iterator[Mistake]:
             yield Mistake(read.place(), sentence)
 
 
-def joined_wrongly(found: Sequence[Read], environment: Environment) -> Iterator[Mistake]:
-    """Pipelines that are well by themselves, and not together."""
+def find_conflicts(found: Sequence[Read], environment: Environment) -> Iterator[Mistake]:
+    """Report pipelines that are valid alone and conflict with each other."""
     if environment is not None:
-        yield from loops_in(found)
-        yield from folders_shared(found)
+        yield from find_loops(found)
+        yield from find_shared_folders(found)
 
 
 def checkpoints_of(read: Read) -> FilePath:
-    """The folder of the checkpoints of its file."""
+    """Return the folder of the checkpoints of the pipeline's file."""
     return (read.folder / read.settings.checkpoints).absolute()
 
 
 def read_file(file: FilePath, environment: Environment = os.environ, *, is_alone: bool = True) -> list[Read]:
-    """The pipelines of a file, in its order; where it is not alone, it is not checked how they go together."""
+    """Return the pipelines of a file in its order. If the file is one of several, conflicts between pipelines are not
+    checked.
+    """
     try:
         data = file.read_bytes()
     except OSError as error:
@@ -113,33 +118,33 @@ def read_file(file: FilePath, environment: Environment = os.environ, *, is_alone
 def read_text(
     data: bytes, name: str, folder: FilePath, environment: Environment, *, is_alone: bool = True
 ) -> list[Read]:
-    """The pipelines of what a file says."""
+    """Return the pipelines of the content of a file."""
     document = read_document(data, name)
     if document.value is None:
         raise PipelineFileError([Mistake(Place(name), "the file is empty; it needs the key 'pipelines'")])
     if (connector := class_of(document.value)) is not None:
         written = as_pipeline(connector, SOURCES, SINKS)
-        sentence = f"this is a connector of Kafka Connect, {connector}, and no file of pipelines; write pipelines: {{NAME: {written}}}"
+        sentence = f"this is a connector of Kafka Connect, {connector}, not a pipeline file; write pipelines: {{NAME: {written}}}"
         raise PipelineFileError([Mistake(Place(name), sentence)])
     found = read_all(document, folder, environment)
-    return ensure_together(found, environment) if is_alone else found
+    return check_conflicts(found, environment) if is_alone else found
 
 
-def ensure_together(found: list[Read], environment: Environment) -> list[Read]:
-    """The pipelines; PipelineFileError where they do not go together."""
-    if mistakes := list(joined_wrongly(found, environment)):
+def check_conflicts(found: list[Read], environment: Environment) -> list[Read]:
+    """Return the pipelines; PipelineFileError if they conflict."""
+    if mistakes := list(find_conflicts(found, environment)):
         raise PipelineFileError(mistakes)
     return found
 
 
 def read_value(value: Any, name: str, folder: FilePath, environment: Environment) -> list[Read]:
-    """The pipelines of what a program says in the words of a file."""
+    """Return the pipelines of a program's value with the keys of a file."""
     places = {path: Place(name, 0, 0) for path in paths(value, ())}
-    return ensure_together(read_all(Document(name, value, places), folder, environment), environment)
+    return check_conflicts(read_all(Document(name, value, places), folder, environment), environment)
 
 
 def paths(value: Any, path: Path) -> Iterator[Path]:
-    """Of a value and of all in it."""
+    """Return the paths of a value and of all values in it."""
     yield path
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, one in inner:
@@ -147,9 +152,9 @@ def paths(value: Any, path: Path) -> Iterator[Path]:
 
 
 def read_all(document: Document, folder: FilePath, environment: Environment) -> list[Read]:
-    """The pipelines of a document."""
+    """Return the pipelines of a document; PipelineFileError with all mistakes."""
     secrets = Secrets(os.environ if environment is None else environment, folder)
-    mistakes = [] if environment is None else list(secrets_missing(document, secrets))
+    mistakes = [] if environment is None else list(find_missing_secrets(document, secrets))
     try:
         model = PipelineFile.model_validate(document.value)
     except ValidationError as error:
@@ -158,48 +163,48 @@ def read_all(document: Document, folder: FilePath, environment: Environment) -> 
     if mistakes:
         raise PipelineFileError(mistakes)
     reads = [Read(each, one, model.settings, folder, secrets, document) for each, one in model.pipelines.items()]
-    mistakes += clients_mistaken(document, model)
-    mistakes += letters_misplaced(document, model)
+    mistakes += check_client_settings(document, model)
+    mistakes += check_dead_letter_brokers(document, model)
     if environment is not None:
-        mistakes += checkpoints_mistaken(document, folder, model.settings.checkpoints)
-        mistakes += (one for read in reads for one in misplaced(read))
+        mistakes += check_checkpoint_folder(document, folder, model.settings.checkpoints)
+        mistakes += (one for read in reads for one in find_misplaced(read))
     if mistakes:
         raise PipelineFileError(mistakes)
     return reads
 
 
-def checkpoints_mistaken(document: Document, folder: FilePath, checkpoints: str) -> Iterator[Mistake]:
-    """What is in the way of the folder of the checkpoints."""
+def check_checkpoint_folder(document: Document, folder: FilePath, checkpoints: str) -> Iterator[Mistake]:
+    """Report a file in place of the checkpoint folder or of one of its parents."""
     place = (folder / checkpoints).absolute()
     there = next((one for one in (place, *place.parents) if one.exists()), None)
     if there is not None and not there.is_dir():
-        sentence = f"checkpoints = {checkpoints!r}: {there} is no folder, which pipelines keep how far they are in; name another"
+        sentence = f"checkpoints = {checkpoints!r}: {there} is not a folder, and pipelines keep their progress in one; choose another"
         yield Mistake(document.place(("settings", "checkpoints")), sentence)
 
 
-def clients_mistaken(document: Document, model: PipelineFile) -> Iterator[Mistake]:
-    """Settings of clients that nobody takes where they stand."""
+def check_client_settings(document: Document, model: PipelineFile) -> Iterator[Mistake]:
+    """Report settings of clients in a place where no client reads them."""
     for path, kafka, face in settings_of_clients(model):
         for setting in kafka:
-            if (sentence := mistake_in(setting, face)) is not None:
+            if (sentence := find_mistake(setting, face)) is not None:
                 yield Mistake(document.place((*path, "kafka", setting)), sentence)
 
 
-def letters_misplaced(document: Document, model: PipelineFile) -> Iterator[Mistake]:
-    """Dead letters of pipelines for which no brokers are named."""
+def check_dead_letter_brokers(document: Document, model: PipelineFile) -> Iterator[Mistake]:
+    """Report dead-letter topics of pipelines without configured brokers."""
     settings = model.settings
     if settings.bootstrap_servers is not None or SERVERS in settings.kafka:
         return
     for name, one in model.pipelines.items():
-        if one.errors.tolerance == "all" and one.letters_part is None:
-            sentence = (
-                "no brokers are named for its dead letters; set bootstrap.servers under settings, or leave errors out"
-            )
+        if one.errors.tolerance == "all" and one.dead_letter_part is None:
+            sentence = "no brokers are configured for its dead letters; set bootstrap.servers under settings, or leave errors out"
             yield Mistake(document.place(("pipelines", name, "errors")), sentence)
 
 
 def settings_of_clients(model: PipelineFile) -> Iterator[tuple[Path, Mapping[str, Any], ClientKind | None]]:
-    """All that a file has, and whose they are; those of `settings` are everybody's."""
+    """Yield the settings of clients in the file, with their location and kind of client; those of `settings` are for
+    all kinds.
+    """
     yield ("settings",), model.settings.kafka, None
     for name, one in model.pipelines.items():
         inputs = ((("inputs", each), source) for each, source in one.inputs.items())
@@ -208,18 +213,18 @@ def settings_of_clients(model: PipelineFile) -> Iterator[tuple[Path, Mapping[str
                 yield ("pipelines", name, *path), part.kafka, "consumer" if isinstance(part, TopicBase) else "producer"
 
 
-def misplaced(read: Read) -> Iterator[Mistake]:
-    """What sources name that is not on this machine what it must be."""
+def find_misplaced(read: Read) -> Iterator[Mistake]:
+    """Report names of files in sources that are missing on this machine or have the wrong kind."""
     secrets = read.secrets
-    around = Surroundings(read.name, read.folder, resolve=secrets.resolve, resolve_address=secrets.resolve_address)
+    context = PipelineContext(read.name, read.folder, resolve=secrets.resolve, resolve_address=secrets.resolve_address)
     inputs = ((("inputs", name), source) for name, source in read.model.inputs.items())
     for path, source in ((("source",), read.model.source), *inputs):
-        for key, sentence in source.misplaced(around):
-            yield Mistake(read.place(*path, key), read.secrets.hidden(sentence))
+        for key, sentence in source.find_misplaced(context):
+            yield Mistake(read.place(*path, key), read.secrets.hide(sentence))
 
 
-def secrets_missing(document: Document, secrets: Secrets) -> Iterator[Mistake]:
-    """Placeholders that nothing is behind."""
+def find_missing_secrets(document: Document, secrets: Secrets) -> Iterator[Mistake]:
+    """Report placeholders without a value."""
     for path, text in texts(document.value, ()):
         if path[-1] not in ("sql", "regex", "replacement"):
             try:
@@ -229,7 +234,7 @@ def secrets_missing(document: Document, secrets: Secrets) -> Iterator[Mistake]:
 
 
 def texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
-    """Every text of a document."""
+    """Yield every text of a document with its path."""
     if isinstance(value, str) and path:
         yield path, value
     elif isinstance(value, dict):

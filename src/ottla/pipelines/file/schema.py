@@ -1,4 +1,4 @@
-"""The pipeline file as JSON Schema, with which editors complete and check it."""
+"""The pipeline file as JSON Schema, for completion and checks in editors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def json_schema() -> dict[str, Any]:
-    """The schema of a whole file."""
+    """Return the schema of a whole file."""
     schema = PipelineFile.model_json_schema(schema_generator=WithTexts)
     for name, transform in CONNECT.items():
         ends = ("", KEY, VALUE) if transform.has_parts else ("",)
@@ -24,6 +24,6 @@ def json_schema() -> dict[str, Any]:
 
 
 def names_of(schema: dict[str, Any], name: str) -> dict[str, Any]:
-    """What it says of the key `type` of a model."""
+    """Return the schema of the key `type` of a model."""
     found: dict[str, Any] = schema["$defs"][name]["properties"]["type"]
     return found

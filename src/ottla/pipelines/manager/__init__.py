@@ -1,4 +1,5 @@
-"""Runs pipelines: builds them, starts them one after the other in one Spark session, minds them, and tells how they are.
+"""Runs pipelines: builds them, starts them one after the other in one Spark session, supervises them, and reports their
+status.
 
-reading ──► build ──► fingerprint ──► manager ──► Life of each ──► told, status
+    reading ──► build ──► fingerprint ──► manager ──► Life of each ──► events, status
 """

@@ -1,22 +1,22 @@
-"""The rows of a pipeline that are put aside, as a stream beside its own.
+"""The dead letters of a pipeline, as a stream in addition to its own.
 
-It reads the same records, and takes the same steps as long as these can say of each row whether they can do it: Kafka Connect's.
-After the first that cannot, SQL or a function, an error is the whole batch's.
+The stream reads the same records, and applies the same transforms as long as these can mark failed rows, which Kafka
+Connect's can. After the first that cannot (SQL or a function), an error fails the whole batch.
 """
 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
+from ottla.pipelines.pipeline_context import PipelineContext
 from ottla.pipelines.rows import FAILED
 from ottla.pipelines.sources.topic import as_dead_letters
-from ottla.pipelines.surroundings import Surroundings
 from ottla.pipelines.transforms import Transform
 from ottla.pipelines.transforms.connect.connect_transform import ConnectTransform
 
 
-class Letters:
-    """The dead letters of one pipeline, while it is built."""
+class DeadLetterStream:
+    """Builds the stream of dead letters of one pipeline."""
 
     def __init__(self, pipeline: str) -> None:
         self._pipeline = pipeline
@@ -24,30 +24,30 @@ class Letters:
         self._others: list[DataFrame] = []
         self._follows = False
 
-    def begin(self, rows: DataFrame | None) -> None:
-        """With the rows of its source; None: nothing of it is put aside."""
+    def start_with(self, rows: DataFrame | None) -> None:
+        """Start with the rows of the source; None if the source has no dead letters."""
         self._rows, self._follows = rows, rows is not None
 
     def add(self, rows: DataFrame | None) -> None:
-        """The rows of another input, of which only what cannot be read is put aside."""
+        """Add the rows of another input; only rows that cannot be read become dead letters."""
         if rows is not None and FAILED in rows.columns:
             self._others.append(rows)
 
-    def takes(self, step: Transform) -> bool:
-        """Whether rows that this step cannot do are put aside."""
+    def is_taking(self, step: Transform) -> bool:
+        """True if rows that this transform cannot process become dead letters."""
         self._follows = self._follows and isinstance(step, ConnectTransform)
         return self._follows
 
-    def follow(self, step: Transform, around: Surroundings) -> None:
-        """Take a step."""
+    def apply_transform(self, step: Transform, context: PipelineContext) -> None:
+        """Apply a transform to the rows."""
         if self._follows and self._rows is not None:
-            self._rows = step.apply(self._rows, around)
+            self._rows = step.apply(self._rows, context)
 
-    def all(self) -> DataFrame | None:
-        """All of them; None where there can be none."""
+    def dead_letter_rows(self) -> DataFrame | None:
+        """Return the stream of dead letters; None if there cannot be any."""
         mine = [self._rows] if self._rows is not None and FAILED in self._rows.columns else []
         found: DataFrame | None = None
         for rows in [*mine, *self._others]:
-            letters = as_dead_letters(rows, self._pipeline)
-            found = letters if found is None else found.unionByName(letters)
+            dead_letters = as_dead_letters(rows, self._pipeline)
+            found = dead_letters if found is None else found.unionByName(dead_letters)
         return found

@@ -1,4 +1,4 @@
-"""From what the file says to DataFrames: where the columns are found out, and with them most mistakes."""
+"""Builds DataFrames from a pipeline file. Spark analyzes the columns here, so most mistakes are found here."""
 
 from __future__ import annotations
 
@@ -15,106 +15,108 @@ from pyspark.sql.types import StructType
 from ottla.errors import ConfigError, OttlaError
 from ottla.pipelines.dead_letters import DeadLetterTopic
 from ottla.pipelines.file.reading import Read, checkpoints_of
-from ottla.pipelines.manager.bad_rows import Letters
+from ottla.pipelines.manager.bad_rows import DeadLetterStream
 from ottla.pipelines.manager.fingerprint import Fingerprint, fingerprint_of, state_of
 from ottla.pipelines.manager.reasons import reason_of
+from ottla.pipelines.pipeline_context import INPUTS, PipelineContext, text_of
 from ottla.pipelines.place import KeyMistake, Mistake, PipelineFileError, Place
 from ottla.pipelines.rows import TOPIC, without_failed
 from ottla.pipelines.sinks.topic import TopicSinkBase
 from ottla.pipelines.sources.topic import TopicBase
-from ottla.pipelines.surroundings import INPUTS, Surroundings, text_of
 
 
-class Step(NamedTuple):
-    """The columns after a step."""
+class BuiltStep(NamedTuple):
+    """A transform with the columns after it."""
 
     name: str
     schema: StructType
 
 
 class Built(NamedTuple):
-    """A pipeline that could be started."""
+    """A pipeline that is ready to start."""
 
     read: Read
-    around: Surroundings
+    context: PipelineContext
     frame: DataFrame
-    steps: list[Step]
+    steps: list[BuiltStep]
     bad: DataFrame | None
-    """Its dead letters, if it has any."""
+    """Its dead letters, if it can have any."""
     fingerprint: Fingerprint
 
 
 def build(read: Read, spark: SparkSession, start: str | None = None) -> Built:
-    """The streams of a pipeline; PipelineFileError where its columns are not what its steps need.
+    """Return the streams of a pipeline; PipelineFileError if its columns do not fit its transforms.
 
-    `start`: the offsets at which a new checkpoint begins, where a reset has said so.
+    `start` has the offsets for a new checkpoint after a reset.
     """
     model = read.model
-    # Another input, and what has a clock of its own, would have to wait for this one's records.
+    # Other inputs, and transforms with timers, must not wait for records of this source.
     may_wait = not model.inputs and all(step.is_timeless for step in model.transforms)
-    around = replace(surroundings_of(read), start=start, may_wait=may_wait)
+    context = replace(context_of(read), start=start, may_wait=may_wait)
     tolerant = model.errors.tolerance == "all"
     if model.errors.dead_letter_topic is not None:
-        with placed(read, "errors"):
-            producer = around.any_client("producer", model.letters_part)
-            around = replace(around, letters=DeadLetterTopic(model.errors.dead_letter_topic, read.name, producer))
-    letters = Letters(read.name)
-    with placed(read, "source"):
-        frame = model.source.read(spark, around, tolerant)
-        letters.begin(model.source.read_bad(spark, around) if tolerant else None)
+        with at_place(read, "errors"):
+            producer = context.any_client("producer", model.dead_letter_part)
+            context = replace(
+                context, dead_letters=DeadLetterTopic(model.errors.dead_letter_topic, read.name, producer)
+            )
+    dead_letters = DeadLetterStream(read.name)
+    with at_place(read, "source"):
+        frame = model.source.read(spark, context, tolerant)
+        dead_letters.start_with(model.source.read_bad(spark, context) if tolerant else None)
     inputs: dict[str, DataFrame] = {}
     for name, source in model.inputs.items():
-        with placed(read, "inputs", name):
-            apart = replace(around, start=None, home=around.home / INPUTS / name)
-            # Dead letters go to the brokers of the source.
+        with at_place(read, "inputs", name):
+            apart = replace(context, start=None, home=context.home / INPUTS / name)
+            # Dead letters are written to the brokers of the source.
             put_aside = tolerant and isinstance(model.source, TopicBase)
             inputs[name] = source.read(spark, apart, put_aside)
-            letters.add(source.read_bad(spark, apart) if put_aside else None)
-    around = replace(around, inputs=inputs)
-    if model.routed and isinstance(model.sink, TopicSinkBase) and model.sink.topic is not None:
+            dead_letters.add(source.read_bad(spark, apart) if put_aside else None)
+    context = replace(context, inputs=inputs)
+    if model.is_routed and isinstance(model.sink, TopicSinkBase) and model.sink.topic is not None:
         frame = frame.withColumn(TOPIC, F.lit(model.sink.topic))
-    steps = [Step(model.source.describe(), frame.schema)]
+    steps = [BuiltStep(model.source.describe(), frame.schema)]
     for number, step in enumerate(model.transforms):
-        with placed(read, "transforms", number):
-            near = replace(around, tolerant=letters.takes(step))
+        with at_place(read, "transforms", number):
+            near = replace(context, tolerant=dead_letters.is_taking(step))
             frame = without_failed(step.apply(frame, near))
-            letters.follow(step, near)
-        steps.append(Step(step.describe(), frame.schema))
-    with placed(read, "sink"):
+            dead_letters.apply_transform(step, near)
+        steps.append(BuiltStep(step.describe(), frame.schema))
+    with at_place(read, "sink"):
         if isinstance(model.sink, TopicSinkBase):
-            model.sink.records(frame, model.routed)
+            model.sink.records(frame, model.is_routed)
         check_output_mode(frame, model.output_mode)
-        model.sink.check(frame, around)
+        model.sink.check(frame, context)
     plan = str(cast(Any, frame)._jdf.queryExecution().analyzed().toString())
-    return Built(read, around, frame, steps, letters.all(), fingerprint_of(identity_of(read), plan))
+    return Built(read, context, frame, steps, dead_letters.dead_letter_rows(), fingerprint_of(identity_of(read), plan))
 
 
 def identity_of(read: Read) -> str:
-    """What the checkpoint is about: the source, and the other inputs."""
+    """Return the identity of the source and the other inputs, for the checkpoint."""
     others = (f"{name} {source.identity()}" for name, source in read.model.inputs.items())
     return "; ".join([read.model.source.identity(), *others])
 
 
 def check_output_mode(frame: DataFrame, mode: str) -> None:
-    """What Spark would refuse when the query is started."""
+    """Raise ConfigError for an output mode that Spark would reject at the start of the query."""
     plan = str(cast(Any, frame)._jdf.queryExecution().analyzed().toString())
     aggregates = any(one.startswith(("Aggregate", "Distinct")) for one in state_of(plan))
     if mode == "append" and aggregates and "EventTimeWatermark" not in plan:
         raise ConfigError(
-            "an aggregation never knows that a row is done without a watermark; give the sql step a watermark, or the "
+            "an aggregation cannot know that a row is final without a watermark; give the sql transform a watermark, or the "
             "pipeline outputMode: update"
         )
     if mode == "complete" and not aggregates:
-        raise ConfigError("outputMode complete is for aggregations, and there is none; leave it out")
+        raise ConfigError("outputMode complete needs an aggregation, and there is none; leave it out")
 
 
-def surroundings_of(read: Read) -> Surroundings:
-    """What the parts of a pipeline are told."""
+def context_of(read: Read) -> PipelineContext:
+    """Return the context of the parts of a pipeline."""
     settings, resolve = read.settings, read.secrets.resolve
     kafka = {name: resolve(text_of(value)) for name, value in settings.kafka.items()}
     if settings.bootstrap_servers is not None:
         kafka["bootstrap.servers"] = resolve(settings.bootstrap_servers)
-    return Surroundings(
+    return PipelineContext(
         read.name,
         read.folder,
         read.model.predicates,
@@ -126,8 +128,8 @@ def surroundings_of(read: Read) -> Surroundings:
 
 
 @contextmanager
-def placed(read: Read, *path: str | int) -> Iterator[None]:
-    """What is wrong in here is a mistake at this place of the file."""
+def at_place(read: Read, *path: str | int) -> Iterator[None]:
+    """Raise errors of the block as mistakes at this place of the file."""
     try:
         yield
     except PipelineFileError:
@@ -139,5 +141,5 @@ def placed(read: Read, *path: str | int) -> Iterator[None]:
 
 
 def mistake_at(place: Place, read: Read, error: Exception) -> PipelineFileError:
-    """The error as a mistake in the file, without secrets."""
-    return PipelineFileError([Mistake(place, read.secrets.hidden(reason_of(error)))])
+    """Return the error as a mistake in the file, with secrets hidden."""
+    return PipelineFileError([Mistake(place, read.secrets.hide(reason_of(error)))])

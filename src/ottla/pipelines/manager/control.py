@@ -1,7 +1,7 @@
-"""How commands find the manager that runs a pipeline, and what they ask of it.
+"""Finds the manager that runs a pipeline, and sends requests to it.
 
-The manager writes its address into the folder of each of its pipelines. An address that answers as another manager, or not at
-all, is one of a manager that was killed.
+A manager writes its address and a random identity to the folder of each of its pipelines. If the address answers with
+another identity, or not at all, that manager was killed.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from typing import Any
 from urllib.parse import quote
 
 from ottla.errors import ConfigError, OttlaError
-from ottla.pipelines.manager.home import Home, read_json, write_json
 from ottla.pipelines.manager.manager import Manager
-from ottla.pipelines.manager.rest.api import Api
-from ottla.pipelines.manager.rest.server import bound, serving
+from ottla.pipelines.manager.rest.api import RestApi
+from ottla.pipelines.manager.rest.server import bind_server, serve_in_block
 from ottla.pipelines.manager.served_tables import ServedTables, tables_of
+from ottla.pipelines.manager.state_directory import StateDirectory, read_json, write_json
 
 ANY_PORT = "127.0.0.1:0"
 ANSWER_SECONDS = 90.0
 
 
 @contextmanager
-def controlled(manager: Manager, listen: str = ANY_PORT) -> Iterator[str]:
-    """A manager that can be reached from outside until the end of the `with` statement; its address."""
+def serve_control(manager: Manager, listen: str = ANY_PORT) -> Iterator[str]:
+    """Serve requests to a manager until the end of the block; return the address."""
     identity = secrets.token_hex(8)
     tables = ServedTables(tables_of(runner.built.read for runner in manager.runners))
-    apis: list[Api] = []
-    server = bound(listen, lambda method, target, body: apis[0].answer(method, target, body))
-    apis.append(Api(manager, tables, server.address, identity))
+    apis: list[RestApi] = []
+    server = bind_server(listen, lambda method, target, body: apis[0].answer(method, target, body))
+    apis.append(RestApi(manager, tables, server.address, identity))
     known = {"address": server.address, "manager": identity, "process": os.getpid()}
-    with serving(server):
+    with serve_in_block(server):
         tables.start()
         for home in manager.homes.values():
             write_json(home.folder / "control.json", known)
@@ -49,13 +49,13 @@ def controlled(manager: Manager, listen: str = ANY_PORT) -> Iterator[str]:
 
 
 class Remote:
-    """A manager that runs in another process."""
+    """A manager in another process."""
 
     def __init__(self, address: str) -> None:
         self.address = address
 
-    def ask(self, method: str, path: str, body: Any = None) -> Any:
-        """The answer; OttlaError with the sentence of one that is an error."""
+    def request(self, method: str, path: str, body: Any = None) -> Any:
+        """Return the response; OttlaError with the message of an error."""
         host, _, port = self.address.rpartition(":")
         connection = HTTPConnection(host.strip("[]"), int(port), timeout=ANSWER_SECONDS)
         try:
@@ -69,26 +69,28 @@ class Remote:
             raise OttlaError(value["message"] if isinstance(value, dict) else f"HTTP {response.status}")
         return value
 
-    def connector(self, method: str, name: str, *path: str, body: Any = None) -> Any:
-        """A request about one pipeline."""
-        return self.ask(method, "/".join(("/connectors", quote(name, safe=""), *path)), body)
+    def request_connector(self, method: str, name: str, *path: str, body: Any = None) -> Any:
+        """Send a request about one pipeline."""
+        return self.request(method, "/".join(("/connectors", quote(name, safe=""), *path)), body)
 
 
-def manager_of(home: Home) -> Remote | None:
-    """Who runs this pipeline, or has stopped it and would go on with it; None where nobody does."""
+def manager_of(home: StateDirectory) -> Remote | None:
+    """Return the manager that runs this pipeline, or holds it stopped; None if there is none."""
     known = read_json(home.folder / "control.json")
     if known is None:
-        if home.is_taken():
-            raise ConfigError(f"pipeline {home.name!r} is run by a program that does not listen; control it from there")
+        if home.is_locked():
+            raise ConfigError(
+                f"pipeline {home.name!r} is run by a program that does not serve requests; control it from that program"
+            )
         return None
     remote = Remote(str(known.get("address", "")))
     try:
-        answer = remote.ask("GET", "/")
+        answer = remote.request("GET", "/")
     except (OSError, HTTPException, OttlaError, ValueError):
         answer = None
     if isinstance(answer, dict) and answer.get("manager") == known.get("manager"):
         return remote
-    if home.is_taken():
+    if home.is_locked():
         raise ConfigError(
             f"pipeline {home.name!r} is run by process {known.get('process')}, which does not answer; try again"
         )

@@ -1,7 +1,8 @@
-"""How queries are ended: after the batch they are at, if that is done soon.
+"""Ends queries after their current batch, if it completes soon.
 
-Spark breaks a batch off where it is. Exactly once that costs work alone; at least once its rows are there twice, and who has just seen
-the rows arrive is told offsets from before them. So a batch that is nearly done gets the time to be noted.
+`StreamingQuery.stop` interrupts a batch. With exactly-once that only costs work; with at-least-once its rows are
+written twice, and the reported offsets are those before the batch. So a batch that is nearly complete gets the time to
+be committed.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 PATIENCE = 3.0
-"""Seconds that batches get, all together."""
+"""The seconds that all batches together may take."""
 PAUSE = 0.02
 
 
-class Query(Protocol):
-    """What is asked of Spark's StreamingQuery."""
+class RunningQuery(Protocol):
+    """The used part of Spark's StreamingQuery."""
 
     @property
     def isActive(self) -> bool: ...
@@ -27,41 +28,39 @@ class Query(Protocol):
     def stop(self) -> None: ...
 
 
-def end(
-    queries: Sequence[Query],
+def end_queries(
+    queries: Sequence[RunningQuery],
     until: float | None = None,
     clock: Callable[[], float] = time.monotonic,
     wait: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Stop them, each once it is between two batches, or at `until` of the clock."""
+    """Stop each query when it is between two batches, or at the clock's `until`."""
     until = clock() + PATIENCE if until is None else until
     for query in queries:
-        begun = last_batch(query)
-        while is_at_a_batch(query) and last_batch(query) == begun and clock() < until:
+        before = last_batch(query)
+        while is_at_a_batch(query) and last_batch(query) == before and clock() < until:
             wait(PAUSE)
         query.stop()
 
 
-def end_all(enders: Iterable[Callable[[], None]], goes: Callable[[], bool]) -> None:
-    """Call each, and leave what Spark's Java no longer does where that goes at the same moment: `goes` tells.
+def end_all(enders: Iterable[Callable[[], None]], is_java_ending: Callable[[], bool]) -> None:
+    """Call each function; ignore errors if Spark's Java process is ending too, as `is_java_ending` reports.
 
-    systemd, `timeout` and others end all processes of a service at once. Each pipeline goes on where it was.
+    systemd, `timeout` and others end all processes of a service at once. Each pipeline continues from its checkpoint.
     """
     for each in enders:
         try:
             each()
-        except (
-            Exception
-        ):  # whatever comes of a Java process that goes: refused connections, errors that have no text any more
-            if not goes():
+        except Exception:  # a Java process that is ending causes many: refused connections, errors without a text
+            if not is_java_ending():
                 raise
 
 
-def is_at_a_batch(query: Query) -> bool:
+def is_at_a_batch(query: RunningQuery) -> bool:
     return query.isActive and bool(query.status["isTriggerActive"])
 
 
-def last_batch(query: Query) -> str | None:
-    """When the last one began that was told of: it is noted as done by then."""
+def last_batch(query: RunningQuery) -> str | None:
+    """Return the start of the last reported batch, which is committed by then."""
     progress = query.lastProgress
     return None if progress is None else str(progress["timestamp"])

@@ -1,4 +1,4 @@
-"""What is known of a pipeline: what others are told who ask how it is."""
+"""The status of a pipeline."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SUMMED = ("rows_in", "rows_out")
 
 @dataclass(frozen=True)
 class Facts:
-    """Of one pipeline, since its manager began; each event makes a new one, so that any thread may read."""
+    """The status of one pipeline since its manager started. Each event creates a new object, so any thread may read it."""
 
     name: str
     source: str
@@ -22,19 +22,19 @@ class Facts:
     rows_out: int = 0
     lag: int | None = None
     batch_seconds: float | None = None
-    """Of the last micro-batch."""
+    """The duration of the last micro-batch."""
     dead_letters: int = 0
     position: int | None = None
     failures: int = 0
-    """In a row."""
+    """Consecutive failures."""
     reason: str | None = None
-    """Its last error; it may be running again."""
+    """The last error; the pipeline may be running again."""
     failed_at: float | None = None
     at: float = 0.0
-    """When it was last heard of, in seconds since the epoch."""
+    """The time of the last event, in seconds since the epoch."""
 
     def after(self, event: str, facts: Mapping[str, Any], state: str, at: float) -> Facts:
-        """What is known after an event."""
+        """Return the status after an event."""
         new: dict[str, Any] = {"state": state, "at": at}
         if event == "progress":
             new |= {**facts, **{name: getattr(self, name) + facts[name] for name in SUMMED}, "failures": 0}

@@ -1,6 +1,6 @@
-"""What a checkpoint belongs to, and whether a pipeline that was changed may go on with it.
+"""The fingerprint of a checkpoint, and the check whether a changed pipeline can continue from it.
 
-Pure. The source must be the same, and so must what the state of a query is kept by; all else may change.
+Pure. The source and the keys of the query's state must be the same; everything else may change.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from typing import Any, NamedTuple
 STATEFUL = re.compile(
     r"^[\s:+\-*~]*(Aggregate|Deduplicate\w*|Join|TransformWithState\w*|FlatMapGroupsWithState\w*|Distinct)\b(.*)$"
 )
-"""A line of a plan; `~` stands before what is a stream."""
+"""A line of a plan; Spark writes `~` in front of streaming operators."""
 NUMBERED = re.compile(r"#\d+L?")
-"""The number that Spark gives a column in a plan; another in each session."""
+"""The number of a column in a plan, which differs in each session."""
 MARKED = re.compile(r"-T\d+ms")
-"""How a plan marks a column that has a watermark."""
+"""The mark of a column with a watermark in a plan."""
 WINDOW = re.compile(r"precisetimestampconversion")
-"""In lines of a plan that cut windows: the aggregation above has their name alone."""
+"""A mark of the lines of a plan that define windows; the aggregation above only has the windows' names."""
 SPAN = re.compile(r"\b(\d{4,})\b|cast\((\d+ [\w ]+?) as interval\)")
-"""Microseconds, or what a session window says itself."""
+"""Microseconds, or the duration of a session window as text."""
 LONGEST = 160
 
 
 class Fingerprint(NamedTuple):
-    """What must not change while there is a checkpoint."""
+    """The properties that must not change while there is a checkpoint."""
 
     source: str
     state: tuple[str, ...] = ()
-    """The operators of the query that keep state, with their keys."""
+    """The stateful operators of the query, with their keys."""
     windows: tuple[str, ...] | None = ()
-    """How long each window is, and how far apart they begin; None where it was not written down, as once."""
+    """The length of each window and the time between starts; None in files of earlier versions."""
 
     def to_json(self) -> dict[str, Any]:
         return {"source": self.source, "state": list(self.state), "windows": list(self.windows or ())}
@@ -43,12 +43,12 @@ class Fingerprint(NamedTuple):
 
 
 def fingerprint_of(source: str, plan: str) -> Fingerprint:
-    """Of a pipeline that reads this, by an analysed plan of Spark's, as text."""
+    """Return the fingerprint of a pipeline with this source, from the text of Spark's analyzed plan."""
     return Fingerprint(source, state_of(plan), windows_of(plan))
 
 
 def state_of(plan: str) -> tuple[str, ...]:
-    """The operators that keep state in an analysed plan of Spark's, as text."""
+    """Return the stateful operators in the text of an analyzed plan."""
     found = []
     for line in plan.splitlines():
         match = STATEFUL.match(line)
@@ -58,29 +58,29 @@ def state_of(plan: str) -> tuple[str, ...]:
 
 
 def windows_of(plan: str) -> tuple[str, ...]:
-    """The windows that a plan cuts: `60 s`, `300 s every 60 s`."""
+    """Return the windows in a plan: `60 s`, `300 s every 60 s`."""
     lines = [MARKED.sub("", NUMBERED.sub("", line)) for line in plan.splitlines() if WINDOW.search(line)]
     return tuple(" every ".join(spans_in(line)) for line in lines)
 
 
 def spans_in(line: str) -> list[str]:
-    """The spans of time that a line of a plan has, the longest first."""
+    """Return the durations in a line of a plan, the longest first."""
     found = {(int(micros or 0), text or f"{int(micros) / 1e6:g} s") for micros, text in SPAN.findall(line)}
     return [text for _, text in sorted(found, reverse=True)]
 
 
-def change(before: Fingerprint, now: Fingerprint) -> str | None:
-    """What was changed that the checkpoint does not fit any more, if anything."""
+def find_change(before: Fingerprint, now: Fingerprint) -> str | None:
+    """Return the change that makes the checkpoint unusable, or None."""
     if before.source != now.source:
         return f"its source was {before.source} and is {now.source}"
     if before.state != now.state:
-        return f"its state was kept by {told(before.state)} and would be by {told(now.state)}"
+        return f"its state was kept by {short_text(before.state)} and would be by {short_text(now.state)}"
     if before.windows is not None and before.windows != now.windows:
-        return f"its state was kept by windows of {told(before.windows)} and would be by windows of {told(now.windows or ())}"
+        return f"its state was kept by windows of {short_text(before.windows)} and would be by windows of {short_text(now.windows or ())}"
     return None
 
 
-def told(state: tuple[str, ...]) -> str:
-    """Operators in short."""
+def short_text(state: tuple[str, ...]) -> str:
+    """Return operators as a short text."""
     text = "; ".join(state) or "nothing"
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

@@ -1,7 +1,7 @@
-"""Runs many pipelines in one Spark session: starts them one after the other, and minds each by itself.
+"""Runs many pipelines in one Spark session: starts them one after the other, and supervises each separately.
 
-Six queries that start at once on two cores die of the ten seconds that Spark gives a Python worker to connect back; so the next
-starts when the one before has looked for rows.
+Six queries started at once on two cores fail, because Spark gives a Python worker ten seconds to connect. So the next
+pipeline starts after the previous one has checked for rows.
 """
 
 from __future__ import annotations
@@ -21,36 +21,39 @@ from ottla.pipelines.file.reading import Read
 from ottla.pipelines.manager.build import Built, build
 from ottla.pipelines.manager.ending import PATIENCE, end_all
 from ottla.pipelines.manager.facts import Facts
-from ottla.pipelines.manager.life import HELD, State
-from ottla.pipelines.manager.needs import needs
-from ottla.pipelines.manager.offsets import Way, reset
-from ottla.pipelines.manager.preparation import Homes, give_back, prepare
+from ottla.pipelines.manager.lifecycle import HELD, PipelineState
+from ottla.pipelines.manager.offsets import ResetTarget, reset
+from ottla.pipelines.manager.preparation import StateDirectories, prepare, unlock
 from ottla.pipelines.manager.requests import Requests
-from ottla.pipelines.manager.runner import Runner, Told
+from ottla.pipelines.manager.runner import PipelineEvent, Runner
 from ottla.pipelines.manager.topics import ensure_topics
+from ottla.pipelines.native_writes import wait_for_native_writes
 from ottla.pipelines.place import Mistake, PipelineFileError
-from ottla.pipelines.under_way import none_under_way
+from ottla.pipelines.sinks.topic import TopicSinkBase
+from ottla.pipelines.sources import Source
+from ottla.pipelines.sources.topic import TopicBase
 
 PAUSE = 0.1
-"""Seconds between two looks."""
+"""Seconds between two steps."""
 GOING_SECONDS = 10.0
-"""How long Java may take to end, once it fails at what is asked of it."""
+"""The time that Java may take to end, after the first failed call to it."""
 
 
 class Manager:
-    """Pipelines that are run together.
+    """Pipelines that run together.
 
-    `read_again` gives a pipeline as its file has it now, for a restart; `homes` is what was prepared before Spark was started.
+    `read_again` returns a pipeline as its file defines it now, for a restart; `homes` are state directories prepared
+    before Spark was started.
     """
 
     def __init__(
         self,
         reads: Sequence[Read],
         spark: SparkSession,
-        homes: Homes | None = None,
+        homes: StateDirectories | None = None,
         *,
         once: bool = False,
-        tell: Callable[[Told], None] = lambda told: None,
+        tell: Callable[[PipelineEvent], None] = lambda told: None,
         clock: Callable[[], float] = time.monotonic,
         read_again: Callable[[str], Read] | None = None,
     ) -> None:
@@ -65,100 +68,110 @@ class Manager:
             built = build_all(reads, spark, self.homes)
             check_checkpoints(built, self.homes)
         except BaseException:
-            give_back(self.homes)
+            unlock(self.homes)
             raise
         self.runners = [Runner(one, self.homes[one.read.name], once, tell, self._built_again) for one in built]
 
     def run(self) -> bool:
-        """Until all are over or `stop` is called; whether none has failed."""
+        """Run until all pipelines are over or `stop` is called; return False if one has failed."""
         try:
             while not self._stop.is_set() and not self.is_over:
                 self.step()
                 self._stop.wait(PAUSE)
             until = time.monotonic() + PATIENCE
             enders = [partial(runner.stop, until) for runner in reversed(self.runners)]
-            end_all(enders, lambda: self._stop.is_set() and goes(self._spark))
+            end_all(enders, lambda: self._stop.is_set() and is_java_ending(self._spark))
         except Exception as error:
-            if is_there(self._spark):
+            if is_java_running(self._spark):
                 raise
-            none_under_way(GOING_SECONDS)
+            wait_for_native_writes(GOING_SECONDS)
             raise OttlaError(
-                "the Java process of Spark has ended; run the pipelines again: they go on where they were"
+                "Spark's Java process has ended; run the pipelines again: they continue from their checkpoints"
             ) from error
         finally:
             self.requests.close()
-            give_back(self.homes)
-        return all(runner.life.state is not State.FAILED for runner in self.runners)
+            unlock(self.homes)
+        return all(runner.lifecycle.state is not PipelineState.FAILED for runner in self.runners)
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing will happen any more; what somebody has paused or stopped may be resumed, unless all is to run once."""
-        states = [runner.life.state for runner in self.runners]
-        return all(state in (State.FAILED, State.DONE) or (self._once and state in HELD) for state in states)
+        """True if no pipeline will run again by itself or on request. Paused and stopped pipelines can be resumed,
+        unless all run once.
+        """
+        states = [runner.lifecycle.state for runner in self.runners]
+        return all(
+            state in (PipelineState.FAILED, PipelineState.DONE) or (self._once and state in HELD) for state in states
+        )
 
     def step(self) -> None:
-        """Do what was asked for, and look at each once; one at a time may start, and what runs once waits for what it reads from."""
+        """Serve requests, and check each pipeline once. Only one may be starting, and a pipeline that runs once waits
+        for those it reads from.
+        """
         self.requests.serve()
         for number, runner in enumerate(self.runners):
-            busy = any(one.is_getting_going for one in self.runners) or self._waits(number)
+            busy = any(one.is_starting for one in self.runners) or self._should_wait(number)
             runner.step(self._clock(), may_start=not busy)
 
     def stop(self) -> None:
-        """Have `run` end; from a signal or another thread."""
+        """Make `run` return; called from a signal handler or another thread."""
         self._stop.set()
 
     def facts(self) -> list[Facts]:
-        """How all are; from any thread."""
+        """Return the status of all pipelines; thread-safe."""
         return [runner.facts for runner in self.runners]
 
     def runner(self, name: str) -> Runner:
-        """The pipeline of this name; ConfigError where there is none."""
+        """Return the pipeline of this name; ConfigError if there is none."""
         found = next((runner for runner in self.runners if runner.name == name), None)
         if found is None:
             raise ConfigError(f"{unknown('pipeline', name, [one.name for one in self.runners])}")
         return found
 
-    # What follows is called by the manager's own thread: ask for it through `requests`.
+    # The following methods must be called in the manager's own thread: use `requests`.
 
-    def hold(self, name: str, state: State) -> None:
-        """Pause or stop a pipeline, for the next manager as well."""
+    def pause_or_stop(self, name: str, state: PipelineState) -> None:
+        """Pause or stop a pipeline, also for the next manager."""
         runner = self.runner(name)
-        if runner.life.state is State.DONE:
-            raise ConfigError(f"pipeline {name!r} is done; there is nothing to hold up")
-        if runner.life.state is State.STOPPED:
-            runner.home.take()
-        runner.home.aim(str(state))
-        runner.hold(state)
+        if runner.lifecycle.state is PipelineState.DONE:
+            raise ConfigError(f"pipeline {name!r} is done; it cannot be paused or stopped")
+        if runner.lifecycle.state is PipelineState.STOPPED:
+            runner.home.lock()
+        runner.home.set_target(str(state))
+        runner.pause_or_stop(state)
 
     def resume(self, name: str) -> None:
-        """Have a pipeline that is paused or stopped go on."""
+        """Resume a pipeline that is paused or stopped."""
         runner = self.runner(name)
-        if runner.life.state in HELD:
+        if runner.lifecycle.state in HELD:
             self._start_again(runner)
-            runner.home.aim(None)
+            runner.home.set_target(None)
 
     def restart(self, name: str) -> None:
-        """End a pipeline and start it, as its file has it now; PipelineFileError where that will not do: then it goes on as it was."""
+        """Restart a pipeline as its file defines it now; PipelineFileError if that is not valid, and the pipeline
+        continues unchanged.
+        """
         runner = self.runner(name)
-        if runner.life.state in HELD:
-            raise ConfigError(f"pipeline {name!r} is {runner.life.state}; resume it")
+        if runner.lifecycle.state in HELD:
+            raise ConfigError(f"pipeline {name!r} is {runner.lifecycle.state}; resume it")
         self._start_again(runner)
 
-    def reset(self, name: str, way: Way, discard_state: bool) -> dict[TopicPartition, int]:
-        """Have a pipeline that is stopped begin elsewhere when it is resumed."""
+    def reset(self, name: str, way: ResetTarget, discard_state: bool) -> dict[TopicPartition, int]:
+        """Set the start of a stopped pipeline for when it is resumed."""
         runner = self.runner(name)
-        if runner.life.state is not State.STOPPED:
-            raise ConfigError(f"pipeline {name!r} is {runner.life.state}; stop it first, then its offsets can be reset")
-        runner.home.take()
+        if runner.lifecycle.state is not PipelineState.STOPPED:
+            raise ConfigError(
+                f"pipeline {name!r} is {runner.lifecycle.state}; stop it first, then its offsets can be reset"
+            )
+        runner.home.lock()
         try:
             return reset(runner.built.read, runner.home, way, discard_state=discard_state)
         finally:
-            runner.home.give_back()
+            runner.home.unlock()
 
     def _start_again(self, runner: Runner) -> None:
-        held = runner.life.state is State.STOPPED
+        held = runner.lifecycle.state is PipelineState.STOPPED
         if held:
-            runner.home.take()
+            runner.home.lock()
         try:
             read = runner.built.read if self._read_again is None else self._read_again(runner.name)
             ensure_topics([read])
@@ -166,43 +179,47 @@ class Manager:
             check_checkpoints(built, self.homes)
         except BaseException:
             if held:
-                runner.home.give_back()
+                runner.home.unlock()
             raise
-        runner.go_on(built[0], self._clock())
+        runner.restart(built[0], self._clock())
 
     def _built_again(self, built: Built) -> Built:
-        """The pipeline as it was read, with the columns that its tables have now."""
+        """Return the pipeline as it was read, built with the current columns of its tables."""
         (found,) = build_all([built.read], self._spark, self.homes)
         check_checkpoints([found], self.homes)
         return found
 
-    def _waits(self, number: int) -> bool:
-        """Whether one that is to run once is to wait for those before it."""
+    def _should_wait(self, number: int) -> bool:
+        """True if a pipeline that runs once must wait for earlier ones."""
         mine = self.runners[number].built.read
         before = self.runners[:number] if self._once else []
-        return any(needs(mine, one.built.read) for one in before if not (one.life.over or one.life.state in HELD))
+        return any(
+            should_wait_for(mine, one.built.read)
+            for one in before
+            if not (one.lifecycle.is_over or one.lifecycle.state in HELD)
+        )
 
 
-def goes(spark: SparkSession) -> bool:
-    """Whether the Java process of a session, in which something has failed, is ending."""
+def is_java_ending(spark: SparkSession) -> bool:
+    """True if the session's Java process, after a failed call, is ending."""
     until = time.monotonic() + GOING_SECONDS
-    while is_there(spark):
+    while is_java_running(spark):
         if time.monotonic() > until:
             return False
         time.sleep(PAUSE)
     return True
 
 
-def is_there(spark: SparkSession) -> bool:
-    """Whether the Java process of a session answers."""
+def is_java_running(spark: SparkSession) -> bool:
+    """True if the session's Java process answers."""
     try:
         return bool(cast(Any, spark)._jvm.java.lang.System.nanoTime())
-    except Exception:  # of whatever kind: it speaks to a socket that is closed
+    except Exception:  # any error of a closed socket
         return False
 
 
-def build_all(reads: Iterable[Read], spark: SparkSession, homes: Homes) -> list[Built]:
-    """All of them, or all that is wrong with them."""
+def build_all(reads: Iterable[Read], spark: SparkSession, homes: StateDirectories) -> list[Built]:
+    """Return all pipelines built; PipelineFileError with all mistakes."""
     found: list[Built] = []
     mistakes: list[Mistake] = []
     for read in reads:
@@ -215,12 +232,32 @@ def build_all(reads: Iterable[Read], spark: SparkSession, homes: Homes) -> list[
     return found
 
 
-def check_checkpoints(built: Iterable[Built], homes: Homes) -> None:
-    """Each goes on with a checkpoint of its own making, and is written down as it is now."""
+def check_checkpoints(built: Iterable[Built], homes: StateDirectories) -> None:
+    """Check that each pipeline fits its checkpoint, and write its fingerprint."""
     built = list(built)
-    refused = [(one, homes[one.read.name].refusal(one.fingerprint)) for one in built]
+    refused = [(one, homes[one.read.name].find_conflict(one.fingerprint)) for one in built]
     mistakes = [Mistake(one.read.place(), reason) for one, reason in refused if reason is not None]
     if mistakes:
         raise PipelineFileError(mistakes)
     for one in built:
-        homes[one.read.name].remember(one.fingerprint)
+        homes[one.read.name].write_fingerprint(one.fingerprint)
+
+
+RATE = "rate"
+
+
+def should_wait_for(reader: Read, writer: Read) -> bool:
+    """True if `reader` must wait for the end of `writer`, when both run once."""
+    return any(can_feed(writer, source) for source in (reader.model.source, *reader.model.inputs.values()))
+
+
+def can_feed(writer: Read, source: Source) -> bool:
+    """True if the source may read the data that `writer` writes."""
+    sink = writer.model.sink
+    if source.type == RATE:
+        return False
+    if not isinstance(source, TopicBase):
+        return not isinstance(sink, TopicSinkBase)
+    if not isinstance(sink, TopicSinkBase):
+        return False
+    return source.topic is None or writer.model.is_routed or sink.topic is None or sink.topic in source.names()

@@ -1,6 +1,6 @@
-"""What Prometheus is told of pipelines: names after the JMX metrics of Kafka Connect, whose REST interface they have too.
+"""The metrics of pipelines for Prometheus, named after the JMX metrics of Kafka Connect.
 
-Made of what the manager knows already, at the moment in which somebody asks: a pipeline does nothing for it.
+They are computed from the manager's status when they are scraped; pipelines do no work for them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ottla.cannot_listen import cannot_listen
 from ottla.errors import ConfigError
 from ottla.extras import extra
 from ottla.pipelines.manager.facts import Facts
-from ottla.pipelines.manager.life import State
+from ottla.pipelines.manager.lifecycle import PipelineState
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
@@ -27,11 +27,11 @@ class PipelineMetric(NamedTuple):
     """One number of each pipeline."""
 
     name: str
-    """Without `_total`, which the library adds to a counter."""
+    """The name without `_total`, which the library appends to a counter."""
     kind: str
     meaning: str
     fact: str
-    """Of `Facts`; without a sample where that is None."""
+    """The attribute of `Facts`; there is no sample while it is None."""
 
 
 METRICS = (
@@ -39,12 +39,12 @@ METRICS = (
         "kafka_connect_source_task_source_record_poll", COUNTER, "Rows read from the source, by pipeline.", "rows_in"
     ),
     PipelineMetric(
-        "kafka_connect_sink_task_sink_record_send", COUNTER, "Rows that came to the sink, by pipeline.", "rows_out"
+        "kafka_connect_sink_task_sink_record_send", COUNTER, "Rows written to the sink, by pipeline.", "rows_out"
     ),
     PipelineMetric(
         "kafka_connect_task_error_deadletterqueue_produce_requests",
         COUNTER,
-        "Rows written to the topic of dead letters, by pipeline.",
+        "Rows written to the dead-letter topic, by pipeline.",
         "dead_letters",
     ),
     PipelineMetric(
@@ -54,34 +54,37 @@ METRICS = (
         "lag",
     ),
     PipelineMetric(
-        "kafka_connect_sink_task_last_batch_seconds", GAUGE, "How long the last micro-batch took.", "batch_seconds"
+        "kafka_connect_sink_task_last_batch_seconds",
+        GAUGE,
+        "Duration of the last micro-batch in seconds.",
+        "batch_seconds",
     ),
     PipelineMetric(
-        "kafka_connect_connector_consecutive_failures", GAUGE, "How often it has failed in a row.", "failures"
+        "kafka_connect_connector_consecutive_failures", GAUGE, "Consecutive failures of the pipeline.", "failures"
     ),
     PipelineMetric(
         "kafka_connect_connector_last_heard_timestamp_seconds",
         GAUGE,
-        "When a pipeline was last heard of, in seconds since 1970.",
+        "Time of the pipeline's last event, in seconds since 1970.",
         "at",
     ),
 )
 
 
 class PipelineCollector:
-    """A collector for `prometheus_client`; `facts` is asked anew each time."""
+    """A collector for `prometheus_client`; `facts` is called at each scrape."""
 
     def __init__(self, facts: Callable[[], Iterable[Facts]]) -> None:
         self.facts = facts
 
     def collect(self) -> Iterator[Metric]:
-        """As prometheus-client asks for it."""
+        """Yield the metric families, in the interface of prometheus_client."""
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         known = list(self.facts())
         status = GaugeMetricFamily(STATUS, "1 for the state in which a pipeline is, else 0.", labels=(LABEL, "status"))
         for facts in known:
-            for state in State:
+            for state in PipelineState:
                 status.add_metric((facts.name, state), facts.state == state)
         yield status
         for metric in METRICS:
@@ -96,9 +99,9 @@ class PipelineCollector:
 
 @contextmanager
 def page_of_metrics(host: str, port: int) -> Iterator[tuple[str, PipelineCollector]]:
-    """`/metrics` over HTTP until the end of the `with` statement: its address, and whose `facts` it tells.
+    """Serve `/metrics` over HTTP until the end of the block; return its address and its collector.
 
-    ConfigError where that address cannot be had, MissingExtraError without prometheus-client.
+    ConfigError if the address cannot be used, MissingExtraError without prometheus-client.
     """
     with extra("metrics"):
         from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector, start_http_server
@@ -112,8 +115,8 @@ def page_of_metrics(host: str, port: int) -> Iterator[tuple[str, PipelineCollect
     except OSError as error:
         raise ConfigError(cannot_listen(error, host, port, "--metrics")) from None
     try:
-        shown = f"[{host}]" if ":" in host else host
-        yield f"http://{shown}:{server.server_address[1]}/metrics", collector
+        name = f"[{host}]" if ":" in host else host
+        yield f"http://{name}:{server.server_address[1]}/metrics", collector
     finally:
         server.shutdown()
         server.server_close()

@@ -1,6 +1,8 @@
-"""How far a pipeline is by Spark's own logs, and where it is to begin instead.
+"""The position of a pipeline in Spark's own logs, and resets of it.
 
-What is read here are files of Spark's: `offsets/N` has a line for each source, `commits/N` is there once the batch is done.
+The files are those of Spark's `OffsetSeqLog` and `CommitLog`: `offsets/N` is written before batch N runs and has a line
+for each source; `commits/N` is written after batch N is in the sink. So the position of a pipeline is the offsets of
+its last commit, and a batch with offsets and without a commit runs again with the same offsets.
 """
 
 from __future__ import annotations
@@ -14,29 +16,29 @@ from ottla.client.admin import Admin
 from ottla.errors import ConfigError
 from ottla.model import EARLIEST, LATEST, TopicPartition
 from ottla.pipelines.file.reading import Read
-from ottla.pipelines.manager.build import surroundings_of
+from ottla.pipelines.manager.build import context_of
 from ottla.pipelines.manager.fingerprint import Fingerprint
-from ottla.pipelines.manager.home import Home, read_json
 from ottla.pipelines.manager.reachability import ensure_reachable
+from ottla.pipelines.manager.state_directory import StateDirectory, read_json
 from ottla.pipelines.sources.topic import TopicBase
 from ottla.spark.ranges.offsets import Offsets, StreamOffset, by_topic, parse_offsets
 
 HEADER_LINES = 2
-"""Of a file of offsets: its version, and what holds for the batch."""
+"""The lines before the offsets: the version, and the metadata of the batch."""
 NOTHING = "-"
-"""What stands for a source that had no offset yet."""
+"""The line of a source without an offset."""
 
 
 class Position(NamedTuple):
-    """After a batch."""
+    """The position after a batch."""
 
     batch: int
     offsets: list[Any]
-    """Of each source, as it wrote them."""
+    """The offsets of each source, in the source's format."""
 
 
 def position_of(checkpoint: Path) -> Position | None:
-    """After the last batch that is done; None before the first."""
+    """Return the position after the last committed batch; None before the first."""
     batch = last_number(checkpoint / "commits")
     if batch is None:
         return None
@@ -48,12 +50,12 @@ def position_of(checkpoint: Path) -> Position | None:
 
 
 def last_number(folder: Path) -> int | None:
-    """The highest of the files that are numbers."""
+    """Return the highest file name that is a number."""
     return max((int(one.name) for one in folder.glob("*") if one.name.isdigit()), default=None)
 
 
 def topic_offsets(position: Position | None) -> dict[TopicPartition, int]:
-    """Of all sources that are topics; the lowest of one that is read twice."""
+    """Return the offsets of all sources that are topics; the lowest for a partition that is read twice."""
     found: dict[TopicPartition, int] = {}
     for one in position.offsets if position is not None else ():
         try:
@@ -65,25 +67,27 @@ def topic_offsets(position: Position | None) -> dict[TopicPartition, int]:
     return found
 
 
-class Way(NamedTuple):
-    """Where to: `earliest`, `latest`, or the offsets of a text of JSON."""
+class ResetTarget(NamedTuple):
+    """The target of a reset: `earliest`, `latest`, or offsets as JSON."""
 
     to: str
     offsets: str | None = None
 
 
-def begin_at(read: Read, home: Home, way: Way) -> dict[TopicPartition, int]:
-    """Where each partition of a source that is topics would begin; ConfigError where there is no such place."""
+def find_start_offsets(read: Read, home: StateDirectory, way: ResetTarget) -> dict[TopicPartition, int]:
+    """Return the start offset of each partition of the source, if it is topics; ConfigError for offsets that do not exist."""
     source = read.model.source
     if not isinstance(source, TopicBase):
         if way.to != "earliest":
-            raise ConfigError(f"{source.describe()} has no offsets to choose from; it can begin anew: use earliest")
+            raise ConfigError(
+                f"{source.describe()} has no offsets to choose from; it can only start again: use earliest"
+            )
         return {}
     if source.topic is None and way.to == "earliest":
         return {}
     wanted = None if way.offsets is None else parse_offsets("offsets", way.offsets)
     now = topic_offsets(position_of(home.checkpoint))
-    clients = surroundings_of(read).any_client("admin", source)
+    clients = context_of(read).any_client("admin", source)
     ensure_reachable(clients)
     with Admin(clients) as admin:
         topics = source.names() or sorted({tp.topic for tp in now})
@@ -95,11 +99,11 @@ def begin_at(read: Read, home: Home, way: Way) -> dict[TopicPartition, int]:
         )
     if wanted is None:
         return first if way.to == "earliest" else end
-    return chosen(wanted, now, first, end)
+    return choose_offsets(wanted, now, first, end)
 
 
-def chosen(wanted: Offsets, now: Offsets, first: Offsets, end: Offsets) -> dict[TopicPartition, int]:
-    """What was asked for, and where the others are; nothing that is not there."""
+def choose_offsets(wanted: Offsets, now: Offsets, first: Offsets, end: Offsets) -> dict[TopicPartition, int]:
+    """Return the wanted offsets, and the current ones of other partitions; ConfigError for offsets out of range."""
     for tp, offset in wanted.items():
         if tp not in first:
             raise ConfigError(f"the source has no partition {tp}; it has {', '.join(map(str, sorted(first)))}")
@@ -108,21 +112,23 @@ def chosen(wanted: Offsets, now: Offsets, first: Offsets, end: Offsets) -> dict[
     return {tp: wanted.get(tp, now.get(tp, first[tp])) for tp in first}
 
 
-def reset(read: Read, home: Home, way: Way, *, discard_state: bool = False) -> dict[TopicPartition, int]:
-    """Have the next run begin there. The home must be held, which it can only be while nobody runs the pipeline."""
+def reset(
+    read: Read, home: StateDirectory, way: ResetTarget, *, discard_state: bool = False
+) -> dict[TopicPartition, int]:
+    """Set the start of the next run. The caller must have locked the state directory, so the pipeline cannot be running."""
     state = kept_state(home)
     if state and not discard_state:
         raise ConfigError(
-            f"pipeline {home.name!r} keeps state ({'; '.join(state)}), which a reset begins anew as well; say so with --discard-state"
+            f"pipeline {home.name!r} keeps state ({'; '.join(state)}), which a reset discards; confirm with --discard-state"
         )
-    if (reason := read.model.sink.cannot_begin_anew(surroundings_of(read))) is not None:
+    if (reason := read.model.sink.explain_lost_rows(context_of(read))) is not None:
         raise ConfigError(f"pipeline {home.name!r} cannot be reset: {reason}")
-    offsets = begin_at(read, home, way)
+    offsets = find_start_offsets(read, home, way)
     home.reset(by_topic(offsets) if offsets else None)
     return offsets
 
 
-def kept_state(home: Home) -> Sequence[str]:
-    """The operators of its query that keep state; none where it was not begun."""
+def kept_state(home: StateDirectory) -> Sequence[str]:
+    """Return the stateful operators of its query; none if it has no checkpoint."""
     known: Mapping[str, Any] | None = read_json(home.folder / "pipeline.json")
     return () if known is None or home.is_new else Fingerprint.from_json(known).state

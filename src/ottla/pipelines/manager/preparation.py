@@ -1,6 +1,7 @@
-"""What comes before Spark: the folders of the pipelines are held, their databases can be opened, and their topics are there.
+"""Prepares pipelines before Spark starts: locks their state directories, checks their databases and creates their
+topics.
 
-Spark takes seconds to start. Whoever has to be refused without it is refused at once.
+Spark takes seconds to start, so mistakes that can be found without it are reported first.
 """
 
 from __future__ import annotations
@@ -10,38 +11,38 @@ from contextlib import contextmanager
 
 from ottla.pipelines.file.reading import Read, checkpoints_of
 from ottla.pipelines.manager.databases import ensure_databases
-from ottla.pipelines.manager.home import Home
+from ottla.pipelines.manager.state_directory import StateDirectory
 from ottla.pipelines.manager.topics import ensure_topics
 
-Homes = dict[str, Home]
-"""By the names of the pipelines."""
+StateDirectories = dict[str, StateDirectory]
+"""The state directories by the names of the pipelines."""
 
 
-def prepare(reads: Sequence[Read]) -> Homes:
-    """All are held, or none; ConfigError where somebody else runs one, PipelineFileError where a database or topic is missing."""
-    homes = {read.name: Home(checkpoints_of(read), read.name) for read in reads}
+def prepare(reads: Sequence[Read]) -> StateDirectories:
+    """Lock all directories, or none; ConfigError if one is locked, PipelineFileError if a database or topic is missing."""
+    homes = {read.name: StateDirectory(checkpoints_of(read), read.name) for read in reads}
     try:
         for home in homes.values():
-            home.take()
+            home.lock()
         ensure_databases(reads)
         ensure_topics(reads)
     except BaseException:
-        give_back(homes)
+        unlock(homes)
         raise
     return homes
 
 
-def give_back(homes: Homes) -> None:
-    """Let others run them; those that were given back before stay so."""
+def unlock(homes: StateDirectories) -> None:
+    """Release the locks that are still held."""
     for home in homes.values():
-        home.give_back()
+        home.unlock()
 
 
 @contextmanager
-def prepared(reads: Sequence[Read]) -> Iterator[Homes]:
-    """As `prepare`, until the end of the `with` statement."""
+def prepare_in_block(reads: Sequence[Read]) -> Iterator[StateDirectories]:
+    """Call `prepare`, and release the locks at the end of the block."""
     homes = prepare(reads)
     try:
         yield homes
     finally:
-        give_back(homes)
+        unlock(homes)

@@ -1,4 +1,4 @@
-"""How far a pipeline is, from what Spark says of a micro-batch. Pure."""
+"""The progress of a pipeline, from Spark's report of a micro-batch. Pure."""
 
 from __future__ import annotations
 
@@ -13,49 +13,49 @@ OBSERVED = "rows"
 
 
 @dataclass(frozen=True)
-class Progress:
-    """After a micro-batch."""
+class PipelineProgress:
+    """The progress after a micro-batch."""
 
     batch: int
     rows_in: int
     rows_out: int
-    """As many as came to the sink."""
+    """Rows that reached the sink."""
     lag: int | None
-    """The most offsets that a partition of the source has left; None where the source is no topic."""
+    """The most unread offsets of a partition of the source; None if the source is not a topic."""
     batch_seconds: float
     dead_letters: int = 0
-    """Since the pipeline was started."""
+    """Rows put aside since the pipeline was started."""
     position: int | None = None
-    """The offsets that its topics have been read to, summed up: records read in all its lives, if none was skipped."""
+    """The sum of the offsets read so far: the number of records read in all runs, if none was skipped."""
 
     def facts(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def progress_of(told: Mapping[str, Any], dead_letters: int = 0) -> Progress:
-    """From the JSON of a StreamingQueryProgress."""
-    behind = [one["maxOffsetsBehindLatest"] for one in lag(told) if one]
-    return Progress(
-        int(told["batchId"]),
-        int(told["numInputRows"]),
-        observed(told),
+def progress_of(report: Mapping[str, Any], dead_letters: int = 0) -> PipelineProgress:
+    """Return the progress from the JSON of a StreamingQueryProgress."""
+    behind = [one["maxOffsetsBehindLatest"] for one in lag(report) if one]
+    return PipelineProgress(
+        int(report["batchId"]),
+        int(report["numInputRows"]),
+        observed_rows(report),
         int(max(behind)) if behind else None,
-        round(int(told["durationMs"].get("triggerExecution", 0)) / 1000, 3),
+        round(int(report["durationMs"].get("triggerExecution", 0)) / 1000, 3),
         dead_letters,
-        position(told),
+        sum_offsets(report),
     )
 
 
-def position(told: Mapping[str, Any]) -> int | None:
-    """Of its source; None where that is no topic."""
+def sum_offsets(report: Mapping[str, Any]) -> int | None:
+    """Return the sum of the source's offsets; None if it is not a topic."""
     try:
-        offsets = [StreamOffset.from_dict(offset_of(one.get("endOffset"))).offsets for one in told["sources"]]
+        offsets = [StreamOffset.from_dict(offset_of(one.get("endOffset"))).offsets for one in report["sources"]]
     except (ValueError, TypeError, AttributeError):
         return None
     return sum(sum(one.values()) for one in offsets) if offsets else None
 
 
-def observed(told: Mapping[str, Any], name: str = OBSERVED) -> int:
-    """Return the rows that were counted under a name."""
-    counted = (told.get("observedMetrics") or {}).get(name) or {}
+def observed_rows(report: Mapping[str, Any], name: str = OBSERVED) -> int:
+    """Return the rows observed under a name."""
+    counted = (report.get("observedMetrics") or {}).get(name) or {}
     return int(counted.get("count", 0))

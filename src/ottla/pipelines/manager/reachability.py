@@ -1,6 +1,6 @@
-"""Whether the brokers of a pipeline are there: asked once, before a command for which a person waits.
+"""Checks that the brokers of a pipeline are available, before a command with a waiting user.
 
-What is asked of them afterwards has the clients' own patience: a slow cluster is no absent one.
+Requests after this check have the clients' usual timeouts: a slow cluster is not an absent one.
 """
 
 from __future__ import annotations
@@ -13,34 +13,36 @@ from ottla.client.admin import Admin
 from ottla.client.network.bootstrap import bootstrap_nodes
 
 PATIENCE = {"default.api.timeout.ms": "5000"}
-"""Where the pipeline's file says another, that counts."""
+"""The default; a timeout in the pipeline file takes precedence."""
 LISTENING_SECONDS = 4.0
-"""How long somebody is looked for who listens at the addresses of brokers: a system answers that however busy it is."""
+"""The time to wait for a listener at the addresses of brokers. The operating system accepts connections even if the
+broker is busy.
+"""
 ATTEMPT_SECONDS = 1.0
 PAUSE_SECONDS = 0.1
 
 
 def ensure_reachable(clients: Mapping[str, str]) -> None:
-    """NoBrokersAvailableError where no broker answers within that time."""
+    """Raise NoBrokersAvailableError if no broker answers within that time."""
     with Admin({**PATIENCE, **clients}) as admin:
         admin.describe_cluster()
 
 
-def is_anybody_there(clients: Mapping[str, str]) -> bool:
-    """Whether somebody listens at one of the addresses, or comes to do so soon."""
+def has_listener(clients: Mapping[str, str]) -> bool:
+    """True if a process listens at one of the addresses now or within `LISTENING_SECONDS`."""
     protocol = clients.get("security.protocol", "PLAINTEXT").upper()
     nodes = bootstrap_nodes([one for one in clients["bootstrap.servers"].split(",") if one.strip()], protocol=protocol)
     until = time.monotonic() + LISTENING_SECONDS
     while True:
-        if any(listens(node.host, node.port) for node in nodes):
+        if any(is_listening(node.host, node.port) for node in nodes):
             return True
         if time.monotonic() > until:
             return False
         time.sleep(PAUSE_SECONDS)
 
 
-def listens(host: str, port: int) -> bool:
-    """Whether a connection is taken there."""
+def is_listening(host: str, port: int) -> bool:
+    """True if a connection is accepted."""
     try:
         socket.create_connection((host, port), ATTEMPT_SECONDS).close()
     except OSError:

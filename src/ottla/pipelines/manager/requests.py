@@ -1,6 +1,6 @@
-"""What is asked of a running manager from outside: by other threads, which wait for the answer.
+"""Requests of other threads to a running manager.
 
-The manager's thread alone touches Spark's queries; it looks for requests between two looks at them.
+Only the manager's thread uses Spark's queries; it serves requests between two steps.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ class Requests:
         self._waiting: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
         self._closed = False
 
-    def ask(self, call: Callable[[], Any]) -> Future[Any]:
-        """Have the manager's thread call it; from any other."""
+    def submit(self, call: Callable[[], Any]) -> Future[Any]:
+        """Queue a call for the manager's thread; called from any other thread."""
         future: Future[Any] = Future()
         self._waiting.put((call, future))
         if self._closed:
@@ -27,7 +27,7 @@ class Requests:
         return future
 
     def serve(self) -> None:
-        """Call what waits; from the manager's thread."""
+        """Run the queued calls; called from the manager's thread."""
         while not self._waiting.empty():
             call, future = self._waiting.get()
             if future.set_running_or_notify_cancel():
@@ -37,7 +37,7 @@ class Requests:
                     future.set_exception(error)
 
     def close(self) -> None:
-        """Nobody will answer any more."""
+        """Cancel all waiting and future calls."""
         self._closed = True
         while True:
             try:

@@ -1,4 +1,4 @@
-"""One pipeline that is run: its queries, its life, and what is told of it."""
+"""Runs one pipeline: its queries, its state machine, and its events."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ottla.client.config.common_config import shared_by_all
 from ottla.errors import ConfigError
 from ottla.pipelines.dead_letters import RefusedBatchError
 from ottla.pipelines.manager.build import Built
-from ottla.pipelines.manager.ending import end
+from ottla.pipelines.manager.ending import end_queries
 from ottla.pipelines.manager.facts import Facts
-from ottla.pipelines.manager.home import Home
-from ottla.pipelines.manager.life import HELD, Life, State
-from ottla.pipelines.manager.news import News, Report
-from ottla.pipelines.manager.outgrown import outgrown
+from ottla.pipelines.manager.lifecycle import HELD, Lifecycle, PipelineState
 from ottla.pipelines.manager.progress import OBSERVED
-from ottla.pipelines.manager.reasons import reason_of, texts_of
+from ottla.pipelines.manager.progress_tracker import ProgressTracker, Report
+from ottla.pipelines.manager.reasons import describe_incompatible_state, reason_of, texts_of
+from ottla.pipelines.manager.state_directory import StateDirectory
+from ottla.pipelines.pipeline_context import SERVERS, QuerySettings
 from ottla.pipelines.place import PipelineFileError
 from ottla.pipelines.sinks import Sink
 from ottla.pipelines.sinks.topic import TopicSinkBase
@@ -32,19 +32,19 @@ from ottla.pipelines.sources import Source
 from ottla.pipelines.sources.database import DatabaseSource
 from ottla.pipelines.sources.postgres_cdc import PostgresCdcSource
 from ottla.pipelines.sources.topic import TopicBase
-from ottla.pipelines.surroundings import SERVERS, How
+from ottla.spark.sink.dead_letter_count import COUNT_FILE, read_count
 from ottla.spark.tables.errors import NullInColumnError
 
 STARTING_SECONDS = 60.0
-"""How long the next pipeline waits for one that does not get going."""
-SHORTEST_LOOK, LONGEST_LOOK = 0.1, 2.0
-"""Seconds between two looks at queries: a look is some questions to Java, so those at which nothing happens get fewer."""
-GETTING_GOING = "Initializing sources"
-"""What Spark says of a query that has not looked for rows yet."""
+"""The time that the next pipeline waits for one that is starting."""
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 2.0
+"""Seconds between two checks of queries. A check makes several calls to Java, so idle queries are checked less often."""
+INITIALIZING = "Initializing sources"
+"""Spark's status message of a query that has not checked for rows yet."""
 
 
-class Told(NamedTuple):
-    """Something that happened to a pipeline."""
+class PipelineEvent(NamedTuple):
+    """An event of a pipeline."""
 
     pipeline: str
     event: str
@@ -52,208 +52,226 @@ class Told(NamedTuple):
 
 
 class Runner:
-    """Starts the queries of a pipeline, looks after them, and starts them again."""
+    """Starts the queries of a pipeline, supervises them, and restarts them."""
 
     def __init__(
         self,
         built: Built,
-        home: Home,
+        home: StateDirectory,
         once: bool,
-        tell: Callable[[Told], None],
+        tell: Callable[[PipelineEvent], None],
         rebuild: Callable[[Built], Built] | None = None,
     ) -> None:
-        """`rebuild` builds a pipeline again, with the columns that its source has by then."""
+        """Create a runner. `rebuild` builds a pipeline again, with the current columns of its source."""
         self.built, self.home = built, home
         self._rebuild = rebuild
         self.name = built.read.name
-        self.life = Life(once)
-        self.facts = Facts(self.name, *ends_of(built))
+        self.lifecycle = Lifecycle(once)
+        self.facts = Facts(self.name, *describe_ends(built))
         self._tell = tell
         self._queries: list[StreamingQuery] = []
-        self._news = News()
+        self._events = ProgressTracker()
+        self._sink_dead_letters = self._count_sink_dead_letters()
         self._look_at, self._patience = 0.0, 0.0
         if home.target is not None:
-            self.hold(State(home.target))
+            self.pause_or_stop(PipelineState(home.target))
 
     @property
-    def is_getting_going(self) -> bool:
-        return self.life.state is State.STARTING
+    def is_starting(self) -> bool:
+        return self.lifecycle.state is PipelineState.STARTING
 
     def step(self, now: float, may_start: bool) -> None:
-        """Do what is to be done now."""
-        if may_start and self.life.may_start(now):
+        """Start the pipeline or check its queries, if it is time."""
+        if may_start and self.lifecycle.can_start(now):
             self.start(now)
         elif self._queries and now >= self._look_at:
-            news = self.look(now)
-            eager = news or self.life.once or self.is_getting_going
-            self._patience = 0.0 if eager else min(max(2 * self._patience, SHORTEST_LOOK), LONGEST_LOOK)
+            news = self.check(now)
+            eager = news or self.lifecycle.once or self.is_starting
+            self._patience = 0.0 if eager else min(max(2 * self._patience, SHORTEST_PAUSE), LONGEST_PAUSE)
             self._look_at = now + self._patience
 
     def start(self, now: float) -> None:
-        """Start its queries; what the file is to blame for is not tried again."""
-        self.life = self.life.started(now)
-        self.told("starting", source=self.facts.source, sink=self.facts.sink)
+        """Start the queries; mistakes of the pipeline file are not retried."""
+        self.lifecycle = self.lifecycle.as_started(now)
+        self.report_event("starting", source=self.facts.source, sink=self.facts.sink)
         try:
             self._ensure_home()
-            if self.life.failures and self._rebuild is not None and has_columns_of_elsewhere(self.built):
+            if self.lifecycle.failures and self._rebuild is not None and has_columns_of_database(self.built):
                 self.built = self._rebuild(self.built)
             self._queries = [self._start_main(), *self._start_bad()]
-        except PipelineFileError as error:  # the database may be away, or the table be mended
+        except PipelineFileError as error:  # the database may be unavailable for a while, or the table be corrected
             self._failed(error, now)
         except ConfigError as error:
-            self.refuse(self._hidden(error))
-        except (PySparkException, Py4JJavaError) as error:  # not all that Java says has a class of Spark's
+            self.fail_permanently(self._hide_secrets(error))
+        except (PySparkException, Py4JJavaError) as error:  # not all Java exceptions have a Python class
             self._failed(error, now)
 
-    def look(self, now: float) -> bool:
-        """See how its queries are; whether there is news."""
+    def check(self, now: float) -> bool:
+        """Check the queries; return True if there was progress."""
         if not self.home.is_there():
-            self.refuse(self._vanished())
+            self.fail_permanently(self._missing_directory_error())
             return True
         ended = [query for query in self._queries if not query.isActive]
-        news = self._tell_progress()  # also what the last batch of one that has ended was
+        news = self._report_progress()  # includes the last batch of a query that has ended
         errors = [error for query in ended if (error := query.exception()) is not None]
         if errors:
             self._failed(errors[0], now)
         elif len(ended) == len(self._queries):
             self._queries = []
-            self.life = self.life.done() if self.life.once else self.life.failed("its query ended by itself", now)
-            self.told(str(self.life.state), reason=self.life.reason)
-        elif self.is_getting_going and self._is_going(now):
-            self.life = self.life.runs()
-            self.told("running")
+            self.lifecycle = (
+                self.lifecycle.as_done()
+                if self.lifecycle.once
+                else self.lifecycle.as_failed("its query ended by itself", now)
+            )
+            self.report_event(str(self.lifecycle.state), reason=self.lifecycle.reason)
+        elif self.is_starting and self._has_started(now):
+            self.lifecycle = self.lifecycle.as_running()
+            self.report_event("running")
         return news or bool(ended)
 
-    def refuse(self, reason: str) -> None:
-        """End for good: what is wrong does not go away by itself."""
+    def fail_permanently(self, reason: str) -> None:
+        """Fail without a retry."""
         self._end_queries()
-        self.life = self.life.refused(reason)
-        self.told("failed", reason=reason)
+        self.lifecycle = self.lifecycle.as_refused(reason)
+        self.report_event("failed", reason=reason)
 
-    def hold(self, state: State) -> None:
-        """Pause or stop it, until it is resumed; a batch that is not done soon is done again then."""
+    def pause_or_stop(self, state: PipelineState) -> None:
+        """Pause or stop until resumed; a batch that does not complete soon is run again then."""
         assert state in HELD
         self._end_queries()
-        self.life = self.life.paused() if state is State.PAUSED else self.life.halted()
-        self.told(str(state))
-        if state is State.STOPPED:
-            self.home.give_back()
+        self.lifecycle = self.lifecycle.as_paused() if state is PipelineState.PAUSED else self.lifecycle.as_halted()
+        self.report_event(str(state))
+        if state is PipelineState.STOPPED:
+            self.home.unlock()
 
-    def go_on(self, built: Built, now: float) -> None:
-        """Start it anew, as it was built anew."""
+    def restart(self, built: Built, now: float) -> None:
+        """Start the newly built pipeline."""
         self._end_queries()
         self.built = built
-        self._news.begin_anew()
-        self.life = self.life.again(now)
-        self.told("waiting")
+        self._events.expect_new_queries()
+        self.lifecycle = self.lifecycle.as_restarted(now)
+        self.report_event("waiting")
 
     def stop(self, until: float | None = None) -> None:
-        """End in order: a batch that is not done by then is done again the next time."""
+        """End the queries; a batch that does not complete by `until` is run again at the next start."""
         try:
             self._end_queries(until)
         finally:
-            if not self.life.over and self.life.state not in HELD:
-                self.life = self.life.stopped()
-                self.told("stopped")
+            if not self.lifecycle.is_over and self.lifecycle.state not in HELD:
+                self.lifecycle = self.lifecycle.as_stopped()
+                self.report_event("stopped")
 
-    def told(self, event: str, **facts: Any) -> None:
-        """Tell whoever listens, and those who ask later."""
+    def report_event(self, event: str, **facts: Any) -> None:
+        """Report an event to the listener, and write the status."""
         known = {name: value for name, value in facts.items() if value is not None}
-        self.facts = self.facts.after(event, known, str(self.life.state), round(time.time(), 3))
-        self._tell(Told(self.name, event, known))
-        self.home.tell_status(self.facts.to_json())
+        self.facts = self.facts.after(event, known, str(self.lifecycle.state), round(time.time(), 3))
+        self._tell(PipelineEvent(self.name, event, known))
+        self.home.write_status(self.facts.to_json())
 
     def _ensure_home(self) -> None:
         if not self.home.is_there():
-            raise ConfigError(self._vanished())
+            raise ConfigError(self._missing_directory_error())
 
-    def _vanished(self) -> str:
+    def _missing_directory_error(self) -> str:
         return (
-            f"the folder {self.home.folder}, which has its checkpoint, has gone or is another one; put it back and restart "
-            "the pipeline, or run it anew from where its source begins"
+            f"the folder {self.home.folder}, which has its checkpoint, was deleted or replaced; restore it and restart "
+            "the pipeline, or run it again from the start of its source"
         )
 
     def _start_main(self) -> StreamingQuery:
         model = self.built.read.model
         frame = self.built.frame.observe(OBSERVED, F.count(F.lit(1)).alias("count"))
-        how = How(
+        query_settings = QuerySettings(
             self.name,
             str(self.home.checkpoint),
             self._trigger(),
             model.output_mode,
-            model.routed,
+            model.is_routed,
             model.errors.dead_letter_topic if isinstance(model.sink, TopicSinkBase) else None,
-            self._news.add_dead_letters,
+            self._events.add_dead_letters,
         )
-        return model.sink.start(frame, self.built.around, how)
+        return model.sink.start(frame, self.built.context, query_settings)
 
     def _start_bad(self) -> list[StreamingQuery]:
-        """The query of its dead letters, where it has one."""
+        """Return the query of the dead letters, if it has one."""
         bad, source = self.built.bad, self.built.read.model.source
         if bad is None or not isinstance(source, TopicBase):
             return []
-        options = self.built.around.client_options("producer", source.bootstrap_servers, shared_by_all(source.kafka))
-        how = How(f"{self.name}-dead-letters", str(self.home.dead_letters), self._trigger())
+        options = self.built.context.client_options("producer", source.bootstrap_servers, shared_by_all(source.kafka))
+        query_settings = QuerySettings(f"{self.name}-dead-letters", str(self.home.dead_letters), self._trigger())
         frame: DataFrame = bad.observe(OBSERVED, F.count(F.lit(1)).alias("count"))
-        writer = how.writer(frame).format("ottla").options(**options)
+        writer = query_settings.writer(frame).format("ottla").options(**options)
         topic = str(self.built.read.model.errors.dead_letter_topic)
         return [writer.option("topic", topic).option("deliveryGuarantee", "exactly_once").start()]
 
     def _trigger(self) -> dict[str, Any]:
-        return {"availableNow": True} if self.life.once else {"processingTime": self.built.read.model.trigger}
+        return {"availableNow": True} if self.lifecycle.once else {"processingTime": self.built.read.model.trigger}
 
-    def _is_going(self, now: float) -> bool:
-        waited = now - self.life.since > STARTING_SECONDS
-        return waited or all(query.status["message"] != GETTING_GOING for query in self._queries)
+    def _has_started(self, now: float) -> bool:
+        waited = now - self.lifecycle.since > STARTING_SECONDS
+        return waited or all(query.status["message"] != INITIALIZING for query in self._queries)
 
-    def _tell_progress(self) -> bool:
-        """Whether there was any."""
-        rows, *letters = self._queries
-        of_rows = reports(rows, self._news.last_of_rows)
-        of_letters = [one for query in letters for one in reports(query, self._news.last_of_letters)]
-        told = self._news.hear(of_rows, of_letters)
-        for progress in told:
-            self.told("progress", **progress.facts())
-        return bool(told)
+    def _count_sink_dead_letters(self) -> int:
+        """Return the dead letters that a topic sink has counted for this checkpoint."""
+        return read_count(self.home.checkpoint / COUNT_FILE)[1]
+
+    def _report_progress(self) -> bool:
+        """Report new progress; return True if there was any."""
+        rows, *dead_letters = self._queries
+        row_reports = reports_since(rows, self._events.last_row_report)
+        dead_letter_reports = [
+            one for query in dead_letters for one in reports_since(query, self._events.last_dead_letter_report)
+        ]
+        total, before = self._count_sink_dead_letters(), self._sink_dead_letters
+        self._events.add_dead_letters(total - before if total >= before else total)  # after a reset it starts at 0
+        self._sink_dead_letters = total
+        events = self._events.process_reports(row_reports, dead_letter_reports)
+        for progress in events:
+            self.report_event("progress", **progress.facts())
+        return bool(events)
 
     def _failed(self, error: BaseException, now: float) -> None:
         if is_refused_batch(error):
-            self.refuse(self._hidden(error))
+            self.fail_permanently(self._hide_secrets(error))
             return
-        what = outgrown(error)
+        what = describe_incompatible_state(error)
         if what is not None:
-            self.refuse(self.home.cannot_go_on(what))
+            self.fail_permanently(self.home.explain_incompatible_change(what))
             return
         self._end_queries()
-        self.life = self.life.failed(self._hidden(error), now)
-        again = round(self.life.start_at - now, 1) if self.life.state is State.WAITING else None
-        self.told("failed", reason=self.life.reason, failures=self.life.failures, again_in_seconds=again)
+        self.lifecycle = self.lifecycle.as_failed(self._hide_secrets(error), now)
+        again = round(self.lifecycle.start_at - now, 1) if self.lifecycle.state is PipelineState.WAITING else None
+        self.report_event(
+            "failed", reason=self.lifecycle.reason, failures=self.lifecycle.failures, again_in_seconds=again
+        )
 
     def _end_queries(self, until: float | None = None) -> None:
-        """End them, and tell what came of the batches that were waited for: nobody asks these queries again."""
-        end(self._queries, until)
+        """End the queries, and report the batches that completed meanwhile."""
+        end_queries(self._queries, until)
         if self._queries:
-            self._tell_progress()
+            self._report_progress()
         self._queries = []
 
-    def _hidden(self, error: BaseException) -> str:
-        return self.built.read.secrets.hidden(reason_of(error))
+    def _hide_secrets(self, error: BaseException) -> str:
+        return self.built.read.secrets.hide(reason_of(error))
 
 
 def is_refused_batch(error: BaseException) -> bool:
-    """True if a sink refused a batch for one of its rows, which the next attempt would write again."""
+    """True if a sink rejected a batch for one of its rows. The next attempt would write the same row."""
     names = (RefusedBatchError.__name__, NullInColumnError.__name__)
     return any(name in text for text in texts_of(error) for name in names)
 
 
-def has_columns_of_elsewhere(built: Built) -> bool:
-    """True if a table outside says which columns there are, so that they may be others after a failure."""
+def has_columns_of_database(built: Built) -> bool:
+    """True if the columns are those of a database's table, which may have changed."""
     model = built.read.model
     return any(isinstance(one, DatabaseSource | PostgresCdcSource) for one in (model.source, *model.inputs.values()))
 
 
-def reports(query: StreamingQuery, last: str | None) -> list[Report]:
-    """What Spark keeps of a query's batches, oldest first; none if the last is the one of this moment: to ask for one is quicker."""
+def reports_since(query: StreamingQuery, last: str | None) -> list[Report]:
+    """Return the reports of a query's batches, oldest first. If the last report is known already, this costs one call
+    only.
+    """
     if last is not None:
         newest: Any = query.lastProgress
         if newest is None or newest["timestamp"] == last:
@@ -261,15 +279,15 @@ def reports(query: StreamingQuery, last: str | None) -> list[Report]:
     return [json.loads(one.json) for one in query.recentProgress]
 
 
-def ends_of(built: Built) -> tuple[str, str]:
-    """Source and sink in a few words, topics with their brokers."""
+def describe_ends(built: Built) -> tuple[str, str]:
+    """Return short descriptions of source and sink, topics with their brokers."""
     model = built.read.model
-    return placed_at(model.source, built), placed_at(model.sink, built)
+    return describe_part(model.source, built), describe_part(model.sink, built)
 
 
-def placed_at(part: Source | Sink, built: Built) -> str:
-    """A source or sink; Spark's own progress has no name for those that are written in Python."""
+def describe_part(part: Source | Sink, built: Built) -> str:
+    """Return a short description of a source or sink. Spark's progress has no name for those written in Python."""
     if not isinstance(part, TopicBase | TopicSinkBase):
         return part.describe()
-    servers = built.around.any_client("admin", part)[SERVERS]
-    return f"{part.describe()} at {built.read.secrets.hidden(servers)}"
+    servers = built.context.any_client("admin", part)[SERVERS]
+    return f"{part.describe()} at {built.read.secrets.hide(servers)}"

@@ -1,7 +1,7 @@
-"""Result tables that are kept as compacted topics, and looked up by key.
+"""Result tables in compacted topics, with lookups by key.
 
-A thread reads the topics from their beginning and keeps the last value of each key; a tombstone takes it away. What is not
-committed is not seen. The rule: a table answers once it has all that was there when it began.
+A thread reads each topic from its beginning and keeps the last value of each key; a tombstone deletes it. Uncommitted
+records are not read. A table answers only after it has read up to the end offsets at its start.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from ottla.config import unknown
 from ottla.errors import OttlaError
 from ottla.model import TopicPartition
 from ottla.pipelines.file.reading import Read
-from ottla.pipelines.manager.build import surroundings_of
-from ottla.pipelines.manager.rest.answers import RestError, not_found
+from ottla.pipelines.manager.build import context_of
+from ottla.pipelines.manager.rest.answers import RestError, not_found_error
 from ottla.pipelines.sinks.topic import TopicSinkBase
 
 POLL_SECONDS = 0.2
 AGAIN_SECONDS = 2.0
-"""Before brokers that could not be reached are tried again."""
+"""Seconds before unavailable brokers are tried again."""
 
 
 class TableOfTopic(NamedTuple):
-    """A topic that is to be served."""
+    """A topic to serve as a table."""
 
     topic: str
     clients: Mapping[str, str]
 
 
 class ServedTable:
-    """One table, which one thread fills and others look into."""
+    """One table, filled by one thread and read by others."""
 
     def __init__(self, wanted: TableOfTopic) -> None:
         self.topic, self.clients = wanted.topic, wanted.clients
@@ -62,7 +62,7 @@ class ServedTable:
                 self._stop.wait(AGAIN_SECONDS)
 
     def _read(self) -> None:
-        """From the beginning on; a table that is read anew begins empty."""
+        """Read from the beginning; a table that is read again starts empty."""
         rows: dict[bytes | None, bytes] = {}
         with Consumer({**self.clients, "isolation.level": "read_committed"}) as consumer:
             tps = [TopicPartition(self.topic, one.partition) for one in consumer.partitions_for(self.topic)]
@@ -97,24 +97,24 @@ class ServedTables:
         return list(self._tables.values())
 
     def value(self, name: str, key: bytes) -> bytes:
-        """What the table has for a key."""
+        """Return the table's value for a key; RestError if there is none."""
         table = self._tables.get(name)
         if table is None:
-            raise not_found(f"{unknown('table', name, self._tables)}; a sink that is a topic has table: true")
+            raise not_found_error(f"{unknown('table', name, self._tables)}; set table: true at the topic sink")
         if not table.ready:
-            raise RestError(503, f"table {name!r} is being read: {table.trouble or 'ask again in a moment'}")
+            raise RestError(503, f"table {name!r} is being read: {table.trouble or 'try again in a moment'}")
         found = table.rows.get(key)
         if found is None:
-            raise not_found(f"table {name!r} has no key {key.decode(errors='replace')!r}")
+            raise not_found_error(f"table {name!r} has no key {key.decode(errors='replace')!r}")
         return found
 
 
 def tables_of(reads: Iterable[Read]) -> list[TableOfTopic]:
-    """The topics of sinks that are tables."""
+    """Return the topics of sinks that are tables."""
     found: dict[str, TableOfTopic] = {}
     for read in reads:
         sink = read.model.sink
         if isinstance(sink, TopicSinkBase) and sink.table and sink.topic is not None:
-            clients = surroundings_of(read).any_client("consumer", sink)
+            clients = context_of(read).any_client("consumer", sink)
             found.setdefault(sink.topic, TableOfTopic(sink.topic, clients))
     return list(found.values())

@@ -1,8 +1,8 @@
-"""Where the rows of a pipeline go: one file for each `type`."""
+"""The sinks of pipelines: one file for each `type`."""
 
 from __future__ import annotations
 
-from ottla.pipelines.installed import installed
+from ottla.pipelines.installed import load_connectors
 from ottla.pipelines.sinks.console import ConsoleSink
 from ottla.pipelines.sinks.database import DatabaseSink
 from ottla.pipelines.sinks.files import FilesSink
@@ -22,7 +22,7 @@ SINKS: dict[str, type[Sink]] = {
     "console": ConsoleSink,
     "spark": SparkSink,
 }
-SINKS |= installed("ottla.pipelines.sinks", Sink, SINKS)
-"""By what `type` says."""
+SINKS |= load_connectors("ottla.pipelines.sinks", Sink, SINKS)
+"""The sinks by the value of `type`."""
 
 __all__ = ["SINKS", "Sink"]

@@ -1,4 +1,4 @@
-"""Batches merged into a Delta table by a key: the table is then what its changes say, and remembers the last batch."""
+"""Merges batches into a Delta table by a key. The table's log has the last batch of the query."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ottla.pipelines.sinks.missing_values import check_rows, put_aside
 from ottla.pipelines.sinks.upserts import DELETED
 from ottla.spark.tables.attempts import commit_once
 from ottla.spark.tables.batch import offsets_digest
-from ottla.spark.tables.delta_store import DeltaStore, done, properties
+from ottla.spark.tables.delta_store import DeltaStore, commit_properties, last_batch_of
 from ottla.spark.tables.errors import TableError
 from ottla.spark.tables.guard import BatchMark
 
@@ -28,30 +28,30 @@ class DeltaUpserts:
     store: DeltaStore
     key: tuple[str, ...]
     checkpoint: str
-    letters: DeadLetterTopic | None = None
-    """The dead letters for rows that the table does not take; None: the batch fails."""
+    dead_letters: DeadLetterTopic | None = None
+    """The dead-letter topic for rows that the table rejects; None: the batch fails."""
 
     def write(self, batch: DataFrame, number: int, query: str) -> int:
-        """Write a batch once, however often it is called; return how many rows were put aside."""
+        """Write a batch once, even if it is called several times; return the number of rows put aside."""
         from deltalake.exceptions import CommitFailedError
 
         columns = StructType([one for one in batch.schema.fields if one.name != DELETED])
         required = [name for name in self.store.prepare(columns).required if name not in self.key]
         rows, bad = check_rows(batch.toArrow(), self.store.name, required, self.key)
-        put_aside(bad, self.letters)
+        put_aside(bad, self.dead_letters)
         mark = BatchMark(query, number, offsets_digest(self.checkpoint, number))
         changes = last_of_each(rows, self.key)
         if changes.num_rows:
             commit_once(
                 self.store.name,
                 self.store.open,
-                done,
+                last_batch_of,
                 lambda table: self.merge(table, changes, columns, mark),
                 CommitFailedError,
                 mark,
             )
-        elif not self.store.knows_query(query):
-            self.store.commit([], columns, False, mark)  # so that the table knows the query when its first rows come
+        elif not self.store.has_query(query):
+            self.store.commit([], columns, False, mark)  # the table must know the query before its first rows
         return len(bad)
 
     def merge(self, table: Any, rows: pa.Table, columns: StructType, mark: BatchMark) -> None:
@@ -63,13 +63,15 @@ class DeltaUpserts:
         stays = None if gone is None else f"not {gone}"
         try:
             table = self.store.add_columns(table, columns)
-            merger = table.merge(rows, same, source_alias="s", target_alias="t", commit_properties=properties(mark))
+            merger = table.merge(
+                rows, same, source_alias="s", target_alias="t", commit_properties=commit_properties(mark)
+            )
             merger = merger if gone is None else merger.when_matched_delete(gone)
             merger.when_matched_update(fields, stays).when_not_matched_insert(fields, stays).execute()
         except CommitFailedError:
             raise
         except DeltaError as error:
-            raise TableError(f"table {self.store.name} refuses a batch: {error}") from None
+            raise TableError(f"table {self.store.name} rejected a batch: {error}") from None
 
 
 def last_of_each(rows: pa.Table, key: Sequence[str]) -> pa.Table:
@@ -84,5 +86,5 @@ def last_of_each(rows: pa.Table, key: Sequence[str]) -> pa.Table:
 
 
 def quoted(name: str) -> str:
-    """A column's name in the expressions of deltalake."""
+    """Return a column's name quoted for expressions of deltalake."""
     return "`" + name.replace("`", "``") + "`"

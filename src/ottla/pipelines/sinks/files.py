@@ -1,4 +1,4 @@
-"""`type: files`: files in a folder, by Spark's own writers."""
+"""`type: files`: files in a folder, written by Spark's file sink."""
 
 from __future__ import annotations
 
@@ -10,48 +10,50 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from ottla.pipelines.address import check_files
 from ottla.pipelines.model import NameList, Scalar
+from ottla.pipelines.pipeline_context import PipelineContext, QuerySettings
 from ottla.pipelines.place import of_key
-from ottla.pipelines.rows import TIMES, beside
-from ottla.pipelines.sinks.batch_log import BatchLog, Owner, cannot_begin_anew, ensure_fits
+from ottla.pipelines.rows import TIMES, metadata_columns
+from ottla.pipelines.sinks.batch_log import BatchLog, Owner, ensure_fits, explain_lost_rows
 from ottla.pipelines.sinks.sink import Sink
-from ottla.pipelines.surroundings import How, Surroundings
 
 
 class FilesSink(Sink):
-    """New files for each batch; Spark's log beside them (`_spark_metadata`) says which count."""
+    """New files for each batch; Spark's log in the folder (`_spark_metadata`) lists the valid ones."""
 
-    guarantee: ClassVar[str] = "exactly once, for readers that heed _spark_metadata, as Spark does"
+    guarantee: ClassVar[str] = "exactly once, for readers of _spark_metadata, such as Spark"
     type: Literal["files"]
     format: Literal["csv", "json", "parquet"]
-    """What is in the files."""
+    """The format of the files."""
     path: str
-    """The folder; relative to the pipeline file."""
+    """The folder, relative to the pipeline file."""
     partition_by: NameList = []
-    """Columns that become folders."""
+    """Columns that become subfolders."""
     options: dict[str, Scalar] = {}
-    """More options of Spark's writer, such as `header: true` of CSV."""
+    """More options of Spark's writer, for example `header: true` for CSV."""
 
     _path = field_validator("path")(check_files)
 
     def describe(self) -> str:
         return f"{self.format} files {self.path}"
 
-    def check(self, frame: DataFrame, around: Surroundings) -> None:
+    def check(self, frame: DataFrame, context: PipelineContext) -> None:
         with of_key("path"):
-            ensure_fits(BatchLog(frame.sparkSession, self.folder(around)), around.name, around.home, around.checkpoint)
+            ensure_fits(
+                BatchLog(frame.sparkSession, self.folder(context)), context.name, context.home, context.checkpoint
+            )
 
-    def cannot_begin_anew(self, around: Surroundings) -> str | None:
-        return cannot_begin_anew(self.folder(around))
+    def explain_lost_rows(self, context: PipelineContext) -> str | None:
+        return explain_lost_rows(self.folder(context))
 
-    def folder(self, around: Surroundings) -> str:
-        return around.path(self.path)
+    def folder(self, context: PipelineContext) -> str:
+        return context.path(self.path)
 
-    def start(self, frame: DataFrame, around: Surroundings, how: How) -> StreamingQuery:
-        log = BatchLog(frame.sparkSession, self.folder(around))
-        ensure_fits(log, around.name, around.home, around.checkpoint)
-        log.claim(Owner(around.name, str(around.home)))
-        writer = how.writer(frame.drop(*beside(frame))).format(self.format)
+    def start(self, frame: DataFrame, context: PipelineContext, query_settings: QuerySettings) -> StreamingQuery:
+        log = BatchLog(frame.sparkSession, self.folder(context))
+        ensure_fits(log, context.name, context.home, context.checkpoint)
+        log.claim(Owner(context.name, str(context.home)))
+        writer = query_settings.writer(frame.drop(*metadata_columns(frame))).format(self.format)
         if self.partition_by:
             writer = writer.partitionBy(*self.partition_by)
         times = {} if self.format == "parquet" else TIMES
-        return writer.options(**times | around.options(self.options)).start(self.folder(around))
+        return writer.options(**times | context.options(self.options)).start(self.folder(context))

@@ -1,6 +1,6 @@
-"""Rows without a value that a table requires, found before they are written.
+"""Finds rows without a value that a table requires before they are written.
 
-A key that is null or NaN is equal to no key, so that its row would neither be found nor replaced later.
+A key that is null or NaN equals no key: its row could neither be found nor replaced later.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ import pyarrow.compute
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ottla.pipelines.dead_letters import REMEDY, BadRow, DeadLetterTopic, RefusedBatchError, shown
+from ottla.pipelines.dead_letters import REMEDY, BadRow, DeadLetterTopic, RefusedBatchError, short_repr
 from ottla.pipelines.rows import KEPT, OFFERED
-from ottla.pipelines.sinks.database.row_by_row import plain
+from ottla.pipelines.sinks.database.row_by_row import to_python
 from ottla.pipelines.sinks.upserts import DELETED
-from ottla.spark.failure import plainly
+from ottla.spark.failure import without_traceback
 
 pc: Any = pyarrow.compute
 Split = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 class Checked(NamedTuple):
-    """Rows that a table takes, and the others."""
+    """Rows that the table accepts, and the others."""
 
     good: pa.Table
     bad: list[BadRow]
 
 
 def check_rows(rows: pa.Table, table: str, required: Sequence[str], key: Sequence[str]) -> Checked:
-    """Return the rows that have all required columns, and the others with their causes. Deleted rows need only their key."""
+    """Return the rows with all required columns, and the others with their causes. Deleted rows need only their key."""
     causes = dict[int, str]()
     for name in key:
         column = rows.column(name)
@@ -51,45 +51,45 @@ def check_rows(rows: pa.Table, table: str, required: Sequence[str], key: Sequenc
 
 
 def mark_all(causes: dict[int, str], mask: Any, cause: str) -> None:
-    """Keep the cause for each row of a mask that has none yet."""
+    """Set the cause of each row of a mask, unless it has one already."""
     if pc.any(mask).as_py():
         for row in pc.indices_nonzero(pc.fill_null(mask, False)).to_pylist():
             causes.setdefault(int(row), cause)
 
 
 def values_of(rows: pa.Table, row: int) -> dict[str, Any]:
-    """Return one row by the names of its columns."""
+    """Return one row by column name."""
     one = rows.slice(row, 1)
-    return {name: plain(one.column(name))[0] for name in one.column_names if name != DELETED}
+    return {name: to_python(one.column(name))[0] for name in one.column_names if name != DELETED}
 
 
-def put_aside(bad: Sequence[BadRow], letters: DeadLetterTopic | None) -> None:
-    """Write bad rows to the dead letters; RefusedBatchError if there are none."""
-    if bad and letters is None:
-        values = ", ".join(f"{name} = {shown(value)}" for name, value in bad[0].values.items())
+def put_aside(bad: Sequence[BadRow], dead_letters: DeadLetterTopic | None) -> None:
+    """Write bad rows to the dead-letter topic; RefusedBatchError if there is none."""
+    if bad and dead_letters is None:
+        values = ", ".join(f"{name} = {short_repr(value)}" for name, value in bad[0].values.items())
         more = f" ({len(bad) - 1:,} more such rows)" if len(bad) > 1 else ""
         raise RefusedBatchError(
-            f"{bad[0].cause} in the row {values}{more}; fill it or leave such rows out in a step, or {REMEDY}"
+            f"{bad[0].cause} in the row {values}{more}; fill it or filter out such rows in a transform, or {REMEDY}"
         )
-    if bad and letters is not None:
-        letters.send(bad)
+    if bad and dead_letters is not None:
+        dead_letters.send(bad)
 
 
-def without_bad_rows(frame: DataFrame, table: str, required: Sequence[str], letters: DeadLetterTopic) -> DataFrame:
-    """Return the stream without the rows that lack a required column, which its tasks put aside."""
+def without_bad_rows(frame: DataFrame, table: str, required: Sequence[str], dead_letters: DeadLetterTopic) -> DataFrame:
+    """Return the stream without the rows that lack a required column; the tasks put these aside."""
     offered = frame.observe(OFFERED, F.count(F.lit(1)).alias("count"))
-    kept = offered.mapInArrow(splitter(table, tuple(required), letters), frame.schema)
+    kept = offered.mapInArrow(make_splitter(table, tuple(required), dead_letters), frame.schema)
     return kept.observe(KEPT, F.count(F.lit(1)).alias("count"))
 
 
-def splitter(table: str, required: Sequence[str], letters: DeadLetterTopic) -> Split:
-    """Return the function that each task runs."""
+def make_splitter(table: str, required: Sequence[str], dead_letters: DeadLetterTopic) -> Split:
+    """Return the function that runs in each task."""
 
     def split(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with plainly():
+        with without_traceback():
             for batch in batches:
                 good, bad = check_rows(pa.Table.from_batches([batch]), table, required, ())
-                put_aside(bad, letters)
+                put_aside(bad, dead_letters)
                 yield from good.to_batches()
 
     return split

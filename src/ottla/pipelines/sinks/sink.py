@@ -1,4 +1,4 @@
-"""What every sink of a pipeline has."""
+"""The base of all sinks."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from ottla.errors import ConfigError
 from ottla.pipelines.model import Model
-from ottla.pipelines.surroundings import How, Surroundings
+from ottla.pipelines.pipeline_context import PipelineContext, QuerySettings
 
 
 class Sink(Model):
     type: str
     guarantee: ClassVar[str] = "at least once"
-    """How often a row arrives, whoever is killed in between."""
+    """The delivery guarantee of a row, also if a process is killed."""
 
     def describe(self) -> str:
-        """In a few words, without secrets."""
+        """Return a short description without secrets."""
         return self.type
 
     def promise(self) -> str:
-        """How often a row arrives here."""
+        """Return the delivery guarantee with this configuration."""
         return self.guarantee
 
-    def try_to_open(self, around: Surroundings) -> None:
-        """Open the database that it is about, if any, and close it again; ConfigError where that cannot be done."""
+    def try_to_open(self, context: PipelineContext) -> None:
+        """Open the sink's database, if it has one, and close it again; ConfigError if that fails."""
 
-    def check(self, frame: DataFrame, around: Surroundings) -> None:
-        """ConfigError where such rows cannot be written; asked before anything runs."""
+    def check(self, frame: DataFrame, context: PipelineContext) -> None:
+        """Raise ConfigError if such rows cannot be written. Called before any query starts."""
 
-    def cannot_begin_anew(self, around: Surroundings) -> str | None:
-        """Return why rows would be lost here if the pipeline read from elsewhere with a new checkpoint; None if none would."""
+    def explain_lost_rows(self, context: PipelineContext) -> str | None:
+        """Return the reason why rows would be lost if the pipeline started with a new checkpoint; None if none would be."""
         return None
 
-    def start(self, frame: DataFrame, around: Surroundings, how: How) -> StreamingQuery:
-        """Begin to write a stream."""
+    def start(self, frame: DataFrame, context: PipelineContext, query_settings: QuerySettings) -> StreamingQuery:
+        """Start to write a stream."""
         raise ConfigError(f"type {self.type} cannot be written")

@@ -1,4 +1,4 @@
-"""`type: spark`: any other format that Spark can write streams to."""
+"""`type: spark`: any other format that Spark writes streams to."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from ottla.pipelines.model import Scalar
+from ottla.pipelines.pipeline_context import PipelineContext, QuerySettings
 from ottla.pipelines.place import of_key
-from ottla.pipelines.rows import beside
-from ottla.pipelines.sinks.batch_log import FILE_FORMATS, BatchLog, Owner, cannot_begin_anew, ensure_fits
+from ottla.pipelines.rows import metadata_columns
+from ottla.pipelines.sinks.batch_log import FILE_FORMATS, BatchLog, Owner, ensure_fits, explain_lost_rows
 from ottla.pipelines.sinks.sink import Sink
-from ottla.pipelines.surroundings import How, Surroundings
 
 
 class SparkSink(Sink):
-    """Passed through to Spark as it is."""
+    """Passes format and options to Spark."""
 
-    guarantee: ClassVar[str] = "what the format promises; at least once where it promises nothing"
+    guarantee: ClassVar[str] = "that of the format; at least once if it has none"
     type: Literal["spark"]
     format: str
     """The name of the format."""
@@ -28,24 +28,24 @@ class SparkSink(Sink):
     def describe(self) -> str:
         return f"Spark's {self.format}"
 
-    def folder(self, around: Surroundings) -> str | None:
-        """Return the folder that Spark's file sink would write to; None if the format has no such sink, or names no folder."""
-        options = {name.lower(): text for name, text in around.options(self.options).items()}
+    def folder(self, context: PipelineContext) -> str | None:
+        """Return the folder of Spark's file sink; None if the format has no such sink, or no folder is given."""
+        options = {name.lower(): text for name, text in context.options(self.options).items()}
         return options.get("path") if self.format.lower() in FILE_FORMATS else None
 
-    def check(self, frame: DataFrame, around: Surroundings) -> None:
-        if (folder := self.folder(around)) is not None:
+    def check(self, frame: DataFrame, context: PipelineContext) -> None:
+        if (folder := self.folder(context)) is not None:
             with of_key("options"):
-                ensure_fits(BatchLog(frame.sparkSession, folder), around.name, around.home, around.checkpoint)
+                ensure_fits(BatchLog(frame.sparkSession, folder), context.name, context.home, context.checkpoint)
 
-    def cannot_begin_anew(self, around: Surroundings) -> str | None:
-        folder = self.folder(around)
-        return None if folder is None else cannot_begin_anew(folder)
+    def explain_lost_rows(self, context: PipelineContext) -> str | None:
+        folder = self.folder(context)
+        return None if folder is None else explain_lost_rows(folder)
 
-    def start(self, frame: DataFrame, around: Surroundings, how: How) -> StreamingQuery:
-        if (folder := self.folder(around)) is not None:
+    def start(self, frame: DataFrame, context: PipelineContext, query_settings: QuerySettings) -> StreamingQuery:
+        if (folder := self.folder(context)) is not None:
             log = BatchLog(frame.sparkSession, folder)
-            ensure_fits(log, around.name, around.home, around.checkpoint)
-            log.claim(Owner(around.name, str(around.home)))
-        writer = how.writer(frame.drop(*beside(frame))).format(self.format)
-        return writer.options(**around.options(self.options)).start()
+            ensure_fits(log, context.name, context.home, context.checkpoint)
+            log.claim(Owner(context.name, str(context.home)))
+        writer = query_settings.writer(frame.drop(*metadata_columns(frame))).format(self.format)
+        return writer.options(**context.options(self.options)).start()

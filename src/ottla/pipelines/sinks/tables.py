@@ -1,4 +1,4 @@
-"""`type: delta` and `type: iceberg`: tables, exactly once and without jars."""
+"""`type: delta` and `type: iceberg`: tables, written exactly once and without jars."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 from ottla.errors import ConfigError
 from ottla.pipelines.dead_letters import DeadLetterTopic
 from ottla.pipelines.model import NameList, Scalar
-from ottla.pipelines.rows import beside, known, values
+from ottla.pipelines.native_writes import native_write
+from ottla.pipelines.pipeline_context import PipelineContext, QuerySettings
+from ottla.pipelines.rows import checked_names, metadata_columns, values
 from ottla.pipelines.sinks.delta_upserts import DeltaUpserts
 from ottla.pipelines.sinks.missing_values import without_bad_rows
 from ottla.pipelines.sinks.sink import Sink
 from ottla.pipelines.sinks.upserts import upserts
-from ottla.pipelines.surroundings import How, Surroundings
-from ottla.pipelines.under_way import under_way
 from ottla.spark.sink.write_stream import query_of
 from ottla.spark.tables.delta_store import DeltaStore
 from ottla.spark.tables.errors import TableError
@@ -27,20 +27,22 @@ from ottla.spark.tables.store import Store
 
 
 class DeltaSink(Sink):
-    """Rows are added to a Delta table, which is made where there is none; or with `key` they take the place of others."""
+    """Rows are appended to a Delta table, which is created if it does not exist; with `key` they replace rows of the
+    same key.
+    """
 
     guarantee: ClassVar[str] = "exactly once"
     type: Literal["delta"]
     path: str
-    """The folder of the table; relative to the pipeline file."""
+    """The folder of the table, relative to the pipeline file."""
     partition_by: NameList = []
-    """Columns that a new table is partitioned by."""
+    """The partition columns of a new table."""
     merge_schema: bool = False
-    """Whether columns that the table does not have are added to it."""
+    """Add columns that the table does not have."""
     key: NameList = []
-    """Columns by which a row takes the place of the one that is there; of several in a batch the last counts."""
+    """The columns that identify a row; a row replaces the row with the same key, and the last one of a batch is kept."""
     delete_enabled: bool = Field(default=False, alias="delete.enabled")
-    """Whether a tombstone deletes the row of its key."""
+    """A tombstone deletes the row with its key."""
     options: dict[str, Scalar] = {}
     """More options of the format `ottla_delta`."""
 
@@ -52,54 +54,56 @@ class DeltaSink(Sink):
     @model_validator(mode="after")
     def deletions_have_a_key(self) -> DeltaSink:
         if self.delete_enabled and not self.key:
-            raise ValueError("delete.enabled needs key, the columns by which rows are told apart")
+            raise ValueError("delete.enabled needs key, the columns that identify a row")
         return self
 
     def describe(self) -> str:
         return f"Delta table {self.path}"
 
-    def check(self, frame: DataFrame, around: Surroundings) -> None:
-        known(values(frame), self.key)
+    def check(self, frame: DataFrame, context: PipelineContext) -> None:
+        checked_names(values(frame), self.key)
 
-    def start(self, frame: DataFrame, around: Surroundings, how: How) -> StreamingQuery:
+    def start(self, frame: DataFrame, context: PipelineContext, query_settings: QuerySettings) -> StreamingQuery:
         if self.key:
-            return self.start_upserts(frame, around, how)
-        options = table_options(self.partition_by, self.merge_schema) | around.options(self.options)
-        rows = frame.drop(*beside(frame))
-        if around.letters is not None:
-            store = DeltaStore(read_table_options(DeltaOptions, {**options, "path": around.path(self.path)}))
-            rows = tolerated(rows, store, around.letters)
-        writer = how.writer(rows).format("ottla_delta")
-        return writer.options(**options).start(around.path(self.path))
+            return self.start_upserts(frame, context, query_settings)
+        options = table_options(self.partition_by, self.merge_schema) | context.options(self.options)
+        rows = frame.drop(*metadata_columns(frame))
+        if context.dead_letters is not None:
+            store = DeltaStore(read_table_options(DeltaOptions, {**options, "path": context.path(self.path)}))
+            rows = drop_incomplete_rows(rows, store, context.dead_letters)
+        writer = query_settings.writer(rows).format("ottla_delta")
+        return writer.options(**options).start(context.path(self.path))
 
-    def start_upserts(self, frame: DataFrame, around: Surroundings, how: How) -> StreamingQuery:
-        options = table_options(self.partition_by, self.merge_schema) | around.options(self.options)
-        store = DeltaStore(read_table_options(DeltaOptions, {**options, "path": around.path(self.path)}))
-        to = DeltaUpserts(store, tuple(self.key), how.checkpoint, around.letters)
+    def start_upserts(
+        self, frame: DataFrame, context: PipelineContext, query_settings: QuerySettings
+    ) -> StreamingQuery:
+        options = table_options(self.partition_by, self.merge_schema) | context.options(self.options)
+        store = DeltaStore(read_table_options(DeltaOptions, {**options, "path": context.path(self.path)}))
+        to = DeltaUpserts(store, tuple(self.key), query_settings.checkpoint, context.dead_letters)
         rows = upserts(frame, self.key, self.delete_enabled)
 
         def write(batch: DataFrame, number: int) -> None:
-            with under_way():
-                how.count_dead_letters(to.write(batch, number, query_of(how.checkpoint)))
+            with native_write():
+                query_settings.count_dead_letters(to.write(batch, number, query_of(query_settings.checkpoint)))
 
-        return how.writer(rows).foreachBatch(write).start()
+        return query_settings.writer(rows).foreachBatch(write).start()
 
 
 class IcebergSink(Sink):
-    """Rows are added to an Iceberg table, which is made where there is none."""
+    """Rows are appended to an Iceberg table, which is created if it does not exist."""
 
     guarantee: ClassVar[str] = "exactly once"
     type: Literal["iceberg"]
     table: str
     """`namespace.table`."""
     warehouse: str | None = None
-    """The folder of the tables; relative to the pipeline file."""
+    """The folder of the tables, relative to the pipeline file."""
     partition_by: NameList = []
-    """Columns that a new table is partitioned by."""
+    """The partition columns of a new table."""
     merge_schema: bool = False
-    """Whether columns that the table does not have are added to it."""
+    """Add columns that the table does not have."""
     options: dict[str, Scalar] = {}
-    """More options of the format `ottla_iceberg`, such as `catalog.uri`."""
+    """More options of the format `ottla_iceberg`, for example `catalog.uri`."""
 
     @field_validator("warehouse")
     @classmethod
@@ -109,41 +113,41 @@ class IcebergSink(Sink):
     def describe(self) -> str:
         return f"Iceberg table {self.table}"
 
-    def start(self, frame: DataFrame, around: Surroundings, how: How) -> StreamingQuery:
-        options = table_options(self.partition_by, self.merge_schema) | around.options(self.options)
+    def start(self, frame: DataFrame, context: PipelineContext, query_settings: QuerySettings) -> StreamingQuery:
+        options = table_options(self.partition_by, self.merge_schema) | context.options(self.options)
         if self.warehouse is not None:
-            options["warehouse"] = around.path(self.warehouse)
-        rows = frame.drop(*beside(frame))
-        if around.letters is not None:
+            options["warehouse"] = context.path(self.warehouse)
+        rows = frame.drop(*metadata_columns(frame))
+        if context.dead_letters is not None:
             store = IcebergStore(read_table_options(IcebergOptions, {**options, "path": self.table}))
-            rows = tolerated(rows, store, around.letters)
-        writer = how.writer(rows).format("ottla_iceberg")
+            rows = drop_incomplete_rows(rows, store, context.dead_letters)
+        writer = query_settings.writer(rows).format("ottla_iceberg")
         return writer.options(**options).start(self.table)
 
 
-def tolerated(rows: DataFrame, store: Store, letters: DeadLetterTopic) -> DataFrame:
-    """Return the stream without the rows that lack a column that the table requires, which are put aside."""
+def drop_incomplete_rows(rows: DataFrame, store: Store, dead_letters: DeadLetterTopic) -> DataFrame:
+    """Return the stream without the rows that lack a column required by the table; these are put aside."""
     try:
         required = store.prepare(rows.schema).required
-    except TableError:  # which the query reports
+    except TableError:  # reported by the query
         return rows
-    return without_bad_rows(rows, store.name, required, letters) if required else rows
+    return without_bad_rows(rows, store.name, required, dead_letters) if required else rows
 
 
 def checked_folder(key: str, path: str) -> str:
-    """Return the path; ValueError where it is an address of anything but a folder, such as s3://bucket/table."""
+    """Return the path; ValueError if it is not a local folder, for instance s3://bucket/table."""
     if not path.startswith("${"):
         try:
             local_folder(key, path)
         except ConfigError:
             raise ValueError(
-                f"{key} = {path!r}: tables are written to a folder of this machine, or one that it mounts; name one, or use type: spark "
-                "with a format of Spark's that reaches it, such as delta with its jars"
+                f"{key} = {path!r}: tables are written to a folder of this machine, or a mounted one; choose one, or use type: spark "
+                "with a format of Spark that supports it, such as delta with its jars"
             ) from None
     return path
 
 
 def table_options(partition_by: list[str], merge_schema: bool) -> dict[str, str]:
-    """What both formats take."""
+    """Return the options of both formats."""
     columns = {"partitionBy": ",".join(partition_by)} if partition_by else {}
     return columns | ({"mergeSchema": "true"} if merge_schema else {})

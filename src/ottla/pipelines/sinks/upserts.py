@@ -1,4 +1,4 @@
-"""Rows that take the place of others, or take them away: the columns and keys of tables that are changed."""
+"""The columns and keys of tables in which rows are replaced and deleted."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from ottla.pipelines.rows import KEY, TOMBSTONE, column, known, values
+from ottla.pipelines.rows import KEY, TOMBSTONE, checked_names, column, values
 
 DELETED = "_deleted"
-"""A column of booleans beside the row's own: whether the row is to be taken away."""
+"""A boolean column in addition to the row's own: true for a row to delete."""
 
 
 def upserts(frame: DataFrame, keys: Sequence[str], deletes: bool) -> DataFrame:
-    """The value's columns, and with `deletes` whether each row is a tombstone, whose key is its record's."""
+    """Return the value's columns, and with `deletes` whether each row is a tombstone; the key of a tombstone is its
+    record's.
+    """
     names = values(frame)
-    known(names, keys)
+    checked_names(names, keys)
     dead = column(TOMBSTONE) if TOMBSTONE in frame.columns else F.lit(False)
     if not deletes:
         return frame.where(~dead).select(*map(column, names))
@@ -26,7 +28,7 @@ def upserts(frame: DataFrame, keys: Sequence[str], deletes: bool) -> DataFrame:
 
 
 def of_key(frame: DataFrame, name: str, count: int) -> Column:
-    """A column of the key: the value's own, and of a tombstone, which has nothing else, the field of its record's key."""
+    """Return a column of the key. A tombstone has no value, so its column is the field of the record's key."""
     own = column(name)
     if KEY not in frame.columns:
         return own

@@ -1,8 +1,8 @@
-"""Where the rows of a pipeline come from: one file for each `type`."""
+"""The sources of pipelines: one file for each `type`."""
 
 from __future__ import annotations
 
-from ottla.pipelines.installed import installed
+from ottla.pipelines.installed import load_connectors
 from ottla.pipelines.sources.database import DatabaseSource
 from ottla.pipelines.sources.files import FilesSource
 from ottla.pipelines.sources.http import HttpSource
@@ -19,7 +19,7 @@ SOURCES: dict[str, type[Source]] = {
     "http": HttpSource,
     "rate": RateSource,
 }
-SOURCES |= installed("ottla.pipelines.sources", Source, SOURCES)
-"""By what `type` says."""
+SOURCES |= load_connectors("ottla.pipelines.sources", Source, SOURCES)
+"""The sources by the value of `type`."""
 
 __all__ = ["SOURCES", "DatabaseSource", "FilesSource", "RateSource", "Source", "TopicSource"]

@@ -1,4 +1,4 @@
-"""Sources that are a feed: their rows are fetched, kept and then handed to Spark."""
+"""Sources with a feed: their rows are fetched, stored on disk and then read by Spark."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from pyspark.sql.types import StructType
 from ottla.errors import ConfigError
 from ottla.pipelines.feeds.feed import Feed
 from ottla.pipelines.feeds.feed_source import stream_of
-from ottla.pipelines.rows import BESIDE
+from ottla.pipelines.pipeline_context import PipelineContext
+from ottla.pipelines.rows import METADATA_COLUMNS
 from ottla.pipelines.sources.source import Source
-from ottla.pipelines.surroundings import Surroundings
 
 
 class FedSource(Source):
-    """What such a source says instead of `read`."""
+    """The base of sources that define `feed` in place of `read`."""
 
-    def feed(self, around: Surroundings) -> tuple[Feed, StructType]:
-        """What is asked for rows, and the columns of these; errors where nothing will come."""
+    def feed(self, context: PipelineContext) -> tuple[Feed, StructType]:
+        """Return the feed and the columns of its rows; an error if the source cannot be read."""
         raise ConfigError(f"type {self.type} cannot be read")
 
-    def read(self, spark: SparkSession, around: Surroundings, tolerant: bool) -> DataFrame:
-        feed, columns = self.feed(around)
-        return stream_of(spark, around.reader_name, feed, columns, around.home)
+    def read(self, spark: SparkSession, context: PipelineContext, tolerant: bool) -> DataFrame:
+        feed, columns = self.feed(context)
+        return stream_of(spark, context.reader_name, feed, columns, context.home)
 
 
-def not_beside(what: str, columns: StructType) -> StructType:
-    """The columns, if none has a name that means something else here."""
+def check_column_names(what: str, columns: StructType) -> StructType:
+    """Return the columns; ConfigError if one has the name of a metadata column."""
     for name in columns.names:
-        if name in BESIDE:
+        if name in METADATA_COLUMNS:
             raise ConfigError(
-                f"{what} has a column {name!r}, which here is a part of a record; leave it out of columns"
+                f"{what} has a column {name!r}, which is the name of a metadata column here; leave it out of columns"
             )
     return columns

@@ -1,4 +1,4 @@
-"""`type: files`: the files of a folder, each once, new ones as they come."""
+"""`type: files`: the files of a folder, each once, new ones as they appear."""
 
 from __future__ import annotations
 
@@ -11,27 +11,29 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ottla.pipelines.address import check_files
 from ottla.pipelines.model import Scalar
+from ottla.pipelines.pipeline_context import PipelineContext
 from ottla.pipelines.sources.source import Source
-from ottla.pipelines.surroundings import Surroundings
 
 STRICT = {"csv": {"mode": "FAILFAST", "enforceSchema": "false"}, "json": {"mode": "FAILFAST"}}
-"""What stops the pipeline at a line that is not what the columns say, instead of nulls that nobody asked for."""
+"""Options that stop the pipeline at a line that does not match the columns. Spark's default would return nulls."""
 PATTERN = frozenset("*?[]{}\\")
-"""What makes a path a pattern, as Hadoop reads it."""
+"""The characters that make a path a pattern in Hadoop."""
 
 
 class FilesSource(Source):
-    """The rows of files in a folder; a file that is there has been read whole, so move finished files in."""
+    """The rows of files in a folder. A file is read completely when it appears, so move finished files in."""
 
     type: Literal["files"]
     format: Literal["csv", "json", "parquet", "lines"]
-    """What is in the files. `json` has an object in each line; `lines` gives each line as the column `value`."""
+    """The format of the files. `json` has an object in each line; `lines` returns each line as the column `value`."""
     path: str
     """The folder, or a pattern of files such as `in/*.csv`; relative to the pipeline file."""
     columns: str | None = Field(default=None, alias="schema")
-    """The columns, such as `id bigint, name string`; `parquet` may do without where there is a file, `lines` has none."""
+    """The columns, for example `id bigint, name string`; optional for `parquet` if a file exists, and not allowed for
+    `lines`.
+    """
     options: dict[str, Scalar] = {}
-    """More options of Spark's file source, such as `header: true` of CSV or `maxFilesPerTrigger: 10`."""
+    """More options of Spark's file source, for example `header: true` for CSV or `maxFilesPerTrigger: 10`."""
 
     _path = field_validator("path")(check_files)
 
@@ -46,19 +48,19 @@ class FilesSource(Source):
     def describe(self) -> str:
         return f"{self.format} files {self.path}"
 
-    def misplaced(self, around: Surroundings) -> Iterator[tuple[str, str]]:
-        path = around.path(self.path)
-        # Not a pattern: Spark takes the path of a stream for the folder under which partitions begin.
+    def find_misplaced(self, context: PipelineContext) -> Iterator[tuple[str, str]]:
+        path = context.path(self.path)
+        # A path without a pattern must be a folder: Spark takes the path of a stream as the root of its partitions.
         if "://" not in path and PATTERN.isdisjoint(path) and os.path.isfile(path):
-            remedy = "name the folder that it is in, or a pattern there such as `in/*.csv`"
-            yield "path", f"path = {self.path!r}: must be a folder, and is a file; {remedy}"
+            remedy = "use its folder, or a pattern there such as `in/*.csv`"
+            yield "path", f"path = {self.path!r}: must be a folder, not a file; {remedy}"
 
-    def read(self, spark: SparkSession, around: Surroundings, tolerant: bool) -> DataFrame:
+    def read(self, spark: SparkSession, context: PipelineContext, tolerant: bool) -> DataFrame:
         reader = spark.readStream.format("text" if self.format == "lines" else self.format)
         if self.columns is not None:
             reader = reader.schema(self.columns)
         elif self.format == "parquet":
-            reader = reader.schema(spark.read.parquet(around.path(self.path)).schema)
-        return reader.options(**(STRICT.get(self.format, {}) | around.options(self.options))).load(
-            around.path(self.path)
+            reader = reader.schema(spark.read.parquet(context.path(self.path)).schema)
+        return reader.options(**(STRICT.get(self.format, {}) | context.options(self.options))).load(
+            context.path(self.path)
         )

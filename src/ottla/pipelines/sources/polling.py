@@ -1,4 +1,4 @@
-"""Sources that are asked for JSON objects from a position on: HTTP, and what is easiest to write oneself."""
+"""Sources that are polled for JSON objects from a position: HTTP, and connectors of users."""
 
 from __future__ import annotations
 
@@ -14,51 +14,54 @@ from ottla.errors import OttlaError
 from ottla.pipelines.dead_letters import BadRow, BadRows, DeadLetterTopic
 from ottla.pipelines.feeds.feed import Feed, Position, Write
 from ottla.pipelines.feeds.feed_reader import MOST_ROWS
-from ottla.pipelines.sources.fed import FedSource, not_beside
-from ottla.pipelines.surroundings import Surroundings
+from ottla.pipelines.pipeline_context import PipelineContext
+from ottla.pipelines.sources.fed import FedSource, check_column_names
 from ottla.spark.columns.ddl import parse_schema
 from ottla.spark.formats.json_format import Json
 
 CHUNK = 10_000
 ADDRESS = "url"
-"""The field in whose value the characters of a secret must not end a part of an address."""
+"""The field in which secrets are percent-encoded."""
 
 
 class PollingError(OttlaError):
-    """What was asked did not answer, or not with what its columns say."""
+    """A source did not answer, or its answer does not match the columns."""
 
 
 class PollingSource(FedSource):
-    """A source of one's own has two methods: what columns there are, and what comes after a position.
+    """The base of a user's source, which defines two methods: the columns, and the rows after a position.
 
-    Its rows are kept on the disk until they are in the sink, so `poll` need not be able to say the same again.
+    Its rows are stored on disk until they are in the sink, so `poll` need not be repeatable.
     """
 
     def columns(self) -> str:
-        """The columns, such as `id bigint, name string`."""
-        raise PollingError(f"type {self.type} does not say which columns it has; give it columns()")
+        """Return the columns, for example `id bigint, name string`."""
+        raise PollingError(f"type {self.type} has no columns; define columns()")
 
     def poll(self, position: Any) -> tuple[Sequence[Any], Any]:
-        """Rows after the position, as dicts, and the position after them; at first it is None. No rows: nothing new.
+        """Return the rows after the position, as dicts, and the position after them; no rows if nothing is new. The
+        first position is None.
 
-        Positions are what JSON has. Secrets in the fields of the source have their values here.
+        A position is a JSON value. Secrets in the fields of the source are resolved.
         """
-        raise PollingError(f"type {self.type} does not say what its rows are; give it poll(position)")
+        raise PollingError(f"type {self.type} has no rows; define poll(position)")
 
-    def feed(self, around: Surroundings) -> tuple[Feed, StructType]:
-        columns = not_beside(self.describe(), parse_schema("schema", self.columns()))
-        return PollingFeed(self.resolved(around), columns, around.letters), columns
+    def feed(self, context: PipelineContext) -> tuple[Feed, StructType]:
+        columns = check_column_names(self.describe(), parse_schema("schema", self.columns()))
+        return PollingFeed(self.resolve_secrets(context), columns, context.dead_letters), columns
 
-    def resolved(self, around: Surroundings) -> PollingSource:
-        """The same with the values of its secrets."""
-        found = {name: with_values(value, around.resolve) for name, value in self if name != ADDRESS}
+    def resolve_secrets(self, context: PipelineContext) -> PollingSource:
+        """Return the source with its secrets resolved."""
+        found = {name: with_values(value, context.resolve) for name, value in self if name != ADDRESS}
         if hasattr(self, ADDRESS):
-            found[ADDRESS] = with_values(getattr(self, ADDRESS), around.resolve_address)
+            found[ADDRESS] = with_values(getattr(self, ADDRESS), context.resolve_address)
         return self.model_copy(update=found)
 
 
 def json_of(row: Any) -> bytes:
-    """Return a row as JSON; as a text, which no schema has, if it is nested too deep or refers to itself."""
+    """Return a row as JSON. A row nested too deeply, or with a reference to itself, becomes a text, which matches no
+    schema.
+    """
     try:
         return json.dumps(row, default=str).encode()
     except (RecursionError, ValueError) as error:
@@ -74,13 +77,13 @@ def with_values(value: Any, resolve: Callable[[str], str]) -> Any:
 
 
 class PollingFeed:
-    """A source that polls, as Spark's driver asks it."""
+    """The feed of a source that polls, in Spark's driver."""
 
-    goes_ahead = False  # an address is asked when its rows are wanted
+    fetches_ahead = False  # an address is only requested when its rows are needed
 
-    def __init__(self, source: PollingSource, columns: StructType, letters: DeadLetterTopic | None = None) -> None:
+    def __init__(self, source: PollingSource, columns: StructType, dead_letters: DeadLetterTopic | None = None) -> None:
         self.source, self.columns = source, columns
-        self.bad_rows = BadRows(letters)
+        self.bad_rows = BadRows(dead_letters)
         self.most = self.portion = MOST_ROWS
 
     @property
@@ -88,7 +91,7 @@ class PollingFeed:
         return self.bad_rows.count
 
     def poll(self, position: Position | None, write: Write) -> Position | None:
-        self.bad_rows.begin()
+        self.bad_rows.clear()
         rows, after = self.source.poll(None if position is None else position["at"])
         for start in range(0, len(rows), CHUNK):
             write(self.batch(rows[start : start + CHUNK]))
@@ -96,13 +99,13 @@ class PollingFeed:
         return {"at": after}
 
     def batch(self, rows: Sequence[Any]) -> pa.RecordBatch:
-        """Return the rows that fit the schema, and put the others aside."""
+        """Return the rows that match the schema, and put the others aside."""
         schema = to_arrow_schema(self.columns, timezone="UTC")
         texts: Any = pa.array([json_of(row) for row in rows], pa.binary())
         found = Json(pa.struct(list(schema))).decode(texts)
-        for row, told in found.errors.items():
+        for row, problem in found.errors.items():
             text = texts[row].as_py().decode()
-            cause = f"{text[:80]!r} is not what schema says: {told}"
+            cause = f"{text[:80]!r} does not match schema: {problem}"
             self.bad_rows.add(self.source.describe(), BadRow({"value": text}, cause), "correct schema")
         values: Any = found.values
         batch = pa.RecordBatch.from_arrays(values.flatten(), schema=schema)
@@ -112,11 +115,11 @@ class PollingFeed:
             else batch
         )
 
-    def settle(self, position: Position | None) -> None:
-        """There is nobody to tell."""
+    def release(self, position: Position | None) -> None:
+        """Do nothing: the source does not store rows."""
 
     def freeze(self) -> None:
-        """A run once ends when nothing new comes."""
+        """Do nothing: a pipeline that runs once ends when a poll returns no rows."""
 
     def close(self) -> None:
-        """Nothing is open between two polls."""
+        """Do nothing: no connection is open between two polls."""

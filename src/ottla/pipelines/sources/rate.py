@@ -1,4 +1,4 @@
-"""`type: rate`: numbered rows at a steady pace, for trying things out."""
+"""`type: rate`: numbered rows at a steady rate, for experiments."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Literal
 from pydantic import Field
 from pyspark.sql import DataFrame, SparkSession
 
+from ottla.pipelines.pipeline_context import PipelineContext
 from ottla.pipelines.sources.source import Source
-from ottla.pipelines.surroundings import Surroundings
 
 
 class RateSource(Source):
@@ -16,7 +16,7 @@ class RateSource(Source):
 
     type: Literal["rate"]
     rows_per_second: int = Field(default=1, ge=1)
-    """How many rows each second."""
+    """Rows per second."""
 
     def describe(self) -> str:
         return f"rate {self.rows_per_second}/s"
@@ -24,5 +24,5 @@ class RateSource(Source):
     def identity(self) -> str:
         return "rate"
 
-    def read(self, spark: SparkSession, around: Surroundings, tolerant: bool) -> DataFrame:
+    def read(self, spark: SparkSession, context: PipelineContext, tolerant: bool) -> DataFrame:
         return spark.readStream.format("rate").option("rowsPerSecond", str(self.rows_per_second)).load()

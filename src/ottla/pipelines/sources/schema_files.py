@@ -1,4 +1,4 @@
-"""Schemas of Avro and of Protocol Buffers, read when the pipeline file is: a mistake in them need not wait for Spark."""
+"""Checks Avro and Protocol Buffers schemas when the pipeline file is read, before Spark starts."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ottla.errors import ConfigError
-from ottla.pipelines.surroundings import Surroundings
-from ottla.spark.columns.value_formats import as_text, is_avro, no_text
+from ottla.pipelines.pipeline_context import PipelineContext
+from ottla.spark.columns.value_formats import as_text, is_avro, not_text_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,58 +16,60 @@ if TYPE_CHECKING:
 LONGEST = 60
 
 
-def mistaken(given: Mapping[str, str], around: Surroundings) -> Iterator[tuple[str, str]]:
-    """Of the options of a source: the key of a schema, and what is wrong with it."""
+def find_mistakes(given: Mapping[str, str], context: PipelineContext) -> Iterator[tuple[str, str]]:
+    """Yield the option with an invalid schema, and the error text."""
     for part in ("key", "value"):
         check = CHECKS.get(given.get(f"{part}Format", ""))
-        told = check(part, given, around) if check is not None else None
-        if told is not None:
-            key, error = told
+        problem = check(part, given, context) if check is not None else None
+        if problem is not None:
+            key, error = problem
             yield key, f"{key} = {shortened(given[key])!r}: {error}"
 
 
-def avro_mistaken(part: str, given: Mapping[str, str], around: Surroundings) -> tuple[str, ConfigError] | None:
+def find_avro_mistakes(part: str, given: Mapping[str, str], context: PipelineContext) -> tuple[str, ConfigError] | None:
     from ottla.spark.formats.avro import Avro
 
     key = f"{part}Schema"
     try:
-        text = around.resolve(given[key])
-        Avro(text if is_avro(text) else as_text(content(given[key], around)))
+        text = context.resolve(given[key])
+        Avro(text if is_avro(text) else as_text(read_content(given[key], context)))
     except UnicodeDecodeError as error:
-        return key, ConfigError(no_text(error))
+        return key, ConfigError(not_text_error(error))
     except ConfigError as error:
         return key, error
     return None
 
 
-def protobuf_mistaken(part: str, given: Mapping[str, str], around: Surroundings) -> tuple[str, ConfigError] | None:
+def find_protobuf_mistakes(
+    part: str, given: Mapping[str, str], context: PipelineContext
+) -> tuple[str, ConfigError] | None:
     from ottla.spark.formats.protobuf import DescriptorsError, Protobuf
 
     file, message = f"{part}Descriptor", f"{part}Message"
     try:
-        descriptors = content(given[file], around)
+        descriptors = read_content(given[file], context)
     except ConfigError as error:
         return file, error
     try:
-        Protobuf(descriptors, around.resolve(given[message]))
+        Protobuf(descriptors, context.resolve(given[message]))
     except ConfigError as error:
         return (file if isinstance(error, DescriptorsError) else message), error
     return None
 
 
-CHECKS: Mapping[str, Callable[[str, Mapping[str, str], Surroundings], tuple[str, ConfigError] | None]] = {
-    "avro": avro_mistaken,
-    "protobuf": protobuf_mistaken,
+CHECKS: Mapping[str, Callable[[str, Mapping[str, str], PipelineContext], tuple[str, ConfigError] | None]] = {
+    "avro": find_avro_mistakes,
+    "protobuf": find_protobuf_mistakes,
 }
 
 
-def content(text: str, around: Surroundings) -> bytes:
-    """What is in the file; it is not said where a path leads that has a secret in it."""
+def read_content(text: str, context: PipelineContext) -> bytes:
+    """Return the content of a file; the error text does not have the resolved path, which may contain a secret."""
     try:
-        return Path(around.path(text)).read_bytes()
+        return Path(context.path(text)).read_bytes()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        where = f"relative paths begin in {around.folder.absolute()}"
+        where = f"relative paths start in {context.folder.absolute()}"
         raise ConfigError(f"cannot be read: {reason[:1].lower()}{reason[1:]}; {where}") from None
 
 

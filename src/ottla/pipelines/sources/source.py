@@ -1,4 +1,4 @@
-"""What every source of a pipeline has."""
+"""The base of all sources."""
 
 from __future__ import annotations
 
@@ -8,47 +8,49 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ottla.errors import ConfigError
 from ottla.pipelines.model import Model
-from ottla.pipelines.surroundings import Surroundings
+from ottla.pipelines.pipeline_context import PipelineContext
 
 
 class Source(Model):
     type: str
 
     def identity(self) -> str:
-        """What a checkpoint is about: it goes on only with the same."""
+        """Return the identity of the source for checkpoints: a checkpoint can only be continued with the same one."""
         return self.describe()
 
     def describe(self) -> str:
-        """In a few words, without secrets."""
+        """Return a short description without secrets."""
         return self.type
 
-    def misplaced(self, around: Surroundings) -> Iterator[tuple[str, str]]:
-        """What it names that is not what it must be: the key, and what is wrong, by this machine's files alone."""
+    def find_misplaced(self, context: PipelineContext) -> Iterator[tuple[str, str]]:
+        """Yield the keys that name a missing or wrong file, and the error text. Only files of this machine are read."""
         yield from ()
 
-    def try_to_open(self, around: Surroundings) -> None:
-        """Open the database that it is about, if any, and close it again; ConfigError where that cannot be done."""
+    def try_to_open(self, context: PipelineContext) -> None:
+        """Open the source's database, if it has one, and close it again; ConfigError if that fails."""
 
-    def check_server(self, around: Surroundings) -> None:
-        """Check what only its server knows before anything is made there, for `validate`.
+    def check_server(self, context: PipelineContext) -> None:
+        """Check the configuration against the server without a change there, for `validate`.
 
-        ConfigError for what is wrong, DatabaseError where the server cannot be asked.
+        ConfigError for a mistake, DatabaseError if the server is not available.
         """
 
-    def read(self, spark: SparkSession, around: Surroundings, tolerant: bool) -> DataFrame:
-        """The stream of its rows; without those that cannot be read, if they are tolerated."""
+    def read(self, spark: SparkSession, context: PipelineContext, tolerant: bool) -> DataFrame:
+        """Return the stream of rows, if `tolerant` without those that cannot be read."""
         raise ConfigError(f"type {self.type} cannot be read")
 
-    def left_behind(self, around: Surroundings) -> Iterator[str]:
-        """What it has made elsewhere that does not go away by itself, each in a few words."""
+    def find_leftovers(self, context: PipelineContext) -> Iterator[str]:
+        """Yield a short description of each object that the source created elsewhere and that is not deleted
+        automatically.
+        """
         yield from ()
 
-    def clean(self, around: Surroundings) -> None:
-        """Take that away."""
+    def clean(self, context: PipelineContext) -> None:
+        """Delete these objects."""
 
-    def read_bad(self, spark: SparkSession, around: Surroundings) -> DataFrame | None:
-        """The stream of all its rows, with the record that each was, and what is wrong with those that cannot be read.
+    def read_bad(self, spark: SparkSession, context: PipelineContext) -> DataFrame | None:
+        """Return the stream of all rows with the original record, and the error of those that cannot be read.
 
-        None where the source is no topic, and there is nothing to put aside.
+        None if the source is not a topic: there is no record to put aside.
         """
         return None

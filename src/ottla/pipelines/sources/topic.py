@@ -1,4 +1,4 @@
-"""`type: topic`: the records of topics, with the options of Spark's source `ottla`."""
+"""`type: topic`: the records of topics, read with Spark's source `ottla`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pyspark.sql.types import StructType
 from ottla.errors import ConfigError
 from ottla.pipelines.kafka_names import check_topics, checked_servers
 from ottla.pipelines.model import Scalar, with_options
-from ottla.pipelines.rows import BESIDE, FAILED, HEADER, HEADERS, KEY, RECORD, TOMBSTONE, failed
-from ottla.pipelines.sources.schema_files import mistaken
+from ottla.pipelines.pipeline_context import PipelineContext
+from ottla.pipelines.rows import FAILED, HEADER, HEADERS, KEY, METADATA_COLUMNS, RECORD, TOMBSTONE, failed_row
+from ottla.pipelines.sources.schema_files import find_mistakes
 from ottla.pipelines.sources.source import Source
 from ottla.pipelines.sources.written_schema import checked
-from ottla.pipelines.surroundings import Surroundings
 from ottla.spark.columns.row_decoder import ERROR, RAW, RAW_KEY
 from ottla.spark.columns.value_formats import NEEDED, is_avro
 from ottla.spark.options import SourceOptions, spelling
@@ -31,13 +31,13 @@ OURS |= {
     "fetch_offset_retries",
     "fetch_offset_retry_interval_ms",
 }
-"""Options that this source gives itself, or that are for batches, or that do nothing."""
+"""Options that this source sets itself, that are for batch queries, or that have no effect."""
 
 CONVERTER = "VALUE_CONVERTER"
-"""The stage of Kafka Connect's in which a record is decoded."""
+"""The stage of Kafka Connect in which a record is decoded."""
 IDLE_WAIT = "60s"
 FILES = {"valueDescriptor", "keyDescriptor"}
-"""Options that name a file."""
+"""Options with a file name."""
 
 
 class TopicBase(Source):
@@ -47,11 +47,11 @@ class TopicBase(Source):
     topic: str | list[str] | None = None
     """The topic, or a list of them. Either this or `topicPattern` is required."""
     topic_pattern: str | None = None
-    """A regular expression that a topic's whole name must match; new topics join."""
+    """A regular expression that matches a topic's whole name; new topics are included."""
     starting_offsets: str = "earliest"
-    """Where a pipeline that has no checkpoint begins: `earliest`, `latest`, or JSON as in Spark."""
+    """The start of a pipeline without a checkpoint: `earliest`, `latest`, or JSON as in Spark."""
     bootstrap_servers: str | None = Field(default=None, alias="bootstrap.servers")
-    """Other brokers than those of `settings`."""
+    """Brokers other than those of `settings`."""
     kafka: dict[str, Scalar] = {}
     """More settings of the client, by Kafka's names."""
 
@@ -61,13 +61,13 @@ class TopicBase(Source):
     @classmethod
     def are_topics(cls, topic: str | list[str] | None) -> str | list[str] | None:
         named = [topic] if isinstance(topic, str) else topic or []
-        check_topics(name for name in named if name.strip())  # `one_way` tells of those that are empty
+        check_topics(name for name in named if name.strip())  # `one_way` reports empty names
         return topic
 
     @field_validator("key_schema", "value_schema", check_fields=False)
     @classmethod
     def is_schema(cls, text: str | None, about: ValidationInfo) -> str | None:
-        """JSON has one of Spark's; those of other formats are read when it runs."""
+        """Check a JSON schema, which is written as columns; those of other formats are read when the query starts."""
         form = about.data.get(str(about.field_name).replace("schema", "format"))
         return checked(text) if text and form == "json" else text
 
@@ -76,7 +76,7 @@ class TopicBase(Source):
         if (self.topic is None) == (self.topic_pattern is None):
             raise ValueError("give either topic or topicPattern")
         if not self.names() and self.topic_pattern is None:
-            raise ValueError("topic is empty; name a topic")
+            raise ValueError("topic is empty; give a topic")
         return self
 
     @model_validator(mode="after")
@@ -89,42 +89,42 @@ class TopicBase(Source):
         return self
 
     def names(self) -> list[str]:
-        """The topics that are named."""
+        """Return the configured topics."""
         topics = [self.topic] if isinstance(self.topic, str) else self.topic or []
         return [name for name in topics if name.strip()]
 
     def describe(self) -> str:
         return f"topic {', '.join(self.names())}" if self.topic is not None else f"topics like {self.topic_pattern}"
 
-    def misplaced(self, around: Surroundings) -> Iterator[tuple[str, str]]:
-        return mistaken(self.given(), around)
+    def find_misplaced(self, context: PipelineContext) -> Iterator[tuple[str, str]]:
+        return find_mistakes(self.given(), context)
 
-    def read(self, spark: SparkSession, around: Surroundings, tolerant: bool) -> DataFrame:
-        return as_rows(self.load(spark, around, mode="DROPMALFORMED" if tolerant else "FAILFAST"))
+    def read(self, spark: SparkSession, context: PipelineContext, tolerant: bool) -> DataFrame:
+        return as_rows(self.load(spark, context, mode="DROPMALFORMED" if tolerant else "FAILFAST"))
 
-    def read_bad(self, spark: SparkSession, around: Surroundings) -> DataFrame | None:
-        frame = self.load(spark, around, mode="PERMISSIVE", includeHeaders="true", keepRaw="true")
-        known = [failed(CONVERTER, F.col(ERROR)).alias(FAILED)] if ERROR in frame.columns else []
+    def read_bad(self, spark: SparkSession, context: PipelineContext) -> DataFrame | None:
+        frame = self.load(spark, context, mode="PERMISSIVE", includeHeaders="true", keepRaw="true")
+        known = [failed_row(CONVERTER, F.col(ERROR)).alias(FAILED)] if ERROR in frame.columns else []
         return as_rows(frame, record_of(frame).alias(RECORD), *known)
 
-    def load(self, spark: SparkSession, around: Surroundings, **more: str) -> DataFrame:
-        """The stream as Spark's source gives it."""
+    def load(self, spark: SparkSession, context: PipelineContext, **more: str) -> DataFrame:
+        """Return the stream as read by Spark's source."""
         way = (
             {"subscribe": ",".join(self.names())}
             if self.topic is not None
             else {"subscribePattern": self.topic_pattern}
         )
-        fixed = {"rejectEmpty": "true"} | ({"idleWait": IDLE_WAIT} if around.may_wait else {})
-        options = around.options(
-            {**fixed, **self.given(), "startingOffsets": around.start or self.starting_offsets, **way}
+        fixed = {"rejectEmpty": "true"} | ({"idleWait": IDLE_WAIT} if context.may_wait else {})
+        options = context.options(
+            {**fixed, **self.given(), "startingOffsets": context.start or self.starting_offsets, **way}
         )
         for name in self.files(options):
-            options[name] = around.path(options[name])
-        options |= around.client_options("consumer", self.bootstrap_servers, self.kafka)
+            options[name] = context.path(options[name])
+        options |= context.client_options("consumer", self.bootstrap_servers, self.kafka)
         return spark.readStream.format("ottla").options(**options | more).load()
 
     def files(self, options: Mapping[str, str]) -> list[str]:
-        """Those of the options that name a file; a schema of Avro's may stand there itself."""
+        """Return the options that name a file; an Avro schema may be given directly instead."""
         schemas = [
             f"{part}Schema"
             for part in ("key", "value")
@@ -133,19 +133,19 @@ class TopicBase(Source):
         return [*(FILES & options.keys()), *schemas]
 
     def given(self) -> dict[str, Any]:
-        """The options of Spark's source that the file gives."""
+        """Return the options of Spark's source that the file sets."""
         fields = type(self).model_fields
         chosen = {name: getattr(self, name) for name in fields if name not in TopicBase.model_fields}
         return {fields[name].alias or name: value for name, value in chosen.items() if value is not None}
 
 
 def as_rows(frame: DataFrame, *more: Column) -> DataFrame:
-    """The fields of the value as columns, and the rest of the record beside them."""
+    """Return the fields of the value as columns, followed by the metadata columns."""
     kind = frame.schema["value"].dataType
     names = kind.names if isinstance(kind, StructType) else []
-    taken = [name for name in names if name in BESIDE]
+    taken = [name for name in names if name in METADATA_COLUMNS]
     if taken:
-        raise ConfigError(f"the value has a field {taken[0]!r}, which here is a part of the record; rename it")
+        raise ConfigError(f"the value has a field {taken[0]!r}, which is the name of a metadata column here; rename it")
     value = F.col("value")
     return frame.select(
         *([value[name].alias(name) for name in names] or [value]),
@@ -158,7 +158,7 @@ def as_rows(frame: DataFrame, *more: Column) -> DataFrame:
 
 
 def record_of(frame: DataFrame) -> Column:
-    """The record as it came, in one column."""
+    """Return the original record as one column."""
     key = F.col(RAW_KEY) if RAW_KEY in frame.columns else F.col("key")
     value = F.col(RAW) if RAW in frame.columns else F.col("value")
     there = (F.col(name) for name in ("topic", "partition", "offset", "headers"))
@@ -166,9 +166,9 @@ def record_of(frame: DataFrame) -> Column:
 
 
 def as_dead_letters(rows: DataFrame, pipeline: str) -> DataFrame:
-    """The records of rows with which something is wrong, with headers that say in Kafka Connect's words what (KIP-298)."""
+    """Return the records of failed rows, with Kafka Connect's headers for the cause (KIP-298)."""
     bad, record, what = rows.where(F.col(FAILED).isNotNull()), F.col(RECORD), F.col(FAILED)
-    told = {
+    causes = {
         "topic": record["topic"],
         "partition": record["partition"].cast("string"),
         "offset": record["offset"].cast("string"),
@@ -177,7 +177,7 @@ def as_dead_letters(rows: DataFrame, pipeline: str) -> DataFrame:
         "exception.message": what["reason"],
     }
     new = [
-        F.struct(F.lit(PREFIX + name).alias("key"), text.cast("binary").alias("value")) for name, text in told.items()
+        F.struct(F.lit(PREFIX + name).alias("key"), text.cast("binary").alias("value")) for name, text in causes.items()
     ]
     return bad.select(
         record["key"].alias("key"),

@@ -1,4 +1,4 @@
-"""Columns as a file writes them, read when the file is: a mistake in them need not wait for Spark."""
+"""Checks columns when the pipeline file is read, before Spark starts."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ FILE = re.compile(r"[^\s{]*(/\S+|\.\w+)")
 
 
 def checked(text: str) -> str:
-    """The text, if it names columns; one with a placeholder is read when it runs, one that is to be inferred names none."""
+    """Return the text; ValueError if it does not define columns. Texts with a placeholder, and schemas to infer, are
+    checked later.
+    """
     if PLACEHOLDER in text or text.strip().lower() == INFER:
         return text
     if FILE.fullmatch(text):
         raise ValueError(
-            f"{text!r} looks like a file, and the columns stand here themselves; write such as `id bigint, name string`"
+            f"{text!r} looks like a file name; write the columns here, for example `id bigint, name string`"
         )
     try:
         parse_schema("schema", text)

@@ -1,4 +1,4 @@
-"""What happens to rows on their way: SQL, a Python function, Kafka Connect's transforms and Kafka Streams' operations by name."""
+"""The transforms of rows: SQL, Python functions, and Kafka Connect's transforms and Kafka Streams' operations by name."""
 
 from __future__ import annotations
 

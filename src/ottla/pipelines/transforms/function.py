@@ -1,4 +1,4 @@
-"""`function:`: a function of one's own, from DataFrame to DataFrame, named `module:function`."""
+"""`function:`: a user's function from DataFrame to DataFrame, written `module:function`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 from ottla.config import unknown
 from ottla.errors import ConfigError, OttlaError
 from ottla.pipelines.model import Scalar
-from ottla.pipelines.python_errors import described
-from ottla.pipelines.surroundings import Surroundings
+from ottla.pipelines.pipeline_context import PipelineContext
+from ottla.pipelines.python_errors import describe_error
 from ottla.pipelines.transforms.transform import Transform
 
 NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -27,47 +27,47 @@ class FunctionTransform(Transform):
     """A Python function that takes a DataFrame and returns one."""
 
     function: str
-    """`module:function`; the module lies beside the pipeline file, or is installed."""
+    """`module:function`; the module is in the folder of the pipeline file, or installed."""
     arguments: dict[str, Scalar] = {}
-    """Keyword arguments that it gets besides."""
+    """Its keyword arguments."""
 
     @field_validator("function")
     @classmethod
     def function_has_a_module(cls, text: str) -> str:
         if not NAME.fullmatch(text):
-            raise ValueError(f"{text!r} names no function; write module:function")
+            raise ValueError(f"{text!r} is not a function; write module:function")
         return text
 
     def describe(self) -> str:
         return f"function {self.function}"
 
-    def apply(self, frame: DataFrame, around: Surroundings) -> DataFrame:
-        function = self.load(around.folder)
-        ship(frame.sparkSession, around.folder / f"{self.function.partition(':')[0]}.py")
+    def apply(self, frame: DataFrame, context: PipelineContext) -> DataFrame:
+        function = self.load(context.folder)
+        ship_module(frame.sparkSession, context.folder / f"{self.function.partition(':')[0]}.py")
         try:
             result = function(frame, **self.arguments)
         except (OttlaError, PySparkException):
             raise
-        except Exception as error:  # of whatever kind: the function is the user's own
-            raise ConfigError(f"function {self.function} failed: {described(error, inner=1)}") from error
+        except Exception as error:  # the user's function may raise anything
+            raise ConfigError(f"function {self.function} failed: {describe_error(error, inner=1)}") from error
         if not hasattr(result, "sparkSession"):
             raise ConfigError(f"function {self.function} returned {type(result).__name__}; it must return a DataFrame")
         return result  # type: ignore[no-any-return]
 
     def load(self, folder: Path) -> Callable[..., Any]:
         module, _, name = self.function.partition(":")
-        found: Any = imported(module, folder, self.function)
+        found: Any = import_function(module, folder, self.function)
         for part in name.split("."):
             if not hasattr(found, part):
                 raise ConfigError(f"{unknown('function', part, dir(found))} in module {module}")
             found = getattr(found, part)
         if not callable(found):
-            raise ConfigError(f"{self.function} is {type(found).__name__}, and no function")
+            raise ConfigError(f"{self.function} is {type(found).__name__}, not a function")
         return found  # type: ignore[no-any-return]
 
 
-def imported(module: str, folder: Path, wanted: str) -> Any:
-    """The module, which may lie in the folder."""
+def import_function(module: str, folder: Path, wanted: str) -> Any:
+    """Return the module; the folder of the pipeline file is searched first."""
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
     try:
@@ -76,11 +76,11 @@ def imported(module: str, folder: Path, wanted: str) -> Any:
         raise ConfigError(f"function {wanted}: there is no module {error.name!r} in {folder}, nor installed") from None
     except Exception as error:
         raise ConfigError(
-            f"function {wanted}: module {module} cannot be imported: {described(error, inner=1)}"
+            f"function {wanted}: module {module} cannot be imported: {describe_error(error, inner=1)}"
         ) from error
 
 
-def ship(spark: SparkSession, file: Path) -> None:
-    """Have the workers of a cluster find a module that lies beside the pipeline file; those of this machine look there."""
+def ship_module(spark: SparkSession, file: Path) -> None:
+    """Send a module in the folder of the pipeline file to the workers of a cluster; workers on this machine read the folder."""
     if file.is_file() and not str(spark.sparkContext.master).startswith("local"):
         spark.sparkContext.addPyFile(str(file))

@@ -6,19 +6,19 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ottla.pipelines.model import Model
-from ottla.pipelines.rows import HEADERS, TOMBSTONE, TOPIC, WHOLE, column, is_whole, needed
+from ottla.pipelines.rows import HEADERS, TOMBSTONE, TOPIC, WHOLE, column, is_whole, require_column
 
 PACKAGE = "org.apache.kafka.connect.transforms.predicates."
 
 
 class Predicate(Model):
-    """What may hold of a record."""
+    """A condition on a record."""
 
     type: str
     """Its name in Kafka Connect."""
 
     def holds(self, frame: DataFrame) -> Column:
-        """Whether it holds of a row; never null."""
+        """Return a column that is true for the rows that fulfil the condition; it is never null."""
         return F.lit(True)
 
 
@@ -29,7 +29,7 @@ class HasHeaderKey(Predicate):
     """The header's name."""
 
     def holds(self, frame: DataFrame) -> Column:
-        headers = column(needed(frame, HEADERS))
+        headers = column(require_column(frame, HEADERS))
         return F.coalesce(F.exists(headers, lambda header: header["key"] == F.lit(self.name)), F.lit(False))
 
 
@@ -43,13 +43,13 @@ class RecordIsTombstone(Predicate):
 
 
 class TopicNameMatches(Predicate):
-    """The whole name of the record's topic fits."""
+    """The whole name of the record's topic matches."""
 
     pattern: str
-    """A regular expression of Java's."""
+    """A Java regular expression."""
 
     def holds(self, frame: DataFrame) -> Column:
-        return F.coalesce(column(needed(frame, TOPIC)).rlike(rf"\A(?:{self.pattern})\z"), F.lit(False))
+        return F.coalesce(column(require_column(frame, TOPIC)).rlike(rf"\A(?:{self.pattern})\z"), F.lit(False))
 
 
 PREDICATES: dict[str, type[Predicate]] = {

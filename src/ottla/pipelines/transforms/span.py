@@ -1,4 +1,4 @@
-"""Spans of time, as Spark reads them."""
+"""Durations as Spark parses them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ SPAN = re.compile(r"\s*\d+(\.\d+)?\s+(milli|micro)?(second|minute|hour|day|week|
 
 
 def span(text: str | None) -> str | None:
-    """The text, if it is a span; ValueError where it is none."""
+    """Return the text; ValueError if it is not a duration."""
     if text is not None and not SPAN.fullmatch(text):
-        raise ValueError(f"{text!r} is no span of time; write such as `10 seconds`")
+        raise ValueError(f"{text!r} is not a duration; write for example `10 seconds`")
     return text

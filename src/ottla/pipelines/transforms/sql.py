@@ -1,4 +1,6 @@
-"""`sql:`: a query over the table `input`, which is the rows of the step before, and over the pipeline's other inputs."""
+"""`sql:`: a query over the table `input`, which has the rows of the previous transform, and over the pipeline's other
+inputs.
+"""
 
 from __future__ import annotations
 
@@ -8,36 +10,38 @@ from pydantic import field_validator
 from pyspark.sql import DataFrame
 
 from ottla.pipelines.model import Model
-from ottla.pipelines.rows import known
-from ottla.pipelines.surroundings import Surroundings
+from ottla.pipelines.pipeline_context import PipelineContext
+from ottla.pipelines.rows import checked_names
 from ottla.pipelines.transforms.span import span
 from ottla.pipelines.transforms.transform import Transform
 
 INPUT = "input"
 ONE_AT_A_TIME = threading.Lock()
-"""The name of the table is the session's: nobody else may look while it is there."""
+"""Temporary views belong to the session, and all pipelines share one session. Only one query at a time may be analyzed
+with its views.
+"""
 
 
 class Watermark(Model):
-    """How late rows may be: state of what is older is forgotten, and windows that are older are done."""
+    """The lateness of rows: state of older rows is dropped, and older windows are final."""
 
     column: str
-    """A column of the type timestamp."""
+    """A column of type timestamp."""
     delay: str
-    """Such as `10 seconds`."""
+    """For example `10 seconds`."""
 
     _span = field_validator("delay")(span)
 
 
 class SqlTransform(Transform):
-    """Spark SQL over the rows so far, which are the table `input`."""
+    """Spark SQL over the table `input`, which has the rows so far."""
 
     is_timeless = True
 
     sql: str
-    """The query, such as `select id, amount * 2 as double from input where amount > 0`."""
+    """The query, for example `select id, amount * 2 as double from input where amount > 0`."""
     watermark: Watermark | None = None
-    """Of a column of `input`; aggregations over time need one."""
+    """The watermark on a column of `input`; aggregations over time need one."""
 
     @field_validator("sql")
     @classmethod
@@ -49,12 +53,12 @@ class SqlTransform(Transform):
     def describe(self) -> str:
         return "sql " + " ".join(self.sql.split())
 
-    def apply(self, frame: DataFrame, around: Surroundings) -> DataFrame:
+    def apply(self, frame: DataFrame, context: PipelineContext) -> DataFrame:
         if self.watermark is not None:
-            known(frame.columns, [self.watermark.column])
+            checked_names(frame.columns, [self.watermark.column])
             frame = frame.withWatermark(self.watermark.column, self.watermark.delay)
         with ONE_AT_A_TIME:
-            tables = {INPUT: frame, **around.inputs}
+            tables = {INPUT: frame, **context.inputs}
             for name, rows in tables.items():
                 rows.createOrReplaceTempView(name)
             try:

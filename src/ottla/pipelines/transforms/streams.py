@@ -1,4 +1,6 @@
-"""Kafka Streams' operations as steps of a file: `Window`, `Aggregate`, `AsTable`, `Dedupe`, `StreamJoin`, `TableJoin`."""
+"""Kafka Streams' operations as transforms of a file: `Window`, `Aggregate`, `AsTable`, `Dedupe`, `StreamJoin`,
+`TableJoin`.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,8 @@ from pyspark.sql.group import GroupedData
 
 from ottla.config import unknown
 from ottla.errors import ConfigError
-from ottla.pipelines.rows import KEY, OFFSET, TIMESTAMP, beside, column, known
-from ottla.pipelines.surroundings import Surroundings
+from ottla.pipelines.pipeline_context import PipelineContext
+from ottla.pipelines.rows import KEY, OFFSET, TIMESTAMP, checked_names, column, metadata_columns
 from ottla.pipelines.transforms.connect.connect_transform import Names
 from ottla.pipelines.transforms.span import span
 from ottla.pipelines.transforms.transform import Transform
@@ -21,7 +23,7 @@ from ottla.spark import streams
 
 class StreamStep(Transform):
     type: str
-    """Its name."""
+    """The name of the operation."""
 
     def describe(self) -> str:
         return self.type
@@ -29,7 +31,7 @@ class StreamStep(Transform):
 
 class Aggregating(StreamStep):
     aggregates: dict[str, str] = Field(min_length=1)
-    """The new columns, and the SQL of each, such as `{n: "count(*)", total: sum(amount)}`."""
+    """The new columns with the SQL of each, for example `{n: "count(*)", total: sum(amount)}`."""
 
     def columns(self) -> list[Column]:
         return [F.expr(text).alias(name) for name, text in self.aggregates.items()]
@@ -40,45 +42,45 @@ class Aggregate(Aggregating):
 
     type: Literal["Aggregate"]
     keys: Names
-    """The columns whose values belong together."""
+    """The columns to group by."""
 
-    def apply(self, frame: DataFrame, around: Surroundings) -> DataFrame:
-        return frame.groupBy(*map(column, known(frame.columns, self.keys))).agg(*self.columns())
+    def apply(self, frame: DataFrame, context: PipelineContext) -> DataFrame:
+        return frame.groupBy(*map(column, checked_names(frame.columns, self.keys))).agg(*self.columns())
 
 
 class Window(Aggregating):
-    """Aggregates over windows of time: `size` alone are windows side by side, with `advance` they overlap, with `gap` instead they
-    end with a pause. The result has `window_start` and `window_end`. Kafka Streams' `windowedBy()`.
+    """Aggregates over windows of time: `size` alone gives adjacent windows, with `advance` they overlap, and `gap`
+    gives sessions that end with a pause. The result has `window_start` and `window_end`. Kafka Streams' `windowedBy()`.
     """
 
     type: Literal["Window"]
     time: str
-    """The column of the time."""
+    """The column with the time."""
     size: str | None = None
-    """How long a window is, such as `1 minute`."""
+    """The length of a window, for example `1 minute`."""
     advance: str | None = None
-    """How far the next window begins after the one before."""
+    """The time from the start of a window to the start of the next."""
     gap: str | None = None
     """The pause that ends a session."""
     grace: str = "0 seconds"
-    """How late a row may be; then its window is closed, and with outputMode append, which is the default, written."""
+    """The lateness of rows. After it a window is closed, and written if outputMode is append (the default)."""
     keys: Names | None = None
-    """The columns whose values belong together."""
+    """The columns to group by."""
 
     _spans = field_validator("size", "advance", "gap", "grace")(span)
 
     @model_validator(mode="after")
     def it_is_one_kind(self) -> Window:
         if (self.size is None) == (self.gap is None):
-            raise ValueError("give either size, of windows of one length, or gap, the pause that ends a session")
+            raise ValueError("give either size, the length of all windows, or gap, the pause that ends a session")
         if self.advance is not None and self.size is None:
-            raise ValueError("advance is for windows with a size; leave it out")
+            raise ValueError("advance needs size; leave it out")
         if self.gap is not None and not self.keys:
-            raise ValueError("sessions are of keys; name them under keys")
+            raise ValueError("sessions need keys; name the columns under keys")
         return self
 
-    def apply(self, frame: DataFrame, around: Surroundings) -> DataFrame:
-        known(frame.columns, [self.time, *(self.keys or ())])
+    def apply(self, frame: DataFrame, context: PipelineContext) -> DataFrame:
+        checked_names(frame.columns, [self.time, *(self.keys or ())])
         rows = self.windows(frame).agg(*self.columns())
         ends = [F.col("window")[end].alias(f"window_{end}") for end in ("start", "end")]
         return rows.select(*ends, *(column(name) for name in rows.columns if name != "window"))
@@ -98,30 +100,30 @@ class AsTable(StreamStep):
 
     type: Literal["AsTable"]
     keys: Names = [KEY]
-    """The columns whose last row counts; by default the record's key."""
+    """The columns that identify a row of the table; the record's key by default."""
     latest: str = OFFSET
-    """The column that says which row is the last."""
+    """The column that orders the rows; the row with the highest value is the latest."""
 
-    def apply(self, frame: DataFrame, around: Surroundings) -> DataFrame:
-        known(frame.columns, [*self.keys, self.latest])
+    def apply(self, frame: DataFrame, context: PipelineContext) -> DataFrame:
+        checked_names(frame.columns, [*self.keys, self.latest])
         return streams.as_table(frame, self.keys, latest=self.latest)
 
 
 class Dedupe(StreamStep):
-    """The first row of each key, and none that says the same within a time of it."""
+    """The first row of each key; rows with the same key are dropped, for ever or for a time after it."""
 
     type: Literal["Dedupe"]
     keys: Names
-    """The columns that are the same."""
+    """The columns that identify a row."""
     time: str | None = None
-    """The column of the time."""
+    """The column with the time."""
     within: str | None = None
-    """How long a key is remembered, such as `1 hour`; without it for ever."""
+    """The time for which a key is remembered, for example `1 hour`; for ever without it."""
 
     _spans = field_validator("within")(span)
 
-    def apply(self, frame: DataFrame, around: Surroundings) -> DataFrame:
-        known(frame.columns, self.keys)
+    def apply(self, frame: DataFrame, context: PipelineContext) -> DataFrame:
+        checked_names(frame.columns, self.keys)
         return streams.dedupe(frame, self.keys, time=self.time, within=self.within)
 
 
@@ -132,23 +134,25 @@ class StreamJoin(StreamStep):
     input: str
     """The name of the other stream under `inputs`."""
     keys: Names
-    """Columns of both that are equal."""
+    """Columns of both streams that are equal."""
     time: str
-    """The column of the time here."""
+    """The column with the time in this stream."""
     input_time: str
-    """That of the other stream."""
+    """The column with the time in the other stream."""
     within: str
-    """How far apart they may be, such as `10 minutes`."""
+    """The greatest distance in time, for example `10 minutes`."""
     grace: str = "0 seconds"
-    """How late rows may be."""
+    """The lateness of rows."""
     how: Literal["inner", "left", "outer"] = "inner"
-    """Whether rows without a partner come out as well: none, those of here, or all."""
+    """The rows without a partner that are included: none, those of this stream, or all."""
 
     _spans = field_validator("within", "grace")(span)
 
-    def apply(self, frame: DataFrame, around: Surroundings) -> DataFrame:
-        other = other_of(around, self.input)
-        bare = other.drop(*(name for name in beside(other) if name != self.input_time and name not in self.keys))
+    def apply(self, frame: DataFrame, context: PipelineContext) -> DataFrame:
+        other = other_of(context, self.input)
+        bare = other.drop(
+            *(name for name in metadata_columns(other) if name != self.input_time and name not in self.keys)
+        )
         return streams.stream_join(
             frame,
             bare,
@@ -162,7 +166,9 @@ class StreamJoin(StreamStep):
 
 
 class TableJoin(StreamStep):
-    """Each row with what a table, one of the `inputs`, has for its keys at that time. Kafka Streams' `join()` with a KTable."""
+    """Each row with the values that a table, one of the `inputs`, had for its keys at that time. Kafka Streams'
+    `join()` with a KTable.
+    """
 
     type: Literal["TableJoin"]
     input: str
@@ -170,23 +176,23 @@ class TableJoin(StreamStep):
     keys: Names
     """Columns of both that are equal."""
     time: str = TIMESTAMP
-    """The column of the time, which both have."""
+    """The column with the time, which both have."""
     how: Literal["inner", "left"] = "inner"
-    """Whether rows of which the table knows nothing come out as well."""
+    """With `left`, rows without an entry in the table are included."""
 
-    def apply(self, frame: DataFrame, around: Surroundings) -> DataFrame:
-        return streams.table_join(frame, other_of(around, self.input), self.keys, time=self.time, how=self.how)
+    def apply(self, frame: DataFrame, context: PipelineContext) -> DataFrame:
+        return streams.table_join(frame, other_of(context, self.input), self.keys, time=self.time, how=self.how)
 
 
-def other_of(around: Surroundings, name: str) -> DataFrame:
-    """One of the pipeline's inputs."""
-    found: DataFrame | None = around.inputs.get(name)
+def other_of(context: PipelineContext, name: str) -> DataFrame:
+    """Return one of the pipeline's inputs; ConfigError if there is none of this name."""
+    found: DataFrame | None = context.inputs.get(name)
     if found is None:
-        raise ConfigError(f"{unknown('input', name, around.inputs)}; name it under inputs, beside source")
+        raise ConfigError(f"{unknown('input', name, context.inputs)}; define it under inputs, next to source")
     return found
 
 
 STREAM_STEPS: dict[str, type[StreamStep]] = {
     one.__name__: one for one in (Aggregate, AsTable, Dedupe, StreamJoin, TableJoin, Window)
 }
-"""By what `type` says."""
+"""The operations by the value of `type`."""

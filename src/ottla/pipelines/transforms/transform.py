@@ -1,4 +1,4 @@
-"""What every transform has."""
+"""The base of all transforms."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import ClassVar
 from pyspark.sql import DataFrame
 
 from ottla.pipelines.model import Model
-from ottla.pipelines.surroundings import Surroundings
+from ottla.pipelines.pipeline_context import PipelineContext
 
 
 class Transform(Model):
-    """A step from rows to rows."""
+    """A transform from rows to rows."""
 
     is_timeless: ClassVar[bool] = False
-    """Whether it is known to do nothing but when there are rows, and to read no other stream."""
+    """True if it is known to have no effect without new rows, and to read no other stream."""
 
     def describe(self) -> str:
         return type(self).__name__
 
-    def apply(self, frame: DataFrame, around: Surroundings) -> DataFrame:
-        """The rows after it, batch or stream; ConfigError where they have not what it needs."""
+    def apply(self, frame: DataFrame, context: PipelineContext) -> DataFrame:
+        """Return the transformed rows, batch or stream; ConfigError if they lack a column that it needs."""
         return frame

@@ -1,4 +1,4 @@
-"""AddOffsetsToTxn: take the offsets of a group into a transaction."""
+"""AddOffsetsToTxn: add a group's offsets to a transaction."""
 
 from __future__ import annotations
 

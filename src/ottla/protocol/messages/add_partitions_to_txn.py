@@ -1,4 +1,4 @@
-"""AddPartitionsToTxn: take partitions into a transaction; clients speak up to v3, brokers the rest (KIP-890)."""
+"""AddPartitionsToTxn: add partitions to a transaction; clients use versions up to 3, brokers later ones (KIP-890)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class AddPartitionsToTxnTransaction:
     producer_id: Int64 = 0
     producer_epoch: Int16 = 0
     verify_only: Bool = False
-    """Whether to say only if the partitions are in it."""
+    """True to only check that the partitions are in the transaction."""
     topics: Sequence[AddPartitionsToTxnTopic] = ()
 
 

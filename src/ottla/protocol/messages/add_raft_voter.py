@@ -1,4 +1,4 @@
-"""AddRaftVoter: who copies the metadata's log is to vote on it from now on (KIP-853)."""
+"""AddRaftVoter: make an observer of the metadata log a voter (KIP-853)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class AddRaftVoterRequest(Message):
     voter_directory_id: Uuid = ZERO_UUID
     listeners: Sequence[Listener] = ()
     ack_when_committed: Bool = since(1, default=True)
-    """Whether the answer waits until the voters have it, and not the leader alone."""
+    """True to respond after the voters have the change, false after the leader has it."""
 
 
 @message(key=80, versions="0-1", flexible="0+")

@@ -1,4 +1,4 @@
-"""AllocateProducerIds: a broker gets producer ids to give away from the controller (KIP-730)."""
+"""AllocateProducerIds: a broker requests a block of producer ids from the controller (KIP-730)."""
 
 from __future__ import annotations
 

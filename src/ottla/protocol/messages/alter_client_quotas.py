@@ -1,4 +1,4 @@
-"""AlterClientQuotas: limit what somebody may use, or limit it no more."""
+"""AlterClientQuotas: set or remove quotas of entities."""
 
 from __future__ import annotations
 

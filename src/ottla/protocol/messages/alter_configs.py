@@ -1,4 +1,4 @@
-"""AlterConfigs: replace all settings of a resource; one that is not given falls back to its default."""
+"""AlterConfigs: replace all configs of a resource; configs that are not given are reset to their defaults."""
 
 from __future__ import annotations
 

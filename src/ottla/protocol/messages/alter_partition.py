@@ -1,4 +1,4 @@
-"""AlterPartition: a leader tells the controller which copies are in sync with it (KIP-497)."""
+"""AlterPartition: a leader reports changed in-sync replicas to the controller (KIP-497)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ottla.protocol.schema import ZERO_UUID, Int8, Int16, Int32, Int64, Message,
 
 @struct
 class BrokerState:
-    """A broker in sync, in the incarnation that fetched (KIP-903)."""
+    """An in-sync broker, with the epoch of its fetches (KIP-903)."""
 
     broker_id: Int32 = 0
     broker_epoch: Int64 = -1
@@ -24,7 +24,7 @@ class RequestPartitionData:
     leader_recovery_state: Int8 = 0
     """1 while the leader recovers from an unclean election."""
     partition_epoch: Int32 = 0
-    """Which state of the partition the wish is made in."""
+    """The partition epoch that the request is based on."""
 
 
 @struct
@@ -42,7 +42,7 @@ class AlterPartitionRequest(Message):
 
 @struct
 class PartitionData:
-    """The partition as it is afterwards, or why it is as it was."""
+    """The new state of the partition, or an error."""
 
     partition_index: Int32 = 0
     error_code: Int16 = 0

@@ -1,4 +1,4 @@
-"""AlterPartitionReassignments: move partitions to other brokers, or stop moving them (KIP-455)."""
+"""AlterPartitionReassignments: move partitions to other brokers, or cancel moves (KIP-455)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ottla.protocol.schema import Bool, Int16, Int32, Message, String, message, 
 class ReassignablePartition:
     partition_index: Int32 = 0
     replicas: Sequence[Int32] | None = None
-    """None stops a move that is under way."""
+    """None cancels a running reassignment."""
 
 
 @struct

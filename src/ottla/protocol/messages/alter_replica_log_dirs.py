@@ -1,4 +1,4 @@
-"""AlterReplicaLogDirs: move a broker's copies from one log directory to another (KIP-113)."""
+"""AlterReplicaLogDirs: move a broker's replicas to another log directory (KIP-113)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class AlterReplicaLogDirTopic:
 class AlterReplicaLogDir:
     path: String = ""
     topics: Sequence[AlterReplicaLogDirTopic] = ()
-    """What is to be here."""
+    """The replicas to move to this directory."""
 
 
 @message(key=34, versions="1-2", flexible="2+")

@@ -1,4 +1,4 @@
-"""AlterUserScramCredentials: give users passwords, salted by whoever asks, and take them away (KIP-554)."""
+"""AlterUserScramCredentials: set and delete SCRAM credentials, salted by the client (KIP-554)."""
 
 from __future__ import annotations
 

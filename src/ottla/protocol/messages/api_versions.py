@@ -1,4 +1,4 @@
-"""ApiVersions: which APIs a broker speaks, in which versions (KIP-35, KIP-511)."""
+"""ApiVersions: the APIs that a broker supports, with their versions (KIP-35, KIP-511)."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from collections.abc import Sequence
 from ottla.protocol.schema import Bool, Int16, Int32, Int64, Message, String, message, since, struct, tagged
 
 
-@message(key=18, versions="0-4", flexible="3+")
+@message(key=18, versions="0-5", flexible="3+")
 class ApiVersionsRequest(Message):
     client_software_name: String = since(3, default="", ignorable=True)
     client_software_version: String = since(3, default="", ignorable=True)
+    cluster_id: String | None = since(5, default=None, ignorable=True)
+    """The cluster that the client expects; with `node_id`, or None (KIP-1242)."""
+    node_id: Int32 = since(5, default=-1, ignorable=True)
+    """The node that the client expects; -1 if it does not know it."""
 
 
 @struct
 class ApiVersion:
-    """One API the broker speaks."""
+    """One API that the broker supports."""
 
     api_key: Int16 = 0
     min_version: Int16 = 0
@@ -24,7 +28,7 @@ class ApiVersion:
 
 @struct
 class SupportedFeatureKey:
-    """A feature and the levels of it that this broker could run."""
+    """A feature and the levels that this broker supports."""
 
     name: String = ""
     min_version: Int16 = 0
@@ -33,16 +37,16 @@ class SupportedFeatureKey:
 
 @struct
 class FinalizedFeatureKey:
-    """A feature and the levels of it that the whole cluster runs."""
+    """A feature and the finalized level of the cluster."""
 
     name: String = ""
     max_version_level: Int16 = 0
     min_version_level: Int16 = 0
 
 
-@message(key=18, versions="0-4", flexible="3+")
+@message(key=18, versions="0-5", flexible="3+")
 class ApiVersionsResponse(Message):
-    """Its header is always v0, whatever its version: the client may not know ours yet."""
+    """Its header is always v0, since the client may not know the broker's versions yet."""
 
     error_code: Int16 = 0
     api_keys: Sequence[ApiVersion] = ()

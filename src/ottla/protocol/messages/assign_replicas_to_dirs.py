@@ -1,4 +1,4 @@
-"""AssignReplicasToDirs: a broker tells the controller in which of its directories copies lie (KIP-858)."""
+"""AssignReplicasToDirs: a broker reports the log directories of its replicas to the controller (KIP-858)."""
 
 from __future__ import annotations
 

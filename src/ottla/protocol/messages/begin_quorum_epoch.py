@@ -1,4 +1,4 @@
-"""BeginQuorumEpoch: who was elected tells the other voters, until they fetch (KIP-595)."""
+"""BeginQuorumEpoch: a new leader of the metadata log notifies the other voters, until they fetch (KIP-595)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ottla.protocol.schema import (
 class RequestPartitionData:
     partition_index: Int32 = 0
     voter_directory_id: Uuid = since(1, default=ZERO_UUID, ignorable=True)
-    """Of who is told."""
+    """The receiver's directory id."""
     leader_id: Int32 = 0
     leader_epoch: Int32 = 0
 
@@ -54,7 +54,7 @@ class PartitionData:
     partition_index: Int32 = 0
     error_code: Int16 = 0
     leader_id: Int32 = 0
-    """-1 where none is known."""
+    """-1 if unknown."""
     leader_epoch: Int32 = 0
 
 

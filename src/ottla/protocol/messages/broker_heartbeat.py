@@ -1,4 +1,4 @@
-"""BrokerHeartbeat: a broker is there, knows the metadata so far, and wants to be let in or to go (KIP-631)."""
+"""BrokerHeartbeat: report the applied metadata offset; request to be unfenced or to shut down (KIP-631)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ class BrokerHeartbeatRequest(Message):
     broker_id: Int32 = 0
     broker_epoch: Int64 = -1
     current_metadata_offset: Int64 = 0
-    """The last record of the metadata that the broker acts on."""
+    """The offset of the last applied metadata record."""
     want_fence: Bool = False
     want_shut_down: Bool = False
     offline_log_dirs: Sequence[Uuid] = tagged(0, since=1, default=())
     cordoned_log_dirs: Sequence[Uuid] | None = tagged(1, since=2, default=None)
-    """Directories in which no partition is to be put (KIP-1066); None says nothing of it."""
+    """Directories that must not get new partitions (KIP-1066); None leaves them unchanged."""
 
 
 @message(key=63, versions="0-2", flexible="0+")

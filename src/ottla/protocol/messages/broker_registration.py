@@ -1,4 +1,4 @@
-"""BrokerRegistration: a broker that has started tells the controller where it is and what it can (KIP-631)."""
+"""BrokerRegistration: a started broker reports its endpoints and features to the controller (KIP-631)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class BrokerRegistrationRequest(Message):
     broker_id: Int32 = 0
     cluster_id: String = ""
     incarnation_id: Uuid = ZERO_UUID
-    """Drawn anew at each start."""
+    """A random id of each start."""
     listeners: Sequence[Listener] = ()
     features: Sequence[Feature] = ()
     rack: String | None = None
@@ -48,7 +48,7 @@ class BrokerRegistrationRequest(Message):
     log_dirs: Sequence[Uuid] = since(2, default=(), ignorable=True)
     """The ids of the data directories, in order."""
     previous_broker_epoch: Int64 = since(3, default=-1, ignorable=True)
-    """What the last clean stop left behind; -1 after a crash (KIP-966)."""
+    """The broker epoch of the last clean shutdown; -1 after a crash (KIP-966)."""
 
 
 @message(key=62, versions="0-4", flexible="0+")

@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat: join, stay in and leave a group whose coordinator assigns the partitions (KIP-848)."""
+"""ConsumerGroupHeartbeat: join, stay in and leave a group with server-side assignment (KIP-848)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class TopicPartitions:
 
 @message(key=68, versions="0-1", flexible="0+")
 class ConsumerGroupHeartbeatRequest(Message):
-    """None, and -1 for a time, mean: as in the heartbeat before."""
+    """None, and -1 for times, mean: unchanged since the last heartbeat."""
 
     group_id: String = ""
     member_id: String = ""
-    """Since v1 of the member's own making (KIP-1082)."""
+    """Created by the member itself since v1 (KIP-1082)."""
     member_epoch: Int32 = 0
-    """0 to join, -1 to leave, -2 to leave for a while as a static member."""
+    """0 to join, -1 to leave, -2 to leave temporarily as a static member."""
     instance_id: String | None = None
     rack_id: String | None = None
     rebalance_timeout_ms: Int32 = -1
@@ -45,4 +45,4 @@ class ConsumerGroupHeartbeatResponse(Message):
     member_epoch: Int32 = 0
     heartbeat_interval_ms: Int32 = 0
     assignment: Assignment | None = None
-    """None where it has not changed."""
+    """None if unchanged."""

@@ -1,7 +1,7 @@
-"""What members of a consumer group tell each other through the coordinator: subscriptions and assignments.
+"""The embedded protocol of consumer groups: subscriptions and assignments (Kafka's `ConsumerProtocol`).
 
-These travel as opaque bytes in JoinGroup and SyncGroup. Each begins with an int16, its version. A version only ever
-adds fields at the end: so a newer one is read as the newest that is known here, and what follows is passed over.
+These are opaque bytes in JoinGroup and SyncGroup. Each starts with an int16, its version. A new version only adds
+fields at the end, so a later one is decoded as the latest known version, and the rest is ignored.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ottla.protocol.plan import plan_of
 from ottla.protocol.schema import Bytes, Int32, Message, String, message, since, struct
 
 PROTOCOL_TYPE = "consumer"
-"""The `protocol_type` of groups whose members speak this."""
+"""The `protocol_type` of groups with this embedded protocol."""
 NO_API = -1
 M = TypeVar("M", bound=Message)
 
@@ -29,34 +29,34 @@ class TopicPartition:
 
 @message(key=NO_API, versions="0-3")
 class ConsumerProtocolSubscription(Message):
-    """What a member wants, and what it has."""
+    """The subscribed topics and the owned partitions of a member."""
 
     topics: Sequence[String] = ()
     user_data: Bytes | None = None
-    """The assignor's own."""
+    """Data of the assignor."""
     owned_partitions: Sequence[TopicPartition] = since(1, default=(), ignorable=True)
     generation_id: Int32 = since(2, default=-1, ignorable=True)
-    """Of when it was given them; -1 when it does not say."""
+    """The generation of the owned partitions; -1 if unknown."""
     rack_id: String | None = since(3, default=None, ignorable=True)
 
 
 @message(key=NO_API, versions="0-3")
 class ConsumerProtocolAssignment(Message):
-    """What the leader gives a member."""
+    """The assignment of a member by the leader."""
 
     assigned_partitions: Sequence[TopicPartition] = ()
     user_data: Bytes | None = None
 
 
 def encode(part: ConsumerProtocolSubscription | ConsumerProtocolAssignment, version: int | None = None) -> bytes:
-    """A version, the newest unless told, and the message in it; what it has no field for is left out."""
+    """Encode a version number (by default the newest) and the message; fields that it lacks are omitted."""
     version = part.VERSIONS.last if version is None else version
     parts = Writer(version.to_bytes(2, "big")).write(plan_of(type(part), version), part)
     return b"".join(part for part in parts if isinstance(part, bytes | bytearray))
 
 
 def decode(cls: type[M], data: Buffer) -> M:
-    """A message with its version in front; MalformedError where it cannot be read."""
+    """Decode a message with a preceding version number; raise MalformedError if it is invalid."""
     try:
         version = int.from_bytes(data[:2], "big", signed=True)
         if len(data) < 2 or version < 0:

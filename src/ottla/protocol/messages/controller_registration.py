@@ -1,4 +1,4 @@
-"""ControllerRegistration: a controller that has started tells the active one where it is and what it can (KIP-919)."""
+"""ControllerRegistration: a started controller reports its endpoints to the active one (KIP-919)."""
 
 from __future__ import annotations
 

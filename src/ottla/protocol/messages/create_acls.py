@@ -1,4 +1,4 @@
-"""CreateAcls: let somebody do something, or forbid it."""
+"""CreateAcls: add access rules."""
 
 from __future__ import annotations
 

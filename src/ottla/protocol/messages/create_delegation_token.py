@@ -1,4 +1,4 @@
-"""CreateDelegationToken: something to log in by that is no password, and ends by itself (KIP-48)."""
+"""CreateDelegationToken: create a token for logins, with a limited lifetime (KIP-48)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class CreatableRenewers:
 @message(key=38, versions="1-3", flexible="2+")
 class CreateDelegationTokenRequest(Message):
     owner_principal_type: String | None = since(3, default="")
-    """Whose it is to be; None, and before there was such a field nothing: who asks."""
+    """The owner; None means the requester, as in versions without the field."""
     owner_principal_name: String | None = since(3, default="")
     renewers: Sequence[CreatableRenewers] = ()
     max_lifetime_ms: Int64 = 0
-    """-1 is as long as the broker lets it be."""
+    """-1 means the broker's maximum."""
 
 
 @message(key=38, versions="1-3", flexible="2+")

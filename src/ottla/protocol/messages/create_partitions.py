@@ -1,4 +1,4 @@
-"""CreatePartitions: give topics more partitions."""
+"""CreatePartitions: add partitions to topics."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ottla.protocol.schema import Bool, Int16, Int32, Message, String, message, 
 
 @struct
 class CreatePartitionsAssignment:
-    """Which brokers hold a new partition, the preferred leader first."""
+    """The replicas of a new partition, the preferred leader first."""
 
     broker_ids: Sequence[Int32] = ()
 
@@ -18,9 +18,9 @@ class CreatePartitionsAssignment:
 class CreatePartitionsTopic:
     name: String = ""
     count: Int32 = 0
-    """How many there shall be in all."""
+    """The new total number of partitions."""
     assignments: Sequence[CreatePartitionsAssignment] | None = None
-    """One for each new partition, or None to leave it to the cluster."""
+    """One for each new partition, or None to let the cluster choose."""
 
 
 @message(key=37, versions="0-3", flexible="2+")

@@ -22,7 +22,7 @@ from ottla.protocol.schema import (
 
 @struct
 class CreatableReplicaAssignment:
-    """Which brokers hold a partition, the preferred leader first."""
+    """The replicas of a partition, the preferred leader first."""
 
     partition_index: Int32 = 0
     broker_ids: Sequence[Int32] = ()
@@ -38,9 +38,9 @@ class CreatableTopicConfig:
 class CreatableTopic:
     name: String = ""
     num_partitions: Int32 = 0
-    """-1 for the broker's default, and where `assignments` say it."""
+    """-1 for the broker's default, or if `assignments` is given."""
     replication_factor: Int16 = 0
-    """-1 for the broker's default, and where `assignments` say it."""
+    """-1 for the broker's default, or if `assignments` is given."""
     assignments: Sequence[CreatableReplicaAssignment] = ()
     configs: Sequence[CreatableTopicConfig] = ()
 
@@ -54,7 +54,7 @@ class CreateTopicsRequest(Message):
 
 @struct
 class CreatableTopicConfigs:
-    """A setting the new topic has."""
+    """A config of the new topic."""
 
     name: String = ""
     value: String | None = ""
@@ -70,7 +70,7 @@ class CreatableTopicResult:
     error_code: Int16 = 0
     error_message: String | None = None
     topic_config_error_code: Int16 = tagged(0, since=5, default=0, ignorable=True)
-    """Why `configs` is None."""
+    """The reason if `configs` is None."""
     num_partitions: Int32 = since(5, default=-1, ignorable=True)
     replication_factor: Int16 = since(5, default=-1, ignorable=True)
     configs: Sequence[CreatableTopicConfigs] | None = since(5, default=(), ignorable=True)

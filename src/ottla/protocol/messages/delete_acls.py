@@ -1,4 +1,4 @@
-"""DeleteAcls: take back what was allowed or forbidden."""
+"""DeleteAcls: delete access rules."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""DeleteGroups: forget groups without members, and their offsets."""
+"""DeleteGroups: delete groups without members, with their offsets."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ottla.protocol.schema import Int16, Int32, Message, String, message, struct
+from ottla.protocol.schema import Int16, Int32, Message, String, message, since, struct
 
 
-@message(key=42, versions="0-2", flexible="2+")
+@message(key=42, versions="0-3", flexible="2+")
 class DeleteGroupsRequest(Message):
     groups_names: Sequence[String] = ()
 
@@ -16,9 +16,10 @@ class DeleteGroupsRequest(Message):
 class DeletableGroupResult:
     group_id: String = ""
     error_code: Int16 = 0
+    error_message: String | None = since(3, default=None, ignorable=True)
 
 
-@message(key=42, versions="0-2", flexible="2+")
+@message(key=42, versions="0-3", flexible="2+")
 class DeleteGroupsResponse(Message):
     throttle_time_ms: Int32 = 0
     results: Sequence[DeletableGroupResult] = ()

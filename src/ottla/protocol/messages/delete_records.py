@@ -1,4 +1,4 @@
-"""DeleteRecords: forget the records before an offset."""
+"""DeleteRecords: delete the records before an offset."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ottla.protocol.schema import Int16, Int32, Int64, Message, String, message,
 class DeleteRecordsPartition:
     partition_index: Int32 = 0
     offset: Int64 = 0
-    """The first to stay; -1 for the high watermark."""
+    """The first offset to keep; -1 for the high watermark."""
 
 
 @struct
@@ -30,7 +30,7 @@ class DeleteRecordsRequest(Message):
 class DeleteRecordsPartitionResult:
     partition_index: Int32 = 0
     low_watermark: Int64 = 0
-    """The first offset there is now."""
+    """The new first offset."""
     error_code: Int16 = 0
 
 

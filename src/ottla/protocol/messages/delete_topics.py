@@ -1,4 +1,4 @@
-"""DeleteTopics: by name, and from v6 on by name or id."""
+"""DeleteTopics: delete topics by name, since v6 also by id."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ottla.protocol.schema import ZERO_UUID, Int16, Int32, Message, String, Uuid
 
 @struct
 class DeleteTopicState:
-    """A topic by its name, or by its id where the name is None."""
+    """A topic by its name, or by its id if the name is None."""
 
     name: String | None = None
     topic_id: Uuid = ZERO_UUID

@@ -1,4 +1,4 @@
-"""DescribeAcls: who may do what."""
+"""DescribeAcls: list access rules."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from ottla.protocol.schema import Int8, Int16, Int32, Message, String, message, struct
 
 LITERAL = 3
-"""A pattern that is a name."""
+"""The pattern type for a literal name."""
 
 
 @message(key=29, versions="1-3", flexible="2+")
 class DescribeAclsRequest(Message):
     resource_type_filter: Int8 = 0
     resource_name_filter: String | None = ""
-    """None stands for every name, and so on for principal and host."""
+    """None matches every name; also for principal and host."""
     pattern_type_filter: Int8 = LITERAL
     principal_filter: String | None = ""
     host_filter: String | None = ""

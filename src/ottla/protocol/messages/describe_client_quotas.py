@@ -1,4 +1,4 @@
-"""DescribeClientQuotas: who is limited to what."""
+"""DescribeClientQuotas: list quotas."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ottla.protocol.schema import Bool, Float64, Int8, Int16, Int32, Message, St
 class ComponentData:
     entity_type: String = ""
     match_type: Int8 = 0
-    """0 for the name in `match`, 1 for whoever has no limit of their own, 2 for all of the kind."""
+    """0 for the name in `match`, 1 for the default, 2 for all of the type."""
     match: String | None = ""
 
 
@@ -19,7 +19,7 @@ class ComponentData:
 class DescribeClientQuotasRequest(Message):
     components: Sequence[ComponentData] = ()
     strict: Bool = False
-    """Whether entities of other kinds besides are left out."""
+    """True to exclude entities that also have other types."""
 
 
 @struct

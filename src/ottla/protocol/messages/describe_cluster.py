@@ -12,9 +12,9 @@ from ottla.protocol.schema import Bool, Int8, Int16, Int32, Message, String, mes
 class DescribeClusterRequest(Message):
     include_cluster_authorized_operations: Bool = False
     endpoint_type: Int8 = since(1, default=1)
-    """1 asks for brokers, 2 for controllers (KIP-919)."""
+    """1 for brokers, 2 for controllers (KIP-919)."""
     include_fenced_brokers: Bool = since(2, default=False)
-    """Those too that are registered but not (yet) let in (KIP-1073)."""
+    """True to include registered brokers that are fenced (KIP-1073)."""
 
 
 @struct

@@ -1,4 +1,4 @@
-"""DescribeConfigs: the settings of topics, brokers and groups, and where each comes from."""
+"""DescribeConfigs: the configs of topics, brokers and groups, with their sources."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class DescribeConfigsResource:
     """2 a topic, 4 a broker, 8 a broker's loggers, 16 client metrics, 32 a group."""
     resource_name: String = ""
     configuration_keys: Sequence[String] | None = None
-    """None asks for every setting."""
+    """None requests every config."""
 
 
 @message(key=32, versions="1-4", flexible="4+")
@@ -25,12 +25,12 @@ class DescribeConfigsRequest(Message):
 
 @struct
 class DescribeConfigsSynonym:
-    """A place that gives this setting a value; the one that counts comes first."""
+    """A source that defines this config; the effective one is first."""
 
     name: String = ""
     value: String | None = None
     source: Int8 = 0
-    """As `config_source`."""
+    """Numbers as for `config_source`."""
 
 
 @struct

@@ -1,4 +1,4 @@
-"""DescribeDelegationToken: which tokens there are that one may see (KIP-48)."""
+"""DescribeDelegationToken: list the tokens that the requester may see (KIP-48)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class DescribeDelegationTokenOwner:
 @message(key=41, versions="1-3", flexible="2+")
 class DescribeDelegationTokenRequest(Message):
     owners: Sequence[DescribeDelegationTokenOwner] | None = ()
-    """Whose tokens; None: everybody's."""
+    """Owners of the tokens; None: all tokens."""
 
 
 @struct

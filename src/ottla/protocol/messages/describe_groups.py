@@ -32,7 +32,7 @@ class DescribedGroup:
     group_state: String = ""
     protocol_type: String = ""
     protocol_data: String = ""
-    """The name of the protocol that was chosen."""
+    """The name of the selected protocol."""
     members: Sequence[DescribedGroupMember] = ()
     authorized_operations: Int32 = since(3, default=NO_OPERATIONS)
 

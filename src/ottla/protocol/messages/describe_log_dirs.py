@@ -1,4 +1,4 @@
-"""DescribeLogDirs: which log directories a broker has, and what each holds."""
+"""DescribeLogDirs: the log directories of a broker, with their replicas."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ class DescribableLogDirTopic:
 @message(key=35, versions="1-5", flexible="2+")
 class DescribeLogDirsRequest(Message):
     topics: Sequence[DescribableLogDirTopic] | None = None
-    """None asks for every topic."""
+    """None requests every topic."""
 
 
 @struct
 class DescribeLogDirsPartition:
-    """A copy of a partition."""
+    """A replica of a partition."""
 
     partition_index: Int32 = 0
     partition_size: Int64 = 0
     offset_lag: Int64 = 0
-    """How far its end is behind the high watermark, or behind the copy it will replace."""
+    """The lag behind the high watermark, or behind the replica that it will replace."""
     is_future_key: Bool = False
-    """Whether it is still on its way here from another directory (KIP-113)."""
+    """True while it is being moved here from another directory (KIP-113)."""
 
 
 @struct
@@ -43,10 +43,10 @@ class DescribeLogDirsResult:
     log_dir: String = ""
     topics: Sequence[DescribeLogDirsTopic] = ()
     total_bytes: Int64 = since(4, default=-1, ignorable=True)
-    """Of the volume that the directory is on."""
+    """The size of the directory's volume."""
     usable_bytes: Int64 = since(4, default=-1, ignorable=True)
     is_cordoned: Bool = since(5, default=False, ignorable=True)
-    """Whether it takes no new partitions (KIP-1066)."""
+    """True if it gets no new partitions (KIP-1066)."""
 
 
 @message(key=35, versions="1-5", flexible="2+")

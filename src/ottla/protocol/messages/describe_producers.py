@@ -1,4 +1,4 @@
-"""DescribeProducers: who writes to partitions with a producer id (KIP-664)."""
+"""DescribeProducers: the producers with a producer id that write to partitions (KIP-664)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ProducerState:
     last_timestamp: Int64 = -1
     coordinator_epoch: Int32 = 0
     current_txn_start_offset: Int64 = -1
-    """-1 where no transaction is open."""
+    """-1 without an open transaction."""
 
 
 @struct

@@ -1,4 +1,4 @@
-"""DescribeQuorum: who votes on the cluster's metadata, and how far each has come (KIP-595)."""
+"""DescribeQuorum: the voters and observers of the metadata log, with their progress (KIP-595)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DescribeQuorumRequest(Message):
 
 @struct
 class ReplicaState:
-    """How far a voter or observer has come; -1 where nobody knows."""
+    """The progress of a voter or observer; -1 if unknown."""
 
     replica_id: Int32 = 0
     replica_directory_id: Uuid = since(2, default=ZERO_UUID)
@@ -40,7 +40,7 @@ class PartitionData:
     error_code: Int16 = 0
     error_message: String | None = since(2, default=None, ignorable=True)
     leader_id: Int32 = 0
-    """-1 where nobody leads."""
+    """-1 without a leader."""
     leader_epoch: Int32 = 0
     high_watermark: Int64 = 0
     current_voters: Sequence[ReplicaState] = ()

@@ -22,7 +22,7 @@ class Cursor:
 @message(key=75, versions="0", flexible="0+")
 class DescribeTopicPartitionsRequest(Message):
     topics: Sequence[TopicRequest] = ()
-    """An empty list asks for every topic."""
+    """An empty list requests every topic."""
     response_partition_limit: Int32 = 2000
     cursor: Cursor | None = None
 

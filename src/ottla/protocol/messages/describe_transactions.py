@@ -28,7 +28,7 @@ class TransactionState:
     producer_id: Int64 = 0
     producer_epoch: Int16 = 0
     topics: Sequence[TopicData] = ()
-    """Those whose markers are not written yet."""
+    """Partitions without a marker so far."""
 
 
 @message(key=65, versions="0", flexible="0+")

@@ -1,4 +1,4 @@
-"""DescribeUserScramCredentials: which passwords users have, by mechanism and iterations (KIP-554)."""
+"""DescribeUserScramCredentials: the SCRAM mechanisms and iteration counts of users (KIP-554)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class UserName:
 @message(key=50, versions="0", flexible="0+")
 class DescribeUserScramCredentialsRequest(Message):
     users: Sequence[UserName] | None = ()
-    """None or nothing stands for every user."""
+    """None or empty requests every user."""
 
 
 @struct

@@ -1,4 +1,4 @@
-"""ElectLeaders: hand partitions to another leader (KIP-460)."""
+"""ElectLeaders: elect other leaders of partitions (KIP-460)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class TopicPartitions:
 @message(key=43, versions="0-2", flexible="2+")
 class ElectLeadersRequest(Message):
     election_type: Int8 = since(1, default=0)
-    """0 for the preferred replica, 1 for any that lives, whatever it has missed."""
+    """0 for the preferred replica, 1 for any online replica, which may lack records."""
     topic_partitions: Sequence[TopicPartitions] | None = ()
-    """None stands for every partition."""
+    """None means every partition."""
     timeout_ms: Int32 = 60_000
 
 

@@ -1,4 +1,4 @@
-"""EndQuorumEpoch: a leader that goes tells the other voters, and whom it would have next (KIP-595)."""
+"""EndQuorumEpoch: a leader that resigns notifies the other voters, with its preferred successors (KIP-595)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ottla.protocol.schema import ZERO_UUID, Int16, Int32, Message, String, Uuid
 
 @struct
 class ReplicaInfo:
-    """A voter that may lead next."""
+    """A voter that may become the next leader."""
 
     candidate_id: Int32 = 0
     candidate_directory_id: Uuid = since(1, default=ZERO_UUID)
@@ -23,7 +23,7 @@ class RequestPartitionData:
     leader_epoch: Int32 = 0
     preferred_successors: Sequence[Int32] = since(0, until=0, default=(), ignorable=True)
     preferred_candidates: Sequence[ReplicaInfo] = since(1, default=(), ignorable=True)
-    """The one with the longest log first."""
+    """The voter with the longest log first."""
 
 
 @struct

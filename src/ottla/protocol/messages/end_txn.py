@@ -18,5 +18,5 @@ class EndTxnResponse(Message):
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
     producer_id: Int64 = since(5, default=-1, ignorable=True)
-    """For the next transaction; -1 where id and epoch stay."""
+    """For the next transaction; -1 if id and epoch are unchanged."""
     producer_epoch: Int16 = since(5, default=-1, ignorable=True)

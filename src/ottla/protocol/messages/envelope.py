@@ -1,4 +1,4 @@
-"""Envelope: a broker hands a client's request on to the controller, and says whose it is (KIP-590)."""
+"""Envelope: a broker forwards a client's request to the controller, with the client's principal (KIP-590)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ottla.protocol.schema import Bool, Bytes, Int16, Message, String, message
 
 @message(key=-1, versions="0", flexible="0+")
 class DefaultPrincipalData(Message):
-    """Who a client is; travels behind its version, within an envelope."""
+    """The principal of the client, with a preceding version number, in an envelope."""
 
     type: String = ""
     name: String = ""
@@ -17,14 +17,14 @@ class DefaultPrincipalData(Message):
 @message(key=58, versions="0", flexible="0+")
 class EnvelopeRequest(Message):
     request_data: Bytes = b""
-    """The client's request with its header, as it would stand in a frame."""
+    """The client's request with its header, as in a frame."""
     request_principal: Bytes | None = None
     client_host_address: Bytes = b""
-    """Four or sixteen octets."""
+    """The client's address, 4 or 16 bytes."""
 
 
 @message(key=58, versions="0", flexible="0+")
 class EnvelopeResponse(Message):
     response_data: Bytes | None = None
-    """The answer with its header; nothing where there is an error."""
+    """The response with its header; None on an error."""
     error_code: Int16 = 0

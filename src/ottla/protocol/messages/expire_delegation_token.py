@@ -1,4 +1,4 @@
-"""ExpireDelegationToken: have a token end, now or later (KIP-48)."""
+"""ExpireDelegationToken: set the expiry of a token (KIP-48)."""
 
 from __future__ import annotations
 

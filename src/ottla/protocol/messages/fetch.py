@@ -1,4 +1,4 @@
-"""Fetch: read record batches from partitions; followers use it to copy, consumers to consume."""
+"""Fetch: read record batches from partitions; used by followers and consumers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ottla.protocol.schema import (
 
 @struct
 class ReplicaState:
-    """Who fetches, when a follower does; -1 is a consumer."""
+    """The follower's id; -1 for a consumer."""
 
     replica_id: Int32 = -1
     replica_epoch: Int64 = -1
@@ -36,7 +36,7 @@ class FetchPartition:
     fetch_offset: Int64 = 0
     last_fetched_epoch: Int32 = since(12, default=-1)
     log_start_offset: Int64 = since(5, default=-1, ignorable=True)
-    """A follower's own start; -1 from a consumer."""
+    """The follower's log start offset; -1 for a consumer."""
     partition_max_bytes: Int32 = 0
     replica_directory_id: Uuid = tagged(0, since=17, default=ZERO_UUID, ignorable=True)
     high_watermark: Int64 = tagged(1, since=18, default=2**63 - 1, ignorable=True)
@@ -53,7 +53,7 @@ class FetchTopic:
 
 @struct
 class ForgottenTopic:
-    """Partitions to leave out of the fetch session from now on."""
+    """Partitions to remove from the fetch session."""
 
     topic: String = since(7, until=12, default="", ignorable=True)
     topic_id: Uuid = since(13, default=ZERO_UUID, ignorable=True)
@@ -69,7 +69,7 @@ class FetchRequest(Message):
     min_bytes: Int32 = 0
     max_bytes: Int32 = 2**31 - 1
     isolation_level: Int8 = 0
-    """0 reads everything, 1 only what is committed."""
+    """0 for read_uncommitted, 1 for read_committed."""
     session_id: Int32 = since(7, default=0, ignorable=True)
     session_epoch: Int32 = since(7, default=-1, ignorable=True)
     topics: Sequence[FetchTopic] = ()
@@ -79,7 +79,7 @@ class FetchRequest(Message):
 
 @struct
 class EpochEndOffset:
-    """Where a follower's log and ours part (KIP-595)."""
+    """The end of the last common epoch of both logs (KIP-595)."""
 
     epoch: Int32 = -1
     end_offset: Int64 = -1
@@ -99,7 +99,7 @@ class SnapshotId:
 
 @struct
 class AbortedTransaction:
-    """What `read_committed` has to leave out: this producer's records from the offset to its abort marker."""
+    """An aborted transaction, for `read_committed`: skip this producer's records from the offset to its abort marker."""
 
     producer_id: Int64 = 0
     first_offset: Int64 = 0
@@ -129,7 +129,7 @@ class FetchableTopicResponse:
 
 @struct
 class NodeEndpoint:
-    """Where the leaders that the partitions name can be reached."""
+    """The addresses of the leaders in the partitions."""
 
     node_id: Int32 = 0
     host: String = ""

@@ -1,4 +1,4 @@
-"""FetchSnapshot: a piece of a snapshot of the metadata, by its position in the file (KIP-630)."""
+"""FetchSnapshot: read a part of a metadata snapshot by its position in the file (KIP-630)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ottla.protocol.schema import (
 
 @struct
 class SnapshotId:
-    """Which snapshot is meant: the end of what is in it, and the epoch of its last record."""
+    """The id of a snapshot: its end offset, and the epoch of its last record."""
 
     end_offset: Int64 = 0
     epoch: Int32 = 0
@@ -61,14 +61,14 @@ class LeaderIdAndEpoch:
 
 @struct
 class PartitionSnapshot:
-    """A piece of the file; it ends where it ends, be that within a batch."""
+    """A part of the file; it may end within a batch."""
 
     index: Int32 = 0
     error_code: Int16 = 0
     snapshot_id: SnapshotId = part(SnapshotId)
     current_leader: LeaderIdAndEpoch | None = tagged(0, since=0, default=None)
     size: Int64 = 0
-    """Of the whole snapshot."""
+    """The size of the whole snapshot."""
     position: Int64 = 0
     unaligned_records: Records = b""
 

@@ -1,4 +1,4 @@
-"""FindCoordinator: which broker keeps a group or a transaction; one key up to v3, many after (KIP-699)."""
+"""FindCoordinator: the coordinator of a group or transaction; one key up to v3, several later (KIP-699)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GetTelemetrySubscriptions: which of its metrics a client is to push, and how often (KIP-714)."""
+"""GetTelemetrySubscriptions: the metrics that a client should push, and the interval (KIP-714)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ottla.protocol.schema import ZERO_UUID, Bool, Int8, Int16, Int32, Message, 
 @message(key=71, versions="0", flexible="0+")
 class GetTelemetrySubscriptionsRequest(Message):
     client_instance_id: Uuid = ZERO_UUID
-    """Zeros ask for one."""
+    """Zeros request a new id."""
 
 
 @message(key=71, versions="0", flexible="0+")
@@ -19,12 +19,12 @@ class GetTelemetrySubscriptionsResponse(Message):
     error_code: Int16 = 0
     client_instance_id: Uuid = ZERO_UUID
     subscription_id: Int32 = 0
-    """Another one as soon as something else is asked for."""
+    """Changes with the requested metrics."""
     accepted_compression_types: Sequence[Int8] = ()
-    """The preferred one first."""
+    """Compression types, the preferred one first."""
     push_interval_ms: Int32 = 0
     telemetry_max_bytes: Int32 = 0
     delta_temporality: Bool = False
-    """Whether sums are to be told as what came since the last push."""
+    """True to push sums as the growth since the last push."""
     requested_metrics: Sequence[String] = ()
-    """How names begin; none asks for nothing, and `*`, or an empty one, for everything."""
+    """Prefixes of metric names; an empty list requests none, and `*` or an empty prefix all."""

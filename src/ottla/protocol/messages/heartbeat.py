@@ -1,4 +1,4 @@
-"""Heartbeat: a member is alive, and learns whether its group rebalances."""
+"""Heartbeat: a member stays in its group, and is notified of rebalances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs: change single settings of a resource, and leave the others (KIP-339)."""
+"""IncrementalAlterConfigs: change single configs of a resource (KIP-339)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ottla.protocol.schema import Bool, Int8, Int16, Int32, Message, String, message, struct
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
-"""What is done to a config; the last two to one that is a list."""
+"""The operations on a config; the last two are for lists."""
 
 
 @struct

@@ -1,4 +1,4 @@
-"""InitProducerId: an identity for a producer, so that what it sends twice is kept once."""
+"""InitProducerId: assign a producer id and epoch, for idempotence and transactions (KIP-98)."""
 
 from __future__ import annotations
 

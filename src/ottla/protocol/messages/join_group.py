@@ -1,4 +1,4 @@
-"""JoinGroup: become a member of a group, and learn who leads it."""
+"""JoinGroup: become a member of a group, and get its leader."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class JoinGroupRequest(Message):
     group_id: String = ""
     session_timeout_ms: Int32 = 0
     rebalance_timeout_ms: Int32 = since(1, default=-1, ignorable=True)
-    """Where it is -1, the session timeout counts."""
+    """-1 means the session timeout."""
     member_id: String = ""
-    """Empty at first: the coordinator gives one, and wants to be asked again with it (KIP-394)."""
+    """Empty at first: the coordinator assigns an id, and the client repeats the request with it (KIP-394)."""
     group_instance_id: String | None = since(5, default=None)
     """The name of a static member (KIP-345)."""
     protocol_type: String = ""
     protocols: Sequence[JoinGroupRequestProtocol] = ()
-    """The preferred one first."""
+    """Protocols, the preferred one first."""
     reason: String | None = since(8, default=None, ignorable=True)
 
 
@@ -45,7 +45,7 @@ class JoinGroupResponse(Message):
     protocol_name: String | None = since(0, default="", nullable_since=7)
     leader: String = ""
     skip_assignment: Bool = since(9, default=False)
-    """Whether the leader keeps to what was assigned before (KIP-814)."""
+    """True if the leader must keep the previous assignment (KIP-814)."""
     member_id: String = ""
     members: Sequence[JoinGroupResponseMember] = ()
-    """For the leader only."""
+    """Only for the leader."""

@@ -1,4 +1,4 @@
-"""LeaveGroup: one member up to v2, several after (KIP-345)."""
+"""LeaveGroup: remove one member up to v2, several in later versions (KIP-345)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ListConfigResources: which resources there are to be configured; v0 knew client metrics only (KIP-1142)."""
+"""ListConfigResources: list resources with configs; v0 supports only client metrics (KIP-1142)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ottla.protocol.schema import Int8, Int16, Int32, Message, String, message, 
 @message(key=74, versions="0-1", flexible="0+")
 class ListConfigResourcesRequest(Message):
     resource_types: Sequence[Int8] = since(1, default=())
-    """Of no type means of every type."""
+    """An empty list requests every type."""
 
 
 @struct
 class ConfigResource:
     resource_name: String = ""
     resource_type: Int8 = since(1, default=16, ignorable=True)
-    """As in DescribeConfigs."""
+    """Numbers as in DescribeConfigs."""
 
 
 @message(key=74, versions="0-1", flexible="0+")

@@ -10,7 +10,7 @@ from ottla.protocol.schema import Int16, Int32, Message, String, message, since,
 @message(key=16, versions="0-5", flexible="3+")
 class ListGroupsRequest(Message):
     states_filter: Sequence[String] = since(4, default=())
-    """An empty list asks for every state, and so with types."""
+    """An empty list requests every state; the same for types."""
     types_filter: Sequence[String] = since(5, default=())
 
 

@@ -24,7 +24,7 @@ class ListOffsetsTopic:
 @message(key=2, versions="1-11", flexible="6+")
 class ListOffsetsRequest(Message):
     replica_id: Int32 = 0
-    """-1 from a consumer."""
+    """The follower's id; -1 for a consumer."""
     isolation_level: Int8 = since(2, default=0)
     topics: Sequence[ListOffsetsTopic] = ()
     timeout_ms: Int32 = since(10, default=0, ignorable=True)

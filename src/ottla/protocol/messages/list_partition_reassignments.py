@@ -1,4 +1,4 @@
-"""ListPartitionReassignments: which partitions are being moved (KIP-455)."""
+"""ListPartitionReassignments: list running moves of partitions (KIP-455)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ListPartitionReassignmentsTopics:
 class ListPartitionReassignmentsRequest(Message):
     timeout_ms: Int32 = 60_000
     topics: Sequence[ListPartitionReassignmentsTopics] | None = None
-    """None asks for every topic."""
+    """None requests every topic."""
 
 
 @struct

@@ -10,10 +10,10 @@ from ottla.protocol.schema import Int16, Int32, Int64, Message, String, message,
 @message(key=66, versions="0-2", flexible="0+")
 class ListTransactionsRequest(Message):
     state_filters: Sequence[String] = ()
-    """An empty list asks for every state, and so with producer ids."""
+    """An empty list requests every state; the same for producer ids."""
     producer_id_filters: Sequence[Int64] = ()
     duration_filter: Int64 = since(1, default=-1)
-    """Only those that have run for more milliseconds; all where it is negative."""
+    """Only transactions open for more milliseconds; all if negative."""
     transactional_id_pattern: String | None = since(2, default=None)
     """A regular expression (KIP-1152)."""
 

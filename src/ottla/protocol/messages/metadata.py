@@ -1,4 +1,4 @@
-"""Metadata: brokers, topics and who leads which partition."""
+"""Metadata: brokers, topics, and the leaders of partitions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ottla.protocol.schema import ZERO_UUID, Bool, Int16, Int32, Message, String, Uuid, message, since, struct
 
 NO_OPERATIONS = -(2**31)
-"""`…_authorized_operations` that nobody asked for."""
+"""The value of `…_authorized_operations` if not requested."""
 
 
 @struct
@@ -21,7 +21,7 @@ class MetadataRequestTopic:
 @message(key=3, versions="0-13", flexible="9+")
 class MetadataRequest(Message):
     topics: Sequence[MetadataRequestTopic] | None = since(0, default=(), nullable_since=1)
-    """None asks for every topic, and so does an empty list in v0; later an empty list asks for none."""
+    """None requests every topic, also an empty list in v0; in later versions an empty list requests none."""
     allow_auto_topic_creation: Bool = since(4, default=True)
     include_cluster_authorized_operations: Bool = since(8, until=10, default=False)
     include_topic_authorized_operations: Bool = since(8, default=False)
@@ -50,7 +50,7 @@ class MetadataResponsePartition:
 class MetadataResponseTopic:
     error_code: Int16 = 0
     name: String | None = since(0, default="", nullable_since=12)
-    """None for an id that nobody knows."""
+    """None for an unknown id."""
     topic_id: Uuid = since(10, default=ZERO_UUID, ignorable=True)
     is_internal: Bool = since(1, default=False, ignorable=True)
     partitions: Sequence[MetadataResponsePartition] = ()

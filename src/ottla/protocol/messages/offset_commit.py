@@ -1,4 +1,4 @@
-"""OffsetCommit: remember how far a group has read."""
+"""OffsetCommit: store the offsets of a group."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class OffsetCommitRequestTopic:
 class OffsetCommitRequest(Message):
     group_id: String = ""
     generation_id_or_member_epoch: Int32 = -1
-    """Below zero where the group has no members and somebody just stores offsets."""
+    """Negative for a commit without group membership."""
     member_id: String = ""
     group_instance_id: String | None = since(7, default=None)
     retention_time_ms: Int64 = since(2, until=4, default=-1, ignorable=True)

@@ -1,4 +1,4 @@
-"""OffsetDelete: forget what a group committed for partitions it does not read any more (KIP-496)."""
+"""OffsetDelete: delete a group's offsets of partitions that it does not read any more (KIP-496)."""
 
 from __future__ import annotations
 

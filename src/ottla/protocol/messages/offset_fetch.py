@@ -1,4 +1,4 @@
-"""OffsetFetch: how far a group has read; one group up to v7, many after (KIP-709)."""
+"""OffsetFetch: read the offsets of groups; one group up to v7, several in later versions (KIP-709)."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class OffsetFetchRequestGroup:
     member_id: String | None = since(9, default=None, ignorable=True)
     member_epoch: Int32 = since(9, default=-1, ignorable=True)
     topics: Sequence[OffsetFetchRequestTopics] | None = ()
-    """None asks for every partition the group has an offset for."""
+    """None requests every partition with an offset of the group."""
 
 
 @message(key=9, versions="1-10", flexible="6+")
 class OffsetFetchRequest(Message):
     group_id: String = since(0, until=7, default="")
     topics: Sequence[OffsetFetchRequestTopic] | None = since(0, until=7, default=(), nullable_since=2)
-    """None asks for every partition the group has an offset for."""
+    """None requests every partition with an offset of the group."""
     groups: Sequence[OffsetFetchRequestGroup] = since(8, default=())
     require_stable: Bool = since(7, default=False)
 

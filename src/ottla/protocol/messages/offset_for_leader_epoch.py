@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch: where a leader's time ended, to find where two logs part (KIP-101)."""
+"""OffsetForLeaderEpoch: the end offset of a leader epoch, to find where two logs diverge (KIP-101)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ottla.protocol.schema import Int16, Int32, Int64, Message, String, message,
 class OffsetForLeaderPartition:
     partition: Int32 = 0
     current_leader_epoch: Int32 = -1
-    """What the asker takes for the present epoch: who is behind, or ahead of us, is told so (KIP-320)."""
+    """The current epoch as known to the requester; if it is outdated or too new, the response is an error (KIP-320)."""
     leader_epoch: Int32 = 0
-    """The epoch whose end is asked for."""
+    """The epoch of the requested end."""
 
 
 @struct
@@ -25,7 +25,7 @@ class OffsetForLeaderTopic:
 @message(key=23, versions="2-4", flexible="4+")
 class OffsetForLeaderEpochRequest(Message):
     replica_id: Int32 = since(3, default=-2, ignorable=True)
-    """-1 from a consumer, -2 from one that may look beyond the high watermark."""
+    """-1 for a consumer, -2 for one that may read beyond the high watermark."""
     topics: Sequence[OffsetForLeaderTopic] = ()
 
 
@@ -34,9 +34,9 @@ class EpochEndOffset:
     error_code: Int16 = 0
     partition: Int32 = 0
     leader_epoch: Int32 = -1
-    """The last epoch we know that is not after the one asked for."""
+    """The largest known epoch that is not after the requested one."""
     end_offset: Int64 = -1
-    """The offset after its last record, -1 where no epoch is known."""
+    """The offset after its last record; -1 without such an epoch."""
 
 
 @struct

@@ -28,7 +28,7 @@ class PartitionProduceData:
 
 @struct
 class TopicProduceData:
-    """What goes to one topic: by name up to v12, by id after."""
+    """The data of one topic: by name up to v12, by id after."""
 
     name: String = since(0, until=12, default="", ignorable=True)
     topic_id: Uuid = since(13, default=ZERO_UUID, ignorable=True)
@@ -39,14 +39,14 @@ class TopicProduceData:
 class ProduceRequest(Message):
     transactional_id: String | None = None
     acks: Int16 = 0
-    """How many copies to wait for: 0 for no answer at all, 1 for the leader, -1 for all in sync."""
+    """The acknowledgements to wait for: 0 for no response, 1 for the leader, -1 for all in-sync replicas."""
     timeout_ms: Int32 = 0
     topic_data: Sequence[TopicProduceData] = ()
 
 
 @struct
 class BatchIndexAndErrorMessage:
-    """A record that was refused, by its place in the batch."""
+    """A rejected record, by its index in the batch."""
 
     batch_index: Int32 = 0
     batch_index_error_message: String | None = None
@@ -79,7 +79,7 @@ class TopicProduceResponse:
 
 @struct
 class NodeEndpoint:
-    """Where the leaders that the partitions name can be reached."""
+    """The addresses of the leaders in the partitions."""
 
     node_id: Int32 = 0
     host: String = ""

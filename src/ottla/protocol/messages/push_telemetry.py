@@ -1,4 +1,4 @@
-"""PushTelemetry: a client's metrics, as OpenTelemetry writes them (KIP-714)."""
+"""PushTelemetry: push a client's metrics in OpenTelemetry's format (KIP-714)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ class PushTelemetryRequest(Message):
     client_instance_id: Uuid = ZERO_UUID
     subscription_id: Int32 = 0
     terminating: Bool = False
-    """Whether this is the last one."""
+    """True for the last push."""
     compression_type: Int8 = 0
-    """As of a record batch."""
+    """The compression type, as of a record batch."""
     metrics: Bytes = b""
-    """`metrics_data.py` knows how they are written."""
+    """The metrics, as encoded by `metrics_data.py`."""
 
 
 @message(key=72, versions="0", flexible="0+")

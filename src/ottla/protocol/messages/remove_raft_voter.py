@@ -1,4 +1,4 @@
-"""RemoveRaftVoter: a voter is to vote no longer, be it dead or alive (KIP-853)."""
+"""RemoveRaftVoter: remove a voter, running or not (KIP-853)."""
 
 from __future__ import annotations
 

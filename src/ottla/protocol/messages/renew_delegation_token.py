@@ -1,4 +1,4 @@
-"""RenewDelegationToken: keep a token for longer, within its life (KIP-48)."""
+"""RenewDelegationToken: extend the expiry of a token within its maximum lifetime (KIP-48)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SaslAuthenticate: one step of a login, either way (KIP-152, KIP-368)."""
+"""SaslAuthenticate: one message of a login and its response (KIP-152, KIP-368)."""
 
 from __future__ import annotations
 
@@ -19,4 +19,4 @@ class SaslAuthenticateResponse(Message):
     error_message: String | None = None
     auth_bytes: Bytes = b""
     session_lifetime_ms: Int64 = since(1, default=0, ignorable=True)
-    """After so long the broker wants another login on this connection; 0: never."""
+    """The time after which the broker demands a new login on this connection; 0: never."""

@@ -1,4 +1,4 @@
-"""SaslHandshake: which mechanism a client will log in by."""
+"""SaslHandshake: select the mechanism of a login."""
 
 from __future__ import annotations
 
@@ -16,4 +16,4 @@ class SaslHandshakeRequest(Message):
 class SaslHandshakeResponse(Message):
     error_code: Int16 = 0
     mechanisms: Sequence[String] = ()
-    """Those that the broker takes."""
+    """The mechanisms that the broker supports."""

@@ -1,6 +1,6 @@
-"""What members tell by the user data of their subscriptions where the sticky assignors are used.
+"""The user data of the sticky assignors in a member's subscription: its owned partitions and their generation.
 
-It bears no version: the first had no generation (before Kafka 2.3), and so is shorter.
+It has no version number: the first version (before Kafka 2.3) has no generation, and is shorter.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ottla.protocol.schema import Int32, Message, message, since
 
 @message(key=NO_API, versions="0-1")
 class StickyUserData(Message):
-    """Of `sticky`."""
+    """The user data of `sticky`."""
 
     previous_assignment: Sequence[TopicPartition] = ()
     generation: Int32 = since(1, default=-1, ignorable=True)
@@ -28,7 +28,7 @@ def encode(part: StickyUserData) -> bytes:
 
 
 def decode(data: Buffer) -> tuple[StickyUserData, int]:
-    """What is told, and in which version; MalformedError where it is neither."""
+    """Return the user data and its version; raise MalformedError if it is invalid."""
     try:
         return Reader(data).read(plan_of(StickyUserData, 1)), 1
     except MalformedError:

@@ -1,4 +1,4 @@
-"""SyncGroup: the leader brings what it gave to whom, every member takes what it got."""
+"""SyncGroup: the leader sends the assignment, every member receives its part."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SyncGroupRequest(Message):
     protocol_type: String | None = since(5, default=None, ignorable=True)
     protocol_name: String | None = since(5, default=None, ignorable=True)
     assignments: Sequence[SyncGroupRequestAssignment] = ()
-    """From the leader only."""
+    """Only from the leader."""
 
 
 @message(key=14, versions="0-5", flexible="4+")

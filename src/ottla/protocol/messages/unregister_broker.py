@@ -1,4 +1,4 @@
-"""UnregisterBroker: strike a broker that is gone for good off the list."""
+"""UnregisterBroker: remove a broker that will not return."""
 
 from __future__ import annotations
 

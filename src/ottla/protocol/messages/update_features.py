@@ -11,10 +11,10 @@ from ottla.protocol.schema import Bool, Int8, Int16, Int32, Message, String, mes
 class FeatureUpdateKey:
     feature: String = ""
     max_version_level: Int16 = 0
-    """Below 1 removes the feature."""
+    """Below 1 deletes the feature."""
     allow_downgrade: Bool = since(0, until=0, default=False)
     upgrade_type: Int8 = since(1, default=1)
-    """1 only up, 2 down where nothing is lost, 3 down at any price."""
+    """1: upgrade only, 2: downgrade if no metadata is lost, 3: downgrade in any case."""
 
 
 @message(key=57, versions="0-2", flexible="0+")

@@ -1,4 +1,4 @@
-"""UpdateRaftVoter: a voter tells where it is now, and which rules of the quorum it knows (KIP-853)."""
+"""UpdateRaftVoter: a voter reports its endpoints and its supported `kraft.version` (KIP-853)."""
 
 from __future__ import annotations
 

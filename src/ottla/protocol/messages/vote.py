@@ -1,4 +1,4 @@
-"""Vote: who would lead the metadata's log asks the voters for it, or first whether they would (KIP-595, KIP-996)."""
+"""Vote: a candidate for the leader of the metadata log requests votes, or pre-votes (KIP-595, KIP-996)."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from ottla.protocol.schema import (
 class RequestPartitionData:
     partition_index: Int32 = 0
     replica_epoch: Int32 = 0
-    """In which it would lead; where it asks first, the one it is in."""
+    """The epoch in which it would lead; in a pre-vote its current one."""
     replica_id: Int32 = 0
     replica_directory_id: Uuid = since(1, default=ZERO_UUID, ignorable=True)
     voter_directory_id: Uuid = since(1, default=ZERO_UUID, ignorable=True)
-    """Of who is asked."""
+    """The receiver's directory id."""
     last_offset_epoch: Int32 = 0
     last_offset: Int64 = 0
     """The end of its log, despite the name."""
     pre_vote: Bool = since(2, default=False)
-    """Whether it asks first: the answer binds nobody."""
+    """True for a pre-vote, which does not bind the voter (KIP-996)."""
 
 
 @struct
@@ -55,7 +55,7 @@ class PartitionData:
     partition_index: Int32 = 0
     error_code: Int16 = 0
     leader_id: Int32 = 0
-    """-1 where none is known."""
+    """-1 if unknown."""
     leader_epoch: Int32 = 0
     vote_granted: Bool = False
 

@@ -1,4 +1,4 @@
-"""WriteTxnMarkers: from the coordinator of transactions to the leaders of their partitions."""
+"""WriteTxnMarkers: the transaction coordinator sends markers to the leaders of partitions."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Logins by SASL as conversations: pure machines for the client's side.
+"""SASL mechanisms as pure state machines, for client and server.
 
-    first() ──► challenge ──► answer(challenge) ──► … ──► finish(challenge)
+next(b"") ──► first message ──► next(challenge) ──► … ──► next(last challenge) is None
 
-A `Conversation` is told what the server sent and tells what to send; chance is an argument, and no clock is read.
+A `Conversation` receives the server's messages and returns its own; random values are arguments, and no clock is read.
 """

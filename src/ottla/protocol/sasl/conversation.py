@@ -1,4 +1,4 @@
-"""What all logins have in common, seen from the client."""
+"""The interface of all mechanisms on the client side."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from ottla.errors import OttlaError
 
 
 class SaslError(OttlaError):
-    """The login cannot go on: the server broke the rules of the mechanism, or says why it refuses."""
+    """The login failed: the server violated the mechanism's rules, or rejected the login."""
 
 
 class Conversation(Protocol):
-    """One login. `next` is called with what the server sent, at first with nothing."""
+    """One login. `next` is called with each message of the server, first with an empty one."""
 
     complete: bool
-    """Whether the server has said all that it must; a login that it takes before that is refused."""
+    """True if the server has sent all mandatory messages; a login accepted before that is rejected."""
 
     def next(self, challenge: bytes) -> bytes | None:
-        """What to send now, None when there is nothing left to say; SaslError when the server cannot be believed."""
+        """Return the next message, or None at the end; raise SaslError if the server's message is invalid."""
         ...

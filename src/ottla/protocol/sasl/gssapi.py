@@ -1,6 +1,6 @@
-"""GSSAPI, which is Kerberos: tokens of a security context, then the layer of security, which is none (RFC 4752).
+"""GSSAPI with Kerberos: the tokens of a security context, then the security layer, which is "none" (RFC 4752).
 
-The context is a library's and is handed in with its first token: for that a KDC has to be asked, and for nothing after it.
+The context is a library's, and is passed with its first token: only that one needs the KDC.
 """
 
 from __future__ import annotations
@@ -10,34 +10,34 @@ from typing import Protocol
 from ottla.protocol.sasl.conversation import SaslError
 
 NO_LAYER = 1
-"""Of the bits that name layers; Kafka's protocol has no other, as TLS does that."""
+"""The bit of the only security layer that Kafka supports, since TLS provides encryption."""
 OFFER = bytes((NO_LAYER, 0, 0, 0))
-"""No layer, and so no size of its messages."""
+"""No security layer, and so no maximum message size."""
 
 
 class Context(Protocol):
-    """What both ends make of their tokens; SaslError where it cannot go on."""
+    """A security context of either side; raises SaslError on failure."""
 
     @property
     def complete(self) -> bool:
-        """Whether both know who the other is."""
+        """True if both sides are authenticated."""
         ...
 
     def step(self, token: bytes) -> bytes | None:
-        """Take the other's token; what to send for it, if anything."""
+        """Process the peer's token; return the next token, if any."""
         ...
 
     def wrap(self, message: bytes) -> bytes:
-        """A message that cannot be changed on its way."""
+        """Return a message with integrity protection."""
         ...
 
     def unwrap(self, message: bytes) -> bytes:
-        """What is in such a message."""
+        """Return the content of a protected message."""
         ...
 
 
 class GssapiConversation:
-    """The context's tokens until it is complete, then what is agreed upon of layers."""
+    """Exchanges the context's tokens, then negotiates the security layer."""
 
     def __init__(self, context: Context, token: bytes) -> None:
         self._context = context
@@ -46,7 +46,7 @@ class GssapiConversation:
         self.complete = False
 
     def next(self, challenge: bytes) -> bytes | None:
-        """A token, an empty message where the context has none for a server that does, or the choice of a layer."""
+        """Return the next token (empty if the context has none), or the choice of the security layer."""
         if self._first is not None:
             token, self._first = self._first, None
             return token
@@ -56,13 +56,13 @@ class GssapiConversation:
             self._agreed = True
             return self._choose(self._context.unwrap(challenge))
         if challenge:
-            raise SaslError("the server says more than GSSAPI has")
+            raise SaslError("the server sent an unexpected message after the end of GSSAPI")
         self.complete = True
         return None
 
     def _choose(self, offer: bytes) -> bytes:
         if len(offer) != len(OFFER):
-            raise SaslError("the server's offer of layers is not written as GSSAPI has it")
+            raise SaslError("the server's offer of security layers is malformed")
         if not offer[0] & NO_LAYER:
-            raise SaslError("the server insists on a layer of security inside the login, which Kafka has not")
+            raise SaslError("the server demands a security layer, which Kafka does not support")
         return self._context.wrap(OFFER)

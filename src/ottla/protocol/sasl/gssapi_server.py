@@ -1,6 +1,6 @@
-"""GSSAPI seen from the server: the context's tokens, the offer of no layer, and who it is (RFC 4752).
+"""GSSAPI on the server side: the context's tokens, the offer of no security layer, and the client's principal (RFC 4752).
 
-What the library does may read files, so each step is work for a thread. Whose name a principal is, others say.
+The library may read files, so each step is executed in a thread. `user_of` maps a principal to a user.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from ottla.protocol.sentences import shown
 
 
 class ServerContext(Context, Protocol):
-    """A context that knows, once it is complete, who the other end is."""
+    """A context that has the peer's principal when it is complete."""
 
     @property
     def principal(self) -> str:
-        """As Kerberos spells it, with the realm."""
+        """The principal in Kerberos notation, with the realm."""
         ...
 
 
 class GssapiServerConversation:
-    """Tokens, then a message with the layer that the client chose, and whom it wants to act for."""
+    """Exchanges tokens, then receives the client's choice of the security layer and its authorization id."""
 
     def __init__(self, open_context: Callable[[], ServerContext], user_of: Callable[[str], str | None]) -> None:
-        """`open_context` may read files; `user_of` makes a user's name of a principal, None where no rule fits."""
+        """`open_context` may read files; `user_of` returns the user name of a principal, or None if no rule matches."""
         self._open = open_context
         self._user_of = user_of
         self._context: ServerContext | None = None
         self._offered = False
 
     def next(self, message: bytes) -> Step:
-        """What has to be done about it on a thread."""
+        """Return the work for a message, to be executed in a thread."""
         return Work(lambda: self._step(message))
 
     def _step(self, message: bytes) -> Step:
@@ -49,18 +49,18 @@ class GssapiServerConversation:
         elif self._offered:
             return self._accept(self._context, self._context.unwrap(message))
         elif message:
-            raise SaslError("it sent a token where none was due")
+            raise SaslError("the client sent an unexpected token")
         self._offered = True
         return self._context.wrap(OFFER)
 
     def _accept(self, context: ServerContext, choice: bytes) -> Accepted:
         if len(choice) < len(OFFER) or choice[0] != NO_LAYER:
-            raise SaslError("it chose a layer of security that was not offered")
+            raise SaslError("the client chose a security layer that was not offered")
         principal = context.principal
         acts = choice[len(OFFER) :].decode(errors="replace")
         if acts not in ("", principal):
-            raise SaslError("it wants to act for somebody else than who logs in")
+            raise SaslError("the authorization id differs from the principal")
         user = self._user_of(principal)
         if not user:
-            raise SaslError(f"no rule of sasl.kerberos.principal.to.local.rules fits {shown(principal)}")
+            raise SaslError(f"no rule of sasl.kerberos.principal.to.local.rules matches {shown(principal)}")
         return Accepted(user)

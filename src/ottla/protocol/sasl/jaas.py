@@ -1,8 +1,8 @@
-"""`sasl.jaas.config`: the line in which Java's clients are told names and passwords.
+"""Parse `sasl.jaas.config`, the line with the credentials of Java clients.
 
-    org.apache.kafka.common.security.scram.ScramLoginModule required username="alice" password="…";
+org.apache.kafka.common.security.scram.ScramLoginModule required username="alice" password="…";
 
-Pure. Nothing of the line is ever repeated in an error: there are secrets in it.
+Pure. Errors never quote the line, which contains secrets.
 """
 
 from __future__ import annotations
@@ -34,41 +34,41 @@ FORM = (
 
 
 class JaasEntry(NamedTuple):
-    """One login module, and what it is told."""
+    """One login module with its options."""
 
     module: str
     options: Mapping[str, str]
 
 
 def parse_jaas(line: str) -> JaasEntry:
-    """The one entry of the line; ConfigError says what is wrong with its form, and none of what is in it."""
-    words = tokens(line)
+    """Return the only entry of the line; raise ConfigError about its form, without its content."""
+    words = split_tokens(line)
     if len(words) < 3 or words[0][0] or words[1] != (False, words[1][1]) or words[1][1].lower() not in FLAGS:
-        raise ConfigError(f"sasl.jaas.config must begin with a login module and `required`; {FORM}")
+        raise ConfigError(f"sasl.jaas.config must start with a login module and `required`; {FORM}")
     if words[-1] != (False, ";"):
         raise ConfigError(f"sasl.jaas.config must end with a semicolon; {FORM}")
     if (False, ";") in words[:-1]:
-        raise ConfigError("sasl.jaas.config has several login modules; a client takes one: leave the others out")
+        raise ConfigError("sasl.jaas.config has several login modules; a client uses only one: remove the others")
     return JaasEntry(words[0][1], options_of(words[2:-1]))
 
 
 def options_of(words: list[tuple[bool, str]]) -> dict[str, str]:
-    """`name=value`, each name once."""
+    """Return the `name=value` options; each name may occur once."""
     options: dict[str, str] = {}
     if len(words) % 3:
-        raise ConfigError(f'sasl.jaas.config: its options must be name="value", with spaces between; {FORM}')
+        raise ConfigError(f'sasl.jaas.config: its options must be name="value", separated by spaces; {FORM}')
     for place in range(0, len(words), 3):
         name, sign, value = words[place : place + 3]
         if sign != (False, "=") or name[0] or name[1] in "=;" or value == (False, "="):
-            raise ConfigError(f'sasl.jaas.config: its options must be name="value", with spaces between; {FORM}')
+            raise ConfigError(f'sasl.jaas.config: its options must be name="value", separated by spaces; {FORM}')
         if name[1] in options:
             raise ConfigError("sasl.jaas.config has an option twice; give it once")
         options[name[1]] = value[1]
     return options
 
 
-def tokens(line: str) -> list[tuple[bool, str]]:
-    """Words and signs, each with whether it stood in quotes."""
+def split_tokens(line: str) -> list[tuple[bool, str]]:
+    """Return words and signs, each with true if it was quoted."""
     found: list[tuple[bool, str]] = []
     position, end = 0, len(line.rstrip())
     while position < end:
@@ -85,14 +85,14 @@ def tokens(line: str) -> list[tuple[bool, str]]:
 
 
 def options_for(mechanism: str, line: str) -> Mapping[str, str]:
-    """What the line says for a mechanism; ConfigError where it is for another."""
+    """Return the options for a mechanism; raise ConfigError if the module is for another one."""
     entry = parse_jaas(line)
     mechanisms = MODULES.get(entry.module)
     if mechanisms is None:
         known = ", ".join(name.rpartition(".")[2] for name in MODULES)
-        raise ConfigError(f"sasl.jaas.config names a login module that is not known here; known are {known}")
+        raise ConfigError(f"sasl.jaas.config has an unknown login module: expected one of {known}")
     if mechanism not in mechanisms:
         raise ConfigError(
-            f"sasl.jaas.config is for sasl.mechanism = {' or '.join(mechanisms)}, and that is {mechanism}; change one of the two"
+            f"sasl.jaas.config is for sasl.mechanism = {' or '.join(mechanisms)}, but sasl.mechanism is {mechanism}: change one of them"
         )
     return entry.options

@@ -12,16 +12,16 @@ from ottla.protocol.sentences import shown
 NAME = re.compile(r"[A-Za-z]+")
 VALUE = re.compile(r"[\x21-\x7e \t\r\n]+")
 TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
-"""What may stand behind `Bearer` (RFC 6750): nothing that could end the header it stands in."""
-FAREWELL = b"\x01"
+"""The characters allowed after `Bearer` (RFC 6750); none of them can end the header."""
+ABORT = b"\x01"
 
 
 class OAuthBearerConversation:
-    """The token, and where the server refuses it the farewell that lets it say so."""
+    """Sends the token; if the server rejects it, sends the message after which the server ends the login."""
 
     def __init__(self, token: str, extensions: Mapping[str, str] | None = None) -> None:
         if not TOKEN.fullmatch(token):
-            raise SaslError("the token is not one that can be sent: it must be of letters, digits and -._~+/ alone")
+            raise SaslError("the token contains invalid characters: expected letters, digits and -._~+/")
         lines = [f"auth=Bearer {token}"]
         for name, value in (extensions or {}).items():
             check_extension(name, value)
@@ -31,7 +31,7 @@ class OAuthBearerConversation:
         self.complete = False
 
     def next(self, challenge: bytes) -> bytes | None:
-        """The token; then nothing where the server is content, else the farewell, and SaslError after it."""
+        """Return the token; then None if the server accepts it, else the abort message, and raise SaslError after that."""
         if self._message is not None:
             message, self._message = self._message, None
             return message
@@ -39,31 +39,37 @@ class OAuthBearerConversation:
             raise SaslError(self._refusal)
         if challenge:
             self._refusal = refusal(challenge)
-            return FAREWELL
+            return ABORT
         self.complete = True
         return None
 
     @property
     def refusal(self) -> str | None:
-        """What the server has against the token, once it has said so."""
+        """The server's reason for rejecting the token, once received."""
         return self._refusal
 
 
 def check_extension(name: str, value: str) -> None:
-    """SaslError for what could not be told from the next line."""
+    """Raise SaslError for an extension that would make the message ambiguous."""
     if not NAME.fullmatch(name) or name == "auth":
-        raise SaslError(f"the extension {name!r} cannot be sent: its name must be of letters, and not be auth")
+        raise SaslError(
+            f"the extension {name!r} cannot be sent: its name must consist of letters, and must not be auth"
+        )
     if not VALUE.fullmatch(value):
-        raise SaslError(f"the extension {name} cannot be sent: its value must be of printable ASCII, and not be empty")
+        raise SaslError(
+            f"the extension {name} cannot be sent: its value must be printable ASCII, and must not be empty"
+        )
 
 
 def refusal(challenge: bytes) -> str:
-    """What the server has against the token, in one phrase."""
+    """Return the server's reason for rejecting the token, in one phrase."""
     try:
-        told = json.loads(challenge)
+        reason = json.loads(challenge)
     except (ValueError, RecursionError):
-        told = None
-    if not isinstance(told, dict):
-        return "the server refused the token and did not say why"
-    parts = [f"{name} = {shown(told[name])}" for name in ("status", "scope", "openid-configuration") if told.get(name)]
-    return "the server refused the token" + (f" ({', '.join(parts)})" if parts else "")
+        reason = None
+    if not isinstance(reason, dict):
+        return "the server rejected the token without a reason"
+    parts = [
+        f"{name} = {shown(reason[name])}" for name in ("status", "scope", "openid-configuration") if reason.get(name)
+    ]
+    return "the server rejected the token" + (f" ({', '.join(parts)})" if parts else "")

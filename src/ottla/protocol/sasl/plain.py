@@ -1,4 +1,4 @@
-"""PLAIN: name and password as they are (RFC 4616). Only TLS keeps them from those who listen."""
+"""PLAIN: user name and password in clear text (RFC 4616). Only TLS protects them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ottla.protocol.sasl.conversation import SaslError
 
 
 class PlainConversation:
-    """One message, and the server's silence."""
+    """One message, and an empty response."""
 
     def __init__(self, username: str, password: str) -> None:
         if "\0" in username or "\0" in password:
@@ -15,7 +15,7 @@ class PlainConversation:
         self.complete = False
 
     def next(self, challenge: bytes) -> bytes | None:
-        """The message once; what the server answers with carries nothing."""
+        """Return the message once; the server's response is empty."""
         message, self._message = self._message, None
         self.complete = message is None
         return message

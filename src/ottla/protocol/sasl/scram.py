@@ -1,6 +1,12 @@
-"""SCRAM: a password that is proved and never sent, by both sides (RFC 5802, RFC 7677).
+"""SCRAM on the client side: both sides prove that they know the password, without sending it (RFC 5802, RFC 7677).
 
-Kafka's form of it: no channel binding, and the password's UTF-8 as it is, without SASLprep.
+client                                     server
+n,,n=user,r=nonce                    ──►   r=nonce+own,s=salt,i=iterations
+c=biws,r=nonce+own,p=proof           ──►   v=signature
+
+The salted password is PBKDF2 of the password. The client's proof is ClientKey XOR HMAC(StoredKey, messages); the server
+knows only StoredKey, the hash of ClientKey, and its signature proves that it knows ServerKey. Kafka uses no channel
+binding, and no SASLprep for the password.
 """
 
 from __future__ import annotations
@@ -15,19 +21,22 @@ from ottla.protocol.sasl.conversation import SaslError
 DIGESTS = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 LEAST_ITERATIONS = 4096
 MOST_ITERATIONS = 262_144
-"""A server that asks for more than this would have its clients' processors, not their proof; Kafka's most is 16,384."""
+"""The limit protects the client's CPU from a malicious server; Kafka's maximum is 16,384."""
 MOST_BYTES = 8192
-"""A longer message is none."""
+"""The maximum size of a message."""
 BEFORE = "n,,"
-"""No channel binding, and none wished for."""
+"""No channel binding."""
 ERROR = re.compile(r"e=([ -+\--~]{1,100})")
 
 
 class ScramConversation:
-    """Three messages: who, the proof, and the check of the server's own proof."""
+    """Three messages: user name, proof, and the check of the server's signature."""
 
     def __init__(self, mechanism: str, username: str, password: str, nonce: str, *, token: bool = False) -> None:
-        """`nonce` is printable ASCII without a comma, from good chance. With `token`: a delegation token's id and HMAC."""
+        """`nonce` is random printable ASCII without a comma.
+
+        With `token`, name and password are a delegation token's id and HMAC.
+        """
         assert nonce.isascii()
         assert nonce.isprintable()
         assert nonce
@@ -36,15 +45,15 @@ class ScramConversation:
         self._password = password.encode()
         self._nonce = nonce
         extension = ",tokenauth=true" if token else ""
-        self._first = f"n={escaped(username)},r={nonce}{extension}"
+        self._first = f"n={escape_username(username)},r={nonce}{extension}"
         self._signature: bytes | None = None
-        self._told = False
+        self._is_started = False
         self.complete = False
 
     def next(self, challenge: bytes) -> bytes | None:
-        """The client's first message, its final one, and nothing when the server's signature is right."""
-        if not self._told:
-            self._told = True
+        """Return the first message, then the final one, then None if the server's signature is valid."""
+        if not self._is_started:
+            self._is_started = True
             return (BEFORE + self._first).encode()
         if self._signature is None:
             return self._prove(challenge)
@@ -54,10 +63,10 @@ class ScramConversation:
         return None
 
     def _prove(self, challenge: bytes) -> bytes:
-        text = read(challenge)
-        nonce, salt, iterations = server_first(text)
+        text = parse_fields(challenge)
+        nonce, salt, iterations = parse_server_first(text)
         if not nonce.startswith(self._nonce) or nonce == self._nonce:
-            raise SaslError("the server's nonce does not continue ours: this is an answer to somebody else")
+            raise SaslError("the server's nonce does not continue the client's nonce")
         salted = stretched(self._digest, self._password, salt, iterations)
         binding = base64.b64encode(BEFORE.encode()).decode()
         without_proof = f"c={binding},r={nonce}"
@@ -69,60 +78,60 @@ class ScramConversation:
         return f"{without_proof},p={base64.b64encode(proof).decode()}".encode()
 
     def _check(self, challenge: bytes) -> None:
-        text = read(challenge)
+        text = parse_fields(challenge)
         refused = ERROR.match(text)
         if refused:
-            raise SaslError(f"the server refused the proof: {refused[1]}")
+            raise SaslError(f"the server rejected the proof: {refused[1]}")
         name, _, value = text.partition(",")[0].partition("=")
         if name != "v":
             raise SaslError("the server's last message has no signature")
         assert self._signature is not None
-        if not are_same(decoded("signature", value), self._signature):
-            raise SaslError("the server's signature is wrong: it does not know the password, and is not to be trusted")
+        if not are_same(decode_field("signature", value), self._signature):
+            raise SaslError("the server's signature is wrong: it does not know the password, and must not be trusted")
 
     def _mac(self, key: bytes, data: bytes) -> bytes:
         return mac(key, data, self._digest)
 
 
-def server_first(text: str) -> tuple[str, bytes, int]:
-    """Nonce, salt and iterations of the server's first message, which must begin with them in this order."""
+def parse_server_first(text: str) -> tuple[str, bytes, int]:
+    """Return nonce, salt and iterations of the server's first message, which must start with them in this order."""
     refused = ERROR.match(text)
     if refused:
-        raise SaslError(f"the server refused the user: {refused[1]}")
+        raise SaslError(f"the server rejected the user: {refused[1]}")
     parts = [part.partition("=") for part in text.split(",")]
     if parts[0][0] == "m":
-        raise SaslError("the server demands an extension of SCRAM that is not known here")
+        raise SaslError("the server demands an unknown SCRAM extension")
     if [name for name, _, _ in parts[:3]] != ["r", "s", "i"]:
-        raise SaslError("the server's first message is not one of SCRAM's")
-    salt = decoded("salt", parts[1][2])
+        raise SaslError("the server's first message is not a SCRAM message")
+    salt = decode_field("salt", parts[1][2])
     if not salt:
         raise SaslError("the server's salt is empty")
     return parts[0][2], salt, checked_iterations(parts[2][2])
 
 
 def checked_iterations(text: str) -> int:
-    """A number that is neither so small that the password is laid open, nor so large that the work is an attack."""
+    """Return the iteration count; raise SaslError if it is too small to protect the password, or too large."""
     if not re.fullmatch(r"[1-9][0-9]{0,17}", text):
         raise SaslError("the server's number of iterations is not a number")
     iterations = int(text)
     if not LEAST_ITERATIONS <= iterations <= MOST_ITERATIONS:
         raise SaslError(
-            f"the server asks for {iterations} iterations of the password: taken are {LEAST_ITERATIONS} to "
-            f"{MOST_ITERATIONS}; make the user's credentials anew with iterations=8192"
+            f"the server demands {iterations} iterations: accepted are {LEAST_ITERATIONS} to "
+            f"{MOST_ITERATIONS}; create the user's credentials again with iterations=8192"
         )
     return iterations
 
 
-def decoded(what: str, text: str) -> bytes:
-    """Base64 as the RFC has it."""
+def decode_field(what: str, text: str) -> bytes:
+    """Decode the Base64 of a field."""
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         raise SaslError(f"the server's {what} is not Base64") from None
 
 
-def read(challenge: bytes) -> str:
-    """A message of the server's as text."""
+def parse_fields(challenge: bytes) -> str:
+    """Return a message of the server as text."""
     if len(challenge) > MOST_BYTES:
         raise SaslError(f"the server's message of {len(challenge)} bytes is too long for SCRAM")
     try:
@@ -131,6 +140,6 @@ def read(challenge: bytes) -> str:
         raise SaslError("the server's message is not text") from None
 
 
-def escaped(username: str) -> str:
-    """A name in which commas and equals signs do not end it."""
+def escape_username(username: str) -> str:
+    """Escape commas and equals signs in a user name."""
     return username.replace("=", "=3D").replace(",", "=2C")

@@ -1,6 +1,6 @@
-"""SCRAM seen from the server (RFC 5802, RFC 7677), in Kafka's form: no channel binding, no SASLprep.
+"""SCRAM on the server side (RFC 5802, RFC 7677), in Kafka's form: no channel binding, no SASLprep.
 
-A name without a user is answered like any other and refused when the proof is checked, which it cannot pass.
+An unknown user gets a decoy salt, and is rejected when the proof is checked, so that existing names are not revealed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ottla.digests import are_same, hashed, mac
 from ottla.protocol.sasl.conversation import SaslError
-from ottla.protocol.sasl.scram import DIGESTS, decoded, read
+from ottla.protocol.sasl.scram import DIGESTS, decode_field, parse_fields
 from ottla.protocol.sasl.scram_credential import ScramCredential, decoy
 from ottla.protocol.sasl.server import Accepted, CheckToken, FindUser, KnownUser, MakeDecoy, Step, Work
 
@@ -22,10 +22,10 @@ NONCE = re.compile(r"[\x21-\x2b\x2d-\x7e]{1,256}")
 
 
 class ClientFirst(NamedTuple):
-    """What a client says at first."""
+    """The parsed `client-first-message` of RFC 5802."""
 
     header: str
-    """What the proof must repeat."""
+    """The part that the final message must repeat."""
     bare: str
     username: str
     nonce: str
@@ -33,7 +33,7 @@ class ClientFirst(NamedTuple):
 
 
 class ScramServerConversation:
-    """Two messages of the client's: who it is, and the proof."""
+    """Processes the client's two messages: user name and proof."""
 
     def __init__(
         self,
@@ -44,10 +44,11 @@ class ScramServerConversation:
         make_decoy: MakeDecoy | None = None,
         check_token: CheckToken | None = None,
     ) -> None:
-        """`nonce` is random printable ASCII without a comma. `make_decoy` makes the credential that is sent for an unknown name.
+        """`nonce` is random printable ASCII without a comma. `make_decoy` creates the credential sent for an unknown name.
 
-        Without `make_decoy` it is made from `secret`, in the shape of the credentials that Ottla draws. `check_token` finds
-        the credential of a delegation token, of known and unknown ids alike, when there is a proof to check.
+         Without `make_decoy` it is derived from `secret`, in the shape of the credentials that Ottla creates.
+        `check_token` finds the credential of a delegation token, for known and unknown ids alike, when a proof is
+        checked.
         """
         self._mechanism = mechanism
         self._digest = DIGESTS[mechanism]
@@ -61,15 +62,17 @@ class ScramServerConversation:
         self._answer = ""
 
     def next(self, message: bytes) -> Step:
-        """Salt and iterations, then who it is with the server's own proof."""
+        """Return salt and iterations, then the user with the server's signature."""
         if self._first is None:
-            return self._begin(client_first(read_message(message)))
+            return self._begin(parse_client_first(read_message(message)))
         return self._check(self._first, read_message(message))
 
     def _begin(self, first: ClientFirst) -> bytes:
         self._first = first
         self._known = self._find(first.username, first.by_token)
-        instead = self._make_decoy(first.username, first.by_token)  # always, since it takes time
+        instead = self._make_decoy(
+            first.username, first.by_token
+        )  # always computed, so that the response time does not depend on the user
         found = None if self._known is None else self._known.credential
         credential = self._credential = found or instead
         self._nonce = first.nonce + self._nonce
@@ -81,16 +84,16 @@ class ScramServerConversation:
         said, _, proof = text.rpartition(",p=")
         parts = said.split(",")
         if len(parts) < 2 or not parts[0].startswith("c=") or not parts[1].startswith("r="):
-            raise SaslError("the final message is not one of SCRAM's")
+            raise SaslError("the final message is not a SCRAM message")
         binding = base64.b64encode(first.header.encode()).decode()
         if not are_same(parts[0][2:].encode(), binding.encode()):
             raise SaslError("the final message is bound to another channel than the first")
-        # Without this a proof that was overheard once would do again (CVE-2024-56128).
+        # Without this check a recorded proof could be replayed (CVE-2024-56128).
         if not are_same(parts[1][2:].encode(), self._nonce.encode()):
-            raise SaslError("the nonce of the final message is not the one that was agreed upon")
+            raise SaslError("the nonce of the final message does not match")
         whole, shown, check_token = (
             f"{first.bare},{self._answer},{said}".encode(),
-            decoded("proof", proof),
+            decode_field("proof", proof),
             self._check_token,
         )
         if first.by_token and check_token is not None:
@@ -111,28 +114,28 @@ class ScramServerConversation:
 
 
 def read_message(message: bytes) -> str:
-    """A message of the client's as text."""
+    """Return a message of the client as text."""
     try:
-        return read(message)
+        return parse_fields(message)
     except SaslError as error:
         raise SaslError(str(error).replace("server's", "client's")) from None
 
 
-def client_first(text: str) -> ClientFirst:
-    """Name, nonce and extensions of the first message."""
+def parse_client_first(text: str) -> ClientFirst:
+    """Return name, nonce and extensions of the first message."""
     found = FIRST.fullmatch(text)
     if found is None:
-        raise SaslError("the first message is not one of SCRAM's")
+        raise SaslError("the first message is not a SCRAM message")
     if found["binding"].startswith("p"):
-        raise SaslError("it wants its login bound to the channel, which is not done here")
+        raise SaslError("channel binding is not supported")
     name, _, rest = found["rest"].partition(",")
     nonce, *extensions = rest.split(",")
     if not name.startswith("n=") or not nonce.startswith("r="):
-        raise SaslError("the first message has no name, or demands an extension that is not known here")
+        raise SaslError("the first message has no name, or demands an unknown extension")
     if not NAME.fullmatch(name[2:]) or not NONCE.fullmatch(nonce[2:]):
-        raise SaslError("the name or the nonce of the first message is not written as SCRAM has it")
+        raise SaslError("the name or the nonce of the first message is malformed")
     username = name[2:].replace("=2C", ",").replace("=3D", "=")
     if found["acts"] not in (None, "", name[2:]):
-        raise SaslError("it wants to act for somebody else than who logs in")
+        raise SaslError("the authorization id differs from the user name")
     header = text[: len(text) - len(found["bare"])]
     return ClientFirst(header, found["bare"], username, nonce[2:], "tokenauth=true" in extensions)

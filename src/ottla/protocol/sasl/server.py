@@ -1,9 +1,10 @@
-"""What all logins have in common, seen from the server.
+"""The interface of all mechanisms on the server side.
 
-    first message ──► next(message) ──► challenge ──► … ──► Accepted
+first message ──► next(message) ──► challenge ──► … ──► Accepted
 
-A `ServerConversation` is told what the client sent. It answers with a challenge, with who the client is, or with what it has to be
-told before it can go on; SaslError ends it, and its text is for the server's log: clients are told less. Chance is an argument.
+A `ServerConversation` receives the client's messages. It returns a challenge, the authenticated user, or a request for
+information that the caller must supply. SaslError ends it; its text is for the server's log, clients receive less.
+Random values are arguments.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ from ottla.protocol.sasl.scram_credential import ScramCredential
 
 
 class Accepted(Struct, frozen=True):
-    """The client is who it says."""
+    """The end of a successful login."""
 
     user: str
     answer: bytes = b""
-    """What the mechanism has to say last."""
+    """The mechanism's last message."""
     until_ms: float | None = None
-    """When what it showed ends, by the wall clock; None: never."""
+    """The wall-clock time in ms at which the credentials expire; None: never."""
     by_token: bool = False
-    """Whether it showed a delegation token."""
+    """True if a delegation token was used."""
 
 
 class PasswordShown(Struct, frozen=True):
-    """The client showed a password in full. Whether it is right takes long to find out where only a hash of it is known."""
+    """The client sent a clear-text password. Its check is slow if only a hash is stored."""
 
     user: str
     password: str
@@ -39,7 +40,7 @@ class PasswordShown(Struct, frozen=True):
 
 
 class TokenShown(Struct, frozen=True):
-    """The client showed a bearer token; whom it names, and whether that is signed by somebody who may, others know."""
+    """The client sent a bearer token; the caller validates its issuer and subject."""
 
     token: str
 
@@ -48,33 +49,33 @@ class TokenShown(Struct, frozen=True):
 
 
 class KnownUser(Struct, frozen=True):
-    """A user, or a delegation token, as SCRAM's server knows it."""
+    """A user, or a delegation token, for SCRAM."""
 
     name: str
-    """Who logs in; of a token its owner."""
+    """The user; for a token its owner."""
     credential: ScramCredential | None
-    """None for a delegation token: `CheckToken` has its."""
+    """None for a delegation token: `CheckToken` has its credential."""
     until_ms: float | None = None
 
 
 class Work(Struct, frozen=True):
-    """What comes next takes its time: it is found out on a thread, where SaslError ends the login as well."""
+    """The next step is slow and must be executed in a thread; SaslError there also ends the login."""
 
     do: Callable[[], Step]
 
 
 FindUser = Callable[[str, bool], KnownUser | None]
-"""By name, or with True by the id of a delegation token."""
+"""Find a user by name, or a delegation token by id if the flag is true."""
 MakeDecoy = Callable[[str, bool], ScramCredential]
-"""Make the credential that is sent for an unknown name, or with True for an unknown id of a delegation token."""
+"""Return the credential sent for an unknown name, or for an unknown token id if the flag is true."""
 CheckToken = Callable[[str, Callable[[ScramCredential], Accepted]], Accepted]
-"""Call a function with the credential of a delegation token's id, whether there is such a token or not; takes milliseconds."""
+"""Call a function with the credential of a token id, whether the token exists or not; takes milliseconds."""
 Step = bytes | Accepted | PasswordShown | TokenShown | Work
 
 
 class ServerConversation(Protocol):
-    """Told what a client says, it decides what is said next."""
+    """Decides the next step for each message of a client."""
 
     def next(self, message: bytes) -> Step:
-        """What is to be done about a message; SaslError when the login is refused."""
+        """Return the next step; raise SaslError if the login is rejected."""
         ...

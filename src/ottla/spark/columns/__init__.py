@@ -1,1 +1,1 @@
-"""What a query sees of a record: Spark's schema, and keys and values decoded into it."""
+"""The columns of a record: Spark's schema, and the decoding of keys and values."""

@@ -1,6 +1,6 @@
-"""Spark's schemas as text, read without a Spark: `id bigint, tags array<string>, at struct<x: double>`.
+"""Parses Spark's schemas from text without Spark: `id bigint, tags array<string>, at struct<x: double>`.
 
-Spark's own reader of them is in Java, which is out of reach where Spark asks a source for its columns.
+Spark's own parser is in Java, which is not available in the process that returns a source's columns.
 """
 
 from __future__ import annotations
@@ -54,19 +54,19 @@ TOKEN = re.compile(r"\s*(?:`((?:[^`]|``)+)`|(\w+)|('(?:[^'\\]|\\.|'')*')|([<>(),
 
 
 def parse_schema(option: str, text: str) -> StructType:
-    """A struct from DDL, or from the JSON that `StructType.json()` gives; every field may be null."""
+    """Return a struct from DDL, or from the JSON of `StructType.json()`; every field is nullable."""
     try:
         found = StructType.fromJson(json.loads(text)) if text.lstrip().startswith("{") else Ddl(option, text).schema()
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ConfigError(f"option {option} = {text!r} is no schema of Spark's: {error}") from None
+        raise ConfigError(f"option {option} = {text!r} is not a Spark schema: {error}") from None
     nullable = found if isinstance(found, StructType) else StructType()
     if not nullable.fields:
-        raise ConfigError(f"option {option} = {text!r} names no column; write such as `id bigint, name string`")
+        raise ConfigError(f"option {option} = {text!r} has no column; write for example `id bigint, name string`")
     return StructType([StructField(one.name, all_nullable(one.dataType)) for one in nullable.fields])
 
 
 def all_nullable(kind: DataType) -> DataType:
-    """The type with null allowed everywhere: a promise that nothing is missing is not for a reader to make."""
+    """Return the type with null allowed everywhere: records of a topic may lack any field."""
     match kind:
         case StructType():
             return StructType([StructField(one.name, all_nullable(one.dataType)) for one in kind.fields])
@@ -86,14 +86,14 @@ class Ddl:
             self.text = inner[1]
 
     def schema(self) -> StructType:
-        """All of the text as columns."""
+        """Return the columns of the whole text."""
         fields = self.fields()
         if self.text[self.at :].strip():
             self.refuse("the end, or a comma")
         return StructType(fields)
 
     def fields(self) -> list[StructField]:
-        """Columns, separated by commas, up to what is none."""
+        """Return columns separated by commas, up to the first other text."""
         found = [self.field()]
         while self.accept(","):
             found.append(self.field())
@@ -126,11 +126,11 @@ class Ddl:
         if name in ("decimal", "dec", "numeric"):
             return self.decimal()
         if name not in NAMES:
-            self.refuse(f"a type instead of {name!r}, such as {', '.join(sorted(NAMES)[:6])}, array<…>, struct<…>")
+            self.refuse(f"a type instead of {name!r}, for example {', '.join(sorted(NAMES)[:6])}, array<…>, struct<…>")
         return NAMES[name]
 
     def inside(self, count: int) -> list[DataType]:
-        """The types between angle brackets."""
+        """Return the types between angle brackets."""
         self.expect("<")
         kinds = [self.kind()]
         for _ in range(count - 1):
@@ -157,7 +157,7 @@ class Ddl:
         return TOKEN.match(self.text, self.at)
 
     def token(self, wanted: str) -> str:
-        """The next name, word or quoted text."""
+        """Return the next name, word or quoted text."""
         match = self.peek()
         if match is None or match[4]:
             self.refuse(wanted)
@@ -165,7 +165,7 @@ class Ddl:
         return match[1].replace("``", "`") if match[1] else match[2] or match[3]
 
     def accept(self, sign: str) -> bool:
-        """Whether the sign was next; it is taken."""
+        """Return True and advance if the sign is next."""
         match = self.peek()
         if match is None or match[4] != sign:
             return False

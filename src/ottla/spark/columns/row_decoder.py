@@ -1,6 +1,6 @@
-"""Rows as a topic has them into rows as the query wants them: keys and values decoded, bad ones told, dropped or fatal.
+"""Converts rows of a topic to rows of the query: decodes keys and values, and reports, drops or rejects bad rows.
 
-In a task, batch by batch. The formats say what is wrong with a row; here it is decided what becomes of it.
+Runs in a task, batch by batch. The formats find the errors of rows; the mode decides how they are handled.
 """
 
 from __future__ import annotations
@@ -17,23 +17,21 @@ from ottla.spark.formats.format import Decoded, Format
 from ottla.spark.formats.text import Raw
 
 ERROR, RAW = "_error", "_raw"
-"""Columns that PERMISSIVE adds: what is wrong with a row, and, where something is, its value as it came."""
+"""Columns that PERMISSIVE adds: the error of a row, and the original value of a row with an error."""
 RAW_KEY = "_raw_key"
-"""With `keepRaw`, the key of every row as it came."""
-REMEDY = (
-    f"; set the option mode to PERMISSIVE to get such rows with a column {ERROR}, or to DROPMALFORMED to leave them out"
-)
-"""The end of the sentence about a record for which a query stops."""
+"""With `keepRaw`, the original key of every row."""
+REMEDY = f"; set the option mode to PERMISSIVE to get such rows with a column {ERROR}, or to DROPMALFORMED to skip them"
+"""The end of the error for a record that stops a query."""
 CODED = ("key", "value")
 
 
 class MalformedRecordError(OttlaError):
-    """A record is not what keyFormat or valueFormat says, and the mode is FAILFAST."""
+    """A record does not match keyFormat or valueFormat, and the mode is FAILFAST."""
 
 
 @dataclass(frozen=True)
 class Decoding:
-    """What to do with rows; goes to the tasks."""
+    """The settings for decoding rows, sent to the tasks."""
 
     schema: pa.Schema
     """The columns that Spark expects."""
@@ -41,9 +39,9 @@ class Decoding:
     value: Callable[[], Format] = Raw
     mode: str = "PERMISSIVE"
     keep_raw: bool = False
-    """Whether `RAW` is there of every row."""
+    """True if every row has `RAW`."""
     reject_empty: bool = False
-    """Whether a key or value that is not null and is decoded as null is an error of its row."""
+    """True if a key or value that is not null and is decoded as null is an error of its row."""
 
 
 @dataclass
@@ -55,12 +53,12 @@ class RowDecoder:
         self.formats = {"key": self.decoding.key(), "value": self.decoding.value()}
 
     def decode(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The columns that Spark expects; nothing is copied that fits already."""
+        """Return the columns that Spark expects; columns of the right type are not copied."""
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         columns["timestampType"] = columns.pop("timestamp_type")
         errors = self.decode_coded(columns)
         if errors and self.decoding.mode == "FAILFAST":
-            raise MalformedRecordError(sentence(batch, *min(errors.items())))
+            raise MalformedRecordError(describe_error(batch, *min(errors.items())))
         if ERROR in self.decoding.schema.names:
             columns |= error_columns(errors, batch, self.decoding.keep_raw) | {RAW_KEY: batch.column("key")}
         fields = self.decoding.schema
@@ -69,10 +67,10 @@ class RowDecoder:
             for one in fields
         ]
         rows = pa.RecordBatch.from_arrays(arrays, schema=fields)
-        return without(rows, errors) if errors and self.decoding.mode == "DROPMALFORMED" else rows
+        return drop_errors(rows, errors) if errors and self.decoding.mode == "DROPMALFORMED" else rows
 
     def decode_coded(self, columns: dict[str, pa.Array[Any]]) -> dict[int, str]:
-        """Decode the key and the value in place; what is wrong, by row."""
+        """Decode the key and the value in place; return the errors by row."""
         errors: dict[int, str] = {}
         for name in CODED:
             decoded = self.formats[name].decode(columns[name])
@@ -86,19 +84,19 @@ class RowDecoder:
 
 
 def empty_rows(column: pa.Array[Any], decoded: Decoded) -> dict[int, str]:
-    """Return an error for each row that became null and was not null, and of which nothing else is known to be wrong."""
+    """Return an error for each row that was not null, became null, and has no other error."""
     if decoded.values.null_count == column.null_count:
         return {}
     rows: list[Any] = pc.indices_nonzero(pc.and_(column.is_valid(), decoded.values.is_null())).to_pylist()
     return {
-        row: f"it has {len(column[row].as_py())} bytes and no content; only null is a tombstone, write that instead"
+        row: f"it has {len(column[row].as_py())} bytes and no content; only null is a tombstone, write null instead"
         for row in rows
         if row not in decoded.errors
     }
 
 
 def error_columns(errors: Mapping[int, str], batch: pa.RecordBatch, keep_raw: bool) -> dict[str, pa.Array[Any]]:
-    """The two columns about what is wrong."""
+    """Return the two columns for errors."""
     count, values = batch.num_rows, batch.column("value")
     found = pa.array([errors.get(row) for row in range(count)], pa.string()) if errors else pa.nulls(count, pa.string())
     if keep_raw:
@@ -111,12 +109,12 @@ def error_columns(errors: Mapping[int, str], batch: pa.RecordBatch, keep_raw: bo
     }
 
 
-def without(rows: pa.RecordBatch, errors: Mapping[int, str]) -> pa.RecordBatch:
-    """The rows in which nothing is wrong."""
+def drop_errors(rows: pa.RecordBatch, errors: Mapping[int, str]) -> pa.RecordBatch:
+    """Return the rows without errors."""
     return rows.filter(pa.array([row not in errors for row in range(rows.num_rows)]))
 
 
-def sentence(batch: pa.RecordBatch, row: int, error: str) -> str:
-    """Which record it is, what is wrong with it, and what to do."""
+def describe_error(batch: pa.RecordBatch, row: int, error: str) -> str:
+    """Return the error with the record's position, the cause and the remedy."""
     topic, partition, offset = (batch.column(name)[row].as_py() for name in ("topic", "partition", "offset"))
     return f"the record at offset {offset} of {topic}-{partition} cannot be decoded: {error}{REMEDY}"

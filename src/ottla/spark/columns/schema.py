@@ -1,4 +1,4 @@
-"""The columns of a topic in Spark: those of the official connector, key and value decoded if that is asked for."""
+"""The columns of a topic in Spark: those of the official connector, with key and value decoded if configured."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def spark_schema(
     with_errors: bool = False,
     with_raw_key: bool = False,
 ) -> StructType:
-    """The columns of a topic whose keys and values are of these types; a raw key is there with errors alone."""
+    """Return the columns of a topic with these types of keys and values; a raw key is only included with errors."""
     columns = [StructField("key", key), StructField("value", value), *COLUMNS[2:]]
     if include_headers:
         columns.append(StructField("headers", ArrayType(HEADER)))

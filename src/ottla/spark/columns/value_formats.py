@@ -1,6 +1,6 @@
-"""What `keyFormat`, `valueFormat` and their schemas mean: the type of a column, and what decodes it in a task.
+"""Interprets `keyFormat`, `valueFormat` and their schemas: the type of a column, and its decoder for tasks.
 
-On the driver, once; files and schemas are read here and travel to the tasks. A format is loaded when it is asked for.
+Runs once, on the driver; files and schemas are read here and sent to the tasks. A format is imported when it is used.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
     from ottla.spark.formats.protobuf import Protobuf
 
 Sample = Callable[[], Iterable[bytes | None]]
-"""Some keys or values of the topics, for whoever has to guess."""
+"""Returns sample keys or values of the topics, to infer their schema."""
 INFER = "infer"
 NEEDED: Mapping[str, Mapping[str, str]] = {
-    "json": {"schema": f"such as `id bigint, name string`, or {INFER}"},
+    "json": {"schema": f"for example `id bigint, name string`, or {INFER}"},
     "avro": {"schema": "an Avro schema as JSON, or a file of it"},
     "protobuf": {
         "descriptor": "the file that `protoc --include_imports -o FILE` writes",
         "message": "the full name of the message",
     },
 }
-"""The options that a format cannot do without."""
+"""The options that a format requires."""
 
 
 @dataclass(frozen=True)
 class Coded:
-    """The key or the value, and what its options say of it."""
+    """The key or the value with its options."""
 
     name: str
     options: SourceOptions
@@ -62,7 +62,7 @@ class Coded:
         return cast(str, text)
 
     def file(self, field: str) -> bytes:
-        """The content of the file that an option names."""
+        """Return the content of the file of an option."""
         name = self.required(field)
         try:
             return Path(name).read_bytes()
@@ -79,21 +79,21 @@ def string_type(_: Coded, __: Sample) -> DataType:
 
 
 def json_type(coded: Coded, sample: Sample) -> DataType:
-    """The struct of the schema, given or found."""
+    """Return the struct of the given or inferred schema."""
     text = coded.required("schema")
     if text.strip().lower() != INFER:
-        return checked(coded, parse_schema(coded.spelled("schema"), text))
-    from ottla.spark.formats.json_inference import inferred
+        return checked_type(coded, parse_schema(coded.spelled("schema"), text))
+    from ottla.spark.formats.json_inference import infer_type
 
-    found = inferred(sample())
+    found = infer_type(sample())
     if found is None:
         topics = "the topics have no JSON object to infer columns from"
         raise ConfigError(f"option {coded.spelled('schema')} = {INFER}: {topics}; give the schema instead")
     return from_arrow_type(found)
 
 
-def checked(coded: Coded, kind: StructType) -> StructType:
-    """The type, if JSON can be read as it."""
+def checked_type(coded: Coded, kind: StructType) -> StructType:
+    """Return the type; ConfigError if JSON cannot be decoded to it."""
     from ottla.spark.formats.json_values import reader_of
 
     try:
@@ -110,29 +110,29 @@ def avro_type(coded: Coded, _: Sample) -> DataType:
 
 
 def avro_schema(coded: Coded) -> str:
-    """The schema as JSON, from the option or from the file that it names."""
+    """Return the schema as JSON, from the option or from its file."""
     text = coded.required("schema")
     if is_avro(text):
         return text
     try:
         return as_text(coded.file("schema"))
     except UnicodeDecodeError as error:
-        raise ConfigError(f"option {coded.spelled('schema')} = {text!r}: {no_text(error)}") from None
+        raise ConfigError(f"option {coded.spelled('schema')} = {text!r}: {not_text_error(error)}") from None
 
 
 def as_text(data: bytes) -> str:
-    """What a file of a schema says; UnicodeDecodeError if it is not text."""
+    """Return the text of a schema file; UnicodeDecodeError if it is not UTF-8."""
     return data.decode("utf-8-sig")
 
 
-def no_text(error: UnicodeDecodeError) -> str:
-    """Why such a file is no schema."""
+def not_text_error(error: UnicodeDecodeError) -> str:
+    """Return the reason why such a file is not a schema."""
     where = f"byte {error.start + 1} of the file, 0x{error.object[error.start]:02x}, is not UTF-8"
-    return f"it is no Avro schema: {where}; write the schema as JSON"
+    return f"it is not an Avro schema: {where}; write the schema as JSON"
 
 
 def is_avro(text: str) -> bool:
-    """Whether this is a schema itself, and not the name of its file."""
+    """True if the text is a schema, and not the name of a file."""
     return text.lstrip()[:1] in ("{", "[", '"')
 
 
@@ -154,7 +154,7 @@ def json_format(coded: Coded, kind: DataType) -> Callable[[], Format]:
     try:
         ZoneInfo(zone)
     except (OSError, ValueError, KeyError):
-        raise ConfigError(f"option timeZone = {zone!r} is no time zone; write such as Europe/Paris") from None
+        raise ConfigError(f"option timeZone = {zone!r} is not a time zone; write for example Europe/Paris") from None
     return partial(Json, to_arrow_type(kind, timezone="UTC"), zone)
 
 
@@ -179,27 +179,27 @@ FORMATS: dict[str, Callable[[Coded, DataType], Callable[[], Format]]] = {
     "protobuf": lambda coded, _: protobuf(coded),
 }
 SURE = {"raw", "string"}
-"""Formats whose rows are always good."""
+"""Formats without errors."""
 
 
 def columns_of(options: SourceOptions, sample: Callable[[str], Iterable[bytes | None]]) -> StructType:
-    """The columns of a query; `sample` gives some keys, or values, where the schema is to be found there."""
+    """Return the columns of a query; `sample` returns keys or values to infer a schema from."""
     kinds = {
         name: TYPES[coded.option("format")](coded, partial(sample, name))
         for name, coded in ((name, Coded(name, options)) for name in ("key", "value"))
     }
     return spark_schema(
-        options.include_headers, **kinds, with_errors=tells_errors(options), with_raw_key=options.keep_raw
+        options.include_headers, **kinds, with_errors=has_error_columns(options), with_raw_key=options.keep_raw
     )
 
 
-def tells_errors(options: SourceOptions) -> bool:
-    """Whether rows can be bad, and then are kept."""
+def has_error_columns(options: SourceOptions) -> bool:
+    """True if rows can have errors, and are kept then."""
     return options.mode == "PERMISSIVE" and not {options.key_format, options.value_format} <= SURE
 
 
 def decoding_of(options: SourceOptions, schema: StructType) -> Decoding:
-    """What tasks do with rows, so that they have the columns of `schema`."""
+    """Return the settings with which tasks decode rows to the columns of `schema`."""
     coded = {name: Coded(name, options) for name in ("key", "value")}
     formats = {name: FORMATS[one.option("format")](one, schema[name].dataType) for name, one in coded.items()}
     return Decoding(

@@ -1,1 +1,1 @@
-"""The program that has the session: its Java, its Pythons, and how its Spark is started."""
+"""The driver program: its Java, its Python interpreters, and the start of Spark."""

@@ -1,10 +1,11 @@
-"""Java's classes of Spark as they are once loaded, kept in a file: a driver that has them starts in half the time.
+"""Keeps Java's loaded classes of Spark in an archive (class data sharing), which halves the start time of a driver.
 
-What a driver does first, for seconds, is to unpack and check thousands of classes, the same ones each time. Java writes them to an
-archive as a process ends that was told to, and takes them from there where Java, jars and class path are the same; where they are
-not it starts as ever, and says nothing. `ottla pipeline run` has one made beside it, once, at the lowest priority.
+A driver spends its first seconds unpacking and verifying thousands of classes, the same each time. Java can write them
+to an archive when a process ends (`-XX:ArchiveClassesAtExit`), and reads them from it if Java, jars and class path are
+the same; otherwise it starts as usual, without a message. `ottla pipeline run` has the archive made in the background,
+once, at the lowest priority.
 
-The rule: an archive costs or saves time and nothing else. Whoever names one of his own, or `-Xshare`, in SPARK_SUBMIT_OPTS has his.
+An archive only affects time. A user's own archive or `-Xshare` in SPARK_SUBMIT_OPTS takes precedence.
 """
 
 from __future__ import annotations
@@ -22,59 +23,59 @@ from pathlib import Path
 from ottla.spark.driver.java import JavaError, find_java
 
 OPTIONS = "SPARK_SUBMIT_OPTS"
-"""The variable with options for the Java of a driver."""
+"""The variable with options for the driver's JVM."""
 OWN = ("SharedArchiveFile", "ArchiveClassesAtExit", "-Xshare")
-"""What is in there where somebody has decided for himself."""
+"""The options by which a user has chosen an archive."""
 QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 MAKER = "ottla.pipelines.archived_run"
 MAKING = "making-"
-"""How the name of a folder begins in which one is made."""
+"""The prefix of the name of a folder in which an archive is being made."""
 DAY = 86400.0
 UNUSED = 30 * DAY
-"""Seconds after which an archive that nobody has used is deleted; each has some 150 MB."""
+"""Seconds after which an unused archive is deleted; each has about 150 MB."""
 
 
 def archive_path(environment: Mapping[str, str]) -> Path:
-    """Where the archive for this Java and these jars lies, or will; JavaError without a Java."""
+    """Return the path of the archive for this Java and these jars; JavaError without a Java."""
     java = Path(find_java(environment)).resolve()
-    parts = [java, *java.parent.parent.glob("lib/server/libjvm.so"), *sorted(jars(environment).glob("*.jar"))]
+    parts = [java, *java.parent.parent.glob("lib/server/libjvm.so"), *sorted(jars_folder(environment).glob("*.jar"))]
     known = "\n".join(f"{part} {(kept := part.stat()).st_size} {kept.st_mtime_ns}" for part in parts)
     return cache_folder(environment) / f"spark-classes-{hashlib.sha256(known.encode()).hexdigest()[:16]}.jsa"
 
 
-def jars(environment: Mapping[str, str]) -> Path:
-    """The folder of those that Spark brings."""
+def jars_folder(environment: Mapping[str, str]) -> Path:
+    """Return the folder of Spark's jars."""
     import pyspark
 
     return Path(environment.get("SPARK_HOME") or Path(pyspark.__file__).parent, "jars")
 
 
 def cache_folder(environment: Mapping[str, str]) -> Path:
-    """Where a user's programs keep what can be made again."""
-    told = environment.get("XDG_CACHE_HOME")
-    return Path(told if told and os.path.isabs(told) else Path.home() / ".cache", "ottla")
+    """Return the user's cache folder."""
+    configured = environment.get("XDG_CACHE_HOME")
+    return Path(configured if configured and os.path.isabs(configured) else Path.home() / ".cache", "ottla")
 
 
-def reading(archive: Path) -> str:
-    """What to tell Java so that it takes classes from there."""
+def read_options(archive: Path) -> str:
+    """Return the JVM options to read classes from an archive."""
     return f"-XX:SharedArchiveFile={archive} {QUIET}"
 
 
-def writing(archive: Path) -> str:
-    """What to tell Java so that it writes its classes there as it ends."""
+def write_options(archive: Path) -> str:
+    """Return the JVM options to write classes to an archive when the JVM ends."""
     return f"-XX:ArchiveClassesAtExit={archive} {QUIET}"
 
 
 @contextmanager
 def archived_classes(environment: MutableMapping[str, str] | None = None) -> Iterator[None]:
-    """Have the Java that is started in here take its classes from the archive, if there is one."""
+    """A JVM started in the block reads its classes from the archive, if there is one."""
     variables = os.environ if environment is None else environment
     before = variables.get(OPTIONS)
-    archive = usable(variables)
+    archive = find_archive(variables)
     if archive is None:
         yield
         return
-    variables[OPTIONS] = f"{before or ''} {reading(archive)}".strip()
+    variables[OPTIONS] = f"{before or ''} {read_options(archive)}".strip()
     try:
         yield
     finally:
@@ -84,19 +85,19 @@ def archived_classes(environment: MutableMapping[str, str] | None = None) -> Ite
             variables[OPTIONS] = before
 
 
-def usable(environment: Mapping[str, str]) -> Path | None:
-    """The archive, if it is there, is this user's and nobody else may write it."""
+def find_archive(environment: Mapping[str, str]) -> Path | None:
+    """Return the archive if it exists, belongs to this user, and other users cannot write it."""
     with suppress(OSError, ValueError, JavaError, RuntimeError):
-        archive = wanted(environment)
+        archive = archive_target(environment)
         if archive is not None and is_whole(archive) and is_own(archive.stat()) and is_own(archive.parent.stat()):
-            with suppress(OSError):  # a cache that cannot be written to may have one as well
+            with suppress(OSError):  # the cache may be read-only
                 os.utime(archive)
             return archive
     return None
 
 
-def wanted(environment: Mapping[str, str]) -> Path | None:
-    """Where the archive is to be; None where the user has decided otherwise, or its path is none that Java's options can have."""
+def archive_target(environment: Mapping[str, str]) -> Path | None:
+    """Return the path of the archive; None if the user has chosen another, or the path cannot be part of JVM options."""
     if os.name != "posix" or any(sign in environment.get(OPTIONS, "") for sign in OWN):
         return None
     archive = archive_path(environment)
@@ -104,48 +105,54 @@ def wanted(environment: Mapping[str, str]) -> Path | None:
 
 
 def is_own(kept: os.stat_result) -> bool:
-    """Whether no other user can have put something there: what is in an archive is run."""
+    """True if no other user can have modified the file: the content of an archive is executed."""
     return kept.st_uid == os.geteuid() and not kept.st_mode & 0o022
 
 
 def is_whole(archive: Path) -> bool:
-    """Whether it is as long as it was made: Java notices what is short of its head, and dies of what is short further on."""
+    """True if the archive has its original size. The JVM detects a truncated header, and crashes if a later part is
+    missing.
+    """
     return archive.stat().st_size == int(size_of(archive).read_text())
 
 
 def is_made(archive: Path) -> bool:
-    """Whether there is one, and it is whole."""
+    """True if there is a complete archive."""
     with suppress(OSError, ValueError):
         return is_whole(archive)
     return False
 
 
 def size_of(archive: Path) -> Path:
-    """The file that says how long it is."""
+    """Return the file with the archive's size."""
     return archive.with_suffix(".size")
 
 
-def have_archive_made(environment: Mapping[str, str] | None = None) -> subprocess.Popen[bytes] | None:
-    """Have another process make the archive where there is none that is whole; it takes what processor time nobody else wants, and may outlive this one."""
+def start_archive_build(environment: Mapping[str, str] | None = None) -> subprocess.Popen[bytes] | None:
+    """Start a process that makes the archive, unless a complete one exists. It runs at the lowest priority, and may
+    outlive this process.
+    """
     variables = os.environ if environment is None else environment
     with suppress(OSError, JavaError, RuntimeError):
-        archive = wanted(variables)
-        if archive is None or is_made(archive) or not begin(archive):
+        archive = archive_target(variables)
+        if archive is None or is_made(archive) or not claim_build(archive):
             return None
         return subprocess.Popen(
             [sys.executable, "-m", MAKER, str(archive)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C is not meant for it
-            cwd=archive.parent,  # Python would take modules from the user's folder
+            start_new_session=True,  # not interrupted by Ctrl-C
+            cwd=archive.parent,  # Python would import modules from the user's folder
             env=dict(variables),
         )
     return None
 
 
-def begin(archive: Path) -> bool:
-    """Whether nobody has tried within a day, in a folder where it could be used; leaves a sign that somebody does."""
+def claim_build(archive: Path) -> bool:
+    """Return True, and leave a marker file, if no process has tried within a day in a folder where the archive could be
+    used.
+    """
     archive.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not is_own(archive.parent.stat()):
         return False
@@ -156,21 +163,21 @@ def begin(archive: Path) -> bool:
         sign.unlink()
     with suppress(FileExistsError):
         sign.touch(exist_ok=False)
-        clear_up(archive.parent)
+        delete_leftovers(archive.parent)
         return True
     return False
 
 
-def clear_up(folder: Path) -> None:
-    """Take away what those left behind who were killed while they made one."""
+def delete_leftovers(folder: Path) -> None:
+    """Delete the leftovers of killed processes."""
     for left in folder.glob(f"{MAKING}*"):
         with suppress(OSError):
             if time.time() - left.stat().st_mtime > DAY:
                 shutil.rmtree(left)
 
 
-def publish(made: Path, archive: Path) -> None:
-    """Put a whole archive where it is looked for, and take away those that nobody uses any more."""
+def publish_archive(made: Path, archive: Path) -> None:
+    """Move a complete archive to its path, and delete archives that are not used any more."""
     made.chmod(0o600)
     with made.open("rb") as file:
         os.fsync(file.fileno())

@@ -1,7 +1,8 @@
-"""Work of Java's that Ctrl-C must not strike: a thread of its own does it, and who waits for it is interrupted at once.
+"""Runs work of Java in a separate thread, so that Ctrl-C interrupts the waiting thread and not the work.
 
-Struck while Java starts, pyspark takes the file away in which Java is to say where it listens, and Java stays for good. A call that
-is struck ends in tracebacks. Left alone, either comes to its end; Java's own end is that of the program, whose pipe it reads.
+If Java is interrupted while it starts, pyspark deletes the file through which Java reports its port, and Java runs for
+ever. An interrupted call ends in tracebacks. Uninterrupted, both complete; Java itself ends with the program, because
+it reads the program's pipe.
 """
 
 from __future__ import annotations
@@ -13,19 +14,21 @@ from typing import TypeVar
 
 T = TypeVar("T")
 LOOK = 0.2
-"""Seconds after which who waits looks up: a signal that comes just before Python falls asleep does not wake it."""
+"""Seconds between two checks by the waiting thread: a signal just before Python blocks does not wake it."""
 
 
-def interruptible(work: Callable[[], T]) -> T:
-    """What `work` returns or raises; after a KeyboardInterrupt it goes on, until it is done or the program ends."""
+def run_interruptibly(work: Callable[[], T]) -> T:
+    """Return the result of `work`, or raise its error. After a KeyboardInterrupt `work` continues until it is done or
+    the program ends.
+    """
     outcome: Future[T] = Future()
-    threading.Thread(target=do, args=(work, outcome), name="ottla-uninterrupted", daemon=True).start()
+    threading.Thread(target=run_work, args=(work, outcome), name="ottla-uninterrupted", daemon=True).start()
     while not outcome.done():
         wait([outcome], LOOK)
     return outcome.result()
 
 
-def do(work: Callable[[], T], outcome: Future[T]) -> None:
+def run_work(work: Callable[[], T], outcome: Future[T]) -> None:
     try:
         outcome.set_result(work())
     except BaseException as error:

@@ -1,4 +1,4 @@
-"""Whether there is a Java that Spark can run on, found out before Spark fails without saying so."""
+"""Checks that there is a Java for Spark, because Spark fails without a clear error."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ class JavaError(OttlaError):
 
 
 def ensure_java(environment: Mapping[str, str] | None = None) -> int:
-    """The major version of the Java that Spark will use; JavaError in one sentence if there is none of 17 or later."""
+    """Return the major version of the Java that Spark will use; JavaError if there is none of version 17 or later."""
     java = find_java(os.environ if environment is None else environment)
     version = parse_version(version_text(java))
     if version is None:
-        raise JavaError(f"{java} did not tell its version, so it may be no Java; {REMEDY}")
+        raise JavaError(f"{java} did not print its version, so it may not be a Java; {REMEDY}")
     if version < LEAST:
         raise JavaError(f"Spark needs Java {LEAST} or later, but {java} is Java {version}; {REMEDY}")
     return version
 
 
 def find_java(environment: Mapping[str, str]) -> str:
-    """The program Spark's launcher would start: that of JAVA_HOME, else the first on the PATH."""
+    """Return the program that Spark's launcher starts: that of JAVA_HOME, else the first on the PATH."""
     home = environment.get("JAVA_HOME")
     if home:
         java = Path(home, "bin", "java")
@@ -47,7 +47,7 @@ def find_java(environment: Mapping[str, str]) -> str:
 
 
 def version_text(java: str) -> str:
-    """What `java -version` prints."""
+    """Return the output of `java -version`."""
     try:
         done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -56,6 +56,6 @@ def version_text(java: str) -> str:
 
 
 def parse_version(text: str) -> int | None:
-    """17 from `openjdk version "17.0.15"`, 8 from `java version "1.8.0_402"`."""
+    """Return 17 for `openjdk version "17.0.15"`, 8 for `java version "1.8.0_402"`."""
     match = re.search(r'version "(?:1\.)?(\d+)', text)
     return int(match[1]) if match else None

@@ -1,7 +1,7 @@
-"""Which Python Spark asks for the formats there are: this one.
+"""Makes Spark look up data sources in this Python.
 
-Spark's Java starts what PYSPARK_DRIVER_PYTHON or PYSPARK_PYTHON names when it begins, and else the `python3` of the PATH. In
-a virtual environment that nobody has activated that is another Python, in which there is no Ottla.
+Spark's Java uses PYSPARK_DRIVER_PYTHON or PYSPARK_PYTHON as set when it starts, and otherwise the `python3` of the
+PATH. In a virtual environment that is not activated, that is another Python, without Ottla.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from pathlib import Path
 from ottla.errors import ConfigError
 
 log = logging.getLogger(__name__)
-TOLD = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
+CONFIGURED = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 CHOSEN = "OTTLA_SPARK_PYTHON"
-"""Tells processes that are started from here that it was us, and no person, who named the Python."""
+"""Marks for child processes that Ottla, and not a user, chose the Python."""
 IN_A_SPARK = ("PYSPARK_GATEWAY_PORT", "SPARK_ENV_LOADED", "PYTHON_UNIX_DOMAIN_ENABLED")
-"""What processes have that Spark has started: their Java is there already."""
+"""Variables of processes that Spark has started: their Java runs already."""
 
 
 def choose_python(environment: MutableMapping[str, str] | None = None) -> None:
-    """Have a Spark that is yet to start use this Python, unless it is told another, or finds this one by itself."""
+    """Make a Spark that is started later use this Python, unless another is configured, or it finds this one by itself."""
     variables = os.environ if environment is None else environment
-    if any(name in variables for name in (*TOLD, *IN_A_SPARK)) or is_first_on_path(variables):
+    if any(name in variables for name in (*CONFIGURED, *IN_A_SPARK)) or is_first_on_path(variables):
         return
     if is_running():
         log.warning(
@@ -41,10 +41,11 @@ def choose_python(environment: MutableMapping[str, str] | None = None) -> None:
 
 
 def use_python(program: str) -> None:
-    """Have a Spark that is yet to start use `program`, a quicker way to this Python, unless somebody has named another.
+    """Make a Spark that is started later use `program`, a faster way to start this Python, unless a user has configured
+    another.
 
-    What a process of ours chose and handed on counts as nobody's: its program goes with it, and forks workers that have
-    loaded what its paths had.
+    A choice that Ottla made in a parent process is replaced: its program would fork workers with the modules of the
+    parent's paths.
     """
     if os.environ.get("PYSPARK_PYTHON") in (sys.executable, os.environ.get(CHOSEN)):
         os.environ.pop("PYSPARK_PYTHON", None)
@@ -53,24 +54,26 @@ def use_python(program: str) -> None:
 
 
 def ensure_python(environment: Mapping[str, str] | None = None) -> None:
-    """ConfigError where the Python that was named is not here: Spark's driver asks it for sources and sinks, as workers do for rows."""
+    """Raise ConfigError if the configured Python does not exist here: Spark's driver uses it for sources and sinks, as
+    workers do for rows.
+    """
     variables = os.environ if environment is None else environment
-    for name in TOLD:
+    for name in CONFIGURED:
         program = variables.get(name)
         if program and shutil.which(program, path=variables.get("PATH")) is None:
             raise ConfigError(
-                f"{name} = {program}: there is no such program in {Path.cwd()}, where the driver needs it as well; unpack the "
-                "environment here, or name a Python that is there"
+                f"{name} = {program}: there is no such program in {Path.cwd()}, and the driver needs it too; unpack the "
+                "environment here, or set a Python that exists"
             )
 
 
 def is_first_on_path(variables: Mapping[str, str]) -> bool:
-    """Whether `python3` is this Python: that of the same directory."""
+    """True if `python3` is this Python, in the same directory."""
     found = shutil.which("python3", path=variables.get("PATH"))
     return found is not None and Path(found).absolute().parent == Path(sys.executable).absolute().parent
 
 
 def is_running() -> bool:
-    """Whether this process has started a Java for Spark."""
+    """True if this process has started a Java for Spark."""
     context = sys.modules.get("pyspark.core.context")
     return context is not None and context.SparkContext._gateway is not None

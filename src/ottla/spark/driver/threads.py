@@ -1,8 +1,8 @@
-"""Lets every thread of a program write with the formats of Python packages.
+"""Lets every thread of a program write with formats of Python packages.
 
-Spark looks for such a format in the session that is active in the thread that writes, and a thread other than the one
-that made the session has none: it is told that there is no such source. Reading, and everything of Spark's own, goes by
-the session that the DataFrame is of. So does writing, once this module has been asked to see to it.
+Spark looks up such a format in the active session of the writing thread. A thread other than the one that created the
+session has none, and fails with "data source not found". Reading, and Spark's own formats, use the session of the
+DataFrame. With this module, writing does too.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ T = TypeVar("T")
 MARK = "has_its_session"
 
 
-def let_threads_write() -> None:
-    """Have `save` and `start` make the session of their DataFrame the thread's, where the thread has none."""
+def patch_writers() -> None:
+    """Make `save` and `start` activate the session of their DataFrame in threads without an active session."""
     from pyspark.sql.readwriter import DataFrameWriter
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -28,7 +28,7 @@ def let_threads_write() -> None:
 
 
 def in_its_session(method: Callable[P, T]) -> Callable[P, T]:
-    """The method of a writer, run in a thread with an active session."""
+    """Return the method of a writer, run in a thread with an active session."""
 
     @wraps(method)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -40,20 +40,20 @@ def in_its_session(method: Callable[P, T]) -> Callable[P, T]:
 
 
 def ensure_active(session: Any) -> None:
-    """Have Java's side know of a session in this thread, where it knows of none."""
+    """Activate a session in this thread, unless one is active."""
     sessions = sessions_of(session)
     if sessions is not None and not sessions.getActiveSession().isDefined():
         activate(session)
 
 
 def activate(session: Any) -> None:
-    """Make it the session of this thread, whatever was: one that another thread has stopped would stay."""
+    """Activate a session in this thread. It replaces an active one, which another thread may have stopped."""
     sessions = sessions_of(session)
     if sessions is not None:
         sessions.setActiveSession(session._jsparkSession)
 
 
 def sessions_of(session: Any) -> Any:
-    """Those of its Java; None for one of Spark Connect, whose server sees to it."""
+    """Return the sessions of its Java; None for Spark Connect, where the server activates sessions."""
     java = getattr(session, "_jsparkSession", None)
     return None if java is None else session._jvm.org.apache.spark.sql.SparkSession

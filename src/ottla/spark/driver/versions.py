@@ -1,6 +1,6 @@
-"""Whether what is installed is what source and sink were written for, said before something fails without saying so.
+"""Checks that installed packages have supported versions, because others fail without a clear error.
 
-The bounds are those of `pyproject.toml`; nothing is imported to find out.
+The bounds are those of `pyproject.toml`; no package is imported.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ BOUNDS: dict[str, tuple[Version, Version]] = {
     "pyarrow": ((17,), (27,)),
     "pandas": ((2, 2), (3,)),
 }
-"""The first version that will do, and the first that will not."""
+"""The first supported version, and the first unsupported one after it."""
 OPTIONAL = {"pandas"}
-"""What Spark uses if it is there."""
+"""Packages that Spark uses if they are installed."""
 REMEDY = "pip install 'ottla[spark]'"
 
 
 class VersionError(OttlaError):
-    """A package is missing, or of a version that does not go with Ottla."""
+    """A package is missing, or of a version that Ottla does not support."""
 
 
 def ensure_versions(*packages: str, installed: Callable[[str], str] = version) -> None:
-    """VersionError in one sentence, unless all of `packages`, by default of `BOUNDS`, are there as they should be."""
+    """Raise VersionError unless all of `packages` (by default those in `BOUNDS`) have supported versions."""
     for package in packages or BOUNDS:
         least, beyond = BOUNDS[package]
         words = f"ottla.spark needs {package} from {dotted(least)} to below {dotted(beyond)}"
@@ -44,7 +44,7 @@ def ensure_versions(*packages: str, installed: Callable[[str], str] = version) -
 
 
 def numbers(text: str) -> Version:
-    """(4, 2, 0) from `4.2.0.dev1`."""
+    """Return (4, 2, 0) for `4.2.0.dev1`."""
     match = re.match(r"\d+(\.\d+)*", text)
     return tuple(int(part) for part in match[0].split(".")) if match else ()
 

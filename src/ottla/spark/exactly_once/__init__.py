@@ -1,25 +1,27 @@
-"""Each row of a stream committed once, whoever is killed or tried again.
+"""Commits each row of a stream once, even if processes are killed or tasks run again.
 
-    driver   announce the batch ──────────────────────────────────────► end what is held
+    driver   announce the batch ──────────────────────────────────────► commit the held transactions
     task          init transactional id ► enter ► read marks ► write rows and mark ► commit, or hold
 
-Spark may run a task twice: again after a failure, side by side with itself (speculation), or once more with the whole batch
-after a crash of the driver, which asks the checkpoint only what it has begun. Kafka's transactions make one attempt's rows whole or
-nothing; what they cannot say is whether the attempt before committed. So each task writes, in the transaction of its rows, a mark
-beside them: task 3 has written batch 17, so many rows, of this sum. A mark is an offset committed to a consumer group, which
-a transaction may contain; it counts with the rows or not at all, and every broker keeps it.
+Spark may run a task several times: again after a failure, concurrently (speculation), or again with the whole batch
+after a crash of the driver. The checkpoint only says which batch was started (`offsets/N` without `commits/N`). Kafka's
+transactions (KIP-98) make the rows of one attempt atomic, but do not show whether an earlier attempt has committed.
+Therefore each task adds a mark to the transaction of its rows: task 3 has written batch 17 with this number of rows and
+this sum. A mark is an offset committed to a consumer group, which a transaction may include
+(`sendOffsetsToTransaction`). It is committed with the rows or not at all, and every Kafka broker stores it.
 
-What a task does, in this order: it takes over its transactional id (`init`), by which every older attempt is fenced and what that had
-open is aborted; enters, so that a driver knows that there is such a task; reads the marks; and only then decides whether to
-write. The rule of rules is in this order: whoever reads marks before it has fenced the others may read "not written", and
-have a slow twin commit behind its back.
+A task makes these steps in this order. It initializes its transactional id (`InitProducerId`), which fences all older
+attempts and aborts their open transactions. It enters with an empty mark, so that drivers can find it. It reads the
+marks. Only then it decides whether to write. The order is essential: a task that read the marks before it fenced the
+others could read "not written", and a slow concurrent attempt could commit afterwards.
 
-Who commits. Where no task of this batch can have run before (COMMIT) each commits its own, at once. Where some may have (HOLD: the
-batch was announced before, or nobody can tell), the rows may be shared out differently now, so that task 3 is not the task 3
-of then. Nothing is committed before the driver has heard of all tasks: marks of this batch are held against what the task would
-write now (COMPARE), what does not fit is an error that says what changed, and what is held is handed over to the
-driver, transaction and all. A driver that dies here leaves transactions open, which the next run's `init` aborts.
+The transactions are committed by the tasks or by the driver. If no task of this batch can have run before (COMMIT),
+each task commits its own transaction at once. If some may have run (HOLD: the batch was announced before, or this is
+not known), the rows may be distributed to tasks differently now. Then nothing is committed before all tasks have
+reported to the driver. Existing marks of the batch are compared with the rows that the task would write now (COMPARE);
+a difference is an error that describes the change. The open transactions are passed to the driver, which commits them.
+If the driver fails before that, the transactions remain open, and `init` of the next run aborts them.
 
-`rules` decides and knows neither Kafka nor Spark; `driver` and `task` act. tests/spark/exactly_once goes through every order of
-steps of two runs with these rules.
+`rules` has the decisions without Kafka or Spark; `driver` and `task` execute them. tests/spark/exactly_once checks
+these rules for every order of steps of two runs.
 """

@@ -1,6 +1,7 @@
-"""What Spark's own log says of a batch: what it reads, and into how many parts a shuffle makes it.
+"""The plan of a batch in Spark's offset log: the offsets that it reads, and the number of partitions after a shuffle.
 
-Pure. Spark writes it down before any task runs, and a replay finds it unchanged, unless somebody has had a hand in it.
+Pure. Spark writes the log before any task runs, and a repeated batch has the same entry, unless the checkpoint was
+modified.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ SHUFFLE = "spark.sql.shuffle.partitions"
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """What decides which rows there are and which task has them, as far as it is known."""
+    """The known properties that determine the rows of a batch and their distribution to tasks."""
 
     sources: tuple[str, ...] = ()
-    """A digest of the end offsets of each source; none where the log cannot be read."""
+    """A digest of the end offsets of each source; empty if the log cannot be read."""
     shuffle: str | None = None
-    """The setting `spark.sql.shuffle.partitions`, which Spark keeps with the offsets."""
+    """The setting `spark.sql.shuffle.partitions`, which Spark stores with the offsets."""
     topic: str | None = None
     """The option `topic`."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As it is kept with a mark."""
+        """Return the plan as stored with a mark."""
         return {"sources": list(self.sources), "shuffle": self.shuffle, "topic": self.topic}
 
     @classmethod
@@ -35,7 +36,7 @@ class BatchPlan:
         return cls(tuple(kept.get("sources", ())), kept.get("shuffle"), kept.get("topic"))
 
     def changes(self, before: BatchPlan) -> list[str]:
-        """What differs from `before`, each with what to restore."""
+        """Return the differences from `before`, each with its remedy."""
         found = []
         if self.topic != before.topic:
             found.append(f"the option topic was {before.topic!r} and is {self.topic!r}: set it back")
@@ -43,18 +44,18 @@ class BatchPlan:
             found.append(f"{SHUFFLE} was {before.shuffle} and is {self.shuffle}: set it back to {before.shuffle}")
         if self.sources != before.sources and self.sources and before.sources:
             found.append(
-                "the offsets of its sources are others: restore the file of this batch in the checkpoint's folder "
-                "`offsets`, and the query's sources as they were; or, if this checkpoint is an old copy, go on with the newest"
+                "the offsets of its sources are different: restore the file of this batch in the checkpoint's folder "
+                "`offsets`, and the query's previous sources; or, if this checkpoint is an old copy, continue with the newest"
             )
         return found
 
 
 NO_PLAN = BatchPlan()
-"""Where Spark's log cannot be read."""
+"""The plan if Spark's log cannot be read."""
 
 
 def parse_plan(text: str, topic: str | None) -> BatchPlan:
-    """The plan of a file of Spark's offset log: its version, its settings, then a line for each source."""
+    """Return the plan of a file in Spark's offset log, which has a version, settings, and a line for each source."""
     _, settings, *sources = text.splitlines() or ["", "{}"]
     try:
         shuffle = json.loads(settings).get("conf", {}).get(SHUFFLE)

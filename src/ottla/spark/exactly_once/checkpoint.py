@@ -1,6 +1,7 @@
-"""A query's checkpoint as far as the sink needs it: whose it is, and which batch is next.
+"""Reads a query's checkpoint for the sink: the query's id and the next batch.
 
-Reads files that Spark has written; the folder may be anywhere that pyarrow can reach.
+The files are written by Spark (`StreamMetadata`, `OffsetSeqLog`); the folder may be on any file system that pyarrow
+supports.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What it says just before a batch is written: Spark has logged the batch's offsets by then."""
+    """The content of a checkpoint before a batch is written. Spark has logged the batch's offsets by then."""
 
     query: str
     batch: int
@@ -28,21 +29,23 @@ class Checkpoint:
 
 
 def read_checkpoint(location: str | None, topic: str | None) -> Checkpoint | None:
-    """The checkpoint there, None (and a warning) where it cannot be read from Python."""
+    """Return the checkpoint; None, with a warning, if it cannot be read from Python."""
     if location is None:
         return None
     try:
-        files, folder = opened(location)
+        files, folder = open_location(location)
         query = json.loads(text_of(files, f"{folder}/metadata"))["id"]
-        batch = newest(files, f"{folder}/offsets")
+        batch = find_newest(files, f"{folder}/offsets")
         return Checkpoint(query, batch, parse_plan(text_of(files, f"{folder}/offsets/{batch}"), topic))
     except (OSError, ValueError, KeyError) as error:
-        log.warning("the checkpoint %s cannot be read (%s): every batch is committed by the driver", location, error)
+        log.warning(
+            "the checkpoint cannot be read, so the driver commits every batch; checkpoint=%s error=%s", location, error
+        )
         return None
 
 
-def opened(location: str) -> tuple[Any, str]:
-    """The file system of a path or URI as Spark takes it, and the folder in it."""
+def open_location(location: str) -> tuple[Any, str]:
+    """Return the file system of a path or URI, and the folder in it."""
     parts = urlsplit(location)
     if parts.scheme in ("", "file"):
         return fs.LocalFileSystem(), unquote(parts.path).rstrip("/") if parts.scheme else location.rstrip("/")
@@ -55,8 +58,8 @@ def text_of(files: Any, path: str) -> str:
         return str(stream.read().decode())
 
 
-def newest(files: Any, folder: str) -> int:
-    """The highest number that a file of `folder` is called; ValueError where there is none."""
+def find_newest(files: Any, folder: str) -> int:
+    """Return the highest file name that is a number; ValueError if there is none."""
     return max(
         int(info.base_name) for info in files.get_file_info(fs.FileSelector(folder)) if info.base_name.isdecimal()
     )

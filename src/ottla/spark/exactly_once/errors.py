@@ -1,4 +1,4 @@
-"""Why an exactly-once query stops rather than write a row twice or not at all."""
+"""Errors that stop an exactly-once query, because a row could be written twice or not at all."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from ottla.errors import OttlaError
 
 
 class ExactlyOnceError(OttlaError):
-    """The query stops; the text says what to do."""
+    """The query stops; the text has the remedy."""
 
 
 class SupersededError(ExactlyOnceError):
-    """Another run has taken the batch over."""
+    """Another run has taken over the batch."""
 
 
 class ChangedPlanError(ExactlyOnceError):
-    """A half-written batch would go on with its rows shared out differently."""
+    """A partly written batch would continue with another distribution of rows to tasks."""

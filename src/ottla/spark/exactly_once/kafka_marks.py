@@ -1,6 +1,7 @@
-"""The marks where they are: offsets of consumer groups.
+"""Reads and writes the marks, which are offsets of consumer groups.
 
-One `Admin` for each configuration and process: tasks follow each other there, and connecting costs. They are closed when the process ends.
+There is one `Admin` for each configuration and process, because connecting takes time and a process runs many tasks.
+They are closed when the process ends.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from ottla.spark.exactly_once.names import Names
 
 ADMIN_SETTINGS = frozenset(option.name for option in options_of(AdminConfig))
 ENDED = {"CompleteAbort", "CompleteCommit", "Empty"}
-"""States of transactions that nothing is open of."""
+"""States of transactions that are not open."""
 MARKS = "__consumer_offsets"
-"""A topic that is always there once there are groups."""
+"""A topic that exists as soon as there are groups."""
 PATIENCE = 3.0
-"""Seconds that a write which has failed anyway waits for a broker, each time that it asks one."""
+"""The timeout in seconds of each request by a write that has failed already."""
 _admins: dict[tuple[tuple[str, Any], ...], Admin] = {}
 
 
 def admin_of(settings: Mapping[str, Any]) -> Admin:
-    """An admin client for the cluster that these settings of a producer lead to."""
+    """Return an admin client for the cluster of these producer settings."""
     own = {name: text for name, text in settings.items() if name in ADMIN_SETTINGS}
     key = tuple(sorted(own.items()))
     if key not in _admins:
@@ -41,7 +42,7 @@ def admin_of(settings: Mapping[str, Any]) -> Admin:
 
 @atexit.register
 def close_admins() -> None:
-    """Let go of all connections; one that another thread waits at ends with the process."""
+    """Close all clients. A client in use by another thread ends with the process."""
     for admin in _admins.values():
         with suppress(KafkaTimeoutError):
             admin.close(0)
@@ -56,53 +57,53 @@ class KafkaMarks:
         self.place = place
 
     def announcements(self) -> dict[TopicPartition, Announcement]:
-        """The newest at each place that the query has ever had its marks at."""
+        """Return the newest announcement in each place where the query has ever had its marks."""
         found = self.admin.list_consumer_group_offsets(self.names.announcements, require_stable=True)
         return {place: Announcement.from_offset(kept) for place, kept in found.items()}
 
     def ensure_place(self, producer: Producer) -> None:
-        """Have the brokers make the topic whose offsets are the marks, if they make topics by themselves and it is not there."""
-        if self.place.topic != MARKS:  # which the first group has made
+        """Make the brokers create the topic of the marks, if they create topics automatically."""
+        if self.place.topic != MARKS:  # created with the first group
             producer.partitions_for(self.place.topic)
 
     def announcement(self, timeout: float | None = None) -> Announcement | None:
-        """The newest; waits for transactions that may still change it."""
+        """Return the newest announcement, after pending transactions that may change it have ended."""
         found = self.admin.list_consumer_group_offsets(
             self.names.announcements, [self.place], timeout, require_stable=True
         )
         return Announcement.from_offset(found[self.place]) if self.place in found else None
 
     def marker(self, task: int) -> Marker | None:
-        """A task's mark; waits for transactions that may still change it."""
+        """Return a task's mark, after pending transactions that may change it have ended."""
         found = self.admin.list_consumer_group_offsets(self.names.task(task), [self.place], require_stable=True)
         return Marker.from_offset(found[self.place]) if self.place in found else None
 
     def enter(self, task: int) -> None:
-        """Leave a first mark, of no batch."""
+        """Write a first mark without a batch."""
         self.admin.alter_consumer_group_offsets(self.names.task(task), {self.place: 0})
 
     def tasks(self) -> list[int]:
-        """All tasks that have ever entered."""
+        """Return all tasks that have ever entered."""
         groups = (self.names.index_of(listing.group_id) for listing in self.admin.list_consumer_groups())
         return sorted(index for index in groups if index is not None)
 
     def announce(self, producer: Producer, announcement: Announcement) -> None:
-        """As part of the producer's transaction."""
+        """Write the announcement in the producer's transaction."""
         group = ConsumerGroupMetadata(self.names.announcements)
         producer.send_offsets_to_transaction({self.place: announcement.to_offset()}, group)
 
     def mark(self, producer: Producer, task: int, marker: Marker) -> None:
-        """As part of the producer's transaction."""
+        """Write the mark in the producer's transaction."""
         group = ConsumerGroupMetadata(self.names.task(task))
         producer.send_offsets_to_transaction({self.place: marker.to_offset()}, group)
 
     def replace_announcement(self, announcement: Announcement) -> None:
-        """Without a transaction, by a driver whose own word was the newest."""
+        """Replace this driver's own announcement, without a transaction."""
         kept = {self.place: announcement.to_offset()}
         self.admin.alter_consumer_group_offsets(self.names.announcements, kept, timeout=PATIENCE)
 
     def open_transactions(self) -> list[str]:
-        """The transactional ids of tasks that have something open."""
+        """Return the transactional ids of tasks with an open transaction."""
         listed = self.admin.list_transactions(timeout=PATIENCE)
         return [
             known.transactional_id
@@ -110,9 +111,9 @@ class KafkaMarks:
             if self.names.index_of(known.transactional_id) is not None and known.state not in ENDED
         ]
 
-    def give_up(self) -> None:
-        """Say of a batch write that it has failed."""
+    def mark_failed(self) -> None:
+        """Record that a batch write has failed."""
         self.admin.alter_consumer_group_offsets(self.names.announcements, {self.place: 0}, timeout=PATIENCE)
 
-    def is_given_up(self) -> bool:
+    def has_failed(self) -> bool:
         return bool(self.admin.list_consumer_group_offsets(self.names.announcements, [self.place]))

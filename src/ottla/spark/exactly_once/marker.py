@@ -1,7 +1,7 @@
-"""The marks of a query: which batch is being written, and which tasks have written theirs.
+"""The announcements and marks of a query: the batch being written, and the tasks that have written their part.
 
-Pure: what is kept in the offsets of consumer groups, and back. The offset is the batch's number plus one, so that Kafka's
-tools show how far a query is; the rest is in the offset's metadata, of which brokers keep 4,096 bytes.
+Pure: converts them to offsets of consumer groups and back. The offset is the batch's number plus one, so that Kafka's
+tools show the progress of a query. The other fields are in the offset's metadata, of which brokers store 4,096 bytes.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from ottla.spark.exactly_once.weight import NOTHING, Weight
 
 @dataclass(frozen=True)
 class Announcement:
-    """The driver's word, before any task of a batch begins; the newest is the only one that counts."""
+    """The driver's announcement of a batch, before any of its tasks starts. Only the newest is valid."""
 
     batch: int | None
-    """None where the driver could not find out."""
+    """None if the driver does not know it."""
     token: str
-    """Chance, by which a driver knows its own."""
+    """A random value that identifies the announcement."""
     author: str = ""
-    """Who it was, for people."""
+    """The process, for error messages."""
     driver: str = ""
-    """The Spark it was, as far as its processes know; empty where they do not."""
+    """The Spark application; empty if it is not known."""
 
     def to_offset(self) -> OffsetAndMetadata:
         metadata = json.dumps({"token": self.token, "author": self.author, "driver": self.driver})
@@ -40,7 +40,9 @@ class Announcement:
         return cls(batch, *(str(more.get(name, "")) for name in ("token", "author", "driver")))
 
     def is_of_the_same_run(self, other: Announcement) -> bool:
-        """Whether both are of one batch, and of one driver: the process that hears of a failure is another than announced."""
+        """True if both announce one batch in one driver. The process that handles a failure is not the one that
+        announced.
+        """
         same_driver = self.driver == other.driver and bool(self.driver)
         return self.batch == other.batch and (self.token == other.token or same_driver)
 
@@ -51,7 +53,7 @@ class Marker:
 
     batch: int
     token: str
-    """Of the announcement under which it was written."""
+    """The token of the announcement under which it was written."""
     weight: Weight = NOTHING
     plan: BatchPlan = NO_PLAN
 
@@ -67,7 +69,7 @@ class Marker:
 
 
 def fields_of(kept: OffsetAndMetadata) -> Mapping[str, Any]:
-    """What the metadata holds; nothing where it is not ours."""
+    """Return the fields in the metadata; empty if it is not from Ottla."""
     try:
         found = json.loads(kept.metadata)
     except ValueError:

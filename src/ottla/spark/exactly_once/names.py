@@ -1,4 +1,4 @@
-"""What a query is called at the brokers."""
+"""The names of a query at the brokers."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Names:
-    """Of one query, by its id, which no other has: a new checkpoint is a new query."""
+    """The names of one query, from its unique id: a new checkpoint is a new query."""
 
     prefix: str
     query: str
 
     @property
     def announcements(self) -> str:
-        """The group whose offset says which batch is being written."""
+        """The group with the announced batch as offset."""
         return f"{self.prefix}-{self.query}"
 
     def task(self, index: int) -> str:
-        """A task's transactional id, and the group of its mark."""
+        """Return a task's transactional id, which is also the group of its mark."""
         return f"{self.announcements}-{index}"
 
     def index_of(self, group: str) -> int | None:
-        """The inverse of `task`; None for what is not a task of this query."""
+        """Return the index of a task from its name; None for other names."""
         start = f"{self.announcements}-"
         number = group[len(start) :] if group.startswith(start) else ""
         return int(number) if number.isdecimal() else None

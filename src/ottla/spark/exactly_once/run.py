@@ -1,7 +1,4 @@
-"""What the driver tells its tasks of a batch, and they it.
-
-Values only, which travel by pickle.
-"""
+"""The messages between the driver and the tasks of a batch, sent by pickle."""
 
 from __future__ import annotations
 
@@ -15,40 +12,40 @@ from ottla.spark.exactly_once.marker import Announcement
 from ottla.spark.exactly_once.rules import Mode
 
 TRANSACTION_TIMEOUT_MS = 600_000
-"""By default a transaction may take ten minutes: a task is not ready sooner than its slowest row."""
+"""The default timeout of a transaction, ten minutes: a transaction is open until the task's slowest row is computed."""
 
 
 @dataclass(frozen=True)
-class BatchRun:
+class ExactlyOnceRun:
     """One execution of one batch."""
 
     settings: Mapping[str, str]
-    """Of the producer."""
+    """The settings of the producer."""
     prefix: str
     place: TopicPartition
-    """Whose offset is the mark."""
+    """The partition with the marks as offsets."""
     mode: Mode
     announcement: Announcement
     plan: BatchPlan = NO_PLAN
     query: str | None = None
-    """None: tasks find out, and nothing was announced."""
+    """None if nothing was announced; tasks then get it from Spark."""
     job: bool = False
-    """Whether this is a batch write of its own, which no other execution goes on with: it has no marks."""
+    """True for a batch write outside of a stream. No other execution continues it, so it has no marks."""
 
 
 @dataclass(frozen=True)
 class TaskOutcome:
-    """What became of a task's rows in Kafka."""
+    """The result of a task."""
 
     task: int
     query: str
     batch: int | None
     already: bool = False
-    """Whether they had been committed before."""
+    """True if the rows had been committed before."""
     held: OpenTransaction | None = None
-    """The transaction that the driver is to end."""
+    """The transaction that the driver must end."""
 
 
-def producer_settings(run: BatchRun, transactional_id: str) -> dict[str, str]:
-    """The user's settings, and the transaction's."""
+def producer_settings(run: ExactlyOnceRun, transactional_id: str) -> dict[str, str]:
+    """Return the user's settings with those of the transaction."""
     return {"transaction.timeout.ms": str(TRANSACTION_TIMEOUT_MS), **run.settings, "transactional.id": transactional_id}

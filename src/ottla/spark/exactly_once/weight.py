@@ -1,6 +1,6 @@
-"""What a task has written, in numbers that tell it from what it would write under another plan.
+"""The sums that distinguish the rows written by a task from those of another plan.
 
-The order of rows does not count: after a shuffle Spark does not promise one.
+The order of rows is not included: Spark does not guarantee an order after a shuffle.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 
 class Weight(NamedTuple):
-    """Sums over the rows of a task, which do not depend on their order."""
+    """Sums over the rows of a task, independent of their order."""
 
     rows: int = 0
     size_bytes: int = 0
-    """Of keys and values."""
+    """The size of keys and values."""
     total: int = 0
     """The sum of all these bytes as numbers."""
 

@@ -1,8 +1,8 @@
-"""What the bytes of keys and values mean: `valueFormat` and `keyFormat`, decoded in Spark's tasks, Arrow in, Arrow out.
+"""Decodes the bytes of keys and values (`valueFormat` and `keyFormat`) in Spark's tasks, from Arrow to Arrow.
 
-    bytes of a column ──► Format.decode ──► Decoded: a column of the format's type, and what could not be read
+    bytes of a column ──► Format.decode ──► Decoded: a column of the format's type, and the errors by row
 
-A format knows no Spark, no Kafka and no options, only columns. The rule: a row that cannot be decoded is a value with an
-error beside it, never an exception; what becomes of it is for `decoding.py` to decide, by the user's `mode`.
-A schema registry is one more `Format`, whose type is that of the latest schema and whose rows say by which they were written.
+A format depends on columns only, not on Spark, Kafka or options. A row that cannot be decoded has a value and an error,
+and never raises an exception; `row_decoder.py` handles it by the user's `mode`. A schema registry would be one more
+`Format`, with the type of the latest schema, and rows that name the schema with which they were written.
 """

@@ -1,6 +1,6 @@
-"""Avro, one record after the other as they lie in a topic: without a container around them, in one given schema.
+"""Avro records as stored in a topic: without a container, with one given schema.
 
-Types are those of Spark's `from_avro`. Needs `fastavro` (the extra `schemas`).
+The types are those of Spark's `from_avro`. Requires `fastavro` (the extra `schemas`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ottla.errors import ConfigError
 from ottla.spark.formats.format import Decoded
-from ottla.spark.formats.registry_head import told_of_head
+from ottla.spark.formats.registry_head import explain_registry_head
 
 PRIMITIVES: dict[str, Any] = {
     "boolean": pa.bool_(),
@@ -34,14 +34,14 @@ LOGICAL: dict[tuple[str, str], Any] = {
     ("long", "local-timestamp-millis"): pa.timestamp("us"),
     ("long", "local-timestamp-micros"): pa.timestamp("us"),
 }
-"""Logical types that are more than their primitives; the others are read as these."""
+"""Logical types with their own column type; others are read as their primitive types."""
 WIDER = {frozenset({"int", "long"}): "long", frozenset({"float", "double"}): "double"}
-"""Unions that are one type."""
+"""Unions that are read as one type."""
 PROBLEM = "cannot be a column"
 
 
 class Avro:
-    """Records of one schema, which is text of JSON."""
+    """Decodes records of one schema, given as JSON text."""
 
     def __init__(self, schema: str) -> None:
         self.schema = parse_avro(schema)
@@ -58,14 +58,14 @@ class Avro:
             if data is not None:
                 try:
                     value = self.row(data)
-                except Exception as error:  # whatever bytes that are no Avro make of its reader
-                    told = f"no Avro of this schema: {error or type(error).__name__}"
-                    errors[row] = told + told_of_head(data, self.row)
+                except Exception as error:  # invalid bytes may raise anything in the reader
+                    text = f"not Avro of this schema: {error or type(error).__name__}"
+                    errors[row] = text + explain_registry_head(data, self.row)
             rows.append(value)
         return Decoded(pa.array(rows, self.kind), errors)
 
     def row(self, data: bytes) -> Any:
-        """One record; ValueError if bytes are left over, for then it was written in another schema."""
+        """Return one record; ValueError if bytes remain, because then it was written with another schema."""
         from fastavro import schemaless_reader
 
         stream = io.BytesIO(data)
@@ -76,7 +76,7 @@ class Avro:
 
 
 def parse_avro(schema: str) -> Any:
-    """The schema as fastavro wants it; ConfigError if it is none."""
+    """Return the schema parsed by fastavro; ConfigError if it is not valid."""
     try:
         from fastavro import parse_schema
     except ImportError:
@@ -88,7 +88,7 @@ def parse_avro(schema: str) -> Any:
 
 
 def no_schema(schema: str, error: Exception) -> ConfigError:
-    """What is wrong with it, in words where its reader has a name alone for it."""
+    """Return the error for a schema, with a readable text where the parser only gives a name."""
     from fastavro.schema import UnknownType
 
     reason = str(error)
@@ -96,11 +96,11 @@ def no_schema(schema: str, error: Exception) -> ConfigError:
         reason = f"it has no {reason} where there must be one"
     elif isinstance(error, UnknownType):
         reason = f"there is no type {reason}"
-    return ConfigError(f"{schema[:200]!r} is no Avro schema: {reason}")
+    return ConfigError(f"{schema[:200]!r} is not an Avro schema: {reason}")
 
 
 def without_other_logical_types(schema: Any) -> Any:
-    """The schema without what fastavro would make objects of that no column holds."""
+    """Return the schema without logical types that fastavro would decode to objects that no column supports."""
     if isinstance(schema, list):
         return [without_other_logical_types(branch) for branch in schema]
     if not isinstance(schema, dict):
@@ -118,7 +118,7 @@ def without_other_logical_types(schema: Any) -> Any:
 
 
 def arrow_type(schema: Any, named: Mapping[str, Any]) -> Any:
-    """The type of a schema's values; `named` are those defined so far, None where the definition is not over."""
+    """Return the type of a schema's values; `named` has the types defined so far, None for a definition in progress."""
     if isinstance(schema, list):
         return union_type(schema, named)
     if isinstance(schema, str):
@@ -146,7 +146,7 @@ def record_type(schema: Any, named: Any) -> Any:
 
 
 def define(schema: Any, kind: Any, named: Any) -> Any:
-    """Remember the type under its name, if it has one."""
+    """Store the type under its name, if it has one."""
     if "name" in schema:
         named[schema["name"]] = kind
     return kind
@@ -155,15 +155,15 @@ def define(schema: Any, kind: Any, named: Any) -> Any:
 def named_type(name: str, named: Mapping[str, Any]) -> Any:
     kind = PRIMITIVES.get(name) or named.get(name)
     if kind is None:
-        reason = "it holds itself" if name in named else "it has no value but null"
+        reason = "it contains itself" if name in named else "its only value is null"
         raise ConfigError(f"the Avro type {name} {PROBLEM}: {reason}")
     return kind
 
 
 def union_type(branches: list[Any], named: Mapping[str, Any]) -> Any:
-    """The one type that is there beside null."""
+    """Return the single type of a union other than null."""
     kinds = [branch for branch in branches if branch != "null"]
     wider = WIDER.get(frozenset(kinds)) if all(isinstance(kind, str) for kind in kinds) else None
     if len(kinds) != 1 and wider is None:
-        raise ConfigError(f"the Avro union {json.dumps(branches, default=str)[:100]} {PROBLEM}: it is of several types")
+        raise ConfigError(f"the Avro union {json.dumps(branches, default=str)[:100]} {PROBLEM}: it has several types")
     return arrow_type(wider or kinds[0], named)

@@ -1,4 +1,4 @@
-"""What every format does."""
+"""The interface of formats."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pyarrow as pa
 
 @dataclass(frozen=True)
 class Decoded:
-    """A decoded column, as long as what was given."""
+    """A decoded column, with the length of the encoded one."""
 
     values: pa.Array[Any]
     errors: Mapping[int, str] = field(default_factory=dict)
-    """By row, what is wrong there; the row's value is what could be read of it."""
+    """The error of each row that could not be decoded completely; its value has the fields that could be read."""
 
 
 class Format(Protocol):
     def decode(self, column: pa.Array[Any]) -> Decoded:
-        """What a column of binary means; null where it is null."""
+        """Return the decoded values of a binary column; null for null."""
         ...

@@ -1,7 +1,7 @@
-"""JSON into columns: whole blocks by Arrow's reader where that gives what Spark gives, else row by row.
+"""Decodes JSON: whole blocks by Arrow's reader if its result is Spark's, otherwise row by row.
 
-Arrow's reader is strict: it refuses a block in which anything at all is unusual. Such a block is halved until what is
-unusual is among few rows, which are read one by one, so that a bad row does not cost its neighbours their speed.
+Arrow's reader is strict: it rejects a block with anything unusual in it. Such a block is halved until the unusual part
+is in a few rows, which are decoded one by one, so that a bad row does not slow down the others.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from ottla.spark.formats.format import Decoded
-from ottla.spark.formats.json_quick import Unusual, quick_type, settled
+from ottla.spark.formats.json_quick import Unusual, convert_values, quick_type
 from ottla.spark.formats.json_text import NotJson, parse_json
-from ottla.spark.formats.json_values import Misfit, Reading, reader_of
+from ottla.spark.formats.json_values import Misfit, ReadContext, reader_of
 
 FEW = 32
-"""Rows that are not worth another try as a block."""
+"""The number of rows that are not decoded as a block."""
 AROUND = (b'{"v":', b"}\n", b"")
-"""What makes a row an object of its own line, and what stands between the three."""
+"""The texts around a row, which make it an object on a line of its own, and the separator."""
 SPACE = " \t\r\n"
-"""A row of nothing else is null, as one of no bytes is."""
+"""A row of white space only is null, like an empty one."""
 INF = re.compile(rb"[:\[,]\s*-?Inf(?!inity)")
-"""A number to Arrow's reader, and none to Spark's."""
+"""A number for Arrow's reader, but not for Spark's."""
 
 
 class Json:
-    """Objects with the fields of `kind`; times that name no zone are of `zone`."""
+    """Decodes objects with the fields of `kind`; times without a zone are in `zone`."""
 
     def __init__(self, kind: Any, zone: str = "UTC") -> None:
         self.kind, self.zone = kind, zone
@@ -44,7 +44,7 @@ class Json:
         return Decoded(values, errors)
 
     def parts(self, column: pa.Array[Any], first: int, errors: dict[int, str]) -> Iterator[pa.Array[Any]]:
-        """The column in as few pieces as can be; `first` is the number of its first row."""
+        """Yield the column in as few pieces as possible; `first` is the number of its first row."""
         if len(column) > FEW and self.quick is not None:
             try:
                 yield self.block(column)
@@ -56,9 +56,9 @@ class Json:
             yield self.rows(column, first, errors)
 
     def block(self, column: Any) -> pa.Array[Any]:
-        """All rows at once; ArrowInvalid or Unusual if anything is out of the ordinary."""
-        column.cast(pa.string())  # is it UTF-8? Arrow's reader does not ask
-        # Each row becomes an object of its own line, so that nothing in it can be taken for another row.
+        """Return all rows at once; ArrowInvalid or Unusual if anything is unusual."""
+        column.cast(pa.string())  # raises for invalid UTF-8, which Arrow's reader does not check
+        # Each row becomes an object on a line of its own, so that no part of it can be read as another row.
         before, after, between = (pa.scalar(text, pa.binary()) for text in AROUND)
         lines: Any = pc.binary_join_element_wise(
             before, column, after, between, null_handling="replace", null_replacement="null"
@@ -75,13 +75,13 @@ class Json:
         if table.num_rows != len(column):
             raise Unusual
         values = table.column("v").combine_chunks()
-        if values.null_count != column.null_count:  # the word null, which is no object
+        if values.null_count != column.null_count:  # the word null, which is not an object
             raise Unusual
-        found: pa.Array[Any] = settled(values, self.kind, self.zone)
+        found: pa.Array[Any] = convert_values(values, self.kind, self.zone)
         return found
 
     def rows(self, column: pa.Array[Any], first: int, errors: dict[int, str]) -> pa.Array[Any]:
-        """The rows one by one."""
+        """Return the rows, decoded one by one."""
         found = []
         for row, data in enumerate(column.to_pylist()):
             value, error = self.row(data)
@@ -92,21 +92,21 @@ class Json:
         return values
 
     def row(self, data: bytes | None) -> tuple[dict[str, Any] | None, str]:
-        """What could be read of a row, and what is wrong with it, if anything is."""
+        """Return the fields of a row that could be read, and the error, or an empty text."""
         text = "" if data is None else data.decode("utf-8", "replace")
         if not text.strip(SPACE):
             return None, ""
-        reading = Reading(self.zone)
+        reading = ReadContext(self.zone)
         try:
             return self.read(present(parse_json(text)), reading), "; ".join(reading.misfits)
         except NotJson as error:
-            return {}, f"no JSON: {error}"
+            return {}, f"not JSON: {error}"
         except Misfit as error:
             return {}, str(error)
 
 
 def present(node: Any) -> Any:
-    """The node of a row, which may not be the word null."""
+    """Return the node of a row; Misfit for the word null."""
     if node is None:
-        raise Misfit("null is no object")
+        raise Misfit("null is not an object")
     return node

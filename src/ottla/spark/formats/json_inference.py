@@ -1,7 +1,6 @@
-"""The columns that JSON objects have, found by looking at some of them; the rules are those of Spark's JSON reader.
+"""Infers the columns of JSON objects from samples, by the rules of Spark's JSON reader.
 
-Whole numbers are long, other numbers double, what is sometimes this and sometimes that is text; fields come in the
-order of their names.
+Integers are long, other numbers double, and values of different types are text; fields are sorted by name.
 """
 
 from __future__ import annotations
@@ -11,14 +10,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from ottla.spark.formats.json_text import NotJson, Number, Pairs, parse_json
+from ottla.spark.formats.json_text import JsonNumber, NotJson, Pairs, parse_json
 from ottla.spark.formats.json_values import INTEGER
 
 NOTHING = pa.null()
 
 
-def inferred(rows: Iterable[bytes | None]) -> Any:
-    """The struct that holds all the objects; None if no row is an object with a field."""
+def infer_type(rows: Iterable[bytes | None]) -> Any:
+    """Return the struct with the fields of all objects; None if no row is an object with a field."""
     found = NOTHING
     for data in rows:
         try:
@@ -26,19 +25,19 @@ def inferred(rows: Iterable[bytes | None]) -> Any:
         except NotJson:
             continue
         if isinstance(node, Pairs):
-            found = merged(found, type_of(node))
-    kind = without_nothing(found)
+            found = merge_types(found, type_of(node))
+    kind = drop_empty(found)
     return kind if pa.types.is_struct(kind) else None
 
 
 def type_of(node: Any) -> Any:
-    """The narrowest type of a node; null where any would do."""
+    """Return the narrowest type of a node; null if any type fits."""
     match node:
         case None:
             return NOTHING
         case bool():
             return pa.bool_()
-        case Number():
+        case JsonNumber():
             whole = INTEGER.fullmatch(node) and len(node) < 25 and -(2**63) <= int(node) < 2**63
             return pa.int64() if whole else pa.float64()
         case str():
@@ -47,12 +46,12 @@ def type_of(node: Any) -> Any:
             return pa.struct([pa.field(key, type_of(dict(node)[key])) for key in sorted(dict(node))])
     element = NOTHING
     for one in node:
-        element = merged(element, type_of(one))
+        element = merge_types(element, type_of(one))
     return pa.list_(element)
 
 
-def merged(one: Any, other: Any) -> Any:
-    """The type that holds both."""
+def merge_types(one: Any, other: Any) -> Any:
+    """Return the type that includes both."""
     if one.equals(other) or pa.types.is_null(other):
         return one
     if pa.types.is_null(one):
@@ -60,27 +59,25 @@ def merged(one: Any, other: Any) -> Any:
     if pa.types.is_struct(one) and pa.types.is_struct(other):
         kinds = {field.name: field.type for field in one.fields}
         for field in other.fields:
-            kinds[field.name] = merged(kinds.get(field.name, NOTHING), field.type)
+            kinds[field.name] = merge_types(kinds.get(field.name, NOTHING), field.type)
         return pa.struct([pa.field(name, kinds[name]) for name in sorted(kinds)])
     if pa.types.is_list(one) and pa.types.is_list(other):
-        return pa.list_(merged(one.value_type, other.value_type))
+        return pa.list_(merge_types(one.value_type, other.value_type))
     if {one, other} == {pa.int64(), pa.float64()}:
         return pa.float64()
     return pa.string()
 
 
-def without_nothing(kind: Any) -> Any:
-    """The type with text for what was always null, and without objects that never had a field."""
+def drop_empty(kind: Any) -> Any:
+    """Return the type with text in place of null, and without objects that never have a field."""
     if pa.types.is_list(kind):
-        return pa.list_(without_nothing(kind.value_type))
+        return pa.list_(drop_empty(kind.value_type))
     if pa.types.is_struct(kind):
-        fields = [
-            pa.field(field.name, without_nothing(field.type)) for field in kind.fields if not is_empty(field.type)
-        ]
+        fields = [pa.field(field.name, drop_empty(field.type)) for field in kind.fields if not is_empty(field.type)]
         return pa.struct(fields) if fields else NOTHING
     return pa.string() if pa.types.is_null(kind) else kind
 
 
 def is_empty(kind: Any) -> bool:
-    """Whether it is an object of nothing."""
+    """True for an object without fields."""
     return pa.types.is_struct(kind) and all(is_empty(field.type) for field in kind.fields)

@@ -1,7 +1,7 @@
-"""What Arrow's JSON reader can be trusted with, and what it is asked for instead of what it does otherwise than Spark.
+"""The types that Arrow's JSON reader reads as Spark does, and conversions for other types.
 
-Dates, times and binary are asked for as text and converted here, where that is the same as Spark's conversion of
-whatever text is there; else the block is `Unusual`.
+Dates, times and binary are read as text and converted here if the result is the same as Spark's for the given text.
+Otherwise the block is `Unusual`.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ DIRECT: tuple[Callable[[Any], bool], ...] = (
     pa.types.is_decimal,
     pa.types.is_string,
 )
-"""Types that Arrow's reader reads as Spark does, or refuses."""
+"""Types that Arrow's reader reads as Spark does, or rejects."""
 
 
 class Unusual(ValueError):
-    """A block that has to be read row by row."""
+    """A block that must be decoded row by row."""
 
 
 def quick_type(kind: Any, zone: str) -> Any:
-    """The type to ask of Arrow's reader; None if it should not be asked at all."""
+    """Return the type for Arrow's reader; None if the reader cannot be used."""
     if any(test(kind) for test in DIRECT):
         return kind
     if any(test(kind) for test in (pa.types.is_binary, pa.types.is_date32, pa.types.is_timestamp)):
@@ -47,12 +47,16 @@ def quick_type(kind: Any, zone: str) -> Any:
     return None
 
 
-def settled(values: Any, kind: Any, zone: str) -> Any:
-    """What was asked for, as what it should be. Unusual, or ArrowInvalid, if that takes more than Arrow."""
+def convert_values(values: Any, kind: Any, zone: str) -> Any:
+    """Return the values of Arrow's reader converted to `kind`. Unusual or ArrowInvalid if they cannot be converted
+    here.
+    """
     if pa.types.is_decimal(kind):
-        values.validate(full=True)  # The reader brings numbers that have more digits than the type, by its scale.
+        values.validate(
+            full=True
+        )  # The reader returns numbers with more digits than the type, for instance in the scale.
         return values
-    if values.type.equals(kind) and not holds_decimals(kind):
+    if values.type.equals(kind) and not has_decimals(kind):
         return values
     if pa.types.is_binary(kind):
         return binaries(values)
@@ -61,26 +65,24 @@ def settled(values: Any, kind: Any, zone: str) -> Any:
     if pa.types.is_timestamp(kind):
         return local_times(values) if kind.tz is None else times(values, zone)
     if pa.types.is_list(kind):
-        inner = settled(values.values, kind.value_type, zone)
+        inner = convert_values(values.values, kind.value_type, zone)
         return pa.Array.from_buffers(kind, len(values), values.buffers()[:2], values.null_count, values.offset, [inner])
     assert pa.types.is_struct(kind)
-    # `field` leaves out what the struct's own nulls hide, and its offset; `flatten` does not.
-    inners = [settled(inner, one.type, zone) for inner, one in zip(values.flatten(), kind.fields, strict=True)]
+    # Unlike `field`, `flatten` applies the struct's own nulls and its offset.
+    inners = [convert_values(inner, one.type, zone) for inner, one in zip(values.flatten(), kind.fields, strict=True)]
     mask = values.is_null() if values.null_count else None
     return pa.StructArray.from_arrays(inners, fields=kind.fields, mask=mask)
 
 
-def holds_decimals(kind: Any) -> bool:
-    """Whether there are any in values of the type."""
+def has_decimals(kind: Any) -> bool:
+    """True if the type contains decimals."""
     if pa.types.is_list(kind):
-        return holds_decimals(kind.value_type)
-    return (
-        any(holds_decimals(one.type) for one in kind.fields) if pa.types.is_struct(kind) else pa.types.is_decimal(kind)
-    )
+        return has_decimals(kind.value_type)
+    return any(has_decimals(one.type) for one in kind.fields) if pa.types.is_struct(kind) else pa.types.is_decimal(kind)
 
 
 def binaries(text: Any) -> Any:
-    """What the text is in base64."""
+    """Return the bytes of base64 text."""
     found = ordinary(text, BASE64).to_pylist()
     return pa.array([None if one is None else a2b_base64(one) for one in found], pa.binary())
 
@@ -94,25 +96,26 @@ def local_times(text: Any) -> Any:
 
 
 def times(text: Any, zone: str) -> Any:
-    """Moments: all of them with a zone, or none and then of `zone`."""
-    if alike(text, ZONED):
+    """Return times: all with a zone, or none, and then in `zone`."""
+    if has_pattern(text, ZONED):
         return text.cast(pa.timestamp("us", "UTC"))
     local = local_times(text)
     if zone == "UTC":
         return local.cast(pa.timestamp("us", "UTC"))
-    # Of two such moments Java takes the earlier; one that does not exist is left to whoever knows what it does then.
+    # Java uses the earlier of two ambiguous times. A time that does not exist raises an error, so the rows are decoded
+    # one by one.
     assume: Any = pc.assume_timezone
     moments = assume(local, timezone=zone, ambiguous="earliest", nonexistent="raise")
     return moments.cast(pa.timestamp("us", "UTC"))
 
 
 def ordinary(text: Any, pattern: str) -> Any:
-    if not alike(text, pattern):
+    if not has_pattern(text, pattern):
         raise Unusual
     return text
 
 
-def alike(text: Any, pattern: str) -> bool:
-    """Whether all that is not null matches."""
+def has_pattern(text: Any, pattern: str) -> bool:
+    """True if all values other than null match."""
     found: Any = pc.all(pc.match_substring_regex(text, pattern))
     return found.as_py() is not False

@@ -1,7 +1,7 @@
-"""JSON text into nodes, as Spark's parser reads it: not quite the standard.
+"""Parses JSON text to nodes, as Spark's parser does, which is not quite the standard.
 
-Single quotes are quotes, NaN and the infinities are numbers, a key may come twice, and whatever comes after the first
-value is left alone. Nothing is converted yet: a number is its text.
+Single quotes are quotes, NaN and infinity are numbers, a key may occur twice, and text after the first value is
+ignored. Numbers are not converted: a number is its text.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from typing import Any
 
 
 class NotJson(ValueError):
-    """The text is no JSON; the message says where and why."""
+    """The text is not JSON; the message has the position and the reason."""
 
 
-class Number(str):
-    """A number, as it is written."""
+class JsonNumber(str):
+    """A number in its original notation, so that no digit is lost before its type is known."""
 
     __slots__ = ()
 
 
 class Pairs(list[tuple[str, Any]]):
-    """An object: keys and nodes in their order, also those that come twice."""
+    """An object: keys and nodes in order, including repeated keys."""
 
     __slots__ = ()
 
@@ -37,23 +37,25 @@ WORDS: dict[str, Any] = {
     "true": True,
     "false": False,
     "null": None,
-    **{word: Number(word) for word in ("NaN", "Infinity", "-Infinity", "+Infinity", "-INF", "+INF")},
+    **{word: JsonNumber(word) for word in ("NaN", "Infinity", "-Infinity", "+Infinity", "-INF", "+INF")},
 }
 ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
 ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 SURROGATES = re.compile("([\ud800-\udbff])([\udc00-\udfff])|[\ud800-\udfff]")
 DEPTH = 200
-"""How deep values may lie within each other; Java's parser allows five times as much, which Python's stack does not."""
+"""The greatest nesting of values. Java's parser allows five times as much, which exceeds Python's stack."""
 
 
 def parse_json(text: str) -> Any:
-    """The first value in `text`: True, False, None, str, Number, Pairs, or a list of nodes. NotJson says what is wrong."""
+    """Return the first value in `text`: True, False, None, str, Number, Pairs, or a list of nodes. NotJson if it is not
+    valid.
+    """
     node, _ = value_at(text, SPACE.match(text).end(), DEPTH)  # type: ignore[union-attr]
     return node
 
 
 def value_at(text: str, at: int, depth: int) -> tuple[Any, int]:
-    """The value at a position, and where the text goes on."""
+    """Return the value at a position, and the position after it."""
     first = text[at : at + 1]
     if first == "{":
         return object_at(text, at + 1, depth)
@@ -63,28 +65,28 @@ def value_at(text: str, at: int, depth: int) -> tuple[Any, int]:
         return string_at(text, at)
     match = NUMBER.match(text, at)
     if match:
-        return Number(match[0]), match.end()
+        return JsonNumber(match[0]), match.end()
     word = WORD.match(text, at)
     if word is None or word[0] not in WORDS:
-        raise NotJson(f"expected a value at {where(text, at)}")
+        raise NotJson(f"expected a value at {describe_position(text, at)}")
     return WORDS[word[0]], word.end()
 
 
 def object_at(text: str, at: int, depth: int) -> tuple[Pairs, int]:
-    """An object, after its brace."""
-    deeper(depth)
+    """Return an object, from after its brace."""
+    next_depth(depth)
     pairs = Pairs()
-    at = skip(text, at)
+    at = skip_space(text, at)
     if text[at : at + 1] == "}":
         return pairs, at + 1
     while True:
         if text[at : at + 1] not in ('"', "'"):
-            raise NotJson(f"expected a key in quotes at {where(text, at)}")
+            raise NotJson(f"expected a key in quotes at {describe_position(text, at)}")
         key, at = string_at(text, at)
-        at = skip(text, at)
+        at = skip_space(text, at)
         if text[at : at + 1] != ":":
-            raise NotJson(f"expected a colon at {where(text, at)}")
-        node, at = value_at(text, skip(text, at + 1), depth - 1)
+            raise NotJson(f"expected a colon at {describe_position(text, at)}")
+        node, at = value_at(text, skip_space(text, at + 1), depth - 1)
         pairs.append((key, node))
         more, at = next_at(text, at, "}")
         if not more:
@@ -92,10 +94,10 @@ def object_at(text: str, at: int, depth: int) -> tuple[Pairs, int]:
 
 
 def array_at(text: str, at: int, depth: int) -> tuple[list[Any], int]:
-    """An array, after its bracket."""
-    deeper(depth)
+    """Return an array, from after its bracket."""
+    next_depth(depth)
     nodes: list[Any] = []
-    at = skip(text, at)
+    at = skip_space(text, at)
     if text[at : at + 1] == "]":
         return nodes, at + 1
     while True:
@@ -107,63 +109,65 @@ def array_at(text: str, at: int, depth: int) -> tuple[list[Any], int]:
 
 
 def next_at(text: str, at: int, close: str) -> tuple[bool, int]:
-    """Whether a comma follows, and where the text goes on after it, or after what closes."""
-    at = skip(text, at)
+    """Return True if a comma follows, and the position after it or after the closing sign."""
+    at = skip_space(text, at)
     sign = text[at : at + 1]
     if sign == ",":
-        return True, skip(text, at + 1)
+        return True, skip_space(text, at + 1)
     if sign == close:
         return False, at + 1
-    raise NotJson(f"expected a comma or {close} at {where(text, at)}")
+    raise NotJson(f"expected a comma or {close} at {describe_position(text, at)}")
 
 
 def string_at(text: str, at: int) -> tuple[str, int]:
-    """A string, at its opening quote."""
+    """Return a string, from its opening quote."""
     match = STRING[text[at]].match(text, at)
     if match is None:
-        raise NotJson(f"a string that never ends, or has what no string may have, begins at {where(text, at)}")
-    return (unescaped(match[1]) if "\\" in match[1] else match[1]), match.end()
+        raise NotJson(
+            f"an incomplete string, or one with an invalid character, starts at {describe_position(text, at)}"
+        )
+    return (unescape_text(match[1]) if "\\" in match[1] else match[1]), match.end()
 
 
-def unescaped(text: str) -> str:
-    """Escapes as what they mean; half a surrogate pair is a question mark, as Java writes it in UTF-8."""
-    plain = ESCAPE.sub(lambda found: meaning(found[1]), text)
-    return SURROGATES.sub(lambda found: paired(found[0]), plain)
+def unescape_text(text: str) -> str:
+    """Return text with escapes replaced; half of a surrogate pair becomes a question mark, as when Java writes UTF-8."""
+    plain = ESCAPE.sub(lambda found: read_escape(found[1]), text)
+    return SURROGATES.sub(lambda found: decode_surrogates(found[0]), plain)
 
 
-def meaning(escape: str) -> str:
+def read_escape(escape: str) -> str:
     return chr(int(escape[1:], 16)) if len(escape) == 5 else ESCAPES.get(escape, escape)
 
 
-def paired(surrogates: str) -> str:
+def decode_surrogates(surrogates: str) -> str:
     return surrogates.encode("utf-16-le", "surrogatepass").decode("utf-16-le") if len(surrogates) == 2 else "?"
 
 
-def skip(text: str, at: int) -> int:
+def skip_space(text: str, at: int) -> int:
     return SPACE.match(text, at).end()  # type: ignore[union-attr]
 
 
-def deeper(depth: int) -> None:
+def next_depth(depth: int) -> None:
     if depth == 0:
-        raise NotJson(f"values lie more than {DEPTH} deep within each other")
+        raise NotJson(f"values are nested more than {DEPTH} levels deep")
 
 
-def where(text: str, at: int) -> str:
-    """A place in the text, for a person."""
+def describe_position(text: str, at: int) -> str:
+    """Return a position in the text for messages."""
     return f"character {at}, {text[at : at + 12]!r}" if at < len(text) else f"character {at}, the end"
 
 
-def written(node: Any) -> str:
-    """A node as JSON again, without white space; numbers as they were written."""
+def format_node(node: Any) -> str:
+    """Return a node as JSON without white space; numbers as written."""
     match node:
         case Pairs():
-            return "{" + ",".join(f"{quoted(key)}:{written(inner)}" for key, inner in node) + "}"
+            return "{" + ",".join(f"{quote_text(key)}:{format_node(inner)}" for key, inner in node) + "}"
         case list():
-            return "[" + ",".join(map(written, node)) + "]"
-        case Number():
+            return "[" + ",".join(map(format_node, node)) + "]"
+        case JsonNumber():
             return str(node)
         case str():
-            return quoted(node)
+            return quote_text(node)
         case None:
             return "null"
         case _:
@@ -174,6 +178,6 @@ QUOTED = re.compile(r'["\\\x00-\x1f]')
 SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-def quoted(text: str) -> str:
-    """A string in quotes, other letters than English ones as they are, as Spark writes it."""
+def quote_text(text: str) -> str:
+    """Return a string in quotes; characters other than ASCII are not escaped, as in Spark."""
     return '"' + QUOTED.sub(lambda found: SHORT.get(found[0]) or f"\\u{ord(found[0]):04X}", text) + '"'

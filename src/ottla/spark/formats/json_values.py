@@ -1,7 +1,7 @@
-"""JSON nodes as values of Arrow's types, as Spark's `from_json` has them.
+"""Converts JSON nodes to values of Arrow's types, as Spark's `from_json` does.
 
-A field that cannot be what it should be is null, and so are an array and a map with such an element; the other fields of
-the row are kept. A `Reading` collects what was wrong.
+A field that does not fit its type is null, and so is an array or map with such an element; the other fields of the row
+are kept. A `ReadContext` collects the errors.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ottla.spark.formats.json_text import Number, Pairs, written
+from ottla.spark.formats.json_text import JsonNumber, Pairs, format_node
 from ottla.spark.formats.moments import SECOND, days_of, local_micros_of, micros_of
 
 INTEGER = re.compile(r"-?[0-9]+")
@@ -31,24 +31,24 @@ LONG = 2**63
 
 
 class Misfit(ValueError):
-    """A node that is not what its column holds; the message says what it is."""
+    """A node does not fit its column; the message has the node."""
 
 
 @dataclass
-class Reading:
+class ReadContext:
     zone: str
     misfits: list[str] = field(default_factory=list)
 
 
-Reader = Callable[[Any, Reading], Any]
-"""A node to a value for `pyarrow.array`; Misfit if it does not fit."""
+Reader = Callable[[Any, ReadContext], Any]
+"""Converts a node to a value for `pyarrow.array`; Misfit if it does not fit."""
 
 
 def reader_of(kind: Any) -> Reader:
-    """How values of an Arrow type are read; null is null whatever the type."""
+    """Return the reader of values of an Arrow type; null is null in any type."""
     read = reader_of_present(kind)
 
-    def nullable(node: Any, reading: Reading) -> Any:
+    def nullable(node: Any, reading: ReadContext) -> Any:
         return None if node is None else read(node, reading)
 
     return nullable
@@ -62,9 +62,9 @@ def reader_of_present(kind: Any) -> Reader:
 
 
 def boolean(_: Any) -> Reader:
-    def read(node: Any, __: Reading) -> bool:
+    def read(node: Any, __: ReadContext) -> bool:
         if not isinstance(node, bool):
-            raise misfit(node, "boolean")
+            raise misfit(node, "a boolean")
         return node
 
     return read
@@ -73,9 +73,9 @@ def boolean(_: Any) -> Reader:
 def integer(kind: Any) -> Reader:
     bound = 1 << (kind.bit_width - 1)
 
-    def read(node: Any, _: Reading) -> int:
-        if not isinstance(node, Number) or not INTEGER.fullmatch(node):
-            raise misfit(node, "whole number")
+    def read(node: Any, _: ReadContext) -> int:
+        if not isinstance(node, JsonNumber) or not INTEGER.fullmatch(node):
+            raise misfit(node, "an integer")
         value = int(node) if len(node) < 25 else bound
         if not -bound <= value < bound:
             raise Misfit(f"{node[:40]} is beyond {kind}")
@@ -85,11 +85,11 @@ def integer(kind: Any) -> Reader:
 
 
 def floating(_: Any) -> Reader:
-    def read(node: Any, __: Reading) -> float:
+    def read(node: Any, __: ReadContext) -> float:
         if isinstance(node, str) and node in WORDS:
             return WORDS[node]
-        if not isinstance(node, Number):
-            raise misfit(node, "number")
+        if not isinstance(node, JsonNumber):
+            raise misfit(node, "a number")
         return float(node)
 
     return read
@@ -99,10 +99,10 @@ def decimal(kind: Any) -> Reader:
     step, most = Decimal(1).scaleb(-kind.scale), Decimal(10) ** (kind.precision - kind.scale)
     context = Context(prec=200, rounding=ROUND_HALF_UP)
 
-    def read(node: Any, _: Reading) -> Decimal:
-        text = node if isinstance(node, Number) else node.replace(",", "") if isinstance(node, str) else ""
+    def read(node: Any, _: ReadContext) -> Decimal:
+        text = node if isinstance(node, JsonNumber) else node.replace(",", "") if isinstance(node, str) else ""
         if not DECIMAL.fullmatch(text):
-            raise misfit(node, "number")
+            raise misfit(node, "a number")
         try:
             value = Decimal(text).quantize(step, context=context)
         except InvalidOperation:
@@ -115,14 +115,14 @@ def decimal(kind: Any) -> Reader:
 
 
 def text(_: Any) -> Reader:
-    def read(node: Any, __: Reading) -> str:
-        return str(node) if isinstance(node, str) else written(node)
+    def read(node: Any, __: ReadContext) -> str:
+        return str(node) if isinstance(node, str) else format_node(node)
 
     return read
 
 
 def binary(_: Any) -> Reader:
-    def read(node: Any, __: Reading) -> bytes:
+    def read(node: Any, __: ReadContext) -> bytes:
         try:
             return base64.b64decode(string(node, "text in base64").encode(), validate=True)
         except (binascii.Error, UnicodeEncodeError):
@@ -132,35 +132,35 @@ def binary(_: Any) -> Reader:
 
 
 def date(_: Any) -> Reader:
-    def read(node: Any, __: Reading) -> int:
-        text = string(node, "date")
+    def read(node: Any, __: ReadContext) -> int:
+        text = string(node, "a date")
         try:
             if DAYS.fullmatch(text):  # a number in quotes, as Spark 1.5 wrote dates
                 return int(text)
             return days_of(text)
         except (ValueError, OverflowError):
-            raise misfit(node, "date") from None
+            raise misfit(node, "a date") from None
 
     return read
 
 
 def timestamp(kind: Any) -> Reader:
-    def local(node: Any, _: Reading) -> int:
+    def local(node: Any, _: ReadContext) -> int:
         try:
-            return local_micros_of(string(node, "time without a zone"))
+            return local_micros_of(string(node, "a time without a zone"))
         except (ValueError, OverflowError):
-            raise misfit(node, "time without a zone") from None
+            raise misfit(node, "a time without a zone") from None
 
-    def moment(node: Any, reading: Reading) -> int:
+    def moment(node: Any, reading: ReadContext) -> int:
         try:
-            if isinstance(node, Number) and INTEGER.fullmatch(node):
+            if isinstance(node, JsonNumber) and INTEGER.fullmatch(node):
                 micros = int(node) * SECOND
             else:
-                micros = micros_of(string(node, "time"), reading.zone)
+                micros = micros_of(string(node, "a time"), reading.zone)
         except (ValueError, OverflowError):
-            raise misfit(node, "time") from None
+            raise misfit(node, "a time") from None
         if not -LONG <= micros < LONG:
-            raise misfit(node, "time of the years that 64 bits of microseconds have")
+            raise misfit(node, "a time within 64 bits of microseconds")
         return micros
 
     return local if kind.tz is None else moment
@@ -169,9 +169,9 @@ def timestamp(kind: Any) -> Reader:
 def listed(kind: Any) -> Reader:
     read_element = reader_of(kind.value_type)
 
-    def read(node: Any, reading: Reading) -> list[Any]:
+    def read(node: Any, reading: ReadContext) -> list[Any]:
         if not isinstance(node, list) or isinstance(node, Pairs):
-            raise misfit(node, "array")
+            raise misfit(node, "an array")
         return [read_element(element, reading) for element in node]
 
     return read
@@ -180,9 +180,9 @@ def listed(kind: Any) -> Reader:
 def mapped(kind: Any) -> Reader:
     read_item = reader_of(kind.item_type)
 
-    def read(node: Any, reading: Reading) -> list[tuple[str, Any]]:
+    def read(node: Any, reading: ReadContext) -> list[tuple[str, Any]]:
         if not isinstance(node, Pairs):
-            raise misfit(node, "object")
+            raise misfit(node, "an object")
         return [(key, read_item(item, reading)) for key, item in node]
 
     return read
@@ -191,9 +191,9 @@ def mapped(kind: Any) -> Reader:
 def struct(kind: Any) -> Reader:
     fields = {one.name: reader_of(one.type) for one in (kind.field(at) for at in range(kind.num_fields))}
 
-    def read(node: Any, reading: Reading) -> dict[str, Any]:
+    def read(node: Any, reading: ReadContext) -> dict[str, Any]:
         if not isinstance(node, Pairs):
-            raise misfit(node, "object")
+            raise misfit(node, "an object")
         row: dict[str, Any] = {}
         for key, inner in node:
             if key in fields:
@@ -219,16 +219,16 @@ MAKERS: list[tuple[Callable[[Any], bool], Callable[[Any], Reader]]] = [
     (pa.types.is_list, listed),
     (pa.types.is_struct, struct),
 ]
-"""Types and how their readers are made."""
+"""Types with the functions that make their readers."""
 
 
 def string(node: Any, wanted: str) -> str:
-    if not isinstance(node, str) or isinstance(node, Number):
+    if not isinstance(node, str) or isinstance(node, JsonNumber):
         raise misfit(node, wanted)
     return node
 
 
 def misfit(node: Any, wanted: str) -> Misfit:
-    """The sentence about a node that is something else."""
-    shown = written(node)
-    return Misfit(f"{shown if len(shown) <= 40 else shown[:37] + '...'} is no {wanted}")
+    """Return the error for a node of another type."""
+    value = format_node(node)
+    return Misfit(f"{value if len(value) <= 40 else value[:37] + '...'} is not {wanted}")

@@ -1,8 +1,8 @@
-"""Dates and times as text, read as Spark's casts read them: days or microseconds since 1970.
+"""Parses dates and times like Spark's casts, to days or microseconds since 1970.
 
-Pure. A year has four to six digits (a date's up to seven) and may have a sign; months, days, hours, minutes and seconds
-have one or two; what is left out on the right is the least. Hours alone, without a day, are refused: Spark takes
-today's, and a second reading would be of another day.
+Pure. A year has four to six digits (seven in a date) and may have a sign; months, days, hours, minutes and seconds have
+one or two; missing parts on the right have their lowest value. A time without a date is rejected: Spark uses the
+current date, so a second reading on another day would differ.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ MOMENT = re.compile(
 OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2})(?::?([0-9]{1,2}))?(?::?([0-9]{1,2}))?")
 ZULU = {"Z", "UTC", "GMT", "UT"}
 SHORT = {"EST": "-05:00", "MST": "-07:00", "HST": "-10:00", "CST": "America/Chicago", "PST": "America/Los_Angeles"}
-"""Java's short names of the zones of which one still meets them."""
+"""Java's short names of zones that are still common."""
 MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def days_of(text: str) -> int:
-    """The days of a date, or of the date of a time; ValueError if it is none."""
+    """Return the days of a date, or of the date of a time; ValueError for other text."""
     match = DATE.fullmatch(text.strip())
     if match is None:
         raise ValueError(text)
@@ -37,7 +37,7 @@ def days_of(text: str) -> int:
 
 
 def micros_of(text: str, zone: str) -> int:
-    """The microseconds of a time, which is of `zone` where it names none; ValueError if it is none."""
+    """Return the microseconds of a time, in `zone` if it has none; ValueError for other text."""
     match = MOMENT.fullmatch(text.strip())
     if match is None:
         raise ValueError(text)
@@ -45,7 +45,7 @@ def micros_of(text: str, zone: str) -> int:
 
 
 def local_micros_of(text: str) -> int:
-    """The microseconds of a time without a zone; ValueError if it names one."""
+    """Return the microseconds of a time without a zone; ValueError if it has one."""
     match = MOMENT.fullmatch(text.strip())
     if match is None or match["zone"]:
         raise ValueError(text)
@@ -53,7 +53,7 @@ def local_micros_of(text: str) -> int:
 
 
 def local_micros(match: re.Match[str]) -> int:
-    """What the digits say, without a zone."""
+    """Return the microseconds of the digits, without a zone."""
     sign, year, month, day, hour, minute, second, fraction, _ = match.groups()
     days = days_since_1970(signed(sign, year), int(month or 1), int(day or 1))
     hours, minutes, seconds = int(hour or 0), int(minute or 0), int(second or 0)
@@ -64,7 +64,7 @@ def local_micros(match: re.Match[str]) -> int:
 
 
 def utc(micros: int, zone: str) -> int:
-    """The moment at which clocks of `zone` show `micros`."""
+    """Return the time in UTC when clocks in `zone` show `micros`."""
     if zone in ZULU:
         return micros
     zone = SHORT.get(zone, zone)
@@ -79,15 +79,15 @@ def utc(micros: int, zone: str) -> int:
 
 
 def region(name: str) -> ZoneInfo:
-    """A zone such as Europe/Paris; ValueError if there is none of that name."""
+    """Return a zone such as Europe/Paris; ValueError if it does not exist."""
     try:
         return ZoneInfo(name)
     except (OSError, KeyError, ValueError):
-        raise ValueError(f"{name!r} is no time zone") from None
+        raise ValueError(f"{name!r} is not a time zone") from None
 
 
 def utc_of_region(micros: int, zone: ZoneInfo) -> int:
-    """As Java has it: of two such moments the earlier, and a moment that was skipped comes as much later."""
+    """Return the time in UTC as Java does: the earlier of two ambiguous times, and a skipped time moved forward."""
     clock = datetime(1970, 1, 1) + timedelta(microseconds=micros)
     offset = clock.replace(tzinfo=zone).utcoffset()
     assert offset is not None
@@ -95,13 +95,13 @@ def utc_of_region(micros: int, zone: ZoneInfo) -> int:
 
 
 def days_since_1970(year: int, month: int, day: int) -> int:
-    """Of the calendar of today, for any year; ValueError if there is no such day."""
+    """Return days in the proleptic Gregorian calendar, for any year; ValueError if the day does not exist."""
     if not 1 <= month <= 12:
         raise ValueError(month)
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     if not 1 <= day <= MONTH_DAYS[month - 1] + (leap and month == 2):
         raise ValueError(day)
-    # The days of whole eras of 400 years, so that years outside 1..9999, which `datetime` does not have, are right too.
+    # Computed with whole eras of 400 years, because `datetime` only supports the years 1 to 9999.
     era, within = divmod(year, 400)
     return (datetime(within + 2000, month, day, tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)).days + (
         era - 5

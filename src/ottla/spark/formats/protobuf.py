@@ -1,7 +1,8 @@
-"""Protocol Buffers, one message to a record, of a type in a descriptor set (`protoc --include_imports -o`).
+"""Protocol Buffers messages, one in each record, of a type in a descriptor set (`protoc --include_imports -o`).
 
-Types are those of Spark's `from_protobuf` with its option `upcast.unsigned.ints`, and as there a field that is not set is null where the message can tell
-(a scalar of proto3 without `optional` that has its zero value counts as not set). Needs `protobuf` (the extra `schemas`).
+The types are those of Spark's `from_protobuf` with its option `upcast.unsigned.ints`. As there, a field that is not set
+is null if the message shows that (a scalar of proto3 without `optional` and with its zero value counts as not set).
+Requires `protobuf` (the extra `schemas`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import pyarrow as pa
 from ottla.config import unknown
 from ottla.errors import ConfigError
 from ottla.spark.formats.format import Decoded
-from ottla.spark.formats.registry_head import FIRST_MESSAGE, told_of_head
+from ottla.spark.formats.registry_head import FIRST_MESSAGE, explain_registry_head
 
 # The numbers of FieldDescriptorProto.Type.
 DOUBLE, FLOAT, INT64, UINT64, INT32, FIXED64, FIXED32, BOOL, STRING, GROUP, MESSAGE, BYTES, UINT32, ENUM = range(1, 15)
@@ -35,11 +36,11 @@ Getter = Callable[[Any], Any]
 
 
 class DescriptorsError(ConfigError):
-    """What was given is no descriptor set."""
+    """The bytes are not a descriptor set."""
 
 
 class Protobuf:
-    """Messages of the type `name` in a descriptor set."""
+    """Decodes messages of the type `name` in a descriptor set."""
 
     def __init__(self, descriptors: bytes, name: str) -> None:
         self.message = message_class(descriptors, name)
@@ -57,14 +58,14 @@ class Protobuf:
                 try:
                     value = self.value(self.message.FromString(data))
                 except (DecodeError, ValueError, OverflowError) as error:
-                    told = f"no message {self.message.DESCRIPTOR.full_name}: {error}"
-                    errors[row] = told + told_of_head(data, self.message.FromString, FIRST_MESSAGE)
+                    text = f"not a message {self.message.DESCRIPTOR.full_name}: {error}"
+                    errors[row] = text + explain_registry_head(data, self.message.FromString, FIRST_MESSAGE)
             rows.append(value)
         return Decoded(pa.array(rows, self.kind), errors)
 
 
 def message_class(descriptors: bytes, name: str) -> Any:
-    """The class of a message; ConfigError if there is none of that name."""
+    """Return the class of a message; ConfigError if there is none of that name."""
     try:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     except ImportError:
@@ -78,8 +79,8 @@ def message_class(descriptors: bytes, name: str) -> Any:
     except KeyError:
         there = names(files)
         close = unknown("message", name, there).partition(";")[2]
-        told = f"the descriptor set has no message {name!r}; its messages are: {', '.join(there) or 'none'}"
-        raise ConfigError(f"{told};{close}" if close else told) from None
+        text = f"the descriptor set has no message {name!r}; its messages are: {', '.join(there) or 'none'}"
+        raise ConfigError(f"{text};{close}" if close else text) from None
     except Exception as error:
         raise DescriptorsError(
             f"the descriptor set cannot be read: {error}; make it with `protoc --include_imports -o file.desc`"
@@ -87,13 +88,13 @@ def message_class(descriptors: bytes, name: str) -> Any:
 
 
 def names(files: Any) -> list[str]:
-    """The messages of a descriptor set."""
+    """Return the messages of a descriptor set."""
     return [".".join(filter(None, (file.package, one.name))) for file in files.file for one in file.message_type]
 
 
 def message_type(descriptor: Any, outer: tuple[str, ...]) -> Any:
     if descriptor.full_name in outer:
-        raise ConfigError(f"the message {descriptor.full_name} cannot be a column: it holds itself")
+        raise ConfigError(f"the message {descriptor.full_name} cannot be a column: it contains itself")
     if descriptor.full_name == TIMESTAMP:
         return pa.timestamp("us", "UTC")
     if descriptor.full_name == DURATION:
@@ -114,7 +115,7 @@ def one_type(field: Any, outer: tuple[str, ...]) -> Any:
 
 
 def message_getter(descriptor: Any) -> Getter:
-    """What makes a value for Arrow of a message."""
+    """Return the function that converts a message to a value for Arrow."""
     if descriptor.full_name == TIMESTAMP or descriptor.full_name == DURATION:
         return lambda message: message.seconds * 1_000_000 + message.nanos // 1000
     getters = [(one.name, field_getter(one)) for one in descriptor.fields]
@@ -122,7 +123,7 @@ def message_getter(descriptor: Any) -> Getter:
 
 
 def field_getter(field: Any) -> Getter:
-    """What takes a field's value out of a message, None if it is not set."""
+    """Return the function that reads a field's value from a message, None if it is not set."""
     name = field.name
     if is_map(field):
         key, item = (one_getter(field.message_type.fields_by_name[part]) for part in ("key", "value"))
@@ -145,10 +146,10 @@ def one_getter(field: Any) -> Getter:
 
 
 def is_map(field: Any) -> bool:
-    """Whether the field is one, which is written as a list of entries."""
+    """True if the field is a map, which is encoded as a list of entries."""
     return bool(field.message_type is not None and field.message_type.GetOptions().map_entry)
 
 
 def is_repeated(field: Any) -> bool:
-    """Whether the field is a list; older releases of protobuf say it by a label."""
+    """True if the field is a list; older releases of protobuf mark it by a label."""
     return bool(field.is_repeated if hasattr(field, "is_repeated") else field.label == field.LABEL_REPEATED)

@@ -1,6 +1,8 @@
-"""The head that a schema registry's serializers put before a value: a zero, and the number of its schema in four bytes.
+"""The header that serializers of a schema registry write in front of a value: a zero byte, and the schema's id in four
+bytes.
 
-It is told of, where a value cannot be read with it and can be without, and never passed over: a value may begin with a zero too.
+It is only mentioned in errors, if a value can be read without it. It is never skipped, because a value may start with a
+zero byte too.
 """
 
 from __future__ import annotations
@@ -10,19 +12,19 @@ from collections.abc import Callable
 
 HEAD = struct.Struct(">xI")
 FIRST_MESSAGE = b"\0"
-"""What Protocol Buffers have after the head, where the value is the first message of its file."""
+"""The bytes of Protocol Buffers after the header, if the value is the first message of its file."""
 
 
-def told_of_head(data: bytes, read: Callable[[bytes], object], after: bytes = b"") -> str:
-    """What to add to the sentence about a value that cannot be read; nothing where this is not why. `read` raises as for any bytes."""
+def explain_registry_head(data: bytes, read: Callable[[bytes], object], after: bytes = b"") -> str:
+    """Return an addition to the error of a value that cannot be read; empty if the header is not the cause."""
     if data[:1] != b"\0" or len(data) < HEAD.size or not data.startswith(after, HEAD.size):
         return ""
     try:
         read(data[HEAD.size + len(after) :])
-    except Exception:  # whatever bytes that are none make of its reader
+    except Exception:  # invalid bytes may raise anything in the reader
         return ""
     (number,) = HEAD.unpack_from(data)
     return (
-        f"; its first {HEAD.size + len(after)} bytes are the head that a schema registry's serializers write (schema {number}), "
-        "and no registry is asked here"
+        f"; its first {HEAD.size + len(after)} bytes are the header of a schema registry's serializer (schema {number}), "
+        "and schema registries are not supported"
     )

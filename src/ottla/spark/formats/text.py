@@ -1,4 +1,4 @@
-"""Formats whose rows are always good: bytes as they are, and text."""
+"""Formats without errors: unchanged bytes, and text."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from ottla.spark.formats.format import Decoded
 
 
 class Raw:
-    """Bytes as they came, for who decodes them in the query."""
+    """Unchanged bytes, for queries that decode them."""
 
     def decode(self, column: pa.Array[Any]) -> Decoded:
         return Decoded(column)
 
 
 class Text:
-    """UTF-8; what is not gets replacement characters, as in Java."""
+    """UTF-8; invalid bytes become replacement characters, as in Java."""
 
     def decode(self, column: pa.Array[Any]) -> Decoded:
         return Decoded(as_text(column))
 
 
 def as_text(column: pa.Array[Any]) -> pa.Array[Any]:
-    """The column as strings; nothing is copied where all of it is UTF-8."""
+    """Return the column as strings; nothing is copied if all bytes are UTF-8."""
     try:
         return column.cast(pa.string())
     except pa.ArrowInvalid:

@@ -1,1 +1,3 @@
-"""Which offsets a query reads: options as bounds, bounds as numbers, numbers shared out among tasks."""
+"""The offsets that a query reads: options become bounds, bounds become offsets, and ranges of offsets are divided among
+tasks.
+"""

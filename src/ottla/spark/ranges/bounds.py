@@ -1,6 +1,6 @@
-"""Where a range begins or ends, as the options say it; and which options batch and stream refuse.
+"""The bounds of a query from its options, and checks of options that only a batch or only a stream supports.
 
-Pure. What a bound means in numbers is the cluster's to say (see `offset_reader.py`).
+Pure. `offset_reader.py` resolves a bound to offsets of the cluster.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ottla.spark.ranges.offsets import parse_offsets
 
 @dataclass(frozen=True)
 class Everywhere:
-    """The same for every partition: EARLIEST or LATEST."""
+    """The same bound for every partition: EARLIEST or LATEST."""
 
     offset: int
     option: str = field(default="", compare=False)
-    """That says so, or would."""
+    """The option that sets the bound."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class AtOffsets:
 
 @dataclass(frozen=True)
 class AtTime:
-    """The first record of that time or later; one time for all partitions, or one for each.
+    """The first record with that timestamp or a later one; one timestamp for all partitions, or one for each.
 
-    A partition's time may be EARLIEST or LATEST, as an offset may.
+    A partition's timestamp may be EARLIEST or LATEST, like an offset.
     """
 
     option: str
@@ -48,46 +48,46 @@ Bound = Everywhere | AtOffsets | AtTime
 
 
 def start_of_batch(options: SourceOptions) -> Bound:
-    """Where a batch query begins."""
-    bound = starting(options, EARLIEST)
-    refuse(bound, LATEST, "a batch query would have nothing to read")
+    """Return the start of a batch query."""
+    bound = choose_start(options, EARLIEST)
+    reject_offset(bound, LATEST, "a batch query would have nothing to read")
     return bound
 
 
 def start_of_stream(options: SourceOptions) -> Bound:
-    """Where a new stream begins. ConfigError for options that only a batch has."""
+    """Return the start of a new stream; ConfigError for options of batch queries."""
     for name, value in {
         "endingOffsets": options.ending_offsets,
         "endingTimestamp": options.ending_timestamp,
         "endingOffsetsByTimestamp": options.ending_offsets_by_timestamp,
     }.items():
         if value is not None:
-            raise ConfigError(f"option {name} is for batch queries; a stream ends when it is stopped")
+            raise ConfigError(f"option {name} is only for batch queries; a stream runs until it is stopped")
     delay_ms(options.max_trigger_delay)
     delay_ms(options.idle_wait, "idleWait")
     least, most = options.min_offsets_per_trigger, options.max_offsets_per_trigger
     if least and most and least > most:
         raise ConfigError(f"option minOffsetsPerTrigger = {least} is more than maxOffsetsPerTrigger = {most}; lower it")
-    return starting(options, LATEST)
+    return choose_start(options, LATEST)
 
 
 def end_of_batch(options: SourceOptions) -> Bound:
-    """Where a batch query ends."""
+    """Return the end of a batch query."""
     bound = at_times("ending", options.ending_timestamp, options.ending_offsets_by_timestamp) or at_offsets(
         "endingOffsets", options.ending_offsets, LATEST
     )
-    refuse(bound, EARLIEST, "a batch query would have nothing to read")
+    reject_offset(bound, EARLIEST, "a batch query would have nothing to read")
     return bound
 
 
-def starting(options: SourceOptions, default: int) -> Bound:
-    """The start, of the options that are given the one that wins."""
+def choose_start(options: SourceOptions, default: int) -> Bound:
+    """Return the start, from the given option with the highest precedence."""
     timed = at_times("starting", options.starting_timestamp, options.starting_offsets_by_timestamp)
     return timed or at_offsets("startingOffsets", options.starting_offsets, default)
 
 
 def at_times(edge: str, timestamp: int | None, by_partition: str | None) -> Everywhere | AtTime | None:
-    """What the options `<edge>Timestamp` and `<edge>OffsetsByTimestamp` say, of which the first wins."""
+    """Return the bound of the options `<edge>Timestamp` and `<edge>OffsetsByTimestamp`; the first takes precedence."""
     if timestamp is not None:
         name = f"{edge}Timestamp"
         if timestamp in (EARLIEST, LATEST):
@@ -104,7 +104,7 @@ def at_times(edge: str, timestamp: int | None, by_partition: str | None) -> Ever
 
 
 def checked_time(what: str, timestamp: int) -> int:
-    """`timestamp`, if Kafka knows such a time."""
+    """Return `timestamp`; ConfigError if it is negative."""
     if timestamp < 0:
         raise ConfigError(
             f"option {what} = {timestamp}: must be milliseconds since 1970, or -2 for the earliest, -1 for the latest"
@@ -113,7 +113,7 @@ def checked_time(what: str, timestamp: int) -> int:
 
 
 def at_offsets(option: str, text: str | None, default: int) -> Everywhere | AtOffsets:
-    """`earliest`, `latest`, or JSON."""
+    """Return the bound of `earliest`, `latest`, or JSON."""
     if text is None:
         return Everywhere(default, option)
     words = {"earliest": EARLIEST, "latest": LATEST}
@@ -130,24 +130,24 @@ def at_offsets(option: str, text: str | None, default: int) -> Everywhere | AtOf
     return AtOffsets(option, offsets)
 
 
-def refuse(bound: Bound, offset: int, reason: str) -> None:
-    """ConfigError where a bound is, for any partition, the end that makes no sense there."""
+def reject_offset(bound: Bound, offset: int, reason: str) -> None:
+    """Raise ConfigError if the bound of any partition is `offset`, which is not valid for this bound."""
     word = {EARLIEST: "earliest", LATEST: "latest"}[offset]
     if isinstance(bound, Everywhere):
         if bound.offset == offset:
             raise ConfigError(f"option {bound.option} = {word!r}: {reason}")
         return
-    for tp, asked in ((bound.timestamps or {}) if isinstance(bound, AtTime) else bound.offsets).items():
-        if asked == offset:
-            raise ConfigError(f"option {bound.option} asks for the {word} of {tp} ({offset}): {reason}")
+    for tp, given in ((bound.timestamps or {}) if isinstance(bound, AtTime) else bound.offsets).items():
+        if given == offset:
+            raise ConfigError(f"option {bound.option} is the {word} of {tp} ({offset}): {reason}")
 
 
 UNITS_MS = {"us": 0.001, "ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 def delay_ms(text: str, option: str = "maxTriggerDelay") -> int:
-    """A span as Spark writes it, `15m` or `30s`; a bare number is milliseconds."""
+    """Return a duration in Spark's notation, `15m` or `30s`, in milliseconds; a plain number is milliseconds."""
     match = re.fullmatch(r"(\d+)\s*([a-z]*)", text.strip().lower())
     if match is None or (match[2] or "ms") not in UNITS_MS:
-        raise ConfigError(f"option {option} = {text!r}: must be a number with a unit, such as 30s or 15m")
+        raise ConfigError(f"option {option} = {text!r}: must be a number with a unit, for example 30s or 15m")
     return round(int(match[1]) * UNITS_MS[match[2] or "ms"])

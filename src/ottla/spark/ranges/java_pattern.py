@@ -1,7 +1,8 @@
-r"""Java's regular expressions, as `subscribePattern` takes them, for Python.
+r"""Converts Java regular expressions (`subscribePattern`) to Python's.
 
-Both languages agree on most. What only Java has is written out here: classes of characters (`\p{Upper}`, `[a-z&&[^x]]`), quotes
-(`\Q…\E`), names of groups, ends. Names of topics have few characters, so that a class is those of them that it holds.
+Most syntax is the same. Syntax that only Java has is rewritten: character classes (`\p{Upper}`, `[a-z&&[^x]]`), quotes
+(`\Q…\E`), names of groups, and anchors. Topic names use few characters, so a class is rewritten as the set of these
+characters that it contains.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from ottla.errors import ConfigError
 
 LETTERS = string.ascii_letters
 UNIVERSE = frozenset(LETTERS + string.digits + "._-")
-"""What the name of a topic may have."""
+"""The characters allowed in a topic's name."""
 LOWER, UPPER = frozenset(string.ascii_lowercase), frozenset(string.ascii_uppercase)
 DIGITS, WORD, MARKS = frozenset(string.digits), frozenset(LETTERS + string.digits + "_"), frozenset("._-")
 NOTHING = frozenset[str]()
@@ -32,24 +33,24 @@ NAMED = {
     UNIVERSE: "ASCII Graph Print",
 }
 PROPERTIES = {name: chars for chars, names in NAMED.items() for name in names.split()}
-"""What `\\p{…}` may name, and what of it topics may have."""
+r"""The names allowed in `\p{…}`, with the characters of topic names that have the property."""
 CLASSES = {"d": DIGITS, "w": WORD, "s": NOTHING, "h": NOTHING, "v": NOTHING}
 CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "a": "\a", "e": "\x1b"}
 ENDS = {"z": r"\Z", "Z": r"\Z", "A": r"\A", "b": r"\b", "B": r"\B"}
 
 
 def java_pattern(option: str, text: str) -> re.Pattern[str]:
-    """The expression; ConfigError names what cannot be read in it."""
-    reader = Reader(option, text)
+    """Return the expression; ConfigError for syntax that is invalid or not supported."""
+    reader = PatternReader(option, text)
     try:
         return re.compile(reader.expression())
     except re.error as error:
-        raise reader.fault(f"is no regular expression: {error}") from None
+        raise reader.fault(f"is not a regular expression: {error}") from None
     except IndexError:
-        raise reader.fault("is no regular expression: it ends too soon") from None
+        raise reader.fault("is not a regular expression: it is incomplete") from None
 
 
-class Reader:
+class PatternReader:
     """Reads one expression from left to right."""
 
     def __init__(self, option: str, text: str) -> None:
@@ -80,7 +81,7 @@ class Reader:
         return self.next()
 
     def escaped(self) -> str:
-        """What comes after a backslash, outside of brackets."""
+        """Convert an escape outside of brackets."""
         sign = self.text[self.at]
         if sign in ENDS:
             return ENDS[self.next()]
@@ -90,13 +91,13 @@ class Reader:
         return written(found) if isinstance(found, frozenset) else re.escape(found)
 
     def escaped_members(self) -> frozenset[str] | str:
-        """A class, or one character."""
+        """Read an escape: a class, or one character."""
         sign = self.next()
         if sign in "pP":
             name = self.until("}") if self.accept("{") else self.next()
             if name not in PROPERTIES:
                 raise self.fault(
-                    f"has \\{sign}{{{name}}}, which is not known here; write out its characters, such as [A-Z]"
+                    f"has \\{sign}{{{name}}}, which is not supported; list its characters, for example [A-Z]"
                 )
             return self.negated(PROPERTIES[name]) if sign == "P" else PROPERTIES[name]
         if sign.lower() in CLASSES:
@@ -104,11 +105,11 @@ class Reader:
         if sign in CONTROLS:
             return CONTROLS[sign]
         if sign.isascii() and sign.isalnum():
-            raise self.fault(f"has \\{sign}, which is not known here; write out the characters it stands for")
+            raise self.fault(f"has \\{sign}, which is not supported; list its characters")
         return sign
 
     def members(self) -> frozenset[str]:
-        """Of a class in brackets, from after the first one to after the last."""
+        """Read a class in brackets, from after the opening one to the closing one."""
         negative = self.accept("^")
         found, first = NOTHING, True
         while first or not self.accept("]"):
@@ -120,7 +121,7 @@ class Reader:
         return self.negated(found) if negative else found
 
     def intersected(self) -> frozenset[str]:
-        """What stands to the right of `&&`, to the end of the brackets."""
+        """Read the right side of `&&`, up to the closing bracket."""
         found = NOTHING
         while not self.accept("]"):
             if self.accept("&&"):
@@ -129,7 +130,7 @@ class Reader:
         return found
 
     def member(self) -> frozenset[str]:
-        """A class within a class, a range, or one character."""
+        """Read a class within a class, a range, or one character."""
         if self.accept("["):
             return self.members()
         if self.accept("\\Q"):
@@ -149,14 +150,14 @@ class Reader:
         return self.escaped_members() if self.accept("\\") else self.next()
 
     def both_cases(self, chars: frozenset[str]) -> frozenset[str]:
-        """With the other case of each letter, where the case does not matter."""
+        """Return the letters in both cases, if case is ignored."""
         return chars | {char.swapcase() for char in chars} if self.ignores_case else chars
 
     def negated(self, chars: frozenset[str]) -> frozenset[str]:
         return UNIVERSE - self.both_cases(chars)
 
     def accept(self, wanted: str) -> bool:
-        """Whether it is next; then go on after it."""
+        """Return True and advance past `wanted` if it is next."""
         found = self.text.startswith(wanted, self.at)
         self.at += len(wanted) if found else 0
         return found

@@ -1,4 +1,4 @@
-"""Offsets as the official connector writes them, `{"topic": {"0": 23}}`, and as this one pins them.
+"""Offsets in the official connector's format, `{"topic": {"0": 23}}`, and the additional fields of this connector.
 
 Pure: text and dicts in, dicts keyed by partition out.
 """
@@ -19,12 +19,12 @@ START = "#start"
 PLAN = "#plan"
 INITIAL = "#initial"
 IDS = "#ids"
-# No topic's name may hold a `#`, so these never meet one.
+# Names of topics cannot contain `#`, so these keys are unambiguous.
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How a range was split into tasks; pinned, so that a replayed batch has the same tasks."""
+class SplitLimits:
+    """The limits by which a range is split into tasks; stored, so that a repeated batch has the same tasks."""
 
     min_partitions: int | None = None
     max_records_per_partition: int | None = None
@@ -32,27 +32,27 @@ class Plan:
 
 @dataclass(frozen=True)
 class StreamOffset:
-    """A position of a query, as Spark keeps it in its own log.
+    """A position of a query, as stored in Spark's offset log.
 
-    `start` is where the batch that ends here begins, for partitions of which the batch before says nothing:
-    all of them in the first batch. Spark asks a source for its initial offset again whenever it replays the
-    first batch, and "latest" is not what it was by then; what is written here is.
+    `start` has the start offsets of the batch that ends here, for partitions that the previous offset does not have:
+    all partitions in the first batch. Spark calls `initialOffset` again when it repeats the first batch, and "latest"
+    has changed by then, so the stored start is used.
     """
 
     offsets: Offsets
     start: Offsets = field(default_factory=dict)
-    plan: Plan = Plan()
+    plan: SplitLimits = SplitLimits()
     initial: bool = False
-    """Whether this is where a new query starts, and no batch ended here."""
+    """True for the start of a new query, before its first batch."""
     ids: Mapping[str, str] = field(default_factory=dict)
-    """Of each topic, what tells it from another of its name that was made when it was deleted."""
+    """The id of each topic, which differs from that of a deleted topic of the same name."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON for Spark's log; the same offset always gives the same text, which is what Spark compares."""
+        """Return JSON for Spark's log. An offset always gives the same text, because Spark compares texts."""
         pins: dict[str, Any] = {}
         if self.start:
             pins[START] = by_topic(self.start)
-        if self.plan != Plan():
+        if self.plan != SplitLimits():
             pins[PLAN] = [self.plan.min_partitions, self.plan.max_records_per_partition]
         if self.initial:
             pins[INITIAL] = True
@@ -67,29 +67,29 @@ class StreamOffset:
         return cls(
             by_partition(topics),
             by_partition(offset.get(START, {})),
-            Plan(*offset.get(PLAN, ())),
+            SplitLimits(*offset.get(PLAN, ())),
             bool(offset.get(INITIAL)),
             dict(offset.get(IDS, {})),
         )
 
     def begin(self, before: StreamOffset) -> dict[TopicPartition, int]:
-        """Where the batch from `before` to here begins."""
+        """Return the start offsets of the batch from `before` to this offset."""
         return {**before.offsets, **self.start}
 
 
 def read_checkpointed(offset: Any) -> StreamOffset:
-    """What Spark has found in a checkpoint; ConfigError where another kind of source has left it there."""
+    """Return an offset from a checkpoint; ConfigError if it is from another kind of source."""
     try:
         return StreamOffset.from_dict(offset)
     except (ValueError, TypeError, AttributeError):
         raise ConfigError(
-            f"the checkpoint is that of another query: {json.dumps(offset)[:100]} is no offset of topics; give this query "
-            "a checkpointLocation of its own"
+            f"the checkpoint is that of another query: {json.dumps(offset)[:100]} is not an offset of topics; give this query "
+            "its own checkpointLocation"
         ) from None
 
 
 def by_topic(offsets: Offsets) -> dict[str, dict[str, int]]:
-    """Nested and sorted, as the official connector writes them."""
+    """Return offsets nested and sorted, as in the official connector."""
     topics: dict[str, dict[str, int]] = {}
     for tp in sorted(offsets):
         topics.setdefault(tp.topic, {})[str(tp.partition)] = offsets[tp]
@@ -102,23 +102,23 @@ def by_partition(topics: Mapping[str, Mapping[str, int]]) -> dict[TopicPartition
 
 
 def parse_offsets(option: str, text: str) -> dict[TopicPartition, int]:
-    """Offsets, or timestamps, from an option; what Spark keeps in a checkpoint is welcome too."""
+    """Return offsets, or timestamps, from an option. Offsets copied from a checkpoint are accepted too."""
     try:
         offsets = StreamOffset.from_dict(json.loads(text)).offsets
         if not all(isinstance(offset, int) and not isinstance(offset, bool) for offset in offsets.values()):
             raise ValueError
     except (ValueError, TypeError, AttributeError):
-        raise ConfigError(f"option {option} = {text!r}: must be JSON such as {example()}") from None
+        raise ConfigError(f"option {option} = {text!r}: must be JSON, for example {example()}") from None
     return dict(offsets)
 
 
 def parse_assignment(text: str) -> list[TopicPartition]:
-    """The partitions of the option `assign`."""
+    """Return the partitions of the option `assign`."""
     try:
         return sorted(TopicPartition(t, int(p)) for t, partitions in json.loads(text).items() for p in partitions)
     except (ValueError, TypeError, AttributeError):
         example_text = '{"topic": [0, 1]}'
-        raise ConfigError(f"option assign = {text!r}: must be JSON such as {example_text}") from None
+        raise ConfigError(f"option assign = {text!r}: must be JSON, for example {example_text}") from None
 
 
 def example() -> str:

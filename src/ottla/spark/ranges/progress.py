@@ -1,4 +1,4 @@
-"""How far streams are, where others can see it: a consumer group's offsets, and the lag in a query's progress."""
+"""The progress of streams for other tools: a consumer group's offsets, and the lag in a query's progress."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 class GroupProgress:
-    """Tells the group of the option `commitOffsetsToGroup` what was read."""
+    """Commits the offsets that were read to the group of the option `commitOffsetsToGroup`."""
 
     def __init__(self, options: SourceOptions, publish: Callable[[Offsets], None]) -> None:
         self.group = options.commit_offsets_to_group
@@ -23,10 +23,10 @@ class GroupProgress:
         self._published: Offsets | None = None
 
     def publish(self, done: StreamOffset) -> None:
-        """Tell it once, if a group wants to know and a batch has ended.
+        """Commit the offsets once after each batch, if there is a group.
 
-        A group that cannot be reached for a while is told the next time; one that refuses stops the query, which else
-        would look as if it stood still.
+        After a temporary error the offsets are committed with the next batch. A permanent error stops the query,
+        because otherwise tools would show that it makes no progress.
         """
         if self.group is None or done.initial or done.offsets == self._published:
             return
@@ -36,31 +36,33 @@ class GroupProgress:
         except OttlaError as error:
             if not is_passing(error):
                 raise OttlaError(
-                    f"option commitOffsetsToGroup = {self.group}: the group cannot be told how far the query is: {error}; "
-                    "name a group without members, of which this user may commit offsets"
+                    f"option commitOffsetsToGroup = {self.group}: offsets of the query cannot be committed to the group: {error}; "
+                    "choose a group without members for which this user may commit offsets"
                 ) from None
-            log.warning("group %s cannot be told how far the query is, and is told later: %s", self.group, error)
+            log.warning(
+                "commit of the query's offsets failed and will be repeated; group=%s error=%s", self.group, error
+            )
 
 
 def is_passing(error: OttlaError) -> bool:
-    """Whether it may be over the next time."""
+    """True if the error may not occur the next time."""
     return isinstance(error, KafkaTimeoutError) or (isinstance(error, KafkaError) and error.retriable)
 
 
 def lag(progress: Any) -> list[dict[str, float]]:
-    """How many offsets each source of a query is behind, after a micro-batch.
+    """Return the offsets by which each source of a query is behind after a micro-batch.
 
     `progress` is a StreamingQueryProgress, or the dict of its JSON. The names are those of the official connector's
-    metrics: `minOffsetsBehindLatest`, `maxOffsetsBehindLatest`, `avgOffsetsBehindLatest`, over the partitions. Spark lets
-    no source that is written in Python put metrics of its own into the progress, so they are worked out of the
-    offsets that stand there. A source whose offsets are of another kind gives an empty dict.
+    metrics, over the partitions: `minOffsetsBehindLatest`, `maxOffsetsBehindLatest`, `avgOffsetsBehindLatest`. Spark
+    does not let sources in Python add metrics to the progress, so they are computed from its offsets. The result is an
+    empty dict for a source with other offsets.
     """
     known = progress if isinstance(progress, Mapping) else json.loads(progress.json)
-    return [behind(source.get("endOffset"), source.get("latestOffset")) for source in known["sources"]]
+    return [count_unread(source.get("endOffset"), source.get("latestOffset")) for source in known["sources"]]
 
 
-def behind(end: Any, latest: Any) -> dict[str, float]:
-    """The least, the most and the mean of what is left in each partition."""
+def count_unread(end: Any, latest: Any) -> dict[str, float]:
+    """Return the least, greatest and mean number of unread offsets of a partition."""
     try:
         read, there = (StreamOffset.from_dict(offset_of(one)).offsets for one in (end, latest))
     except (ValueError, TypeError, AttributeError):
@@ -76,5 +78,5 @@ def behind(end: Any, latest: Any) -> dict[str, float]:
 
 
 def offset_of(offset: Any) -> Any:
-    """An offset as Spark shows it: text of JSON in a progress, already read in the JSON of one."""
+    """Return an offset from a progress, where it is JSON text or already parsed."""
     return json.loads(offset) if isinstance(offset, str) else offset

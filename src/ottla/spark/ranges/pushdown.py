@@ -1,7 +1,8 @@
-"""Predicates on topic, partition, offset and timestamp, which say which offsets need not be read at all.
+"""Filters on topic, partition, offset and timestamp, which limit the offsets that are read.
 
-Pure. What is said of topics, partitions and offsets is kept exactly, and Spark need not look again. Of times only where
-reading may begin can be said: a record after the first that is late enough may be earlier again, as producers set times.
+Pure. Filters on topics, partitions and offsets are applied exactly, so Spark need not apply them again. A filter on
+timestamps only moves the start: producers set timestamps, so a record after the first one that is late enough may be
+earlier again.
 """
 
 from __future__ import annotations
@@ -28,23 +29,23 @@ from ottla.spark.ranges.plan import OffsetRange
 
 @dataclass(frozen=True)
 class PushedFilter:
-    """What a query can use, as far as its predicates say; None is no limit."""
+    """The limits from a query's filters; None is no limit."""
 
     topics: frozenset[str] | None = None
     partitions: frozenset[int] | None = None
     start: int = 0
     end: int | None = None
-    """The offset before which it ends."""
+    """The end offset, exclusive."""
     since_ms: int | None = None
-    """The time of its earliest record, in ms since the epoch."""
+    """The timestamp of the earliest record, in ms since the epoch."""
 
     def has(self, tp: TopicPartition) -> bool:
-        """Whether anything of a partition is wanted."""
+        """True if records of a partition are needed."""
         named = self.topics is None or tp.topic in self.topics
         return named and (self.partitions is None or tp.partition in self.partitions)
 
     def within(self, part: OffsetRange, starts: Mapping[TopicPartition, int]) -> OffsetRange:
-        """What of a range is wanted; `starts` is where the earliest time begins."""
+        """Return the needed part of a range; `starts` has the first offsets with the earliest timestamp."""
         end = part.end if self.end is None else min(part.end, self.end)
         start = max(part.start, self.start, starts.get(part.tp, 0))
         return replace(part, start=min(start, max(end, part.start)), end=max(end, part.start))
@@ -56,20 +57,20 @@ ALWAYS = {"topic", "partition", "offset", "timestamp", "timestampType"}
 
 
 def push(filters: Iterable[Filter]) -> tuple[PushedFilter, list[Filter]]:
-    """What all filters together leave, and those that Spark has to apply itself."""
+    """Return the limits of all filters, and the filters that Spark must apply itself."""
     wanted, left = PushedFilter(), []
     for one in filters:
-        narrower = narrowed(wanted, one)
+        narrower = narrow_filter(wanted, one)
         if narrower is not None:
             wanted = narrower
-        if narrower is None or (column(one) == "timestamp" and not isinstance(one, IsNotNull)):
+        if narrower is None or (filter_column(one) == "timestamp" and not isinstance(one, IsNotNull)):
             left.append(one)
     return wanted, left
 
 
-def narrowed(wanted: PushedFilter, one: Filter) -> PushedFilter | None:
-    """`wanted` within a filter; None if the filter is none of ours."""
-    name = column(one)
+def narrow_filter(wanted: PushedFilter, one: Filter) -> PushedFilter | None:
+    """Return `wanted` limited by a filter; None if the filter is not supported."""
+    name = filter_column(one)
     if isinstance(one, IsNotNull):
         return wanted if name in ALWAYS else None
     narrow = RULES.get((name, type(one)))
@@ -77,13 +78,13 @@ def narrowed(wanted: PushedFilter, one: Filter) -> PushedFilter | None:
     return None if narrow is None or value is None else narrow(wanted, value)
 
 
-def column(one: Filter) -> str:
-    """The name of the column that a filter is about, as Spark writes it; none if it is within another."""
+def filter_column(one: Filter) -> str:
+    """Return the column of a filter; an empty name if it is nested in another column."""
     path: tuple[str, ...] = getattr(one, "attribute", ())
     return path[0] if len(path) == 1 else ""
 
 
-def both(have: Collection[Any] | None, more: Iterable[Any]) -> frozenset[Any]:
+def intersect_sets(have: Collection[Any] | None, more: Iterable[Any]) -> frozenset[Any]:
     return frozenset(more) if have is None else frozenset(have) & frozenset(more)
 
 
@@ -95,33 +96,33 @@ def to_offset(wanted: PushedFilter, offset: int) -> PushedFilter:
     return replace(wanted, end=offset if wanted.end is None else min(wanted.end, offset))
 
 
-def since(wanted: PushedFilter, moment: datetime) -> PushedFilter:
-    """From a time on; Kafka's are whole milliseconds, so a fraction of one is rounded up."""
+def limit_time(wanted: PushedFilter, moment: datetime) -> PushedFilter:
+    """Limit by a timestamp; Kafka's are whole milliseconds, so fractions are rounded up."""
     ms = -((EPOCH - moment) // timedelta(milliseconds=1))
     return replace(wanted, since_ms=ms if wanted.since_ms is None else max(wanted.since_ms, ms))
 
 
-def topics(wanted: PushedFilter, names: Iterable[str]) -> PushedFilter:
-    return replace(wanted, topics=both(wanted.topics, names))
+def limit_topics(wanted: PushedFilter, names: Iterable[str]) -> PushedFilter:
+    return replace(wanted, topics=intersect_sets(wanted.topics, names))
 
 
-def partitions(wanted: PushedFilter, numbers: Iterable[int]) -> PushedFilter:
-    return replace(wanted, partitions=both(wanted.partitions, numbers))
+def limit_partitions(wanted: PushedFilter, numbers: Iterable[int]) -> PushedFilter:
+    return replace(wanted, partitions=intersect_sets(wanted.partitions, numbers))
 
 
 Rule = Callable[[PushedFilter, Any], PushedFilter]
 RULES: dict[tuple[str, type[Filter]], Rule] = {
-    ("topic", EqualTo): lambda wanted, name: topics(wanted, [name]),
-    ("topic", In): topics,
-    ("partition", EqualTo): lambda wanted, number: partitions(wanted, [number]),
-    ("partition", In): partitions,
+    ("topic", EqualTo): lambda wanted, name: limit_topics(wanted, [name]),
+    ("topic", In): limit_topics,
+    ("partition", EqualTo): lambda wanted, number: limit_partitions(wanted, [number]),
+    ("partition", In): limit_partitions,
     ("offset", EqualTo): lambda wanted, offset: to_offset(from_offset(wanted, offset), offset + 1),
     ("offset", GreaterThanOrEqual): from_offset,
     ("offset", GreaterThan): lambda wanted, offset: from_offset(wanted, offset + 1),
     ("offset", LessThan): to_offset,
     ("offset", LessThanOrEqual): lambda wanted, offset: to_offset(wanted, offset + 1),
-    ("timestamp", EqualTo): since,
-    ("timestamp", GreaterThanOrEqual): since,
-    ("timestamp", GreaterThan): since,
+    ("timestamp", EqualTo): limit_time,
+    ("timestamp", GreaterThanOrEqual): limit_time,
+    ("timestamp", GreaterThan): limit_time,
 }
-"""By column and comparison, what a filter leaves of what is wanted."""
+"""The limit of each filter, by column and comparison."""

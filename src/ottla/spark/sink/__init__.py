@@ -1,1 +1,1 @@
-"""Rows written to topics: judged, sent, and told where they cannot be."""
+"""Writes rows to topics; rows that cannot be written become dead letters or errors."""

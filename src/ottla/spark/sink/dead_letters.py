@@ -1,6 +1,6 @@
-"""Rows that could not be written, as records that say why in Kafka Connect's words (KIP-298).
+"""Records for rows that could not be written, with Kafka Connect's headers for the cause (KIP-298).
 
-Pure. Key, value and headers are those of the row; what is too large even here is cut, and the message says so.
+Pure. Key, value and headers are those of the row; a row that is too large is cut, and the message says so.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from ottla.spark.sink.refusals import RowError
 PREFIX = "__connect.errors."
 STAGE = "TASK_PUT"
 ROOM = 100
-"""Bytes kept free, for the words that say what was cut."""
+"""Bytes reserved for the text about the cut."""
 
 
-class DeadLetter(NamedTuple):
+class DeadLetterRecord(NamedTuple):
     """A record of the dead-letter topic."""
 
     key: bytes | None
@@ -25,10 +25,10 @@ class DeadLetter(NamedTuple):
     headers: list[tuple[str, bytes | None]]
 
 
-def dead_letter(
+def build_dead_letter(
     row: dict[str, Any], *, topic: str | None, reason: str, task: int, number: int, query: str, limit: int
-) -> DeadLetter:
-    """The record of a row, the `number`th of a task; of `limit` bytes at most."""
+) -> DeadLetterRecord:
+    """Return the record for row `number` of a task, of at most `limit` bytes."""
     errors = {
         "topic": topic or "",
         "partition": str(task),
@@ -51,19 +51,19 @@ def dead_letter(
         errors["exception.message"] += f" (cut here from {whole:,} bytes)"
         key = key and key[:room]
         value = value and value[: room - len(key or b"")]
-    return DeadLetter(key, value, [*own, *errors_of(errors)])
+    return DeadLetterRecord(key, value, [*own, *errors_of(errors)])
 
 
 def errors_of(errors: Mapping[str, str]) -> list[tuple[str, bytes | None]]:
-    """What is told, as headers."""
+    """Return the causes as headers."""
     return [(PREFIX + name, text.encode()) for name, text in errors.items()]
 
 
 def size_of(key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> int:
-    """The most bytes that it takes."""
+    """Return an upper bound of the record's size."""
     return upper_bound_bytes(key, value, tuple(headers))
 
 
 def as_bytes(data: str | bytes | None) -> bytes | None:
-    """Keys and values are text or bytes."""
+    """Return a key or value as bytes."""
     return data.encode() if isinstance(data, str) else data

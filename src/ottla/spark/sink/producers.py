@@ -1,4 +1,6 @@
-"""One producer for each configuration and worker process: tasks follow each other there, and connecting costs."""
+"""Keeps one producer for each configuration and worker process, because connecting takes time and a worker runs many
+tasks.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ _producers: dict[tuple[tuple[str, Any], ...], Producer] = {}
 
 @contextmanager
 def cached_producer(settings: Mapping[str, Any]) -> Iterator[Producer]:
-    """The producer of these settings; one that a task failed with is closed and not used again."""
+    """Yield the producer for these settings. If the block fails, the producer is closed and not used again."""
     key = tuple(sorted(settings.items()))
     if key not in _producers:
         _producers[key] = Producer(dict(settings))

@@ -1,6 +1,6 @@
-"""Rows that cannot be written, found before they are sent.
+"""Finds rows that cannot be written before they are sent.
 
-Pure: Arrow in, positions and reasons out. Nothing is looked at row by row unless something is wrong.
+Pure: Arrow in, positions and reasons out. Rows are only checked one by one if a check of the whole batch fails.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ottla.errors import AuthenticationError, ErrorCode, KafkaError, NoBrokersAv
 pc: Any = pyarrow.compute
 LEGAL_TOPIC = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
 RECORD_BYTES = 61 + 36
-"""The most that a batch of one record has besides key, value and headers."""
+"""The most bytes of a batch with one record, without key, value and headers."""
 HEADER_BYTES = 10
 
 
@@ -27,22 +27,22 @@ class RowError(OttlaError):
 
 class RefusedRow(NamedTuple):
     row: int
-    """Its place in the Arrow batch."""
+    """The position in the Arrow batch."""
     topic: str | None
     reason: str
 
 
 class TopicLimits(Protocol):
-    """What is known of topics."""
+    """Partitions, record sizes and required keys, from metadata and configs."""
 
     def partitions(self, topic: str) -> int:
-        """How many it has; OttlaError where there is no such topic."""
+        """Return the number of partitions; OttlaError if the topic does not exist."""
 
     def limit(self, topic: str) -> tuple[int, str]:
-        """The most bytes of a record, and the name of the setting that says so."""
+        """Return the most bytes of a record, and the setting with this limit."""
 
-    def requires_keys(self, topic: str) -> bool:
-        """Return True if the topic is compacted, so that brokers refuse records without a key."""
+    def has_required_keys(self, topic: str) -> bool:
+        """Return True if the topic is compacted, so that brokers reject records without a key."""
 
 
 class TopicRows(NamedTuple):
@@ -51,23 +51,23 @@ class TopicRows(NamedTuple):
     topic: str
     rows: pa.RecordBatch
     positions: Any = None
-    """Of each row in the Arrow batch; None where it has all of them."""
+    """The position of each row in the Arrow batch; None if all rows are included."""
 
     def place(self, row: int) -> int:
-        """Where a row of these is in the Arrow batch."""
+        """Return the position of a row in the Arrow batch."""
         return row if self.positions is None else int(self.positions[row].as_py())
 
 
-def sorted_out(
+def split_rows(
     batch: pa.RecordBatch, option: str | None, target: TopicLimits
 ) -> tuple[list[TopicRows], list[RefusedRow]]:
-    """The rows that can be written, by topic and in their order; and those that cannot, in theirs."""
+    """Return the rows that can be written, by topic and in order, and the rows that cannot, in order."""
     groups, refusals = [], []
     for topic, group in by_topic(batch, option):
         count = group.rows.num_rows
         reason = topic_fault(topic, target, named_by_rows=option is None)
         faults = dict.fromkeys(range(count), reason) if reason else dict(row_faults(group.topic, group.rows, target))
-        refusals += [RefusedRow(group.place(row), topic, told) for row, told in faults.items()]
+        refusals += [RefusedRow(group.place(row), topic, text) for row, text in faults.items()]
         if faults:
             good = [row for row in range(count) if row not in faults]
             group = TopicRows(group.topic, group.rows.take(pa.array(good, pa.int64())), None)
@@ -77,7 +77,7 @@ def sorted_out(
 
 
 def by_topic(batch: pa.RecordBatch, option: str | None) -> Iterator[tuple[str | None, TopicRows]]:
-    """The rows for each topic, None being one of them."""
+    """Yield the rows for each topic; the topic of rows without one is None."""
     names = [option] if option is not None else pc.unique(batch.column("topic")).to_pylist()
     for name in names:
         if len(names) == 1:
@@ -89,14 +89,15 @@ def by_topic(batch: pa.RecordBatch, option: str | None) -> Iterator[tuple[str | 
 
 
 def topic_fault(topic: str | None, target: TopicLimits, *, named_by_rows: bool) -> str | None:
-    """Why nothing can be written there.
+    """Return the reason why no row can be written to the topic, or None.
 
-    What is no fault of the rows is raised: that no broker answers or lets us in, or that the query's own topic is forbidden.
+    Errors that are independent of the rows are raised: no broker is available, the login fails, or the query's own
+    topic is not authorized.
     """
     if topic is None:
-        return "it has no topic; fill column 'topic', or set the option topic"
+        return "it has no topic; set column 'topic', or the option topic"
     if not LEGAL_TOPIC.fullmatch(topic):
-        return f"{topic!r} is no name of a topic, which has letters, digits, dots, dashes and underscores, 249 at most"
+        return f"{topic!r} is not a valid topic name: use letters, digits, dots, dashes and underscores, at most 249"
     try:
         target.partitions(topic)
     except (NoBrokersAvailableError, AuthenticationError):
@@ -109,7 +110,7 @@ def topic_fault(topic: str | None, target: TopicLimits, *, named_by_rows: bool) 
 
 
 def row_faults(topic: str, rows: pa.RecordBatch, target: TopicLimits) -> Iterator[tuple[int, str]]:
-    """The rows that cannot be written there, each with a reason."""
+    """Yield the rows that cannot be written to the topic, with reasons."""
     names = rows.schema.names
     yield from key_faults(topic, rows, target)
     if "partition" in names:
@@ -126,59 +127,62 @@ def key_faults(topic: str, rows: pa.RecordBatch, target: TopicLimits) -> Iterato
     has_keys = "key" in rows.schema.names
     if not rows.num_rows or (has_keys and not rows.column("key").null_count):
         return
-    if target.requires_keys(topic):
-        missing = places(rows.column("key").is_null()) if has_keys else range(rows.num_rows)
+    if target.has_required_keys(topic):
+        missing = row_positions(rows.column("key").is_null()) if has_keys else range(rows.num_rows)
         for row in missing:
-            yield row, f"it has no key, and {topic!r} is compacted, which takes only records with one; give it a key"
+            yield row, f"it has no key, and {topic!r} is compacted, so records need a key; set one"
 
 
 def partition_faults(topic: str, column: Any, count: int) -> Iterator[tuple[int, str]]:
-    """A partition that the topic does not have; null is chosen by the key."""
-    for row in places(pc.or_(pc.less(column, 0), pc.greater_equal(column, count))):
+    """Yield the rows with a partition that the topic does not have; null lets the key choose one."""
+    for row in row_positions(pc.or_(pc.less(column, 0), pc.greater_equal(column, count))):
         yield (
             row,
-            f"partition {column[row].as_py()} is not there: {topic!r} has 0 to {count - 1}; correct it, or leave it null",
+            f"partition {column[row].as_py()} does not exist: {topic!r} has 0 to {count - 1}; correct it, or leave it null",
         )
 
 
 def timestamp_faults(column: Any) -> Iterator[tuple[int, str]]:
-    """Kafka counts milliseconds from 1970, and takes none before."""
+    """Yield the rows with a timestamp before 1970, which Kafka does not support."""
     moments = column.cast(pa.timestamp("us")).cast(pa.int64())
-    for row in places(pc.less(moments, 0)):
+    for row in row_positions(pc.less(moments, 0)):
         yield (
             row,
-            f"its timestamp {column[row]} is before 1970, where Kafka's time begins; correct it, or leave it null",
+            f"its timestamp {column[row]} is before 1970, which Kafka does not support; correct it, or leave it null",
         )
 
 
 def header_faults(column: Any) -> Iterator[tuple[int, str]]:
-    """A header has a name."""
+    """Yield the rows with a header without a key."""
     if not column.flatten().null_count and not column.flatten().field("key").null_count:
         return
     for row, headers in enumerate(column.to_pylist()):
         if any(header is None or header["key"] is None for header in headers or ()):
-            yield row, "one of its headers has no key; name it, or leave it out"
+            yield row, "one of its headers has no key; set it, or leave the header out"
 
 
 def size_faults(topic: str, rows: pa.RecordBatch, limit: int, setting: str) -> Iterator[tuple[int, str]]:
-    """More bytes than the producer or the topic takes."""
-    if "headers" not in rows.schema.names and RECORD_BYTES + longest(rows, "key") + longest(rows, "value") <= limit:
+    """Yield the rows that exceed the limit of the producer or the topic."""
+    if (
+        "headers" not in rows.schema.names
+        and RECORD_BYTES + largest_size(rows, "key") + largest_size(rows, "value") <= limit
+    ):
         return
     sizes = sizes_of(rows)
-    for row in places(pc.greater(sizes, limit)):
+    for row in row_positions(pc.greater(sizes, limit)):
         yield (
             row,
             f"it takes up to {sizes[row].as_py():,} bytes, more than {setting} = {limit:,} of {topic!r}; raise that",
         )
 
 
-def longest(rows: pa.RecordBatch, name: str) -> int:
-    """The most bytes of any row in a column that may be there."""
+def largest_size(rows: pa.RecordBatch, name: str) -> int:
+    """Return the most bytes of a row in a column; 0 if there is no such column."""
     return (name in rows.schema.names and pc.max(pc.binary_length(rows.column(name))).as_py()) or 0
 
 
 def sizes_of(rows: pa.RecordBatch) -> Any:
-    """The most bytes that each row takes as a record."""
+    """Return an upper bound of each row's size as a record."""
     sizes: Any = pa.repeat(pa.scalar(RECORD_BYTES, pa.int64()), rows.num_rows)
     for name in ("key", "value"):
         if name in rows.schema.names:
@@ -187,7 +191,7 @@ def sizes_of(rows: pa.RecordBatch) -> Any:
 
 
 def header_sizes(column: Any) -> Any:
-    """The most bytes that the headers of each row take."""
+    """Return an upper bound of the size of each row's headers."""
     pairs = column.flatten()
     if not len(pairs):
         return pa.repeat(pa.scalar(0, pa.int64()), len(column))
@@ -201,7 +205,7 @@ def header_sizes(column: Any) -> Any:
     return pc.subtract(sums.take(ends), sums.take(begins))
 
 
-def places(mask: Any) -> list[int]:
+def row_positions(mask: Any) -> list[int]:
     if not pc.any(mask).as_py():
         return []
     return [int(row) for row in pc.indices_nonzero(pc.fill_null(mask, False)).to_pylist()]

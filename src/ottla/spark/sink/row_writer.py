@@ -1,6 +1,6 @@
-"""What a task does with its rows: sends those that can be written, and sees to the others.
+"""Sends the rows of a task, and handles those that cannot be written.
 
-A shell around a producer; `refusals` judges, `dead_letters` words.
+`refusals` finds such rows, and `dead_letters` builds their records.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from ottla.client.producer import Producer, RecordFuture, TableReceipt
 from ottla.errors import OttlaError
 from ottla.spark.exactly_once.kafka_marks import admin_of
 from ottla.spark.options import SinkOptions
-from ottla.spark.sink.dead_letters import dead_letter
-from ottla.spark.sink.refusals import RefusedRow, RowError, sorted_out
+from ottla.spark.sink.dead_letters import build_dead_letter
+from ottla.spark.sink.refusals import RefusedRow, RowError, split_rows
 from ottla.spark.sink.sink_rows import SinkColumns
 
 if TYPE_CHECKING:
@@ -24,11 +24,11 @@ LIMIT = "max.message.bytes"
 POLICY = "cleanup.policy"
 JOINED_BYTES = 8 * 1024 * 1024
 REMEMBERED = 300.0
-"""Seconds for which the configs of a topic are taken from memory."""
+"""Seconds for which the configs of a topic are cached."""
 
 
 class TopicConfigs(NamedTuple):
-    """The configs of a topic that decide which records it takes; as far as the brokers report them."""
+    """The configs of a topic that limit its records, as far as the brokers report them."""
 
     limit: int | None = None
     is_compacted: bool = False
@@ -37,8 +37,8 @@ class TopicConfigs(NamedTuple):
 _configs: dict[tuple[str, str], tuple[float, TopicConfigs]] = {}
 
 
-class Topics:
-    """What the cluster says of topics."""
+class TopicLimitCache:
+    """The limits of topics, from the cluster's metadata and configs."""
 
     def __init__(self, producer: Producer, options: SinkOptions) -> None:
         self.producer = producer
@@ -58,7 +58,7 @@ class Topics:
             self._limits[topic] = self.own if topic_limit is None else min(self.own, (topic_limit, LIMIT))
         return self._limits[topic]
 
-    def requires_keys(self, topic: str) -> bool:
+    def has_required_keys(self, topic: str) -> bool:
         return self.configs(topic).is_compacted
 
     def topic_limit(self, topic: str) -> int | None:
@@ -66,7 +66,7 @@ class Topics:
         return self.configs(topic).limit
 
     def configs(self, topic: str) -> TopicConfigs:
-        """Return the configs of the topic, which are described again after some minutes."""
+        """Return the configs of the topic, cached for `REMEMBERED` seconds."""
         key, now = (self.options.kafka["bootstrap.servers"], topic), time.monotonic()
         if key not in _configs or _configs[key][0] < now:
             _configs[key] = (now + REMEMBERED, described_configs(self.options, topic))
@@ -74,7 +74,7 @@ class Topics:
 
 
 def described_configs(options: SinkOptions, topic: str) -> TopicConfigs:
-    """Return what the brokers report; a user that may write may lack the right to describe."""
+    """Return the configs that the brokers report. A user that may write need not be authorized to describe."""
     resource = ConfigResource("topic", topic)
     try:
         entries = admin_of(options.kafka).describe_configs([resource])[resource]
@@ -84,7 +84,7 @@ def described_configs(options: SinkOptions, topic: str) -> TopicConfigs:
     return TopicConfigs(None if limit is None else int(limit), "compact" in (policy or ""))
 
 
-class RowWriter:
+class SinkRowWriter:
     """Sends the rows of one task."""
 
     def __init__(self, producer: Producer, options: SinkOptions, columns: SinkColumns, task: int, query: str) -> None:
@@ -94,15 +94,16 @@ class RowWriter:
         self.task = task
         self.query = query
         self.rows = self.dead = 0
-        self._topics = Topics(producer, options)
+        self._topics = TopicLimitCache(producer, options)
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_bytes = 0
         self._receipts: list[TableReceipt | RecordFuture] = []
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Send the rows of an Arrow batch, joined with those before and after it: Spark's are smaller than Kafka likes.
+        """Buffer the rows of an Arrow batch, and send them together: Spark's batches are smaller than efficient batches
+        of Kafka.
 
-        RowError where a row cannot be written and no topic is named for such; it may come with a later batch.
+        RowError if a row cannot be written and there is no dead-letter topic; it may be raised for a later batch.
         """
         batch = batch.select([name for name in batch.schema.names if name in self.columns.there])
         self._waiting.append(batch)
@@ -111,7 +112,7 @@ class RowWriter:
             self.send()
 
     def send(self) -> None:
-        """Send what waits for company."""
+        """Send the buffered batches as one, without waiting for acknowledgement."""
         import pyarrow as pa
 
         waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
@@ -121,7 +122,7 @@ class RowWriter:
             self.send_batch(batch)
 
     def send_batch(self, batch: pa.RecordBatch) -> None:
-        groups, refusals = sorted_out(batch, self.options.topic, self._topics)
+        groups, refusals = split_rows(batch, self.options.topic, self._topics)
         for refusal in refusals:
             self.refuse(batch, refusal)
         for group in groups:
@@ -129,25 +130,25 @@ class RowWriter:
             self._receipts.append(self.producer.send_table(group.topic, rows, **self.columns.roles))
         self.rows += batch.num_rows
 
-    def settle(self) -> None:
-        """Wait until the brokers have everything; the first error of any row is raised."""
+    def flush(self) -> None:
+        """Wait until the brokers have acknowledged everything; raise the first error of a row."""
         self.send()
         self.producer.flush()
         for receipt in self._receipts:
             receipt.result(0)
 
     def refuse(self, batch: pa.RecordBatch, refusal: RefusedRow) -> None:
-        """Send a dead letter, or fail with the row's place."""
+        """Send a dead letter, or raise RowError with the row's position."""
         number = self.rows + refusal.row
         topic = self.options.dead_letter_topic
         if topic is None:
             raise RowError(
-                f"row {number} of Spark's partition {self.task} cannot be written: {refusal.reason}; or name a topic for "
+                f"row {number} of Spark's partition {self.task} cannot be written: {refusal.reason}; or set a topic for "
                 "such rows with the option deadLetterTopic"
             )
         row: dict[str, Any] = batch.slice(refusal.row, 1).to_pylist()[0]
         limit = self._topics.limit(topic)[0]
-        letter = dead_letter(
+        record = build_dead_letter(
             row,
             topic=refusal.topic,
             reason=refusal.reason,
@@ -156,5 +157,5 @@ class RowWriter:
             query=self.query,
             limit=limit,
         )
-        self._receipts.append(self.producer.send(topic, letter.value, key=letter.key, headers=letter.headers))
+        self._receipts.append(self.producer.send(topic, record.value, key=record.key, headers=record.headers))
         self.dead += 1

@@ -1,4 +1,4 @@
-"""Rows of a DataFrame as rows for a topic: which columns mean what, and what they weigh.
+"""Converts rows of a DataFrame to rows for a topic: the roles of columns, and the weight of rows.
 
 Pure: Spark's schema and Arrow in, Arrow out.
 """
@@ -33,35 +33,35 @@ KINDS: dict[str, tuple[tuple[type[DataType], ...], str]] = {
     "timestamp": ((TimestampType,), "timestamp"),
     "headers": ((ArrayType,), "array<struct<key: string, value: binary>>"),
 }
-"""The columns a sink understands, and what they may be. It leaves others alone, as the official connector does."""
+"""The columns that a sink uses, with their types. Other columns are ignored, as in the official connector."""
 
 WEIGHED = ("topic", "key", "value")
 
 
 @dataclass(frozen=True)
 class SinkColumns:
-    """Which of the columns the DataFrame has."""
+    """The columns of the DataFrame that the sink uses."""
 
     there: frozenset[str]
 
     @property
     def roles(self) -> dict[str, str]:
-        """What `Producer.send_table` is told: each column's role is its name."""
+        """The roles for `Producer.send_table`: each column's role is its name."""
         return {name: name for name in self.there if name != "topic"}
 
 
 def sink_columns(schema: StructType, options: SinkOptions) -> SinkColumns:
-    """The columns to write; ConfigError if one is missing or of a wrong type."""
-    left = {name for name, asked in wishes(options).items() if not asked}
+    """Return the columns to write; ConfigError if one is missing or has a wrong type."""
+    left = {name for name, is_enabled in optional_columns(options).items() if not is_enabled}
     there = {field.name: field.dataType for field in schema.fields if field.name in KINDS and field.name not in left}
     if options.include_timestamp and "timestamp" not in there:
         raise ConfigError(
             f"includeTimestamp is true, and there is no column 'timestamp', only {', '.join(schema.names)}"
         )
     if "value" not in there:
-        raise ConfigError(f"there is no column 'value' to write, only {', '.join(schema.names)}; name one so")
+        raise ConfigError(f"there is no column 'value' to write, only {', '.join(schema.names)}; rename one to value")
     if "topic" not in there and options.topic is None:
-        raise ConfigError("it is not said where to write; set the option topic, or add a column 'topic'")
+        raise ConfigError("there is no topic to write to; set the option topic, or add a column 'topic'")
     for name, kind in there.items():
         allowed, words = KINDS[name]
         if not isinstance(kind, allowed) or (isinstance(kind, ArrayType) and not is_header(kind.elementType)):
@@ -69,13 +69,13 @@ def sink_columns(schema: StructType, options: SinkOptions) -> SinkColumns:
     return SinkColumns(frozenset(there))
 
 
-def wishes(options: SinkOptions) -> dict[str, bool]:
-    """The columns that an option has written or left alone."""
+def optional_columns(options: SinkOptions) -> dict[str, bool]:
+    """Return the columns that options enable or disable."""
     return {"headers": options.include_headers, "timestamp": options.include_timestamp}
 
 
 def is_header(kind: DataType) -> bool:
-    """Whether an array of `kind` can be headers."""
+    """True if an array of `kind` can be headers."""
     return isinstance(kind, StructType) and [(f.name, type(f.dataType)) for f in kind.fields] == [
         ("key", StringType),
         ("value", BinaryType),
@@ -83,7 +83,7 @@ def is_header(kind: DataType) -> bool:
 
 
 def weigh(batch: pa.RecordBatch, columns: SinkColumns) -> Weight:
-    """What the rows of an Arrow batch weigh: their keys, values and topics."""
+    """Return the weight of an Arrow batch: its keys, values and topics."""
     total = Weight(batch.num_rows)
     for name in batch.schema.names:
         if name in columns.there and name in WEIGHED:
@@ -92,7 +92,7 @@ def weigh(batch: pa.RecordBatch, columns: SinkColumns) -> Weight:
 
 
 def weight_of(column: Any) -> Weight:
-    """The bytes of a column of strings or binaries."""
+    """Return the weight of a column of strings or binaries."""
     if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
         column = column.cast(pa.large_binary())
     _, offsets, data = column.buffers()

@@ -1,4 +1,4 @@
-"""The rows of a task as the exactly-once protocol needs them."""
+"""The rows of a task for the exactly-once protocol."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ottla.client.producer import Producer
 from ottla.spark.exactly_once.weight import Weight
 from ottla.spark.options import SinkOptions
-from ottla.spark.sink.row_writer import RowWriter
+from ottla.spark.sink.row_writer import SinkRowWriter
 from ottla.spark.sink.sink_rows import SinkColumns, weigh
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SinkRows:
-    """Arrow batches that come once."""
+    """Arrow batches that can be consumed once."""
 
     def __init__(
         self, options: SinkOptions, columns: SinkColumns, task: int, query: str, batches: Iterator[pa.RecordBatch]
@@ -30,7 +30,7 @@ class SinkRows:
         self._batches = batches
 
     def is_empty(self) -> bool:
-        """Whether there are none; looks as far as the first."""
+        """True if there are no rows; reads up to the first one."""
         for batch in self._batches:
             if batch.num_rows:
                 self._batches = chain([batch], self._batches)
@@ -38,15 +38,15 @@ class SinkRows:
         return True
 
     def send(self, producer: Producer) -> Weight:
-        """Send them, wait until the brokers have them, and weigh them."""
-        writer, weight = RowWriter(producer, self.options, self.columns, self.task, self.query), Weight()
+        """Send the rows, wait until the brokers have acknowledged them, and return their weight."""
+        writer, weight = SinkRowWriter(producer, self.options, self.columns, self.task, self.query), Weight()
         for batch in self._batches:
             weight += weigh(batch, self.columns)
             writer.write(batch)
-        writer.settle()
+        writer.flush()
         self.rows, self.dead = writer.rows, writer.dead
         return weight
 
     def weigh(self) -> Weight:
-        """Weigh them, and send none."""
+        """Return the weight of the rows without sending them."""
         return sum((weigh(batch, self.columns) for batch in self._batches), Weight())

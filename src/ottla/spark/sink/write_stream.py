@@ -1,7 +1,7 @@
-"""Streams of every output mode to a topic, by `foreachBatch`.
+"""Writes streams of every output mode to a topic, with `foreachBatch`.
 
-Spark lets Python sinks have rows that are added, and no others. A query that changes rows, an aggregation in `update` or `complete`
-mode, writes its changes as records instead: what Spark says are the rows of a batch is written as one batch.
+Spark only allows the append mode for sinks in Python. A query in `update` or `complete` mode writes the rows of each
+batch as records, in one batch write.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ def write_stream(
     """Start writing a streaming DataFrame to a topic; the options are those of `writeStream.format("ottla")`.
 
         write_stream(counts, {"kafka.bootstrap.servers": "127.0.0.1:9092", "topic": "counts",
-                     "deliveryGuarantee": "exactly_once"}, checkpoint="checkpoints/counts", trigger={"availableNow": True})
+                              "deliveryGuarantee": "exactly_once"}, checkpoint="checkpoints/counts", trigger={"availableNow": True})
 
-    `trigger` is what `DataStreamWriter.trigger` takes. In `update` mode a batch has the rows that changed, in `complete` mode all
-    of them, each time. With `exactly_once` each batch is committed once: its number and the query's id, which Spark keeps in
-    the checkpoint, pin it, also when Spark runs it again after a crash.
+    `trigger` has the arguments of `DataStreamWriter.trigger`. In `update` mode a batch has the changed rows, in
+    `complete` mode all rows. With `exactly_once` each batch is committed once, also when Spark runs it again after a
+    crash: its number and the query's id, which Spark stores in the checkpoint, identify it.
     """
     if not frame.isStreaming:
         raise ConfigError("write_stream is for streams; write this DataFrame with .write.format('ottla')")
@@ -46,7 +46,7 @@ def write_stream(
     location = str(checkpoint)
 
     def write(batch: DataFrame, number: int) -> None:
-        """What Spark calls for each batch."""
+        """Write one batch; called by Spark."""
         pins = {"queryId": query_of(location), "batchId": str(number), "checkpointLocation": location}
         batch.write.format("ottla").options(**given, **pins).mode("append").save()
 
@@ -56,13 +56,13 @@ def write_stream(
 
 
 def query_of(location: str) -> str:
-    """The id of the query whose checkpoint it is."""
-    from ottla.spark.exactly_once.checkpoint import opened, text_of
+    """Return the id of the query with this checkpoint."""
+    from ottla.spark.exactly_once.checkpoint import open_location, text_of
 
     try:
-        files, folder = opened(location)
+        files, folder = open_location(location)
         return str(json.loads(text_of(files, f"{folder}/metadata"))["id"])
     except (OSError, ValueError, KeyError) as error:
         raise ConfigError(
-            f"checkpoint {location!r} cannot be read from Python ({error}); choose a path that pyarrow reaches"
+            f"checkpoint {location!r} cannot be read from Python ({error}); choose a path that pyarrow supports"
         ) from None

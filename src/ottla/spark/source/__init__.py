@@ -1,1 +1,1 @@
-"""Topics read, as a batch and as a stream: the plan on the driver, a range in a task."""
+"""Reads topics, in batches and streams: the driver plans, and each task reads a range of offsets."""

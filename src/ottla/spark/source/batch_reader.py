@@ -1,4 +1,4 @@
-"""The source as a batch: a range of offsets, fixed when the query is planned."""
+"""The source of batch queries: a range of offsets, fixed when the query is planned."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from ottla.errors import ConfigError
 from ottla.model import TopicPartition
 from ottla.spark.columns.row_decoder import Decoding
-from ottla.spark.failure import plainly
+from ottla.spark.failure import without_traceback
 from ottla.spark.options import SourceOptions
 from ottla.spark.ranges.bounds import end_of_batch, start_of_batch
 from ottla.spark.ranges.offset_reader import OffsetReader, report_losses
-from ottla.spark.ranges.offsets import Plan
-from ottla.spark.ranges.plan import OffsetRange, backwards, out_of_reach, ranges, split
+from ottla.spark.ranges.offsets import SplitLimits
+from ottla.spark.ranges.plan import OffsetRange, find_backwards, out_of_reach, ranges, split
 from ottla.spark.ranges.pushdown import PushedFilter, push
 from ottla.spark.source.range_reader import read_partition
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class BatchReader(DataSourceReader):
-    """Offsets and tasks of a batch query."""
+    """The offsets and tasks of a batch query."""
 
     def __init__(self, options: SourceOptions, decoding: Decoding) -> None:
         self.options, self.decoding = options, decoding
@@ -32,31 +32,31 @@ class BatchReader(DataSourceReader):
         self.wanted = PushedFilter()
 
     def partitions(self) -> Sequence[InputPartition]:
-        with plainly(), OffsetReader(self.options) as kafka:
+        with without_traceback(), OffsetReader(self.options) as kafka:
             parts = self.plan(kafka)
-        plan = Plan(self.options.min_partitions, self.options.max_records_per_partition)
+        plan = SplitLimits(self.options.min_partitions, self.options.max_records_per_partition)
         return [InputPartition(part) for part in split(parts, plan)]
 
     def plan(self, kafka: OffsetReader) -> list[OffsetRange]:
-        """The ranges to read, within what there is."""
+        """Return the ranges to read, within the available offsets."""
         tps = kafka.partitions()
         begin, end = kafka.resolve(self.start, tps), kafka.resolve(self.end, tps, is_end=True)
         earliest, latest = kafka.earliest(tps), kafka.latest(tps)
-        self.check_order(backwards(begin, end, earliest, latest))
+        self.check_order(find_backwards(begin, end, earliest, latest))
         report_losses(out_of_reach(begin, end, earliest, latest), self.options.fail_on_data_loss)
         there = ranges({tp: max(begin[tp], earliest[tp]) for tp in tps}, {tp: min(end[tp], latest[tp]) for tp in tps})
-        return self.what_is_wanted(kafka, [part for part in there if self.wanted.has(part.tp)])
+        return self.apply_filter(kafka, [part for part in there if self.wanted.has(part.tp)])
 
     def check_order(self, wrong: list[OffsetRange]) -> None:
-        """ConfigError where a range was asked for that ends before it starts."""
+        """Raise ConfigError for a range that ends before it starts."""
         for tp, start, end in ((part.tp, part.start, part.end) for part in wrong):
             raise ConfigError(
                 f"{tp} would be read from offset {start} ({self.start.option}) to offset {end} ({self.end.option}), "
-                "which is before it; correct one of the two options"
+                "which is before it; correct one of them"
             )
 
-    def what_is_wanted(self, kafka: OffsetReader, parts: list[OffsetRange]) -> list[OffsetRange]:
-        """What predicates leave of the ranges."""
+    def apply_filter(self, kafka: OffsetReader, parts: list[OffsetRange]) -> list[OffsetRange]:
+        """Return the ranges limited by filters."""
         starts: dict[TopicPartition, int] = {}
         if self.wanted.since_ms is not None:
             starts = kafka.first_since(self.wanted.since_ms, [part.tp for part in parts])
@@ -68,9 +68,11 @@ class BatchReader(DataSourceReader):
 
 
 class FilteringBatchReader(BatchReader):
-    """Reads less, for Spark says what it wants; it refuses such a reader where it is told not to (see `is_asked_to_filter`)."""
+    """Reads less: Spark passes its filters. Spark rejects such a reader if filter pushdown is disabled (see
+    `has_filter_pushdown`).
+    """
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Read only what the predicates leave; returns those that Spark must apply itself."""
+        """Limit the ranges by the filters; return those that Spark must apply itself."""
         self.wanted, left = push(filters)
         return left

@@ -1,8 +1,8 @@
-"""How a stream that has nothing to do waits for records, instead of having Spark ask again and again.
+"""Lets an idle stream wait for records, in place of repeated triggers.
 
-Each of Spark's triggers costs a Spark that looks for rows some ten milliseconds, whether there are any or not. A look that found none,
-after others that found none, therefore stays, and asks the brokers alone. The first looks answer at once: with one of them
-Spark ends windows that the last records have closed.
+Each trigger costs Spark about ten milliseconds, with or without rows. So a check that finds no records, after several
+others, waits and polls the brokers only. The first checks return at once: Spark needs one of them to close windows
+after the last records.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Callable
 from ottla.clock import Clock
 
 LOOKS = 3
-"""How many looks in a row find nothing before one waits."""
+"""The number of consecutive empty checks before one waits."""
 PAUSE = 1.0
-"""Seconds between two questions."""
+"""Seconds between two requests to the brokers."""
 
 
 class IdleWait:
-    """The looks of one query."""
+    """The checks of one query."""
 
     def __init__(self, seconds: float, clock: Clock, pause: Callable[[float], None] = time.sleep) -> None:
         self.seconds = seconds
@@ -27,11 +27,11 @@ class IdleWait:
         self._empty = 0
 
     def found(self) -> None:
-        """A look has found something."""
+        """Record that a check found records."""
         self._empty = 0
 
     def wait(self, is_news: Callable[[], bool]) -> bool:
-        """A look has found nothing: wait for news, if it is time to; whether there are some."""
+        """Record that a check found nothing, and wait for records if it is time to; return True if there are some."""
         self._empty += 1
         if self._empty <= LOOKS:
             return False

@@ -1,7 +1,7 @@
-"""A stream that cannot start, and says why.
+"""A stream that cannot start, with the reason.
 
-Spark reports an error in making a stream's reader as an error of its own, without the reason; so the reader is made,
-and the first thing Spark asks of it raises.
+Spark replaces an error in the creation of a stream's reader by its own, without the reason. So the reader is created,
+and its first method that Spark calls raises the error.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any, NoReturn
 from pyspark.sql.datasource import DataSourceStreamReader
 
 from ottla.errors import OttlaError
-from ottla.spark.failure import plainly
+from ottla.spark.failure import without_traceback
 
 
 class RefusedStream(DataSourceStreamReader):
-    """Raises the same error whatever is asked."""
+    """Raises the same error in each method."""
 
     def __init__(self, error: OttlaError) -> None:
         self.error = error
@@ -36,5 +36,5 @@ class RefusedStream(DataSourceStreamReader):
         self.refuse()
 
     def refuse(self) -> NoReturn:
-        with plainly():
+        with without_traceback():
             raise self.error

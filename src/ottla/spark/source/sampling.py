@@ -1,4 +1,4 @@
-"""Some keys or values of the topics, to find out what is in them."""
+"""Samples keys or values of the topics, to infer their schema."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ottla.spark.source.range_reader import read_raw
 
 
 def some_of(options: SourceOptions, column: str) -> Iterator[bytes | None]:
-    """The column's values in the first `inferRecords` records of each partition."""
+    """Yield the column's values in the first `inferRecords` records of each partition."""
     with OffsetReader(options) as kafka:
         tps = kafka.partitions()
         first, last = kafka.earliest(tps), kafka.latest(tps)

@@ -1,8 +1,10 @@
-"""The source as a stream: which offsets each micro-batch reads.
+"""The source of streaming queries: the offsets of each micro-batch.
 
-Lives in one process of the driver for as long as a query runs. Decides by `ranges/plan.py`; an `OffsetReader`
-answers what is there.
-The rule: a batch that Spark replays reads what it read before, so everything it depends on is in its end offset.
+The reader lives in one Python process of the driver for as long as a query runs. `ranges/plan.py` makes the decisions,
+and `OffsetReader` reads the available offsets. A batch that Spark runs again must read the same records. Spark's
+`MicroBatchExecution` writes the end offset to its offset log before it runs the batch, and calls `partitions(start,
+end)` again after a restart. So everything that determines the tasks of a batch (start offsets of new partitions, the
+plan, topic ids) is part of its end offset.
 """
 
 from __future__ import annotations
@@ -23,12 +25,20 @@ from pyspark.sql.streaming.datasource import (
 from ottla.clock import Clock, SystemClock
 from ottla.model import TopicPartition
 from ottla.spark.columns.row_decoder import Decoding
-from ottla.spark.failure import plainly
+from ottla.spark.failure import without_traceback
 from ottla.spark.options import SourceOptions
 from ottla.spark.ranges.bounds import delay_ms, start_of_stream
-from ottla.spark.ranges.offset_reader import OffsetReader, report_losses, report_strangers
-from ottla.spark.ranges.offsets import Offsets, Plan, StreamOffset, read_checkpointed
-from ottla.spark.ranges.plan import held_back, losses, made_again, ranges, rate_limited, replaced, split
+from ottla.spark.ranges.offset_reader import OffsetReader, report_losses, report_unsubscribed
+from ottla.spark.ranges.offsets import Offsets, SplitLimits, StreamOffset, read_checkpointed
+from ottla.spark.ranges.plan import (
+    describe_losses,
+    describe_recreated_topics,
+    find_recreated_topics,
+    ranges,
+    rate_limited,
+    should_hold_back,
+    split,
+)
 from ottla.spark.ranges.progress import GroupProgress
 from ottla.spark.source.idle import IdleWait
 from ottla.spark.source.range_reader import read_partition
@@ -38,7 +48,7 @@ if TYPE_CHECKING:
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Offsets and tasks of a streaming query."""
+    """The offsets and tasks of a streaming query."""
 
     def __init__(
         self,
@@ -50,7 +60,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     ) -> None:
         self.options, self.decoding = options, decoding
         self.start = start_of_stream(options)
-        self.plan = Plan(options.min_partitions, options.max_records_per_partition)
+        self.plan = SplitLimits(options.min_partitions, options.max_records_per_partition)
         self._open_kafka = open_kafka
         self._clock = clock or SystemClock()
         self._kafka: OffsetReader | None = None
@@ -63,14 +73,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @property
     def kafka(self) -> OffsetReader:
-        """Opened when first asked, for Spark copies readers to where they only read."""
+        """Open the connection on first use, because Spark pickles readers to tasks that only read."""
         if self._kafka is None:
             self._kafka = self._open_kafka(self.options)
         return self._kafka
 
     def initialOffset(self) -> dict[str, Any]:
-        """Where a new query starts; the same however often Spark asks."""
-        with plainly():
+        """Return the start of a new query; the same in each call."""
+        with without_traceback():
             if self._initial is None:
                 found = self.kafka.resolve(self.start, self.kafka.partitions())
                 self._initial = StreamOffset(found, initial=True)
@@ -84,15 +94,15 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """The query reads what is there now, and ends."""
-        with plainly():
+        """Read only the records that exist now, and end the query after them."""
+        with without_traceback():
             self._target = self.kafka.latest(self.kafka.partitions(may_be_gone=True))
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """The end of the next micro-batch; `start` itself when there is nothing to do."""
-        with plainly():
+        """Return the end of the next micro-batch; `start` if there is nothing to read."""
+        with without_traceback():
             before = read_checkpointed(start)
-            # Spark asks for the next batch when the one before is done, so that what lies before `start` was read.
+            # Spark calls this for the next batch when the previous one is committed, so offsets before `start` were processed.
             self.progress.publish(before)
             end = self.next_end(before, limit)
             if end is None and self.is_idle(before) and self.idle.wait(lambda: self.available(before) != self._latest):
@@ -103,26 +113,27 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return end.to_dict()
 
     def is_idle(self, before: StreamOffset) -> bool:
-        """Whether all there was is read, and more may come."""
+        """True if all available records were read, and more may arrive."""
         return self._target is None and before.offsets == self._latest
 
     def next_end(self, before: StreamOffset, limit: ReadLimit) -> StreamOffset | None:
-        """The end of the batch after `before`; None where there should be no batch."""
+        """Return the end of the batch after `before`; None if there should be no batch."""
         latest = self.available(before)
         ids = self.kafka.topic_ids({tp.topic for tp in latest})
-        again = made_again(before.ids, ids)
-        report_losses(replaced(again, before.offsets), self.options.fail_on_data_loss)
-        read = {tp: offset for tp, offset in before.offsets.items() if not self.kafka.leaves_out(tp)}
+        again = find_recreated_topics(before.ids, ids)
+        report_losses(describe_recreated_topics(again, before.offsets), self.options.fail_on_data_loss)
+        read = {tp: offset for tp, offset in before.offsets.items() if not self.kafka.is_excluded(tp)}
         known = {tp: offset for tp, offset in read.items() if tp.topic not in again}
-        strange = {tp: known.pop(tp) for tp in sorted(known) if tp not in latest and not self.kafka.asks_for(tp)}
-        report_strangers(strange, self.options.fail_on_data_loss)
+        strange = {tp: known.pop(tp) for tp in sorted(known) if tp not in latest and not self.kafka.is_selected(tp)}
+        report_unsubscribed(strange, self.options.fail_on_data_loss)
         new = self.kafka.earliest([tp for tp in latest if tp not in known])
-        report_losses(losses(known, latest, new), self.options.fail_on_data_loss)
+        report_losses(describe_losses(known, latest, new), self.options.fail_on_data_loss)
         begin = {tp: ({**known, **new})[tp] for tp in latest}
         self._latest = latest
-        end = begin if self.waits(begin, latest, limit) else self.limited(begin, latest, limit)
+        end = begin if self.should_wait(begin, latest, limit) else self.limit_end(begin, latest, limit)
         if before.initial:
-            # A first batch, though it may be empty, writes the start down: else a query that starts at the latest
+            # The first batch stores the start, even if it is empty. Otherwise a query that starts at the latest offset
+            # and restarts before any record arrives would start at another offset.
             # offset and is restarted before any record came would start at another.
             return StreamOffset(end, start=begin, plan=self.plan, ids=ids)
         if end == before.offsets and not again:
@@ -131,35 +142,35 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return StreamOffset(end, start=new, plan=self.plan, ids=ids)
 
     def available(self, before: StreamOffset) -> dict[TopicPartition, int]:
-        """How far the query may read now."""
+        """Return the offsets up to which the query may read now."""
         if self._target is None:
             return dict(self.kafka.latest(self.kafka.partitions(may_be_gone=True)))
-        if before.initial:  # "latest" was asked after the target was set, and may be ahead of it
+        if before.initial:  # "latest" was resolved after the target was set, and may be ahead of it
             self._target = {tp: max(end, before.offsets.get(tp, 0)) for tp, end in self._target.items()}
         return dict(self._target)
 
-    def waits(self, begin: Offsets, latest: Offsets, limit: ReadLimit) -> bool:
-        """Whether `minOffsetsPerTrigger` holds this batch back; never where the trigger wants all there is."""
+    def should_wait(self, begin: Offsets, latest: Offsets, limit: ReadLimit) -> bool:
+        """True if `minOffsetsPerTrigger` delays this batch; never if the trigger reads all available records."""
         least = self.options.min_offsets_per_trigger
         if least is None or self._target is not None or isinstance(limit, ReadAllAvailable):
             return False
         now = self._clock.monotonic()
         if self._last_batch is None:
             self._last_batch = now
-        return held_back(
+        return should_hold_back(
             begin, latest, least, (now - self._last_batch) * 1000, delay_ms(self.options.max_trigger_delay)
         )
 
-    def limited(self, begin: Offsets, latest: Offsets, limit: ReadLimit) -> Offsets:
-        """The end that the trigger's limit allows."""
+    def limit_end(self, begin: Offsets, latest: Offsets, limit: ReadLimit) -> Offsets:
+        """Return the end that the trigger's limit allows."""
         return rate_limited(begin, latest, limit.max_rows) if isinstance(limit, ReadMaxRows) else latest
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         return None if self._latest is None else StreamOffset(self._latest).to_dict()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """The tasks of a batch; from its offsets alone, so that a replay has the same."""
-        with plainly():
+        """Return the tasks of a batch, from its offsets alone, so that a repeated batch has the same."""
+        with without_traceback():
             until = read_checkpointed(end)
             begin = until.begin(read_checkpointed(start))
             return [InputPartition(part) for part in split(ranges(begin, until.offsets, until.ids), until.plan)]
@@ -168,7 +179,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return read_partition(self.options, self.decoding, partition)
 
     def stop(self) -> None:
-        """Close what the driver holds; Spark calls this when the query ends."""
+        """Close the driver's connection; Spark calls this when the query ends."""
         if self._kafka is not None:
             self._kafka.close()
             self._kafka = None

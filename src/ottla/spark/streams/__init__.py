@@ -1,16 +1,16 @@
-"""Kafka Streams' operations under their names, as thin helpers on Structured Streaming.
+"""Kafka Streams' operations under their names, as thin functions on Structured Streaming.
 
     as_table      KStream.toTable, StreamsBuilder.table     the latest row of each key; tombstones delete
     stream_join   KStream.join with JoinWindows             rows of two streams that are close in time
-    table_join    KStream.join with a KTable                each row with what the table has for its key then
-    tumbling      TimeWindows.ofSizeAndGrace                windows that stand side by side
-    hopping       TimeWindows … .advanceBy                  windows that overlap
+    table_join    KStream.join with a KTable                each row with the table's values for its key at that time
+    tumbling      TimeWindows.ofSizeAndGrace                adjacent windows
+    hopping       TimeWindows … .advanceBy                  overlapping windows
     session       SessionWindows.ofInactivityGapAndGrace    windows that end with a pause
-    SUPPRESSED    Suppressed.untilWindowCloses              the output mode in which a window comes out once it is closed
+    SUPPRESSED    Suppressed.untilWindowCloses              the output mode that writes a window once it is closed
     dedupe        (a Processor with a WindowStore)          the first row of each key
 
-Each takes DataFrames and gives one back. What differs from Kafka Streams is said where it does; most of it follows from Spark
-looking at time between micro-batches, and not at each record.
+Each function takes and returns DataFrames. Differences from Kafka Streams are documented at each function; most result
+from Spark evaluating time between micro-batches, and not at each record.
 """
 
 from __future__ import annotations

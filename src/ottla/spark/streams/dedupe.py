@@ -7,20 +7,23 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from ottla.errors import ConfigError
-from ottla.spark.streams.names import listed, there, time_of
+from ottla.spark.streams.names import as_list, checked_columns, time_of
 
 
 def dedupe(
     frame: DataFrame, keys: str | Sequence[str], *, time: str | None = None, within: str | None = None
 ) -> DataFrame:
-    """The first row of each key, and none that says the same `within` that time of it: `dedupe(events, "id", time="at", within="1 hour")`.
+    """Return the first row of each key; later rows of the key are dropped, for the time `within` if given:
+    `dedupe(events, "id", time="at", within="1 hour")`.
 
-    Kafka Streams has no operation for it; there one writes a processor with a window store. Without `within` every key is
-    remembered for ever. With it, rows that are later than that are left out as well.
+    Kafka Streams has no such operation, and needs a processor with a window store. Without `within` every key is
+    remembered for ever. With it, rows later than that are dropped too.
     """
-    chosen = there(frame, *listed(keys))
+    chosen = checked_columns(frame, *as_list(keys))
     if (time is None) != (within is None):
-        raise ConfigError("time and within go together: the column of the time, and how long a key is remembered")
+        raise ConfigError(
+            "time needs within, and within needs time: the column with the time, and the time for which a key is remembered"
+        )
     if time is None or within is None:
         return frame.dropDuplicates(chosen)
     return frame.withWatermark(time_of(frame, time), within).dropDuplicatesWithinWatermark(chosen)

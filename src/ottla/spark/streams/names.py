@@ -1,4 +1,4 @@
-"""Columns that a helper is told by name."""
+"""Checks of columns given by name."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from ottla.errors import ConfigError
 
 
 def quoted(name: str) -> Column:
-    """The column of this name, whatever is in the name."""
+    """Return the column of this name, with any characters in the name."""
     return F.col("`" + name.replace("`", "``") + "`")
 
 
-def there(frame: DataFrame, *names: str) -> list[str]:
-    """The names; ConfigError where a column is not there."""
+def checked_columns(frame: DataFrame, *names: str) -> list[str]:
+    """Return the names; ConfigError if a column does not exist."""
     for name in names:
         if name not in frame.columns:
-            told = unknown("column", name, frame.columns)
-            raise ConfigError(told if "did you mean" in told else f"{told}; the columns are {', '.join(frame.columns)}")
+            text = unknown("column", name, frame.columns)
+            raise ConfigError(text if "did you mean" in text else f"{text}; the columns are {', '.join(frame.columns)}")
     return list(names)
 
 
-def listed(keys: str | Sequence[str]) -> list[str]:
-    """One key, or several; ConfigError where there is none."""
+def as_list(keys: str | Sequence[str]) -> list[str]:
+    """Return one or several keys as a list; ConfigError if there is none."""
     found = [keys] if isinstance(keys, str) else list(keys)
     if not found:
-        raise ConfigError("keys is empty; name a column")
+        raise ConfigError("keys is empty; give a column")
     return found
 
 
 def time_of(frame: DataFrame, name: str) -> str:
-    """A column that is a time; ConfigError where it is none."""
-    (name,) = there(frame, name)
+    """Return the name of a column; ConfigError if it is not a time."""
+    (name,) = checked_columns(frame, name)
     kind = frame.schema[name].dataType
     if not isinstance(kind, TimestampType | TimestampNTZType | DateType):
-        raise ConfigError(f"column {name!r} is {kind.simpleString()}, and no timestamp; cast it")
+        raise ConfigError(f"column {name!r} is {kind.simpleString()}, not a timestamp; cast it")
     return name
 
 
 def refuse_clashes(left: Iterable[str], right: Iterable[str]) -> None:
-    """Both sides of a join may have the keys, and nothing else, in common."""
+    """Raise ConfigError if the sides of a join have a column in common other than the keys."""
     both = sorted(set(left) & set(right))
     if both:
-        raise ConfigError(f"both sides have a column {both[0]!r}; rename or leave out that of one of them")
+        raise ConfigError(f"both sides have a column {both[0]!r}; rename or drop one of them")

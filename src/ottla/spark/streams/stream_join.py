@@ -8,7 +8,7 @@ from typing import Literal
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ottla.spark.streams.names import listed, quoted, refuse_clashes, there, time_of
+from ottla.spark.streams.names import as_list, checked_columns, quoted, refuse_clashes, time_of
 
 How = Literal["inner", "left", "outer"]
 
@@ -24,15 +24,15 @@ def stream_join(
     grace: str = "0 seconds",
     how: How = "inner",
 ) -> DataFrame:
-    """Each pair of rows whose keys are equal and whose times differ by `within` at most.
+    """Return each pair of rows with equal keys and times that differ by at most `within`.
 
     Kafka Streams' `left.join(right, joiner, JoinWindows.ofTimeDifferenceAndGrace(within, grace))`, `leftJoin` and
-    `outerJoin`. A row that has found no partner comes out, where `how` lets it, once no partner can come any more. The columns
-    are the keys, then those of the left, then those of the right.
+    `outerJoin`. With `left` and `outer`, a row without a partner is returned once no partner can arrive any more. The
+    columns are the keys, then those of the left, then those of the right.
     """
-    chosen = listed(keys)
-    there(left, *chosen)
-    there(right, *chosen)
+    chosen = as_list(keys)
+    checked_columns(left, *chosen)
+    checked_columns(right, *chosen)
     mine, other = ([name for name in one.columns if name not in chosen] for one in (left, right))
     refuse_clashes(mine, other)
     at, to = time_of(left, left_time), time_of(right, right_time)

@@ -1,7 +1,8 @@
-"""`table_join`: each row of a stream with what a table has for its key at that time.
+"""`table_join`: each row of a stream with the values that a table had for its key at that time.
 
-Both come to one stateful operator: rows of the table are remembered, rows of the stream are answered. Kafka Streams works off both
-sides by their timestamps as well as it can; so does this, within a micro-batch.
+Both sides are the input of one stateful operator, which stores rows of the table and joins rows of the stream. Kafka
+Streams processes both sides in the order of their timestamps as far as possible; this operator does so within a
+micro-batch.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import StructField, StructType
 
-from ottla.spark.streams.names import listed, quoted, refuse_clashes, there, time_of
+from ottla.spark.streams.names import as_list, checked_columns, quoted, refuse_clashes, time_of
 
 STORE = "spark.sql.streaming.stateStore.providerClass"
 ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-"""The only store in which Spark keeps what this needs."""
+"""The state store is set to RocksDB, because `transformWithState` does not support the default provider
+(HDFSBackedStateStoreProvider).
+"""
 TOMBSTONE = "_tombstone"
 BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 
@@ -32,15 +35,15 @@ def table_join(
     time: str = "timestamp",
     how: Literal["inner", "left"] = "inner",
 ) -> DataFrame:
-    """Each row of `stream`, with the columns of the last row that `table` had for its keys.
+    """Return each row of `stream`, with the columns of the last row that `table` had for its keys.
 
-    Kafka Streams' `stream.join(table, joiner)` and, with `how="left"`, `leftJoin`. Both have the keys and the column `time`. A row of
-    the table whose column `_tombstone` is true takes its key away. A row of the stream is answered once, with what is
-    known then; what the table says later changes nothing.
+    Kafka Streams' `stream.join(table, joiner)` and, with `how="left"`, `leftJoin`. Both sides have the keys and the
+    column `time`. A row of the table with a true column `_tombstone` deletes its key. A row of the stream is joined
+    once, with the table's values at that time; later changes of the table have no effect on it.
     """
-    chosen = listed(keys)
+    chosen = as_list(keys)
     for frame in (stream, table):
-        there(frame, *chosen)
+        checked_columns(frame, *chosen)
         time_of(frame, time)
     mine = stream.columns
     other = [name for name in table.columns if name not in (*chosen, time, TOMBSTONE) and not name.startswith("_")]
@@ -49,15 +52,15 @@ def table_join(
     known = StructType([StructField(name, table.schema[name].dataType) for name in other])
     gone = F.coalesce(quoted(TOMBSTONE), F.lit(False)) if TOMBSTONE in table.columns else F.lit(False)
     asked = StructType([StructField(name, stream.schema[name].dataType) for name in mine])
-    streams = tagged(stream, chosen, time, F.struct(*map(quoted, mine)), F.lit(None).cast(known), F.lit(False), 1)
-    tables = tagged(table, chosen, time, F.lit(None).cast(asked), F.struct(*map(quoted, other)), gone, 0)
+    streams = tag_rows(stream, chosen, time, F.struct(*map(quoted, mine)), F.lit(None).cast(known), F.lit(False), 1)
+    tables = tag_rows(table, chosen, time, F.lit(None).cast(asked), F.struct(*map(quoted, other)), gone, 0)
     both = streams.unionByName(tables).groupBy(*(f"key_{number}" for number in range(len(chosen))))
     result = StructType([*asked.fields, *known.fields])
-    return both.transformWithState(TableJoin(known, result.names, how == "left"), result, "Append", "None")
+    return both.transformWithState(TableJoinProcessor(known, result.names, how == "left"), result, "Append", "None")
 
 
-def tagged(frame: DataFrame, keys: list[str], time: str, asked: Any, known: Any, gone: Any, side: int) -> DataFrame:
-    """Rows of one side, as the operator takes them; those of the table come first at one time."""
+def tag_rows(frame: DataFrame, keys: list[str], time: str, asked: Any, known: Any, gone: Any, side: int) -> DataFrame:
+    """Return the rows of one side for the operator; at the same time, those of the table are first."""
     named = [quoted(name).alias(f"key_{number}") for number, name in enumerate(keys)]
     return frame.select(
         *named,
@@ -70,13 +73,13 @@ def tagged(frame: DataFrame, keys: list[str], time: str, asked: Any, known: Any,
 
 
 def keep_state_in_rocksdb(spark: SparkSession) -> None:
-    """For queries that begin from now on; those that have a checkpoint stay as they are."""
+    """Set the state store of queries that start from now on; queries with a checkpoint keep theirs."""
     if spark.conf.get(STORE, "") != ROCKS:
         spark.conf.set(STORE, ROCKS)
 
 
-class TableJoin(StatefulProcessor):
-    """What is done for each key in a micro-batch."""
+class TableJoinProcessor(StatefulProcessor):
+    """Joins the rows of each key in a micro-batch."""
 
     def __init__(self, known: StructType, names: Sequence[str], keep_all: bool) -> None:
         self.known, self.names, self.keep_all = known, names, keep_all
@@ -99,15 +102,15 @@ class TableJoin(StatefulProcessor):
             self.latest.update(latest)
 
     def close(self) -> None:
-        """Asked for by Spark, also of what has nothing to close."""
+        """Do nothing; Spark requires the method."""
 
 
 def values_of(struct: Any) -> tuple[Any, ...]:
-    """The fields of a row within a row, which Spark hands over as a dict."""
+    """Return the fields of a nested row, which Spark passes as a dict."""
     return tuple(struct.values()) if isinstance(struct, dict) else tuple(struct)
 
 
 def moment_of(row: Row) -> datetime:
-    """A row without a time is older than all that have one."""
+    """Return the time of a row; a row without one is older than all others."""
     moment: datetime | None = row.moment
     return BEGINNING if moment is None else moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

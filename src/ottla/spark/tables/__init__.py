@@ -1,10 +1,10 @@
 """Delta and Iceberg tables as sinks and sources of Spark, without jars: `ottla_delta`, `ottla_iceberg`.
 
     rows ──► file_writer ──► Parquet files        in each task
-                                  │ names
-             sink ──► guard ──► delta_store | iceberg_store ──► one commit, in the driver
+                  │ names
+                sink ──► guard ──► delta_store or iceberg_store ──► one commit, in the driver
     rows ◄── reader ◄──────────── files of a version
 
-The rule: a batch of a query is in the table once or not at all, because the table itself remembers it in the
-commit that adds its files. Tables are folders that every machine reaches by the same path.
+A batch of a query is in the table once or not at all, because the commit that adds its files also stores the batch's
+number in the table. Tables are folders with the same path on all machines.
 """

@@ -1,4 +1,4 @@
-"""A commit tried again while others commit, whichever format the table has."""
+"""Retries a commit while other writers commit, for both table formats."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ottla.spark.tables.errors import TableError
-from ottla.spark.tables.guard import BatchMark, gap, is_due
+from ottla.spark.tables.guard import BatchMark, describe_gap, is_due
 
 log = logging.getLogger(__name__)
 ATTEMPTS = 20
-"""How often a commit is tried while others commit."""
+"""The most attempts of a commit."""
 T = TypeVar("T")
 
 
@@ -23,21 +23,23 @@ def commit_once(
     lost_race: type[Exception] | tuple[type[Exception], ...],
     mark: BatchMark | None,
 ) -> bool:
-    """`add` to the table as it is then, anew for each error of `lost_race`; False if the table has `mark` already."""
+    """Call `add` with the current table, again after each error of `lost_race`; return False if the table already has
+    `mark`.
+    """
     refusal: Exception | None = None
     for _ in range(ATTEMPTS):
         table = open_table()
         if table is None:
-            raise TableError(f"table {name} is gone; it was there when the write began")
+            raise TableError(f"table {name} does not exist any more; it existed when the write started")
         if mark:
             known = done(table, mark)
             if not is_due(mark, known, name):
                 return False
-            if (said := gap(mark, known, name)) is not None:
-                log.warning("%s", said)
+            if (warning := describe_gap(mark, known, name)) is not None:
+                log.warning("%s", warning)
         try:
             add(table)
             return True
         except lost_race as error:
             refusal = error
-    raise TableError(f"table {name} refused {ATTEMPTS} commits, the last because: {refusal}")
+    raise TableError(f"table {name} rejected {ATTEMPTS} commits, the last with: {refusal}")

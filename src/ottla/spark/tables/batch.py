@@ -1,6 +1,6 @@
-"""Which batch of which query Spark is writing: what it says in its tasks, and what its checkpoint says.
+"""The query and batch that Spark is writing, from its tasks and its checkpoint.
 
-The names of the local properties are Spark's own and not in its documentation; tests hold them.
+The names of the local properties are not documented by Spark; tests check them.
 """
 
 from __future__ import annotations
@@ -15,24 +15,26 @@ from ottla.spark.tables.options import local_folder
 
 
 def batch_of_task() -> tuple[str, int]:
-    """The id of the query that this task writes for, and the number of its batch."""
+    """Return the id of the task's query, and the number of its batch."""
     context = TaskContext.get()
     query = context.getLocalProperty("sql.streaming.queryId") if context else None
     batch = context.getLocalProperty("streaming.sql.batchId") if context else None
     if query is None or batch is None:
-        raise TableError("Spark does not tell which query and batch writes here; install a pyspark of 4.2 or 4.3")
+        raise TableError("Spark does not pass the query and batch to its tasks; install pyspark 4.2 or 4.3")
     return query, int(batch)
 
 
 def attempt_name() -> str:
-    """The beginning of the names of a task's files: its number and attempt."""
+    """Return the start of the names of a task's files: its number and attempt."""
     context = TaskContext.get()
     assert context is not None
     return f"part-{context.partitionId():05}-{context.attemptNumber()}"
 
 
 def offsets_digest(checkpoint: str | None, batch: int) -> str | None:
-    """A digest of the batch's entry in Spark's offset log, the same whenever it is done again; None if out of reach."""
+    """Return a digest of the batch's entry in Spark's offset log, which is the same when the batch runs again; None if
+    it cannot be read.
+    """
     if checkpoint is None:
         return None
     try:

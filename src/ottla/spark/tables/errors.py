@@ -1,4 +1,4 @@
-"""What can be wrong with a table, each in one sentence; and libraries that are not there."""
+"""Errors of tables, and of missing libraries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ottla.errors import OttlaError
 
 
 class TableError(OttlaError):
-    """A table cannot be read or written so."""
+    """A table cannot be read or written."""
 
 
 class SchemaMismatchError(TableError):
@@ -17,16 +17,16 @@ class SchemaMismatchError(TableError):
 
 
 class NullInColumnError(SchemaMismatchError):
-    """A row has no value in a column in which the table allows no null."""
+    """A row has null in a column of the table that does not allow it."""
 
 
 class CheckpointError(TableError):
-    """What a checkpoint says and what the table says cannot both be true."""
+    """The checkpoint contradicts the table."""
 
 
 @contextmanager
-def needing(package: str, format_name: str) -> Iterator[None]:
-    """Say how to install `package` where it is not there."""
+def require_package(package: str, format_name: str) -> Iterator[None]:
+    """Raise TableError with the command to install `package` if it cannot be imported."""
     try:
         yield
     except ImportError as error:

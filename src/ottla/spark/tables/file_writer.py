@@ -1,7 +1,7 @@
-"""A task's rows as Parquet files, one or more for each partition of the table.
+"""Writes a task's rows as Parquet files, one or more for each partition of the table.
 
-What a task cannot finish it deletes. Memory is bounded: rows wait for company until `PENDING_BYTES` of them are there,
-whichever partitions they belong to, and then the partition with most of them is written.
+Files of a failed task are deleted. Memory is bounded: rows of all partitions are buffered up to `PENDING_BYTES`, and
+then those of the largest partition are written.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from ottla.spark.tables.errors import NullInColumnError
 from ottla.spark.tables.options import Compression
-from ottla.spark.tables.partition_values import Values, split, without
+from ottla.spark.tables.partition_values import Values, drop_columns, split_by_values
 from ottla.spark.tables.stats import stats_of
 from ottla.spark.tables.store import DataFile, FileLayout
 
 PENDING_BYTES = 64 * 1024 * 1024
-"""Rows in memory; a row group is not larger."""
+"""The limit on buffered rows, and so on the size of a row group."""
 
 
-class OpenFile:
+class OpenTableFile:
     def __init__(self, path: Path, schema: pa.Schema, compression: Compression) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path, self.rows = path, 0
@@ -41,7 +41,7 @@ class OpenFile:
         self.rows += rows.num_rows
 
     def close(self, partition: Values) -> DataFile:
-        """Finish the file, and say what is in it."""
+        """Finish the file, and return its description."""
         self._writer.close()
         size = self.size
         self._out.close()
@@ -63,14 +63,14 @@ class FileWriter:
         self.compression, self.target_size = compression, target_size
         self.schema = to_arrow_schema(layout.schema, timezone="UTC")
         required = (one.with_nullable(one.name not in layout.required) for one in self.schema)
-        self.file_schema = pa.schema(list(required))  # Iceberg refuses files in which a required column is optional
+        self.file_schema = pa.schema(list(required))  # Iceberg rejects files in which a required column is optional
         self.done: list[DataFile] = []
-        self._open: dict[Values, OpenFile] = {}
+        self._open: dict[Values, OpenTableFile] = {}
         self._pending: dict[Values, list[pa.RecordBatch]] = {}
         self._pending_bytes: dict[Values, int] = {}
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> tuple[DataFile, ...]:
-        """Write all, and close; nothing stays behind if that fails."""
+        """Write all rows and close the files; delete them if that fails."""
         try:
             for batch in batches:
                 self.add(batch)
@@ -84,7 +84,7 @@ class FileWriter:
         return tuple(self.done)
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take a batch's rows to those of their partitions."""
+        """Add a batch's rows to the buffers of their partitions."""
         if not batch.num_rows:
             return
         rows = batch.cast(self.schema)
@@ -97,27 +97,27 @@ class FileWriter:
             self.write_out(max(self._pending_bytes, key=self._pending_bytes.__getitem__))
 
     def check_required(self, rows: pa.RecordBatch) -> None:
-        """NullInColumnError for a null in a column in which the table allows none."""
+        """Raise NullInColumnError for a null in a required column."""
         for column in self.layout.required:
             if rows.column(column).null_count:
                 number = rows.column(column).is_null().index(True).as_py()
                 row = ", ".join(f"{name} = {rows.column(name)[number]}" for name in rows.schema.names)
                 raise NullInColumnError(
-                    f"column {column!r} is null in the row {row[:200]}, and the table does not allow that; fill it, or leave such rows out"
+                    f"column {column!r} is null in the row {row[:200]}, and the table does not allow null; fill it, or filter out such rows"
                 )
 
     def parts(self, rows: pa.RecordBatch) -> Iterator[tuple[Values, pa.RecordBatch]]:
-        """The rows of each partition, as its files have them."""
+        """Yield the rows of each partition in the columns of its files."""
         columns = self.layout.partition_columns
-        for values, part in split(rows, columns):
-            yield values, part if self.layout.keeps_partition_columns else without(part, columns)
+        for values, part in split_by_values(rows, columns):
+            yield values, part if self.layout.keeps_partition_columns else drop_columns(part, columns)
 
     def write_out(self, values: Values) -> None:
-        """Write what is pending for a partition, and begin another file where one is large enough."""
+        """Write the buffered rows of a partition, and start another file if the current one is large enough."""
         rows = pa.Table.from_batches(self._pending.pop(values))
         del self._pending_bytes[values]
         if values not in self._open:
-            self._open[values] = OpenFile(self.path(values), rows.schema, self.compression)
+            self._open[values] = OpenTableFile(self.path(values), rows.schema, self.compression)
         self._open[values].write(rows)
         if self._open[values].size >= self.target_size:
             self.finish(values)
@@ -126,7 +126,7 @@ class FileWriter:
         self.done.append(self._open.pop(values).close(values))
 
     def path(self, values: Values) -> Path:
-        """A name that nobody else takes; folders like `day=2013-01-01` are for people, no reader goes by them."""
+        """Return a unique file name. Folders such as `day=2013-01-01` are informative only; readers do not use them."""
         safe = [f"{column}={folder_name(value)}" for column, value in values]
         return self.folder.joinpath(*safe, f"{self.name}-{uuid.uuid4().hex[:12]}.parquet")
 
@@ -138,7 +138,7 @@ class FileWriter:
 
 
 def folder_name(value: str | None) -> str:
-    """A value as the name of a folder."""
+    """Return a value as the name of a folder."""
     if value is None:
         return "__HIVE_DEFAULT_PARTITION__"
     return "".join(c if c.isalnum() or c in "-_. " else "_" for c in value)[:60] or "_"

@@ -1,7 +1,7 @@
-"""Spark's filters as those of Arrow and of Iceberg.
+"""Converts Spark's filters to those of Arrow and of Iceberg.
 
-Filters only make a reader read less: Spark applies all of them once more to what comes. So a filter that cannot be
-said there is left out, and so is one on floating numbers, for Spark has another order of NaN.
+Filters only reduce the rows that are read: Spark applies all of them again. So a filter without an equivalent is left
+out, and so are filters on floating-point numbers, because Spark orders NaN differently.
 """
 
 from __future__ import annotations
@@ -22,17 +22,18 @@ if TYPE_CHECKING:
 PUSHING = "pyspark.sql.worker.data_source_pushdown_filters"
 
 
-def is_asked_to_filter() -> bool:
-    """Whether Spark makes this reader to push filters down to it.
+def has_filter_pushdown() -> bool:
+    """True if Spark creates this reader to push filters down to it.
 
-    Spark refuses readers that could take filters while spark.sql.python.filterPushdown.enabled is off, as it is by
-    default, and does not tell a reader the setting; but what makes readers to push filters to is a module of its own.
+    Spark rejects readers that could take filters while spark.sql.python.filterPushdown.enabled is false (the default),
+    and does not pass the setting to the reader. But it uses a separate worker module to create readers with filters, so
+    that module is imported.
     """
     return PUSHING in sys.modules
 
 
-def usable(filters: Iterable[spark.Filter], schema: StructType) -> list[spark.Filter]:
-    """Those that mean the same outside of Spark."""
+def find_usable(filters: Iterable[spark.Filter], schema: StructType) -> list[spark.Filter]:
+    """Return the filters that have the same meaning outside of Spark."""
     kinds: dict[str, DataType] = {field.name: field.dataType for field in schema.fields}
     return [f for f in filters if is_usable(f, kinds)]
 
@@ -58,7 +59,7 @@ ARROW: dict[type[spark.Filter], Callable[[Any, Any], ds.Expression]] = {
 
 
 def for_arrow(filters: Iterable[spark.Filter], schema: StructType) -> ds.Expression | None:
-    """All of them; None for no condition."""
+    """Return the conjunction of all filters; None if there are none."""
     import pyarrow as pa
     import pyarrow.compute as pc
     from pyspark.sql.pandas.types import to_arrow_schema
@@ -66,7 +67,7 @@ def for_arrow(filters: Iterable[spark.Filter], schema: StructType) -> ds.Express
     arrow = to_arrow_schema(schema, timezone="UTC")
     found = []
     for f in filters:
-        name = f.attribute[0]  # type: ignore[attr-defined]  # as is_usable saw
+        name = f.attribute[0]  # type: ignore[attr-defined]  # checked by is_usable
         value = getattr(f, "value", None)
         if isinstance(f, spark.In):
             value = pa.array(f.value, arrow.field(name).type)
@@ -79,20 +80,20 @@ def for_arrow(filters: Iterable[spark.Filter], schema: StructType) -> ds.Express
 def for_iceberg(filters: Iterable[spark.Filter]) -> BooleanExpression:
     from pyiceberg import expressions
 
-    iceberg: Any = expressions  # whose classes are made otherwise than their types say
+    iceberg: Any = expressions  # its classes are created dynamically, unlike their type hints
     found = iceberg.AlwaysTrue()
     for f in filters:
-        name, kind = f.attribute[0], type(f).__name__  # type: ignore[attr-defined]  # as is_usable saw
+        name, kind = f.attribute[0], type(f).__name__  # type: ignore[attr-defined]  # checked by is_usable
         if isinstance(f, spark.In):
-            part = iceberg.In(name, {literal(value) for value in f.value})
+            part = iceberg.In(name, {iceberg_literal(value) for value in f.value})
         elif isinstance(f, spark.IsNull | spark.IsNotNull):
             part = {"IsNull": iceberg.IsNull, "IsNotNull": iceberg.NotNull}[kind](name)
         else:  # the comparisons have the same names
-            part = getattr(iceberg, kind)(name, literal(f.value))  # type: ignore[attr-defined]
+            part = getattr(iceberg, kind)(name, iceberg_literal(f.value))  # type: ignore[attr-defined]
         found = iceberg.And(found, part)
     return cast("BooleanExpression", found)
 
 
-def literal(value: Any) -> Any:
-    """A value as Iceberg's expressions take it."""
+def iceberg_literal(value: Any) -> Any:
+    """Return a value for Iceberg's expressions."""
     return value.isoformat() if isinstance(value, date) else value

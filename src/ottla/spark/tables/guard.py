@@ -1,7 +1,7 @@
-"""Whether a batch is still to be written, from what the table remembers of its query. Pure.
+"""Decides whether a batch must still be written, from the batch that the table stores for its query. Pure.
 
-A table remembers, in the commit that adds a batch, the query's id and the number of the batch, and what Spark's offset
-log said of it. So a batch that is done again after a crash is left out; and what is no repetition stops.
+The commit that adds a batch stores the query's id, the batch's number and a digest of its entry in Spark's offset log.
+So a batch that runs again after a crash is skipped, and a batch that is not a repetition raises an error.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ from dataclasses import dataclass
 
 from ottla.spark.tables.errors import CheckpointError
 
-REMEDY = "start this query with a checkpoint of its own"
+REMEDY = "start this query with its own checkpoint"
 
 
 @dataclass(frozen=True)
 class BatchMark:
-    """A batch, as its table remembers it."""
+    """A batch, as stored in its table."""
 
     query: str
-    """Spark's id of the query, which is in its checkpoint; or what `txnAppId` says."""
+    """Spark's id of the query, from its checkpoint; or `txnAppId`."""
     batch: int
     offsets: str | None = None
-    """A digest of the batch's entry in Spark's offset log, which a repetition has in common; None if not known."""
+    """A digest of the batch's entry in Spark's offset log, which is the same in a repetition; None if it is not known."""
 
 
-def gap(mark: BatchMark, done: BatchMark | None, table: str) -> str | None:
-    """What to warn of: a query that is in its middle, and a table that has never heard of it."""
+def describe_gap(mark: BatchMark, done: BatchMark | None, table: str) -> str | None:
+    """Return a warning if the query has had batches before, and the table has none of them."""
     if done is not None or mark.batch == 0:
         return None
     return (
@@ -35,16 +35,16 @@ def gap(mark: BatchMark, done: BatchMark | None, table: str) -> str | None:
 
 
 def is_due(mark: BatchMark, done: BatchMark | None, table: str) -> bool:
-    """Whether to write; `done` is the last batch of the same query in the table.
+    """Return True if the batch must be written; `done` is the last batch of the query in the table.
 
-    CheckpointError where going on would lose rows or repeat them.
+    CheckpointError if continuing would lose rows or write them twice.
     """
     if done is None or done.batch < mark.batch:
         return True
     if done.batch > mark.batch:
         raise CheckpointError(
-            f"table {table} has batch {done.batch} of query {mark.query} already, so batch {mark.batch} comes too late: "
-            f"the checkpoint is an old copy, or another query goes on with it; restore the newest one, or {REMEDY}"
+            f"table {table} has batch {done.batch} of query {mark.query} already, so batch {mark.batch} is too late: "
+            f"the checkpoint is an old copy, or another query continues with it; restore the newest one, or {REMEDY}"
         )
     if None not in (mark.offsets, done.offsets) and mark.offsets != done.offsets:
         raise CheckpointError(

@@ -1,9 +1,9 @@
-"""An Iceberg table, by `pyiceberg`: its catalog, and commits to it.
+"""An Iceberg table, with `pyiceberg`: its catalog, and commits to it.
 
-A batch's mark is a property of the table, set in the commit that adds the batch's files, so that it outlives the
-snapshot; the snapshot's summary says the same for people. A commit fails if the table was changed since it was
-opened: two who look at once cannot both find a batch due. (pyiceberg's own repetition of a commit would not look again,
-and is switched off.)
+A batch's mark is a property of the table, set in the commit that adds the batch's files, so it outlives the snapshot;
+the snapshot's summary has the same for information. A commit fails if the table was changed since it was opened. So of
+two concurrent writers that both find a batch due, only one commits. (pyiceberg's own retry of a commit would not check
+the mark again, and is disabled.)
 """
 
 from __future__ import annotations
@@ -16,8 +16,15 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from ottla.spark.tables.attempts import commit_once
-from ottla.spark.tables.columns import ensure_columns, ensure_fits, ensure_partitioned, merged, table_schema, to_widen
-from ottla.spark.tables.errors import TableError, needing
+from ottla.spark.tables.columns import (
+    ensure_columns,
+    ensure_fits,
+    ensure_partitioned,
+    merge_columns,
+    table_schema,
+    to_widen,
+)
+from ottla.spark.tables.errors import TableError, require_package
 from ottla.spark.tables.guard import BatchMark
 from ottla.spark.tables.options import IcebergOptions, local_folder
 from ottla.spark.tables.store import DataFile, FileLayout
@@ -33,14 +40,14 @@ class IcebergStore:
     """A table of a catalog."""
 
     def __init__(self, options: IcebergOptions) -> None:
-        with needing("pyiceberg", "ottla_iceberg"):
+        with require_package("pyiceberg", "ottla_iceberg"):
             import pyiceberg.catalog  # noqa: F401
         self.options = options
         self.name = options.path
         self._settings = options.catalog_settings()
 
     def catalog(self) -> Catalog:
-        """The catalog; TableError if its settings do not lead to one."""
+        """Return the catalog; TableError if its settings are not valid."""
         from pyiceberg.catalog import load_catalog
 
         if self.options.warehouse is not None:
@@ -54,7 +61,7 @@ class IcebergStore:
             ) from None
 
     def open(self) -> Table | None:
-        """The table as it is now; None if there is none."""
+        """Return the current table; None if there is none."""
         from pyiceberg.exceptions import NoSuchTableError
 
         try:
@@ -67,14 +74,14 @@ class IcebergStore:
         self.check(table, rows)
         return FileLayout(
             data_folder=str(local_folder("the table's location", table.location()) / "data"),
-            schema=merged(table_schema(rows, widen=True), schema_of(table), self.options.merge_schema),
+            schema=merge_columns(table_schema(rows, widen=True), schema_of(table), self.options.merge_schema),
             required=tuple(field.name for field in table.schema().fields if field.required),
             partition_columns=partition_columns(table),
             keeps_partition_columns=True,
         )
 
     def create(self, rows: StructType) -> Table:
-        """Make a table for such rows, and its namespace; somebody else may do so at the same time."""
+        """Create a table for such rows, and its namespace, unless another process does so at the same time."""
         from pyiceberg.exceptions import TableAlreadyExistsError
 
         ensure_columns(self.options.partition_by, rows)
@@ -92,21 +99,23 @@ class IcebergStore:
         except TableAlreadyExistsError:
             pass
         except (ValueError, TypeError) as error:
-            raise TableError(f"table {self.name} cannot be made for rows of {schema.simpleString()}: {error}") from None
+            raise TableError(
+                f"table {self.name} cannot be created for rows of {schema.simpleString()}: {error}"
+            ) from None
         return catalog.load_table(self.name)
 
     def check(self, table: Table, rows: StructType) -> None:
-        """TableError if these rows, or this writer, and the table do not fit."""
+        """Raise TableError if the rows or this writer do not fit the table."""
         ensure_partitioned(self.options.partition_by, partition_columns(table), self.name)
         ensure_fits(table_schema(rows, widen=True), schema_of(table), self.name, self.options.merge_schema)
 
     def add_columns(self, table: Table, rows: StructType) -> Table:
-        """The table with the columns that `rows` have beside its own, and with types that are wide enough for them."""
+        """Return the table after adding the new columns of `rows`, and widening its types for them."""
         there, merge = schema_of(table), self.options.merge_schema
         schema = table_schema(rows, widen=True)
         if not ensure_fits(schema, there, self.name, merge) and not to_widen(schema, there, merge):
             return table
-        schema = merged(schema, there, merge)
+        schema = merge_columns(schema, there, merge)
         with table.update_schema() as change:
             change.union_by_name(to_arrow_schema(schema, timezone="UTC"))
         return table.refresh()
@@ -119,13 +128,13 @@ class IcebergStore:
             self.check(table, rows)
             add(table, files, overwrite, mark)
 
-        # Who has committed this very batch meanwhile has taken our files away, as its sweeping does.
+        # A writer that has committed this batch meanwhile has deleted the files of this attempt as leftovers.
         lost_race = (CommitFailedException, FileNotFoundError)
-        return commit_once(self.name, self.open, done, add_all, lost_race, mark)
+        return commit_once(self.name, self.open, last_batch_of, add_all, lost_race, mark)
 
-    def knows_query(self, query: str) -> bool:
+    def has_query(self, query: str) -> bool:
         table = self.open()
-        return table is not None and done(table, BatchMark(query, -1)) is not None
+        return table is not None and last_batch_of(table, BatchMark(query, -1)) is not None
 
     def file_names(self) -> set[str]:
         table = self.open()
@@ -151,7 +160,9 @@ def add(table: Table, files: Sequence[DataFile], overwrite: bool, mark: BatchMar
 
 
 def without_bounds(files: Sequence[DataFile]) -> set[str]:
-    """The columns with times outside of the years 1 to 9999: pyiceberg has no bounds for them, and would fail."""
+    """Return the columns with times outside of the years 1 to 9999: pyiceberg cannot compute their bounds and would
+    fail.
+    """
     import pyarrow.parquet as pq
 
     found: set[str] = set()
@@ -167,29 +178,29 @@ def without_bounds(files: Sequence[DataFile]) -> set[str]:
     return found
 
 
-def done(table: Table, mark: BatchMark) -> BatchMark | None:
-    """The last batch of the mark's query in the table."""
-    said = table.properties.get(PROPERTY + mark.query)
-    if said is None:
+def last_batch_of(table: Table, mark: BatchMark) -> BatchMark | None:
+    """Return the last batch of the mark's query in the table."""
+    value = table.properties.get(PROPERTY + mark.query)
+    if value is None:
         return None
-    batch, _, offsets = said.partition(" ")
+    batch, _, offsets = value.partition(" ")
     return BatchMark(mark.query, int(batch), offsets or None)
 
 
 def schema_of(table: Table) -> StructType:
-    """The table's columns as Spark has them."""
+    """Return the table's columns as Spark's types."""
     return from_arrow_schema(table.schema().as_arrow())
 
 
 def partition_columns(table: Table) -> tuple[str, ...]:
-    """The columns whose values divide the table; TableError where it is divided by more than values."""
+    """Return the partition columns; TableError if the table is partitioned by transforms of columns."""
     from pyiceberg.transforms import IdentityTransform
 
     spec = table.spec()
     for part in spec.fields:
         if not isinstance(part.transform, IdentityTransform):
             raise TableError(
-                f"table {'.'.join(table.name())} is partitioned by {part.transform} of a column, and Ottla writes only by "
-                "a column itself; write to another table"
+                f"table {'.'.join(table.name())} is partitioned by {part.transform} of a column, and Ottla only supports "
+                "identity transforms; write to another table"
             )
     return tuple(table.schema().find_column_name(part.source_id) or "" for part in spec.fields)

@@ -1,6 +1,6 @@
-"""Options of Delta and Iceberg tables, under the names that delta-spark, Spark and pyiceberg use.
+"""The options of Delta and Iceberg tables, with the names of delta-spark, Spark and pyiceberg.
 
-Read as those of topics are (`ottla.spark.options`): any case of letters, one sentence for what is wrong.
+They are read like those of topics (`ottla.spark.options`): case-insensitive, and each mistake is one sentence.
 """
 
 from __future__ import annotations
@@ -24,31 +24,33 @@ Compression = Literal["zstd", "snappy", "gzip", "lz4", "none"]
 @settings
 class TableOptions:
     path: str = ""
-    """What `save`, `start` and `load` are given: the folder of a Delta table, the name of an Iceberg table."""
+    """The argument of `save`, `start` and `load`: the folder of a Delta table, the name of an Iceberg table."""
     partition_by: tuple[str, ...] = ()
-    """Columns that a new table is partitioned by, separated by commas. (Spark keeps what is given to its method
-    `partitionBy` from sources written in Python.)"""
+    """The partition columns of a new table, separated by commas. (Spark does not pass the columns of its method
+    `partitionBy` to sources in Python.)
+    """
     merge_schema: bool = False
-    """Whether columns that the table does not have are added to it, and columns that the rows do not have are null."""
+    """Add columns that the table does not have, and write null to columns that the rows do not have."""
     compression: Compression = "zstd"
-    """How Parquet files are compressed."""
+    """The compression of Parquet files."""
     target_file_size: Positive = 128 * 1024 * 1024
-    """Bytes after which a task begins another file."""
+    """The size in bytes after which a task starts another file."""
     txn_app_id: str | None = None
-    """For writes in `foreachBatch`: a name of this write, the same at each batch; with `txnVersion`, a write that is
-    done again is left out. Each write of one function needs a name of its own. Streams do so by themselves."""
+    """For writes in `foreachBatch`: a name of this write that is the same in each batch. With `txnVersion`, a repeated
+    write is skipped. Each write in a function needs its own name. Streams do this by themselves.
+    """
     txn_version: AtLeastZero | None = None
-    """The batch id that `foreachBatch` was called with; see `txnAppId`."""
+    """The batch id passed to the function of `foreachBatch`; see `txnAppId`."""
     checkpoint_location: str | None = None
-    """Spark's own; the table remembers which offsets a batch had."""
+    """Set by Spark; the table stores the offsets of a batch from it."""
 
 
 @settings
 class DeltaOptions(TableOptions):
-    """What `format("ottla_delta")` takes."""
+    """The options of `format("ottla_delta")`."""
 
     version_as_of: AtLeastZero | None = None
-    """The version to read; without it, the newest."""
+    """The version to read; the newest by default."""
 
     @property
     def folder(self) -> Path:
@@ -57,16 +59,16 @@ class DeltaOptions(TableOptions):
 
 @settings
 class IcebergOptions(TableOptions):
-    """What `format("ottla_iceberg")` takes; the table is named `namespace.table`."""
+    """The options of `format("ottla_iceberg")`; the table is named `namespace.table`."""
 
     warehouse: str | None = None
-    """The folder of the tables. Without other settings of a catalog, it is SQLite's file `catalog.db` in there."""
+    """The folder of the tables. Without other settings of a catalog, the catalog is the SQLite file `catalog.db` in it."""
     catalog_name: str = "default"
-    """The catalog's name; what pyiceberg's own configuration says of it holds too."""
+    """The catalog's name; settings for it in pyiceberg's own configuration apply too."""
     catalog: Mapping[str, str] = beside(default_factory=dict)
     """Settings of pyiceberg's catalog, given as `catalog.<name>`: `catalog.type`, `catalog.uri`, …"""
     snapshot_id: int | None = None
-    """The snapshot to read; without it, the newest."""
+    """The snapshot to read; the newest by default."""
 
     def catalog_settings(self) -> dict[str, str]:
         settings = dict(self.catalog)
@@ -79,7 +81,7 @@ class IcebergOptions(TableOptions):
 
 
 def read_table_options(cls: type[T], given: Mapping[str, str]) -> T:
-    """An instance of `cls`; ConfigError says what is unknown, malformed or missing."""
+    """Return an instance of `cls`; ConfigError if an option is unknown, invalid or missing."""
     table = {spelling(option.field).lower(): option for option in options_of(cls)}
     values: dict[str, Any] = {}
     for name, text in given.items():
@@ -96,20 +98,20 @@ def read_table_options(cls: type[T], given: Mapping[str, str]) -> T:
 
 
 def check(options: TableOptions) -> None:
-    """ConfigError for what is missing, or given by half."""
+    """Raise ConfigError for options that are missing or incomplete."""
     if not options.path:
-        raise ConfigError("it is not said which table; give it to save(…), start(…) or load(…)")
+        raise ConfigError("there is no table; pass it to save(…), start(…) or load(…)")
     if (options.txn_app_id is None) != (options.txn_version is None):
-        raise ConfigError("options txnAppId and txnVersion go together; give both or none")
+        raise ConfigError("option txnAppId needs txnVersion; give both or none")
 
 
 def local_folder(option: str, text: str) -> Path:
-    """The folder of a path or a `file:` address; ConfigError for other addresses."""
-    address = urlsplit(text)  # taken apart only to be judged: neither Spark nor pyiceberg write %20 for a space
+    """Return the folder of a path or a `file:` address; ConfigError for other addresses."""
+    address = urlsplit(text)  # not decoded: neither Spark nor pyiceberg write %20 for a space
     if address.scheme not in ("", "file") or address.netloc not in ("", "localhost"):
         raise ConfigError(
-            f"option {option} = {text!r}: Ottla writes tables in folders, also ones that all machines mount; "
-            "give the path of one, or use the format's own connector"
+            f"option {option} = {text!r}: Ottla writes tables to folders, which may be mounted on all machines; "
+            "give the path of a folder, or use the format's own connector"
         )
     return Path(
         text.split(":", 1)[1].removeprefix("//localhost").removeprefix("//") if address.scheme else text

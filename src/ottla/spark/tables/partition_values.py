@@ -1,4 +1,4 @@
-"""Rows sorted by the partition of the table they belong to, and how Delta writes a partition's values. Pure."""
+"""Divides rows by partition of the table, and converts partition values to Delta's notation. Pure."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ Values = tuple[tuple[str, str | None], ...]
 """Each partition column with its value."""
 
 
-def split(rows: pa.RecordBatch, columns: tuple[str, ...]) -> Iterator[tuple[Values, pa.RecordBatch]]:
-    """The rows of each partition, in their order."""
+def split_by_values(rows: pa.RecordBatch, columns: tuple[str, ...]) -> Iterator[tuple[Values, pa.RecordBatch]]:
+    """Yield the rows of each partition, in their order."""
     if not columns:
         yield (), rows
         return
     keys = pa.Table.from_batches([rows.select(list(columns))])
-    for key in plain(keys.group_by(list(columns)).aggregate([]).select(list(columns))):
-        values = tuple((name, written(name, key[name])) for name in columns)
-        yield values, rows.filter(mask(rows, key))
+    for key in to_python(keys.group_by(list(columns)).aggregate([]).select(list(columns))):
+        values = tuple((name, format_value(name, key[name])) for name in columns)
+        yield values, rows.filter(row_mask(rows, key))
 
 
-def plain(keys: pa.Table) -> list[dict[str, Any]]:
-    """Rows as Python's values; TableError for a time that has no place in the name of a partition."""
+def to_python(keys: pa.Table) -> list[dict[str, Any]]:
+    """Return rows as Python values; TableError for a time that cannot be a partition value."""
     try:
         return keys.to_pylist()
     except (OverflowError, ValueError):
@@ -41,14 +41,14 @@ def plain(keys: pa.Table) -> list[dict[str, Any]]:
                 text = keys.column(name).cast(pa.int32() if pa.types.is_date(one.type) else pa.int64())[number]
                 unit = "days" if pa.types.is_date(one.type) else "microseconds"
                 raise TableError(
-                    f"column {name!r} cannot divide a table by a time outside of the years 1 to 9999, which {text} {unit} since 1970 is; leave "
-                    "such rows out in a step, or take another column"
+                    f"column {name!r} cannot be a partition column with a time outside of the years 1 to 9999 ({text} {unit} since 1970); filter "
+                    "out such rows, or use another column"
                 ) from None
     raise AssertionError("each value has a place")
 
 
-def mask(rows: pa.RecordBatch, key: dict[str, Any]) -> pa.BooleanArray:
-    """Which rows have these values; null is like null."""
+def row_mask(rows: pa.RecordBatch, key: dict[str, Any]) -> pa.BooleanArray:
+    """Return a mask of the rows with these values; null equals null."""
     found: Any = None
     for name, value in key.items():
         column = rows.column(name)
@@ -58,8 +58,8 @@ def mask(rows: pa.RecordBatch, key: dict[str, Any]) -> pa.BooleanArray:
     return cast(pa.BooleanArray, found)
 
 
-def written(column: str, value: object) -> str | None:
-    """A value as Delta's log has it; empty text is null there."""
+def format_value(column: str, value: object) -> str | None:
+    """Return a value in the notation of Delta's log; empty text is null there."""
     match value:
         case None | "":
             return None
@@ -72,9 +72,11 @@ def written(column: str, value: object) -> str | None:
             return str(value)
         case date():
             return value.isoformat()
-    raise TableError(f"column {column!r} cannot divide a table: its values are {type(value).__name__}; take another")
+    raise TableError(
+        f"column {column!r} cannot be a partition column: its values are {type(value).__name__}; use another"
+    )
 
 
-def without(rows: pa.RecordBatch, columns: tuple[str, ...]) -> pa.RecordBatch:
-    """The rows less the columns their partition says."""
+def drop_columns(rows: pa.RecordBatch, columns: tuple[str, ...]) -> pa.RecordBatch:
+    """Return the rows without these columns."""
     return rows.select([name for name in rows.schema.names if name not in columns])

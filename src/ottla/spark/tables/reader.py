@@ -1,4 +1,4 @@
-"""Tables as sources of batches: the files of one version, shared out to tasks."""
+"""Tables as batch sources: the files of one version, divided among tasks."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from ottla.spark.failure import plainly
+from ottla.spark.failure import without_traceback
 from ottla.spark.tables.errors import TableError
-from ottla.spark.tables.filters import for_arrow, for_iceberg, usable
+from ottla.spark.tables.filters import find_usable, for_arrow, for_iceberg
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 F = TypeVar("F")
 
 TASK_BYTES = 64 * 1024 * 1024
-"""About how much a task reads."""
+"""The approximate number of bytes that a task reads."""
 OPENING_BYTES = 2 * 1024 * 1024
-"""What a file counts at least, since opening one costs too."""
+"""The minimum size with which a file is counted, because opening a file takes time too."""
 BATCH_ROWS = 32_768
 
 
@@ -44,11 +44,11 @@ class TableReader(DataSourceReader):
         self.filters: list[Filter] = []
 
     def partitions(self) -> Sequence[InputPartition]:
-        with plainly():
+        with without_traceback():
             return self.scan.plan(self.filters)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        if type(partition) is InputPartition:  # Spark's own, which it makes where there is nothing to read
+        if type(partition) is InputPartition:  # an empty partition, which Spark creates if there is nothing to read
             return
         schema = to_arrow_schema(self.scan.schema, timezone="UTC")
         for batch in self.scan.read(partition):
@@ -57,11 +57,11 @@ class TableReader(DataSourceReader):
 
 
 class FilteringTableReader(TableReader):
-    """Reads less of it, for Spark says what it wants."""
+    """Reads less: Spark passes its filters."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Keep what can be used; all of them go back, for Spark to apply them exactly."""
-        self.filters = usable(filters, self.scan.schema)
+        """Keep the usable filters. All are returned, for Spark to apply them exactly."""
+        self.filters = find_usable(filters, self.scan.schema)
         return filters
 
 
@@ -73,7 +73,7 @@ class DeltaFiles(InputPartition):
 
 
 class DeltaScan:
-    """A version of a Delta table; deletion vectors and mapped columns are refused by `deltalake`, with a sentence."""
+    """A version of a Delta table. `deltalake` rejects deletion vectors and mapped columns with an error."""
 
     def __init__(self, store: DeltaStore, version: int | None) -> None:
         from deltalake.exceptions import DeltaError
@@ -94,7 +94,7 @@ class DeltaScan:
         condition = for_arrow(filters, self.schema)
         fragments = list(table.to_pyarrow_dataset().get_fragments(filter=condition))
         sizes = [fragment.filesystem.get_file_info(fragment.path).size for fragment in fragments]
-        return [DeltaFiles(group, condition) for group in packed(fragments, sizes)]
+        return [DeltaFiles(group, condition) for group in pack_files(fragments, sizes)]
 
     def read(self, partition: DeltaFiles) -> Iterator[pa.RecordBatch]:
         for fragment in partition.fragments:
@@ -102,7 +102,7 @@ class DeltaScan:
 
 
 class IcebergFiles(InputPartition):
-    """Some files of an Iceberg table, with what deletes rows of them."""
+    """Some files of an Iceberg table, with their delete files."""
 
     def __init__(self, tasks: list[Any]) -> None:
         self.tasks = tasks
@@ -134,19 +134,19 @@ class IcebergScan:
             return []
         self.condition = for_iceberg(filters)
         tasks = list(self.scanned().plan_files())
-        return [IcebergFiles(group) for group in packed(tasks, [task.file.file_size_in_bytes for task in tasks])]
+        return [IcebergFiles(group) for group in pack_files(tasks, [task.file.file_size_in_bytes for task in tasks])]
 
     def read(self, partition: IcebergFiles) -> Iterator[pa.RecordBatch]:
         from pyiceberg.io.pyarrow import ArrowScan
 
         scan = self.scanned()
         arrow = ArrowScan(self.metadata, self.io, scan.projection(), scan.row_filter)
-        for task in partition.tasks:  # one by one: pyiceberg reads all it is given at once, each file whole
+        for task in partition.tasks:  # one by one, because pyiceberg reads all files of a call at once
             yield from arrow.to_record_batches([task])
 
 
-def packed(files: Sequence[F], sizes: Sequence[int]) -> list[list[F]]:
-    """Files in groups of about `TASK_BYTES`, in their order."""
+def pack_files(files: Sequence[F], sizes: Sequence[int]) -> list[list[F]]:
+    """Return the files in groups of about `TASK_BYTES`, in order."""
     groups: list[list[F]] = []
     room = 0
     for file, size in zip(files, sizes, strict=True):

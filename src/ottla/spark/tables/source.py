@@ -1,6 +1,6 @@
-"""The formats as Spark sees them: `ottla_delta` and `ottla_iceberg`.
+"""The formats for Spark: `ottla_delta` and `ottla_iceberg`.
 
-Libraries and Arrow are loaded when a table is used, not when Spark looks which formats there are.
+Libraries and Arrow are imported when a table is used, not when Spark looks up the formats.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource
 
 from ottla.errors import ConfigError
-from ottla.spark.failure import plainly
-from ottla.spark.tables.filters import is_asked_to_filter
+from ottla.spark.failure import without_traceback
+from ottla.spark.tables.filters import has_filter_pushdown
 from ottla.spark.tables.options import DeltaOptions, IcebergOptions, TableOptions, read_table_options
 
 if TYPE_CHECKING:
@@ -23,41 +23,41 @@ if TYPE_CHECKING:
 
 
 class TableSource(DataSource):
-    """What both formats do alike."""
+    """The common part of both formats."""
 
     def table_options(self) -> TableOptions:
-        raise TypeError(f"{type(self).__name__} is no format")
+        raise TypeError(f"{type(self).__name__} is not a format")
 
     def store(self) -> Store:
-        raise TypeError(f"{type(self).__name__} is no format")
+        raise TypeError(f"{type(self).__name__} is not a format")
 
     def scan(self) -> Scan:
-        """What there is to read."""
-        raise TypeError(f"{type(self).__name__} is no format")
+        """Return the table to read."""
+        raise TypeError(f"{type(self).__name__} is not a format")
 
     def schema(self) -> StructType:
-        with plainly():
+        with without_traceback():
             return self.scan().schema
 
     def reader(self, schema: StructType) -> TableReader:
         from ottla.spark.tables.reader import FilteringTableReader, TableReader
 
-        with plainly():
+        with without_traceback():
             scan = self.scan()
             if schema != scan.schema:
-                raise ConfigError("a table has its own columns; leave .schema(...) out, and select what you need")
-            return FilteringTableReader(scan) if is_asked_to_filter() else TableReader(scan)
+                raise ConfigError("a table has its own columns; leave .schema(...) out, and select columns")
+            return FilteringTableReader(scan) if has_filter_pushdown() else TableReader(scan)
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchTableSink:
         from ottla.spark.tables.sink import BatchTableSink, TableWriter
 
-        with plainly():
+        with without_traceback():
             return BatchTableSink(TableWriter(self.store(), self.table_options(), schema, overwrite))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamTableSink:
         from ottla.spark.tables.sink import StreamTableSink, TableWriter
 
-        with plainly():
+        with without_traceback():
             return StreamTableSink(TableWriter(self.store(), self.table_options(), schema, overwrite))
 
 

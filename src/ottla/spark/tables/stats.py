@@ -1,4 +1,4 @@
-"""What a Parquet file's footer tells of its columns, as Delta's log keeps it, so that readers can leave files out. Pure."""
+"""The statistics of a Parquet file's footer in the format of Delta's log, which lets readers skip files. Pure."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow.parquet as pq
 
 LONGEST = 32
-"""Characters; longer texts are not kept as a bound."""
+"""Characters; longer texts are not stored as bounds."""
 
 
 def stats_of(footer: pq.FileMetaData) -> str:
-    """JSON with `numRecords`, and for plain columns `minValues`, `maxValues` and `nullCount`."""
+    """Return JSON with `numRecords`, and for plain columns `minValues`, `maxValues` and `nullCount`."""
     least: dict[str, Any] = {}
     most: dict[str, Any] = {}
     nulls: dict[str, int] = {}
@@ -21,7 +21,7 @@ def stats_of(footer: pq.FileMetaData) -> str:
         groups = [footer.row_group(group).column(index) for group in range(footer.num_row_groups)]
         found: list[Any] = [group.statistics for group in groups if group.is_stats_set]
         name = groups[0].path_in_schema if groups else ""
-        if "." in name or len(found) < len(groups):  # the parts of a structure are left out
+        if "." in name or len(found) < len(groups):  # parts of a struct are left out
             continue
         if all(stats.has_null_count for stats in found):
             nulls[name] = sum(stats.null_count for stats in found)
@@ -34,7 +34,8 @@ def stats_of(footer: pq.FileMetaData) -> str:
 
 
 def bounds_of(found: list[Any]) -> tuple[Any, Any]:
-    """The least and the greatest value as JSON has them; None for times outside of the years 1 to 9999, which Python does not have.
+    """Return the lowest and the highest value as JSON; None for times outside of the years 1 to 9999, which Python
+    cannot represent.
 
     Without bounds a reader reads the file.
     """
@@ -45,9 +46,9 @@ def bounds_of(found: list[Any]) -> tuple[Any, Any]:
 
 
 def as_json(value: object) -> Any:
-    """A bound as JSON has it; None for what is not kept."""
+    """Return a bound as JSON; None for types that are not stored."""
     match value:
-        case bool() | bytes() | float():  # a footer says nothing of NaN, which is larger than all numbers for some
+        case bool() | bytes() | float():  # a footer does not show NaN, which some readers order above all numbers
             return None
         case int():
             return value

@@ -1,4 +1,4 @@
-"""What sink and reader ask of a table, whichever format it has."""
+"""The interface of tables for sink and reader, for both formats."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ class DataFile:
     """Bytes."""
     rows: int
     partition: tuple[tuple[str, str | None], ...]
-    """The partition's columns and values, as Delta writes them."""
+    """The partition's columns and values, in Delta's notation."""
     stats: str
-    """Smallest and largest values and counts of nulls, as Delta writes them: JSON."""
+    """The lowest and highest values and counts of nulls, in Delta's JSON format."""
 
 
 @dataclass(frozen=True)
 class FileLayout:
-    """How files of a table are to be written; what tasks are told."""
+    """The layout of a table's files, sent to tasks."""
 
     data_folder: str
     schema: StructType
-    """The columns of the rows, in the types of the table."""
+    """The columns of the rows, with the types of the table."""
     required: tuple[str, ...]
-    """Columns that may not be null."""
+    """Columns that do not allow null."""
     partition_columns: tuple[str, ...]
     keeps_partition_columns: bool
-    """Whether files have the columns that are the same in all of their rows."""
+    """True if files include the partition columns."""
 
 
 class Store(Protocol):
     name: str
 
     def prepare(self, rows: StructType) -> FileLayout:
-        """Make the table, or see that `rows` fit it."""
+        """Create the table, or check that `rows` fit it."""
 
     def commit(self, files: Sequence[DataFile], rows: StructType, overwrite: bool, mark: BatchMark | None) -> bool:
-        """Add `files` in one commit, and `mark` with them; False if the table has that batch already."""
+        """Add `files` and `mark` in one commit; return False if the table already has that batch."""
 
-    def knows_query(self, query: str) -> bool:
-        """Return True if the table remembers a batch of this query."""
+    def has_query(self, query: str) -> bool:
+        """Return True if the table has a batch of this query."""
 
     def file_names(self) -> set[str]:
-        """The names of the files in the table, without their folders: no two have the same."""
+        """Return the names of the files in the table, without folders; they are unique."""

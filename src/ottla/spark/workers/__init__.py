@@ -1,1 +1,1 @@
-"""The processes in which Spark runs Python: how they start, and what is once done for all of their tasks."""
+"""The processes in which Spark runs Python: their start, and work done once for all of their tasks."""

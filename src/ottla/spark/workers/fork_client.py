@@ -1,7 +1,8 @@
-"""What Spark starts as a worker, or as the daemon of some: has the fork server become it, and lives as long.
+"""The program that Spark starts as a Python worker or daemon. It has the fork server create the actual process, and
+waits for its end.
 
-`python -I -S fork_client.py SOCKET ARGUMENTS…` where Spark would have started `python ARGUMENTS…`. Loads next to nothing, and where no
-server answers it becomes that very Python.
+`python -I -S fork_client.py SOCKET ARGUMENTS…` replaces Spark's `python ARGUMENTS…`. It imports almost nothing. If no
+server answers, it executes that Python.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import sys
 LENGTH = 8
 
 
-def asked(channel: socket.socket, place: str, arguments: list[str]) -> bool:
-    """Whether the server has started it."""
+def request_process(channel: socket.socket, place: str, arguments: list[str]) -> bool:
+    """True if the server has started the process."""
     try:
         channel.connect(place)
         request = marshal.dumps((arguments, dict(os.environ), os.getcwd()))
@@ -30,9 +31,13 @@ def asked(channel: socket.socket, place: str, arguments: list[str]) -> bool:
 def main() -> None:
     place, *arguments = sys.argv[1:]
     with socket.socket(socket.AF_UNIX) as channel:
-        # As with `-m`: the name of the module is none of the arguments.
-        if asked(channel, place, arguments[1:]):
-            for number in (0, 1, 2):  # they are the other's now: Spark is to see them close when it closes them
+        # As with `-m`, the name of the module is not one of the arguments.
+        if request_process(channel, place, arguments[1:]):
+            for number in (
+                0,
+                1,
+                2,
+            ):  # only the created process keeps them open, so that Spark detects when it closes them
                 os.close(number)
             ending = channel.recv(1)
             os._exit(ending[0] if ending else 1)

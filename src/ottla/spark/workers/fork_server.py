@@ -1,13 +1,14 @@
-"""A Python that has loaded what Spark's workers need, and becomes them, and the daemons of others, by a fork.
+"""A Python process that has imported the modules of Spark's workers, and creates workers and their daemons by fork.
 
     Spark ──► fork_client ──arguments, environment, stdin, stdout, stderr──► fork_server ──fork──► worker_daemon, source runner …
 
-Spark starts a process for each thing that it asks of Python, some six in a query's first seconds, and each would load pyspark, pandas,
-pyarrow and Ottla anew: one to two seconds of a core. Here they are loaded once, while Java starts, and what its arguments name. The server ends when the
-process that started it does; what it has become ends as ever, when Spark closes its stdin or its socket.
+Spark starts a process for each kind of call to Python, about six in a query's first seconds. Each would import pyspark,
+pandas, pyarrow and Ottla again, which takes one to two seconds of a core. Here they are imported once, while Java
+starts, together with the modules in its arguments. The server ends when the process that started it ends. The created
+processes end as usual, when Spark closes their stdin or socket.
 
-The rule: nothing that is loaded here has a thread, but those of numpy's and pyarrow's libraries, which are made for forks; and what a fork would
-give to all alike (numpy's chance) is made anew after it.
+The imported modules must not start threads, except those of numpy's and pyarrow's libraries, which support forks. State
+that a fork would duplicate (numpy's random generator) is initialized again after the fork.
 """
 
 from __future__ import annotations
@@ -44,12 +45,12 @@ LOADED = (
 )
 SEED = "PYTHONHASHSEED"
 LENGTH = 8
-"""Bytes that tell how long a request is."""
+"""Bytes of the length of a request."""
 PATIENCE = 10.0
 
 
 class Request(NamedTuple):
-    """What is to be started."""
+    """The arguments, environment and folder that Spark gave `fork_client`."""
 
     arguments: list[str]
     environment: dict[str, str]
@@ -57,52 +58,52 @@ class Request(NamedTuple):
 
 
 class Child(NamedTuple):
-    """What the server has become, and the client that stands for it in Spark's eyes."""
+    """A process that the server created, and the client that Spark knows in its place."""
 
     pid: int
     client: socket.socket
 
 
 class ForkServer:
-    """Takes requests until its stdin is closed."""
+    """Serves requests until its stdin is closed."""
 
     def __init__(self, listener: socket.socket, paths: list[str]) -> None:
         self.listener = listener
         self.paths = paths
-        """Where to import from after what PYTHONPATH says."""
+        """The import paths after those of PYTHONPATH."""
         self.children: dict[int, Child] = {}
 
     def serve(self) -> None:
-        """Until whoever started this has ended."""
-        news, told = os.pipe()
-        os.set_blocking(told, False)
+        """Serve until the process that started the server ends."""
+        wakeup, signals = os.pipe()
+        os.set_blocking(signals, False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+        signal.set_wakeup_fd(signals, warn_on_full_buffer=False)
         while True:
-            ready, _, _ = select.select([0, news, self.listener.fileno(), *self.children], [], [])
+            ready, _, _ = select.select([0, wakeup, self.listener.fileno(), *self.children], [], [])
             if 0 in ready:
                 return
-            if news in ready:
-                os.read(news, 4096)
-                self.reap()
+            if wakeup in ready:
+                os.read(wakeup, 4096)
+                self.report_ended()
             if self.listener.fileno() in ready:
                 self.accept()
             for number in self.children.keys() & set(ready):
-                self.end(self.children.pop(number))
+                self.terminate_child(self.children.pop(number))
 
     def accept(self) -> None:
-        """Have a new process do what is asked; a client that is sent away, or that nobody answers, starts a Python itself."""
+        """Create the process of a request. If the request is rejected or fails, the client starts a Python itself."""
         client, _ = self.listener.accept()
         fds: list[int] = []
         try:
             client.settimeout(PATIENCE)
-            request, fds = receive(client)
-            if not fits(request.environment, os.environ):
+            request, fds = receive_request(client)
+            if not has_same_hash_seed(request.environment, os.environ):
                 client.close()
                 return
-            pid = forked()
+            pid = fork()
             if not pid:
-                self.become(request, fds, client)
+                self.run_request(request, fds, client)
             client.sendall(b"+")
             self.children[client.fileno()] = Child(pid, client)
         except (OSError, ValueError, EOFError):
@@ -111,8 +112,8 @@ class ForkServer:
             for fd in fds:
                 os.close(fd)
 
-    def become(self, request: Request, fds: list[int], client: socket.socket) -> NoReturn:
-        """Be what was asked for, to its end."""
+    def run_request(self, request: Request, fds: list[int], client: socket.socket) -> NoReturn:
+        """Run the requested module, in the created process."""
         code = 1
         try:
             signal.set_wakeup_fd(-1)
@@ -122,9 +123,9 @@ class ForkServer:
             for number, fd in enumerate(fds):
                 os.dup2(fd, number)
                 os.close(fd)
-            dress(request, self.paths)
+            apply_request(request, self.paths)
             name = sys.argv[0]
-            sys.modules.pop(name, None)  # it is run under another name
+            sys.modules.pop(name, None)  # it runs as __main__
             runpy.run_module(name, run_name="__main__", alter_sys=True)
             code = 0
         except SystemExit as ending:
@@ -132,9 +133,9 @@ class ForkServer:
         finally:
             os._exit(code)
 
-    def reap(self) -> None:
-        """Take note of those that have ended, and tell their clients."""
-        for pid, code in ended():
+    def report_ended(self) -> None:
+        """Report ended processes to their clients."""
+        for pid, code in iter_ended():
             child = next((one for one in self.children.values() if one.pid == pid), None)
             if child is not None:
                 del self.children[child.client.fileno()]
@@ -142,22 +143,22 @@ class ForkServer:
                     child.client.sendall(bytes([code & 0xFF]))
                 child.client.close()
 
-    def end(self, child: Child) -> None:
-        """Spark has ended the client: it means this one."""
+    def terminate_child(self, child: Child) -> None:
+        """Terminate a process after Spark has terminated its client."""
         child.client.close()
         with suppress(ProcessLookupError):
             os.kill(child.pid, signal.SIGTERM)
 
 
-def ended() -> Iterator[tuple[int, int]]:
-    """The processes that have ended, with their codes."""
+def iter_ended() -> Iterator[tuple[int, int]]:
+    """Yield the ended processes with their exit codes."""
     with suppress(ChildProcessError):
         while (one := os.waitpid(-1, os.WNOHANG))[0]:
             yield one[0], os.waitstatus_to_exitcode(one[1])
 
 
-def receive(client: socket.socket) -> tuple[Request, list[int]]:
-    """What the client sends, with its stdin, stdout and stderr."""
+def receive_request(client: socket.socket) -> tuple[Request, list[int]]:
+    """Return the client's request, with its stdin, stdout and stderr."""
     data, fds, _, _ = socket.recv_fds(client, LENGTH, 3)
     while len(data) < LENGTH or len(data) < LENGTH + int.from_bytes(data[:LENGTH], "big"):
         more = client.recv(1 << 16)
@@ -167,42 +168,44 @@ def receive(client: socket.socket) -> tuple[Request, list[int]]:
     return Request(*marshal.loads(data[LENGTH:])), fds
 
 
-def fits(wanted: Mapping[str, str], own: Mapping[str, str]) -> bool:
-    """Whether what was decided when this Python began is as wanted: the order of its sets."""
+def has_same_hash_seed(wanted: Mapping[str, str], own: Mapping[str, str]) -> bool:
+    """True if this Python was started with the requested hash seed, which determines the order of sets."""
     return wanted.get(SEED, own.get(SEED)) == own.get(SEED)
 
 
-def dress(request: Request, paths: list[str]) -> None:
-    """Take the arguments, the environment and the folder of a process that was begun anew."""
+def apply_request(request: Request, paths: list[str]) -> None:
+    """Set the arguments, environment and folder of a newly started process."""
     os.environ.clear()
     os.environ.update(request.environment)
     with suppress(OSError):
         os.chdir(request.folder)
     first = [] if sys.flags.safe_path else [request.folder]
-    sys.path[:] = [*first, *asked_paths(request.environment), *paths]
+    sys.path[:] = [*first, *python_paths(request.environment), *paths]
     sys.argv = request.arguments
     importlib.invalidate_caches()
 
 
-def forked() -> int:
-    """As `os.fork`, which since Python 3.12 warns of every thread: those of numpy's and pyarrow's libraries too."""
+def fork() -> int:
+    """Return the result of `os.fork` without its warning: since Python 3.12 it warns of all threads, including those of
+    numpy and pyarrow.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return os.fork()
 
 
-def asked_paths(environment: Mapping[str, str]) -> list[str]:
-    """Where PYTHONPATH says to import from."""
+def python_paths(environment: Mapping[str, str]) -> list[str]:
+    """Return the import paths in PYTHONPATH."""
     return [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path]
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who started this
-    asked = {os.path.abspath(path) for path in asked_paths(os.environ)}
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the parent process
+    asked = {os.path.abspath(path) for path in python_paths(os.environ)}
     begin = 0 if sys.flags.safe_path else 1
     paths = [path for path in sys.path[begin:] if os.path.abspath(path) not in asked]
     for name in (*LOADED, *sys.argv[2:]):
-        with suppress(Exception):  # another Spark has it elsewhere; who needs what cannot be loaded says so
+        with suppress(Exception):  # modules differ between versions of Spark; a worker reports a missing module itself
             importlib.import_module(name)
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""What the garbage collector of a Spark worker need not look at after every task."""
+"""Excludes the permanent objects of a Spark worker from garbage collection after every task."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from pyspark import TaskContext
 
 @dataclass
 class Settling:
-    """Of this process: whether it has had a task, and whether what that left is out of the collector's sight."""
+    """The state of this process: whether it has had a task, and whether its permanent objects are frozen."""
 
     has_had_a_task: bool = False
     is_settled: bool = False
 
 
-OURS = Settling()
+STATE = Settling()
 
 
-def settle(worker: Settling = OURS) -> None:
-    """Called as a task begins: what a worker holds from its first task to its last is put out of the collector's sight.
+def freeze_permanent_objects(worker: Settling = STATE) -> None:
+    """Freeze the permanent objects of a worker; called at the start of a task.
 
-    A worker of Spark collects garbage after every task, before it takes the next. That looks at each object of pyspark,
-    pyarrow, numpy and Ottla, none of which ever becomes garbage: 60 to 140 ms each time, where a task of 50,000 rows
-    needs 30 ms. They are put away in the second task, when Spark has swept what was only of the first; once, so that
-    what tasks leave behind later is swept as ever. Does nothing outside of a worker: other processes are their owners'.
+    A Spark worker collects garbage after every task. That visits each object of pyspark, pyarrow, numpy and Ottla,
+    which never become garbage: 60 to 140 ms each time, while a task of 50,000 rows needs 30 ms. They are frozen at the
+    start of the second task, after Spark has collected the garbage of the first; and only once, so that garbage of
+    later tasks is collected as usual. Does nothing outside of a worker.
     """
     if TaskContext.get() is None or worker.is_settled:
         return

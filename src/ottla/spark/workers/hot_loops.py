@@ -1,4 +1,4 @@
-"""Warns where Spark runs Ottla without its compiled parts, as out of an archive of `--py-files`."""
+"""Warns if Spark runs Ottla without its compiled modules, for instance from an archive of `--py-files`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Spark's own daemon of Python workers, without a traceback on the terminal when Spark stops.
+"""Spark's daemon of Python workers, without a traceback on the terminal when Spark stops.
 
-`python -m ottla.spark.workers.worker_daemon`: Spark starts it where `spark.python.daemon.module` says so. Through a socket of the
-file system a worker learns at once that Spark has hung up, and fails as it says goodbye; it has nothing left to lose then.
+`python -m ottla.spark.workers.worker_daemon` is started by Spark through `spark.python.daemon.module`. Over a Unix
+domain socket a worker gets BrokenPipeError as soon as Spark closes the connection, while it writes its last bytes,
+which are not needed any more.
 """
 
 from __future__ import annotations
@@ -15,35 +16,35 @@ from pyspark import daemon
 P = ParamSpec("P")
 
 ENDED = 1
-"""What tells the daemon that this worker takes no more tasks."""
+"""The status for the daemon: this worker accepts no more tasks."""
 
 
-def unless_spark_hung_up(work: Callable[P, int]) -> Callable[P, int]:
-    """A worker's run, which ends in silence where nobody is left to hear of it."""
+def unless_disconnected(work: Callable[P, int]) -> Callable[P, int]:
+    """Return a worker's function that ends without an error if Spark has closed the connection."""
 
     def run(*args: P.args, **kwargs: P.kwargs) -> int:
-        be_its_own()
+        reseed()
         try:
             return work(*args, **kwargs)
         except BrokenPipeError:
-            sys.unraisablehook = unheard
+            sys.unraisablehook = ignore_unraisable
             return ENDED
 
     return run
 
 
-def unheard(unraisable: object) -> None:
-    """Since Python 3.13 a stream that is thrown away tells that what was left in it reached nobody."""
+def ignore_unraisable(unraisable: object) -> None:
+    """Ignore the error of a stream with unwritten data that is garbage collected, which Python reports since 3.13."""
 
 
-def be_its_own() -> None:
-    """After a fork: chance of its own, which Python's `random` sees to by itself."""
+def reseed() -> None:
+    """Initialize numpy's random generator after a fork; Python's `random` does so itself."""
     if (numpy := sys.modules.get("numpy")) is not None:
         numpy.random.seed()
 
 
 def main() -> None:
-    daemon.worker = unless_spark_hung_up(daemon.worker)
+    daemon.worker = unless_disconnected(daemon.worker)
     daemon.manager()
 
 

@@ -1,8 +1,8 @@
-"""Which Python a Spark of one machine starts its workers with: this one, by the quicker way.
+"""The Python that a local Spark uses for its workers: this one, with a faster start.
 
-Spark puts an archive of pyspark in front of what its processes import from. Python keeps no compiled form of what it
-imports out of an archive, so each process compiles pyspark again, which takes it 0.6 s; the same pyspark lies installed,
-and compiled, where this process has it from. On Linux workers are forked from a Python that has it loaded (`fork_server`).
+Spark puts an archive of pyspark first on the import path of its processes. Python does not cache the compiled form of
+modules in an archive, so each process compiles pyspark again, which takes 0.6 s. The same pyspark is installed and
+compiled on this process's import path. On Linux, workers are forked from a Python that has imported it (`fork_server`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from ottla.spark.workers import fork_client
 CLIENT = fork_client.__file__
 SEED = "PYTHONHASHSEED"
 loaded_too: set[str] = set()
-"""Modules that the fork server loads besides its own: what tasks of a program on top of this one need, named before its session starts."""
+"""Further modules that the fork server imports, for tasks of a program that uses this package. They must be added
+before its session starts.
+"""
 
 SCRIPT = """\
 #!/bin/sh
@@ -54,7 +56,7 @@ esac
 
 @cache
 def worker_python() -> str:
-    """The path of a program that is this Python, and leaves the archive out where it holds what is installed."""
+    """Return the path of a program that starts this Python, without pyspark's archive if the same pyspark is installed."""
     archive = archive_of_installed()
     if archive is None or os.name != "posix":
         return sys.executable
@@ -62,23 +64,23 @@ def worker_python() -> str:
     atexit.register(shutil.rmtree, home, ignore_errors=True)
     program = home / "python"
     program.touch(stat.S_IRWXU)
-    # Where nothing in the directory for temporary files may be run, the way is slower.
+    # In a directory for temporary files without execute permission, the slower start is used.
     if not os.access(program, os.X_OK):
         return sys.executable
-    names = sorted({str(archive), str(archive.resolve())})  # Spark follows symbolic links before it names it
+    names = sorted({str(archive), str(archive.resolve())})  # Spark resolves symbolic links in the path
     program.write_text(script(names, start_fork_server(home) if sys.platform == "linux" else None))
     return str(program)
 
 
 def script(archives: Sequence[str], server: Path | None) -> str:
-    """The program; workers and their daemons are forked from the server, if there is one."""
+    """Return the script; workers and their daemons are forked from the server, if there is one."""
     python = shlex.quote(sys.executable)
     worker = python if server is None else shlex.join([sys.executable, "-I", "-S", CLIENT, str(server)])
     return SCRIPT.format(archives=shlex.join(archives), python=python, worker=worker)
 
 
 def start_fork_server(home: Path) -> Path:
-    """Where it listens. It loads while Java starts, and ends with this process."""
+    """Start the fork server and return its address. It imports while Java starts, and ends with this process."""
     place = home / "fork"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(place))
@@ -88,8 +90,8 @@ def start_fork_server(home: Path) -> Path:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             pass_fds=[listener.fileno()],
-            process_group=0,  # Ctrl-C is for this process, and would find that one importing
-            # As Spark would have it for workers.
+            process_group=0,  # Ctrl-C must not interrupt its imports
+            # the variables that Spark sets for workers
             env={SEED: "0", "OMP_NUM_THREADS": "1", **os.environ},
         )
     atexit.register(process.communicate)
@@ -97,11 +99,11 @@ def start_fork_server(home: Path) -> Path:
 
 
 def archive_of_installed() -> Path | None:
-    """The archive inside of a pyspark that every process of this Python finds by itself; None where it is another."""
+    """Return the archive in an installed pyspark that is on this Python's import path; None if Spark's home is another."""
     import pyspark
 
     home = Path(pyspark.__file__).parent
     archive = home / "python" / "lib" / "pyspark.zip"
-    told = os.environ.get("SPARK_HOME")
-    is_its_own = told is None or Path(told).resolve() == home.resolve()
+    configured = os.environ.get("SPARK_HOME")
+    is_its_own = configured is None or Path(configured).resolve() == home.resolve()
     return archive if is_its_own and archive.exists() and str(home.parent) in site.getsitepackages() else None

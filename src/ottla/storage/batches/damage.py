@@ -27,7 +27,7 @@ from msgspec import Struct
 
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.model import INT64_MAX, HasFileno
-from ottla.storage.batches.verified_walk import Bounds, Found, Unsound, walk_by_checksums
+from ottla.storage.batches.verified_walk import Bounds, Unsound, VerifiedBatch, walk_by_checksums
 from ottla.storage.files.regular_file import kind_of
 
 
@@ -101,20 +101,20 @@ def make_damage(path: Path, found: Unsound) -> Damage:
 
 def survey_batches(
     file: HasFileno, path: Path, size: int, offset: int, bounds: Bounds, position: int = 0
-) -> Iterator[Found | Damage]:
+) -> Iterator[VerifiedBatch | Damage]:
     """Yield the batches from `position` on, the first at offset `expected` or later, and the damages between them.
 
     Every CRC is checked. Damage at the end of which the number of offsets is unknown has none.
     """
     for found in walk_by_checksums(file, position, size, offset, bounds):
-        if isinstance(found, Found):
+        if isinstance(found, VerifiedBatch):
             yield found
         elif isinstance(found, Unsound):
             unknown = found.at_end and bounds.end is None and bounds.below == INT64_MAX
             yield make_damage(path, found._replace(next_offset=found.first_offset) if unknown else found)
 
 
-def remedy(folder: Path) -> str:
+def repair_remedy(folder: Path) -> str:
     """Return the command with which an operator sets damage in a partition's folder aside."""
     command = f"ottla log repair {folder.parent} --topic-partition {folder.name}"
     return f"to set the damage aside stop the broker and run: {command} --execute"
@@ -122,4 +122,4 @@ def remedy(folder: Path) -> str:
 
 def not_a_file_error(of: Path) -> OutOfServiceError:
     """Return the error for a directory, or a broken link, with the name of a partition's file."""
-    return OutOfServiceError(f"{of} is {kind_of(of)}, where a file belongs; {remedy(of.parent)}")
+    return OutOfServiceError(f"{of} is {kind_of(of)}, where a file belongs; {repair_remedy(of.parent)}")

@@ -18,7 +18,7 @@ SEEK_BLOCK = 8192
 SCAN_BLOCK = 1 << 20
 
 
-class Window:
+class ScanWindow:
     """The part of a file that is in memory; it moves with the reader."""
 
     __slots__ = ("_block_bytes", "_data", "_end", "_file", "_start")
@@ -55,7 +55,7 @@ def scan(
 
     Raises CorruptRecordError, which says why, at the first that is torn or damaged.
     """
-    window = Window(file, end, block_bytes)
+    window = ScanWindow(file, end, block_bytes)
     while position < end:
         header = read_header(window, position, end)
         if check:
@@ -64,7 +64,7 @@ def scan(
         position += header.size_bytes
 
 
-def read_header(window: Window, position: int, end: int) -> BatchHeader:
+def read_header(window: ScanWindow, position: int, end: int) -> BatchHeader:
     """Parse the header of a whole batch at `position`."""
     data = window.view(position, HEADER_BYTES)
     if len(data) < HEADER_BYTES:

@@ -21,14 +21,14 @@ from ottla.errors import CorruptRecordError
 from ottla.model import INT32_MAX, INT64_MAX, HasFileno
 from ottla.records.batch import HEADER_BYTES, MAGIC, BatchHeader, parse_header, verify
 from ottla.storage.batches.batch_run import BatchRun
-from ottla.storage.batches.scan import SCAN_BLOCK, Window, read_header
-from ottla.storage.batches.walk import Batch, Gap, walk
+from ottla.storage.batches.scan import SCAN_BLOCK, ScanWindow, read_header
+from ottla.storage.batches.walk import Gap, StoredBatch, walk
 
 BLOCK_BYTES = 4096
 """With small batches one read has many headers, with large ones it is mostly a waste to read more."""
 
 
-class Found(NamedTuple):
+class VerifiedBatch(NamedTuple):
     """A batch with a header that matches its neighbours."""
 
     position: int
@@ -62,7 +62,7 @@ class Bounds(Struct, frozen=True):
     gaps: bool = True
     """True if offsets may be missing between whole batches, as after compaction."""
 
-    def fault(self, header: BatchHeader, expected: int) -> str:
+    def find_fault(self, header: BatchHeader, expected: int) -> str:
         """Return why a header cannot be valid at the expected offset or later; empty if it can."""
         if header.base_offset < expected or (header.base_offset > expected and not self.gaps):
             return f"the batch has offset {header.base_offset}, expected {expected}{' or more' if self.gaps else ''}"
@@ -73,15 +73,15 @@ class Bounds(Struct, frozen=True):
         if header.last_offset_delta < 0:
             return f"the batch spans {header.last_offset_delta + 1} offsets"
         epoch = header.leader_epoch
-        if epoch < -1 or not self._epoch_fits(epoch, header.base_offset):
+        if epoch < -1 or not self._is_epoch_possible(epoch, header.base_offset):
             return f"the batch has leader epoch {epoch}, which is not that of offset {header.base_offset}"
         return ""
 
-    def ends(self, header: BatchHeader) -> bool:
+    def is_last(self, header: BatchHeader) -> bool:
         """True if a batch with this end is known to be the last."""
         return header.next_offset == (self.below if self.end is None else self.end)
 
-    def _epoch_fits(self, epoch: int, offset: int) -> bool:
+    def _is_epoch_possible(self, epoch: int, offset: int) -> bool:
         if not self.epochs:
             return True
         number = bisect_right(self.epochs, offset, key=check_first_batch) - 1
@@ -95,13 +95,13 @@ def check_first_batch(entry: tuple[int, int]) -> int:
 
 def walk_by_headers(
     file: HasFileno, position: int, end: int, expected: int, bounds: Bounds
-) -> Iterator[Found | Unsound]:
+) -> Iterator[VerifiedBatch | Unsound]:
     """Everything from `position` up to `end`, where a batch begins with offset `expected` or a later one.
 
     CRCs are looked at only where headers do not fit together.
     """
-    window = Window(file, end, BLOCK_BYTES)
-    held: Found | None = None
+    window = ScanWindow(file, end, BLOCK_BYTES)
+    held: VerifiedBatch | None = None
     """The last batch, which counts once the next one fits to it."""
     ended = expected
     """The end offset of the batch before it."""
@@ -112,7 +112,7 @@ def walk_by_headers(
         if header is not None:
             if held is not None:
                 yield held
-            held, ended = Found(position, header), expected
+            held, ended = VerifiedBatch(position, header), expected
             expected = header.next_offset
             position += header.size_bytes
             continue
@@ -130,21 +130,21 @@ def walk_by_headers(
         expected, ended = held.header.next_offset, held.header.base_offset
         position = held.position + held.header.size_bytes
     if held is not None:
-        yield held if bounds.ends(held.header) or is_whole(window, held) else describe_damaged_end(held, ended, end)
+        yield held if bounds.is_last(held.header) or is_whole(window, held) else describe_damaged_end(held, ended, end)
 
 
 def walk_by_checksums(
     file: HasFileno, position: int, end: int, expected: int, bounds: Bounds, run: BatchRun | None = None
-) -> Iterator[Found | Unsound | BatchRun]:
+) -> Iterator[VerifiedBatch | Unsound | BatchRun]:
     """Walk as `walk_by_headers` does and check each CRC; with `run`, batches in a row that need no further check are yielded as a run."""
-    window = Window(file, end, SCAN_BLOCK)
+    window = ScanWindow(file, end, SCAN_BLOCK)
     while position < end:
         if run is not None and run.walk(window.block(position), position, expected, bounds.below):
             yield run
             position, expected = run.stop, run.next_offset
             continue
         header = read_continuing_header(window, position, end, expected, bounds)
-        found: Found | None = None if header is None else Found(position, header)
+        found: VerifiedBatch | None = None if header is None else VerifiedBatch(position, header)
         if found is None or not is_whole(window, found):
             stretch, found = find_end_of_damage(file, position, end, expected, bounds)
             if stretch is not None:
@@ -156,7 +156,7 @@ def walk_by_checksums(
         position = found.position + found.header.size_bytes
 
 
-def describe_damaged_end(held: Found, first: int, end: int) -> Unsound:
+def describe_damaged_end(held: VerifiedBatch, first: int, end: int) -> Unsound:
     """Describe a last batch with a wrong CRC. Its offsets may be wrong as well: they start at the end of the batch before."""
     said = held.header.next_offset - first
     following = first + (said if 0 < said <= held.header.size_bytes else 1)
@@ -165,12 +165,12 @@ def describe_damaged_end(held: Found, first: int, end: int) -> Unsound:
 
 
 def read_continuing_header(
-    window: Window, position: int, end: int, expected: int, bounds: Bounds
+    window: ScanWindow, position: int, end: int, expected: int, bounds: Bounds
 ) -> BatchHeader | None:
     """Return the header at a position if it continues exactly where the batch before ended, as nearly all do."""
     try:
         header = read_header(window, position, end)
-        if header.base_offset != expected or bounds.fault(header, expected):
+        if header.base_offset != expected or bounds.find_fault(header, expected):
             return None
     except CorruptRecordError:
         return None
@@ -178,22 +178,22 @@ def read_continuing_header(
 
 
 def read_header_after_gap(
-    window: Window, held: Found | None, position: int, end: int, expected: int, bounds: Bounds
+    window: ScanWindow, held: VerifiedBatch | None, position: int, end: int, expected: int, bounds: Bounds
 ) -> BatchHeader | None:
     """Return the header at a position after a gap, as compaction leaves it, if the next header agrees."""
     try:
         header = read_header(window, position, end)
         following = position + header.size_bytes
-        if bounds.fault(header, expected):
+        if bounds.find_fault(header, expected):
             return None
-        if following < end and bounds.fault(read_header(window, following, end), header.next_offset):
+        if following < end and bounds.find_fault(read_header(window, following, end), header.next_offset):
             return None
     except CorruptRecordError:
         return None
     return header if held is None or is_whole(window, held) else None
 
 
-def is_whole(window: Window, found: Found) -> bool:
+def is_whole(window: ScanWindow, found: VerifiedBatch) -> bool:
     """True if the CRC of a batch is right, so that its length and its number of offsets are valid."""
     try:
         verify(window.view(found.position, found.header.size_bytes), 0, found.header)
@@ -204,7 +204,7 @@ def is_whole(window: Window, found: Found) -> bool:
 
 def find_end_of_damage(
     file: HasFileno, position: int, end: int, expected: int, bounds: Bounds
-) -> tuple[Unsound | None, Found | None]:
+) -> tuple[Unsound | None, VerifiedBatch | None]:
     """Return the unverified range from a position on, and the first whole batch after it that is valid; None for either that does not exist."""
     reason, passed = "", 0
     coming = Coming(file, position, end)
@@ -213,7 +213,7 @@ def find_end_of_damage(
         if isinstance(batch, Gap):
             reason = reason or batch.reason
             continue
-        fault = (behind if reason else bounds).fault(batch.header, expected)
+        fault = (behind if reason else bounds).find_fault(batch.header, expected)
         fault = fault or find_doubt(batch, coming, expected, bounds, passed)
         if not fault:
             if batch.position == position:
@@ -228,7 +228,7 @@ def find_end_of_damage(
     return Unsound(position, end - position, expected, max(following, expected), reason, at_end=True), None
 
 
-def find_doubt(batch: Found, coming: Coming, expected: int, bounds: Bounds, passed: int) -> str:
+def find_doubt(batch: VerifiedBatch, coming: Coming, expected: int, bounds: Bounds, passed: int) -> str:
     """Return why a batch after a gap of offsets is not trusted: its base offset may be damaged. Empty if it is trusted.
 
     `passed` is the number of offsets of the whole batches in the gap that have other base offsets. Damage before a batch has more likely
@@ -238,13 +238,13 @@ def find_doubt(batch: Found, coming: Coming, expected: int, bounds: Bounds, pass
     if header.base_offset - expected in (0, passed):
         return ""
     after = coming.peek()
-    if isinstance(after, Found) and expected <= after.header.base_offset < header.next_offset:
+    if isinstance(after, VerifiedBatch) and expected <= after.header.base_offset < header.next_offset:
         is_its_turn = after.header.base_offset - expected == header.next_offset - header.base_offset
         if not is_its_turn and not coming.behind_gap:
             coming.pop()  # it is unknown which of the two is wrong
         return f"the batch has offset {header.base_offset}, the one behind it {after.header.base_offset}"
     behind = coming.peek(1) if isinstance(after, Gap) else after  # whole, as is all that follows a gap
-    if isinstance(behind, Found) and expected <= behind.header.base_offset < header.next_offset:
+    if isinstance(behind, VerifiedBatch) and expected <= behind.header.base_offset < header.next_offset:
         return f"the batch has offset {header.base_offset}, one behind it {behind.header.base_offset}"
     if behind is None and bounds.grows and not coming.broken and header.next_offset != bounds.end:
         return f"the batch has offset {header.base_offset}, expected {expected}"
@@ -262,19 +262,20 @@ class Coming:
         self.behind_gap = False
         """True if that was immediately before the last result."""
         self._found = (
-            Found(each.position, each.header) if isinstance(each, Batch) else each for each in walk(file, position, end)
+            VerifiedBatch(each.position, each.header) if isinstance(each, StoredBatch) else each
+            for each in walk(file, position, end)
         )
-        self._ahead: deque[Found | Gap] = deque()
+        self._ahead: deque[VerifiedBatch | Gap] = deque()
         self._after_gap = False
 
-    def pop(self) -> Found | Gap | None:
+    def pop(self) -> VerifiedBatch | Gap | None:
         """Return the next result; None at the end."""
         found = self._ahead.popleft() if self._ahead else next(self._found, None)
         self.behind_gap, self._after_gap = self._after_gap, isinstance(found, Gap)
         self.broken = self.broken or self._after_gap
         return found
 
-    def peek(self, further: int = 0) -> Found | Gap | None:
+    def peek(self, further: int = 0) -> VerifiedBatch | Gap | None:
         """Return the next result, or one `further` after it, without removing it."""
         self._ahead.extend(islice(self._found, max(further + 1 - len(self._ahead), 0)))
         return self._ahead[further] if further < len(self._ahead) else None
@@ -282,7 +283,7 @@ class Coming:
 
 def count_offsets(file: HasFileno, position: int, end: int) -> int:
     """Return the number of offsets in the damaged end of a log by its headers; at least one."""
-    window, count = Window(file, end, BLOCK_BYTES), 0
+    window, count = ScanWindow(file, end, BLOCK_BYTES), 0
     while position + HEADER_BYTES <= end:
         header = parse_header(window.view(position, HEADER_BYTES))
         if header.magic != MAGIC or not 0 <= header.last_offset_delta < header.size_bytes:

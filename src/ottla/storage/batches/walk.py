@@ -10,7 +10,7 @@ from ottla.model import HasFileno
 from ottla.records.batch import ATTRIBUTES_POSITION, CODEC_MASK, HEADER_BYTES, MAGIC, MAGIC_POSITION, BatchHeader
 from ottla.records.compression import Codec
 from ottla.records.crc32c import crc32c
-from ottla.storage.batches.scan import SCAN_BLOCK, Window, read_header
+from ottla.storage.batches.scan import SCAN_BLOCK, ScanWindow, read_header
 
 MAGIC_BYTE = bytes([MAGIC])
 LENGTH_POSITION = 8
@@ -24,7 +24,7 @@ class Gap(NamedTuple):
     reason: str
 
 
-class Batch(NamedTuple):
+class StoredBatch(NamedTuple):
     """A whole batch; its bytes are valid until the walk continues."""
 
     position: int
@@ -32,12 +32,12 @@ class Batch(NamedTuple):
     data: memoryview
 
 
-def walk(file: HasFileno, position: int, end: int) -> Iterator[Batch | Gap]:
+def walk(file: HasFileno, position: int, end: int) -> Iterator[StoredBatch | Gap]:
     """Everything from `position` up to `end`."""
-    window = Window(file, end, SCAN_BLOCK)
+    window = ScanWindow(file, end, SCAN_BLOCK)
     while position < end:
         found = read_batch_at(window, position, end)
-        if isinstance(found, Batch):
+        if isinstance(found, StoredBatch):
             yield found
             position += found.header.size_bytes
         else:
@@ -46,14 +46,14 @@ def walk(file: HasFileno, position: int, end: int) -> Iterator[Batch | Gap]:
             position = following
 
 
-def read_batch_at(window: Window, position: int, end: int) -> Batch | str:
+def read_batch_at(window: ScanWindow, position: int, end: int) -> StoredBatch | str:
     """Return the batch at a position, or the reason why there is none."""
     try:
         header = read_header(window, position, end)
     except CorruptRecordError as error:
         return str(error)
     data = window.view(position, header.size_bytes)
-    return find_fault(data, header) or Batch(position, header, data)
+    return find_fault(data, header) or StoredBatch(position, header, data)
 
 
 def find_fault(data: memoryview, header: BatchHeader) -> str | None:
@@ -68,18 +68,18 @@ def find_fault(data: memoryview, header: BatchHeader) -> str | None:
     return None if actual == header.crc else f"the batch has CRC {actual:#010x}, its header says {header.crc:#010x}"
 
 
-def find_next_batch(window: Window, position: int, end: int) -> int:
+def find_next_batch(window: ScanWindow, position: int, end: int) -> int:
     """Return the position of the next whole batch after a damaged one; `end` if there is none."""
     try:
         expected = position + read_header(window, position, end).size_bytes
-        if expected == end or isinstance(read_batch_at(window, expected, end), Batch):
+        if expected == end or isinstance(read_batch_at(window, expected, end), StoredBatch):
             return expected
     except CorruptRecordError:
         pass
     for start in range(position + 1, end, SCAN_BLOCK - HEADER_BYTES):
         block = bytes(window.view(start, min(SCAN_BLOCK, end - start)))
         for candidate in find_candidates(block):
-            if isinstance(read_batch_at(window, start + candidate, end), Batch):
+            if isinstance(read_batch_at(window, start + candidate, end), StoredBatch):
                 return start + candidate
     return end
 

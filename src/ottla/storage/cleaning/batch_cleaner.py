@@ -19,7 +19,7 @@ from ottla.records.batch import (
 from ottla.records.compression import Codec, compress, decompress
 from ottla.storage.cleaning.cleaned_transactions import CleanedTransactions
 from ottla.storage.cleaning.key_map import KeyMap
-from ottla.storage.cleaning.record_filter import RecordFilter, moved
+from ottla.storage.cleaning.record_filter import RecordFilter, shift_times
 from ottla.storage.producers.producer_state import LastRecord
 
 NO_PRODUCERS: Mapping[int, LastRecord] = {}
@@ -49,17 +49,17 @@ class BatchCleaner:
 
     def clean(self, header: BatchHeader, data: memoryview) -> Buffer | None:
         """Return the bytes to write for a whole batch; None for nothing."""
-        discarded = self._transactions.discards(header, data)
-        stays = self._must_stay(header)
+        discarded = self._transactions.should_discard(header, data)
+        stays = self._has_to_stay(header)
         due = header.has_delete_horizon and header.base_timestamp <= self._now_ms
         if not header.count or (discarded and (not header.is_control or due)):
-            return empty(header) if stays else None
+            return make_empty_batch(header) if stays else None
         if header.is_control:
             unneeded = discarded and not header.has_delete_horizon
             return self._with_horizon(header, data[HEADER_BYTES:], data) if unneeded else data
         if header.base_offset >= self._keys.end_offset:
             return data
-        return self._clean_records(header, data, due) or (empty(header) if stays else None)
+        return self._clean_records(header, data, due) or (make_empty_batch(header) if stays else None)
 
     def _clean_records(self, header: BatchHeader, data: memoryview, due: bool) -> Buffer | None:
         records = decompress(header.codec, data[HEADER_BYTES:])
@@ -69,20 +69,20 @@ class BatchCleaner:
             return None
         untouched = data if kept == header.count else None
         rest = memoryview(found.buffer)[: found.size]
-        fewer = header._replace(count=kept, max_timestamp=latest(header, found.latest))
+        fewer = header._replace(count=kept, max_timestamp=latest_timestamp(header, found.latest))
         if found.tombstones and not header.has_delete_horizon:
             return self._with_horizon(fewer, rest, untouched)
-        return packed(fewer, rest) if untouched is None else untouched
+        return pack_records(fewer, rest) if untouched is None else untouched
 
     def _with_horizon(self, header: BatchHeader, records: Buffer, untouched: memoryview | None) -> Buffer:
         """The batch with the time from which its tombstones may go; without one where times leave no room for it."""
-        shifted = moved(records, header.count, self._horizon_ms - header.base_timestamp)
+        shifted = shift_times(records, header.count, self._horizon_ms - header.base_timestamp)
         if shifted is None:
-            return packed(header, records) if untouched is None else untouched
+            return pack_records(header, records) if untouched is None else untouched
         attributes = header.attributes | DELETE_HORIZON
-        return packed(header._replace(attributes=attributes, base_timestamp=self._horizon_ms), shifted)
+        return pack_records(header._replace(attributes=attributes, base_timestamp=self._horizon_ms), shifted)
 
-    def _must_stay(self, header: BatchHeader) -> bool:
+    def _has_to_stay(self, header: BatchHeader) -> bool:
         """True if the header is needed without records: the batch is the last of a producer, or of the part that is compacted."""
         if header.next_offset == self._upper_bound:
             return True
@@ -94,19 +94,19 @@ class BatchCleaner:
         return header.last_offset == last.offset
 
 
-def latest(header: BatchHeader, delta: int) -> int:
+def latest_timestamp(header: BatchHeader, delta: int) -> int:
     """The batch's largest timestamp when the largest that stays is `delta` ms after its base."""
     if header.timestamp_type == TimestampType.LOG_APPEND_TIME:
         return header.max_timestamp
     return min(header.base_timestamp + delta, header.max_timestamp)
 
 
-def packed(header: BatchHeader, records: Buffer) -> bytes:
+def pack_records(header: BatchHeader, records: Buffer) -> bytes:
     """A batch of these records, compressed as it was."""
     return seal(header, records if header.codec is Codec.NONE else compress(header.codec, records))
 
 
-def empty(header: BatchHeader) -> bytes:
+def make_empty_batch(header: BatchHeader) -> bytes:
     """The header alone, as Kafka writes it: offsets, producer, epoch and sequence, and no records."""
     attributes = header.attributes & ~(CODEC_MASK | DELETE_HORIZON)
     return seal(header._replace(attributes=attributes, base_timestamp=-1, count=0), b"")

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from ottla.model import Buffer
 from ottla.records.batch import HEADER_BYTES, BatchHeader
 from ottla.records.control import ControlType, control_type
-from ottla.storage.producers.producer_state import AbortedTransaction
+from ottla.storage.producers.producer_state import AbortedTxn
 
 
 class Ongoing:
@@ -20,7 +20,7 @@ class Ongoing:
 
     __slots__ = ("has_data", "transaction")
 
-    def __init__(self, transaction: AbortedTransaction) -> None:
+    def __init__(self, transaction: AbortedTxn) -> None:
         self.transaction = transaction
         self.has_data = False
 
@@ -28,21 +28,21 @@ class Ongoing:
 class CleanedTransactions:
     """The transactions of a log, as far as its batches have got."""
 
-    def __init__(self, aborted: Iterable[AbortedTransaction] = ()) -> None:
+    def __init__(self, aborted: Iterable[AbortedTxn] = ()) -> None:
         self._coming = deque(sorted(set(aborted), key=lambda entry: entry.first_offset))
         self._aborted: dict[int, Ongoing] = {}
         self._with_data: set[int] = set()
         """Producers with remaining batches of an open transaction that is not aborted."""
-        self.kept: list[AbortedTransaction] = []
+        self.kept: list[AbortedTxn] = []
         """Aborted transactions of which there were batches: readers of the cleaned files need to know."""
 
-    def discards(self, header: BatchHeader, data: Buffer) -> bool:
+    def should_discard(self, header: BatchHeader, data: Buffer) -> bool:
         """True if the batch is data of an aborted transaction, or the marker of a transaction without data."""
         while self._coming and self._coming[0].first_offset <= header.last_offset:
             transaction = self._coming.popleft()
             self._aborted.setdefault(transaction.producer_id, Ongoing(transaction))
         if header.is_control:
-            return self._ends_nothing(header, data)
+            return self._is_marker_without_data(header, data)
         if not header.is_transactional:
             return False
         ongoing = self._aborted.get(header.producer_id)
@@ -52,7 +52,7 @@ class CleanedTransactions:
         ongoing.has_data = True
         return True
 
-    def _ends_nothing(self, header: BatchHeader, data: Buffer) -> bool:
+    def _is_marker_without_data(self, header: BatchHeader, data: Buffer) -> bool:
         if not header.count:
             return True  # Its marker was dropped before; the batch stayed for its producer's sake.
         match control_type(memoryview(data)[HEADER_BYTES : header.size_bytes]):

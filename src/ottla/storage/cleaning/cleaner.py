@@ -18,17 +18,17 @@ from ottla.errors import CorruptRecordError
 from ottla.model import Buffer
 from ottla.records.batch import HEADER_BYTES, BatchHeader, parse_header, verify
 from ottla.records.compression import decompress
-from ottla.storage.batches.scan import Window, read_header
+from ottla.storage.batches.scan import ScanWindow, read_header
 from ottla.storage.cleaning.batch_cleaner import BatchCleaner
 from ottla.storage.cleaning.cleaned_transactions import CleanedTransactions
 from ottla.storage.cleaning.cleaning_plan import CleaningPlan, Extent, group_extents
 from ottla.storage.cleaning.key_map import KeyMap
 from ottla.storage.files.open_file import OpenFile
 from ottla.storage.log_config import LogConfig
-from ottla.storage.producers.producer_state import AbortedTransaction, LastRecord
+from ottla.storage.producers.producer_state import AbortedTxn, LastRecord
 from ottla.storage.segments import swap
 from ottla.storage.segments.segment import Segment
-from ottla.storage.segments.succession import note_rows, row_of
+from ottla.storage.segments.succession import row_of, write_rows
 
 READ_BLOCK = 1 << 18
 WRITE_BLOCK = 1 << 20
@@ -38,10 +38,10 @@ BATCH_COST = 4096
 """A batch is as much work as so many bytes, however small it is."""
 
 
-class Transactions(Struct, frozen=True):
+class CleanedTransactionState(Struct, frozen=True):
     """The transactions and producers of the log at the start of a compaction."""
 
-    aborted: Sequence[AbortedTransaction] = ()
+    aborted: Sequence[AbortedTxn] = ()
     """All that are in the transaction indexes, in order."""
     producers: Mapping[int, LastRecord] = field(default_factory=dict)
 
@@ -58,7 +58,7 @@ class Cleaner:
         *,
         keys: KeyMap,
         now_ms: int,
-        transactions: Transactions | None = None,
+        transactions: CleanedTransactionState | None = None,
         breathe: Callable[[int], None] = lambda size: None,
     ) -> None:
         """`extents` are the segments below the plan's upper bound. `breathe` is called after each piece of work, with its size in bytes,
@@ -69,13 +69,13 @@ class Cleaner:
         self.plan = plan
         self.keys = keys
         self.offered: Segment | None = None
-        self.exchange: swap.Exchange | None = None
+        self.exchange: swap.SegmentSwap | None = None
         """The exchange of the offered segment that is not complete yet."""
         self.bytes_read = 0
         self.bytes_written = 0
         self._config = config
         self._breathe = breathe
-        known = transactions or Transactions()
+        known = transactions or CleanedTransactionState()
         self._aborted = known.aborted
         self._transactions = CleanedTransactions(known.aborted)
         self._batches = BatchCleaner(
@@ -100,7 +100,7 @@ class Cleaner:
             if extent.next_offset <= self.plan.first_dirty:
                 continue
             for header, data in self._batches_of(extent):
-                if not self._note(header, data, transactions):
+                if not self._record_keys(header, data, transactions):
                     return
             self.keys.end_offset = max(self.keys.end_offset, extent.next_offset)
 
@@ -113,27 +113,27 @@ class Cleaner:
         first = group[0].base_offset
         segment = Segment.create(self.directory, first, self._config.index_interval_bytes, swap.CLEANED)
         del self._transactions.kept[:]
-        for headers, data in self._gathered(group):
+        for headers, data in self._gather_batches(group):
             segment.append(memoryview(data), headers)
             self.bytes_written += len(data)
         for aborted in self._transactions.kept:
             segment.transactions.append(aborted)
         segment.seal()
         segment.flush()
-        self._keep_age(segment, group[-1])
-        note_rows(self.directory, [row_of(segment.path, group[-1].next_offset)])  # before its sources are deleted
+        self._preserve_age(segment, group[-1])
+        write_rows(self.directory, [row_of(segment.path, group[-1].next_offset)])  # before its sources are deleted
         swap.mark_complete(segment)
         self.offered = segment
 
-    def take_place(self, group: Sequence[Extent]) -> None:
+    def replace_segments(self, group: Sequence[Extent]) -> None:
         """Delete the files of a group and give the new ones their names; the log knows of it already."""
         assert self.offered is not None
-        self.exchange = swap.Exchange(self.offered, [extent.base_offset for extent in group])
+        self.exchange = swap.SegmentSwap(self.offered, [extent.base_offset for extent in group])
         self.exchange.carry_through()
         self.exchange = self.offered = None
 
-    def _note(self, header: BatchHeader, data: memoryview, transactions: CleanedTransactions) -> bool:
-        discarded = transactions.discards(header, data)
+    def _record_keys(self, header: BatchHeader, data: memoryview, transactions: CleanedTransactions) -> bool:
+        discarded = transactions.should_discard(header, data)
         if header.next_offset <= self.plan.first_dirty:
             return True
         if header.count and not header.is_control and not discarded:
@@ -143,7 +143,7 @@ class Cleaner:
         self.keys.end_offset = header.next_offset
         return True
 
-    def _gathered(self, group: Sequence[Extent]) -> Iterator[tuple[list[BatchHeader], Buffer]]:
+    def _gather_batches(self, group: Sequence[Extent]) -> Iterator[tuple[list[BatchHeader], Buffer]]:
         """Yield the remaining batches of a group, in pieces large enough for a write."""
         headers: list[BatchHeader] = []
         parts: list[Buffer] = []
@@ -165,7 +165,7 @@ class Cleaner:
     def _batches_of(self, extent: Extent) -> Iterator[tuple[BatchHeader, memoryview]]:
         """Header and bytes of each batch of a segment; CorruptRecordError names the file where one is damaged."""
         path = self.directory / f"{extent.base_offset:020d}.log"
-        window = Window(OpenFile(path), extent.size, READ_BLOCK)
+        window = ScanWindow(OpenFile(path), extent.size, READ_BLOCK)
         position = worked = 0
         try:
             while position < extent.size:
@@ -183,7 +183,7 @@ class Cleaner:
             raise CorruptRecordError(f"{path}, position {position}: {error}") from error
         self._breathe(worked)
 
-    def _keep_age(self, segment: Segment, last: Extent) -> None:
+    def _preserve_age(self, segment: Segment, last: Extent) -> None:
         """A segment without timestamps is as old as its file."""
         written = (self.directory / f"{last.base_offset:020d}.log").stat()
         os.utime(segment.path, ns=(written.st_atime_ns, written.st_mtime_ns))

@@ -42,7 +42,7 @@ class CleaningPlan(Struct, frozen=True):
         """Share of bytes that were not compacted before."""
         return self.dirty_bytes / max(self.clean_bytes + self.dirty_bytes, 1)
 
-    def due(self, config: LogConfig) -> bool:
+    def is_due(self, config: LogConfig) -> bool:
         """True if the compaction is worth its cost."""
         return self.dirty_bytes > 0 and (self.overdue or self.dirty_ratio > config.min_cleanable_dirty_ratio)
 
@@ -104,14 +104,14 @@ def group_extents(extents: Sequence[Extent], config: LogConfig) -> list[list[Ext
     found: list[list[Extent]] = []
     for extent in extents:
         group = found[-1] if found else None
-        if group is not None and fits_into_group(group, extent, config):
+        if group is not None and can_join_group(group, extent, config):
             group.append(extent)
         else:
             found.append([extent])
     return found
 
 
-def fits_into_group(group: list[Extent], extent: Extent, config: LogConfig) -> bool:
+def can_join_group(group: list[Extent], extent: Extent, config: LogConfig) -> bool:
     """True if one more segment fits into a group; relative offsets in a segment have 31 bits."""
     return (
         sum(one.size for one in group) + extent.size <= config.segment_bytes

@@ -53,13 +53,13 @@ class KeyMap:
         for index in range(count):
             size, position = raw.read_varint(data, position, end)
             if not 0 <= size <= end - position:
-                raise broken(base_offset, index)
+                raise broken_batch_error(base_offset, index)
             stop = position + size
             _, at = raw.read_varint(data, position + 1, stop)
             offset_delta, at = raw.read_varint(data, at, stop)
             key_size, at = raw.read_varint(data, at, stop)
             if not -1 <= key_size <= stop - at or not 0 <= offset_delta <= MAX_DELTA:
-                raise broken(base_offset, index)
+                raise broken_batch_error(base_offset, index)
             offset = base_offset + offset_delta
             if key_size >= 0 and offset >= from_offset and not self.put(data, at, key_size, offset):
                 self.end_offset = offset
@@ -97,6 +97,6 @@ class KeyMap:
         return slot
 
 
-def broken(base_offset: int, index: int) -> CorruptRecordError:
+def broken_batch_error(base_offset: int, index: int) -> CorruptRecordError:
     """Return the error for a batch without its record number `index`."""
     return CorruptRecordError(f"record {index} of the batch at offset {base_offset} does not fit its bytes")

@@ -29,4 +29,4 @@ cdef class RecordFilter:
     data=Source, end=Py_ssize_t, out=bytearray, target=Target, position=Py_ssize_t, size=Py_ssize_t, _=Py_ssize_t,
     length=cython.longlong, stop=Py_ssize_t, delta=cython.longlong, rest=Py_ssize_t,
 )
-cpdef moved(const unsigned char[::1] records, Py_ssize_t count, long long shift)
+cpdef shift_times(const unsigned char[::1] records, Py_ssize_t count, long long shift)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ottla.errors import CorruptRecordError
 from ottla.records import raw
-from ottla.storage.cleaning.key_map import KeyMap, broken
+from ottla.storage.cleaning.key_map import KeyMap, broken_batch_error
 
 MAX_DELTA = 0x7FFF_FFFF
 """Offsets in a batch count from its first, in 31 bits."""
@@ -52,16 +52,16 @@ class RecordFilter:
             start = position
             size, position = raw.read_varint(data, position, end)
             if not 0 <= size <= end - position:
-                raise broken(base_offset, index)
+                raise broken_batch_error(base_offset, index)
             stop = position + size
             delta, at = raw.read_varint(data, position + 1, stop)
             offset_delta, at = raw.read_varint(data, at, stop)
             key_size, key = raw.read_varint(data, at, stop)
             if not -1 <= key_size <= stop - key:
-                raise broken(base_offset, index)
+                raise broken_batch_error(base_offset, index)
             value_size, at = raw.read_varint(data, key + (key_size if key_size > 0 else 0), stop)
             if not -1 <= value_size < stop - at or not 0 <= offset_delta <= MAX_DELTA:
-                raise broken(base_offset, index)
+                raise broken_batch_error(base_offset, index)
             position = stop
             offset = base_offset + offset_delta
             if offset < self.keys.end_offset and (
@@ -83,7 +83,7 @@ class RecordFilter:
         return key_size >= 0 and offset >= self.keys.last(data, key, key_size)
 
 
-def moved(records: Any, count: int, shift: int) -> bytes | None:
+def shift_times(records: Any, count: int, shift: int) -> bytes | None:
     """The same `count` records, which are whole, with times that count from `shift` ms later or earlier.
 
     None where a time is too far off for that.

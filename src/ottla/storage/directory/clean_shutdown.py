@@ -17,8 +17,8 @@ def clean_shutdown_text(broker_epoch: int) -> str:
 
 
 def epoch_in(mark: Path) -> int:
-    """The epoch in the mark of a clean shutdown; -1 where it says of none, as before Kafka 3.8."""
-    import json  # where there is a mark
+    """Return the broker epoch in the file; -1 if it has none, as before Kafka 3.8."""
+    import json  # only needed after a clean shutdown
 
     try:
         epoch = json.loads(read_whole(mark))["brokerEpoch"]

@@ -46,7 +46,7 @@ class DataDirectories:
     """All data directories, with the interface of a single `DataDirectory`."""
 
     def __init__(self, main: DataDirectory, others: Sequence[DataDirectory], offline: Mapping[str, str]) -> None:
-        """Use `open_directories`. `others` have partitions, as `main` has if it is among them."""
+        """Use `open_directories`. `others` are the directories with partitions; `main` has partitions only if it is one of them."""
         self.main = main
         self.assigned: Callable[[TopicPartition], UUID | None] = lambda partition: None
         """Returns the id of the directory to which the metadata assign a partition."""
@@ -60,9 +60,9 @@ class DataDirectories:
         self._offline = dict(offline)
         self._began_without = bool(offline)
         self._fresh: set[TopicPartition] = set()
-        """Partitions made in this run, so that they are in no directory that is not there."""
+        """Partitions that were created in this run, so that no offline directory can have them."""
         self._lost: dict[TopicPartition, str] = {}
-        self._homes = Homes()
+        self._homes = PartitionDirectories()
         for each in others:
             for partition in each.logs():
                 self._homes.add(partition, each)
@@ -82,8 +82,8 @@ class DataDirectories:
         return self.main.cluster_id
 
     @property
-    def clean(self) -> bool:
-        return all(each.clean for each in self._all())
+    def was_clean_shutdown(self) -> bool:
+        return all(each.was_clean_shutdown for each in self._all())
 
     @property
     def broker_epoch(self) -> int:
@@ -96,7 +96,7 @@ class DataDirectories:
 
     @property
     def previous_epoch(self) -> int:
-        """Only where all were stopped cleanly, and together."""
+        """The common broker epoch, if all directories were closed cleanly and together."""
         epochs = {each.previous_epoch for each in self._all()}
         return epochs.pop() if len(epochs) == 1 and not self._began_without else NO_EPOCH
 
@@ -115,71 +115,73 @@ class DataDirectories:
     def place(self, partition: TopicPartition) -> DataDirectory:
         """Return the directory that has a partition, or gets it.
 
-        OfflineError is raised if it is offline, OutOfServiceError if two have the partition and it is unknown which one counts.
+        Raises OfflineError if that directory is offline, and OutOfServiceError if two directories have the partition and the metadata assign neither.
         """
         if partition.topic == STATE_TOPIC:
             return self.main
-        homes = self._homes.of(partition)
+        homes = self._homes.find_directories(partition)
         if len(homes) == 1:
             return homes[0]
-        home = self._true_home(partition, homes) if homes else self._chosen(partition)
+        home = self._find_assigned_directory(partition, homes) if homes else self._choose_new_directory(partition)
         self._homes.put(partition, home)
         return home
 
-    def begins_anew(self, partition: TopicPartition, former: UUID) -> bool:
-        """True as in `DataDirectory`; a partition in another of these directories has only been moved."""
-        home = self.settled(partition)
+    def has_less_than(self, partition: TopicPartition, former: UUID) -> bool:
+        """True as in `DataDirectory`. A partition that is in another of these directories was only moved."""
+        home = self.find_directory(partition)
         return (
             home is not None
             and all(each.directory_id != former for each in self._online)
-            and home.begins_anew(partition, former)
+            and home.has_less_than(partition, former)
         )
 
-    def settled(self, partition: TopicPartition) -> DataDirectory | None:
-        """The directory that has a partition, if that is decided; unlike `place` this decides nothing."""
-        homes = self._homes.of(partition)
+    def find_directory(self, partition: TopicPartition) -> DataDirectory | None:
+        """Return the directory that has a partition, if one is assigned; unlike `place` this assigns none."""
+        homes = self._homes.find_directories(partition)
         return homes[0] if len(homes) == 1 else None
 
     def find(self, path: str) -> DataDirectory | None:
-        """The one at a path, if it is in use."""
+        """Return the directory at a path; None if it is not in use."""
         return next((each for each in self._online if str(each.path) == path), None)
 
-    def prefer(self, partition: TopicPartition, home: DataDirectory) -> None:
-        """Have one that is not here yet made there, once it is this broker's; of too many the first are forgotten."""
+    def set_preferred_directory(self, partition: TopicPartition, home: DataDirectory) -> None:
+        """Set the directory in which a partition will be created. The oldest requests are dropped if there are too many."""
         self.preferred.pop(partition, None)
         self.preferred[partition] = home
         while len(self.preferred) > MOST_PREFERRED:
             del self.preferred[next(iter(self.preferred))]
 
-    def _preferred(self, partition: TopicPartition) -> DataDirectory | None:
+    def _preferred_directory(self, partition: TopicPartition) -> DataDirectory | None:
         home = self.preferred.pop(partition, None)
         return home if home in self._online else None
 
-    def _chosen(self, partition: TopicPartition) -> DataDirectory:
+    def _choose_new_directory(self, partition: TopicPartition) -> DataDirectory:
         if partition in self._lost:
-            raise self._away(partition, self._lost[partition])
+            raise self._offline_error(partition, self._lost[partition])
         assigned = self.assigned(partition)
         if assigned is not None and assigned > LAST_RESERVED:
             named = next(
                 (each for each in self._online if each.directory_id == assigned or assigned in each.lost), None
             )
             if named is None:
-                raise self._away(partition, ", ".join(self._offline) or f"of id {assigned}, which is none of log.dirs")
-            if partition in named.futures:  # a copy that was on its way there, and may lack what came last
-                raise self._away(partition, ", ".join(self._offline) or f"{named.path} has not all of it")
+                raise self._offline_error(
+                    partition, ", ".join(self._offline) or f"of id {assigned}, which is none of log.dirs"
+                )
+            if partition in named.futures:  # an incomplete copy that was being moved there
+                raise self._offline_error(partition, ", ".join(self._offline) or f"{named.path} has not all of it")
             return named
-        known = next((each for each in self._online if each.remembers(partition)), None)
+        known = next((each for each in self._online if each.has_checkpoint(partition)), None)
         if known is not None:
-            return known  # which says that it is gone
+            return known  # opening the log there reports that its folder is missing
         if self._offline and not (partition in self._fresh or self.tells_all or assigned == LOST):
-            raise self._away(partition, ", ".join(self._offline))
-        return self._preferred(partition) or self._emptiest()
+            raise self._offline_error(partition, ", ".join(self._offline))
+        return self._preferred_directory(partition) or self._find_emptiest()
 
-    def _away(self, partition: TopicPartition, where: str) -> OfflineError:
+    def _offline_error(self, partition: TopicPartition, where: str) -> OfflineError:
         return OfflineError(f"{partition} is in a directory that is not there ({where}): {REMEDY}")
 
-    def _true_home(self, partition: TopicPartition, homes: Sequence[DataDirectory]) -> DataDirectory:
-        """Return which of several directories counts: that of the metadata. The folders in the others are renamed, so that they are not used later."""
+    def _find_assigned_directory(self, partition: TopicPartition, homes: Sequence[DataDirectory]) -> DataDirectory:
+        """Return the directory that the metadata assign. The folders in the others are renamed, so that they are not used later."""
         assigned = self.assigned(partition)
         named = next((each for each in homes if each.directory_id == assigned), None)
         if named is None:
@@ -189,7 +191,7 @@ class DataDirectories:
             if each is not named:
                 folder = each.folder(partition)
                 try:
-                    aside = each.put_aside(partition)
+                    aside = each.set_aside_folder(partition)
                 except OSError as error:
                     raise storage_error(f"cannot put {folder} aside", error) from error
                 LOG.warning(
@@ -198,34 +200,36 @@ class DataDirectories:
                 )  # fmt: skip
         return named
 
-    def _emptiest(self) -> DataDirectory:
+    def _find_emptiest(self) -> DataDirectory:
         return min(self.candidates(), key=self._homes.counts.__getitem__)
 
     def candidates(self) -> list[DataDirectory]:
         """Return the directories for new partitions. Full or cordoned ones are returned only if there are no others."""
         free = [each for each in self._online if each.directory_id not in self.cordoned] or self._online
-        return [each for each in free if has_room(each)] or free
+        return [each for each in free if has_space(each)] or free
 
-    def settle(self, partition: TopicPartition, home: DataDirectory) -> None:
-        """A partition has moved there."""
+    def record_move(self, partition: TopicPartition, home: DataDirectory) -> None:
+        """Record that a partition was moved to a directory."""
         self._homes.put(partition, home)
 
-    def _by_home(self, partitions: Sequence[TopicPartition]) -> dict[DataDirectory, list[TopicPartition]]:
+    def _group_by_directory(self, partitions: Sequence[TopicPartition]) -> dict[DataDirectory, list[TopicPartition]]:
         """Group the partitions that exist by their directories."""
         found: dict[DataDirectory, list[TopicPartition]] = {}
         for partition in partitions:
-            for home in self._homes.of(partition):
+            for home in self._homes.find_directories(partition):
                 found.setdefault(home, []).append(partition)
         return found
 
-    # one that fails
+    # failed directories
 
-    def sick(self, error: BaseException | None, partition: TopicPartition | None = None) -> DataDirectory | None:
-        """The directory that an error says has failed: that of the partition, or of the file that the error names."""
+    def find_failed_directory(
+        self, error: BaseException | None, partition: TopicPartition | None = None
+    ) -> DataDirectory | None:
+        """Return the directory that has failed according to an error: that of the partition, or of the file named in the error."""
         if not is_fatal(error):
             return None
         if partition is not None:
-            homes = [self.main] if partition.topic == STATE_TOPIC else self._homes.of(partition)
+            homes = [self.main] if partition.topic == STATE_TOPIC else self._homes.find_directories(partition)
             return homes[0] if len(homes) == 1 else None
         cause = error.__cause__ if isinstance(error, KafkaError) else error
         name = getattr(cause, "filename", None)
@@ -233,14 +237,14 @@ class DataDirectories:
         return next((each for each in self._all() if path is not None and path.is_relative_to(each.path)), None)
 
     def fail(self, directory: DataDirectory, why: str) -> tuple[list[TopicPartition], Callable[[], None]]:
-        """Use it no more. What it had, and what is left to do for that in any thread."""
+        """Stop using a directory. Return its partitions, and the remaining work, which may be done in any thread."""
         self._online.remove(directory)
         self._offline[str(directory.path)] = why
-        gone = self._homes.inside(directory)
+        gone = self._homes.partitions_in(directory)
         for partition in gone:
             self._homes.put(partition)
             self._lost[partition] = str(directory.path)
-        return gone, directory.abandon()
+        return gone, directory.stop_using()
 
     def ensure_in_place(self, partition: TopicPartition) -> None:
         self.main.ensure_in_place(partition)
@@ -263,10 +267,10 @@ class DataDirectories:
         return next(each for each in self._all() if each.path == folder.parent).unsure_bytes(partition, folder)
 
     def folder(self, partition: TopicPartition) -> Path:
-        """The folder that a partition has, or would have in the main directory."""
+        """Return the folder of a partition; in the main directory if it has none yet."""
         if partition.topic == STATE_TOPIC:
             return self.main.folder(partition)
-        homes = self._homes.of(partition)
+        homes = self._homes.find_directories(partition)
         return (homes[0] if homes else self.main).folder(partition)
 
     def open_log(
@@ -285,12 +289,12 @@ class DataDirectories:
     def lend_log(self, partition: TopicPartition) -> Log:
         return self.place(partition).lend_log(partition)
 
-    def ensure_room(self, folders: int) -> None:
-        """KafkaError where none has room."""
+    def ensure_space(self, folders: int) -> None:
+        """Raise KafkaError if no directory has space."""
         faults = []
         for each in self.candidates():
             try:
-                return each.ensure_room(folders)
+                return each.ensure_space(folders)
             except KafkaError as error:
                 faults.append(error)
         raise faults[0]
@@ -298,24 +302,24 @@ class DataDirectories:
     def ensure_whole(self, partition: TopicPartition, *, is_copy: bool = False) -> None:
         self.main.ensure_whole(partition, is_copy=is_copy)
 
-    def begin_anew(self, partitions: Sequence[TopicPartition]) -> None:
+    def forget_checkpoints(self, partitions: Sequence[TopicPartition]) -> None:
         for each in self._online:
-            each.begin_anew(partitions)
+            each.forget_checkpoints(partitions)
         for partition in partitions:
             self._lost.pop(partition, None)
             self._homes.put(partition)
         self._fresh.update(partitions)
 
-    def make_way(self, partition: TopicPartition, topic_id: UUID) -> None:
-        homes = self._homes.of(partition)
+    def set_stray_folder_aside(self, partition: TopicPartition, topic_id: UUID) -> None:
+        homes = self._homes.find_directories(partition)
         for each in homes:
-            each.make_way(partition, topic_id)
-        kept = [each for each in homes if each.folder(partition).exists() or each.remembers(partition)]
+            each.set_stray_folder_aside(partition, topic_id)
+        kept = [each for each in homes if each.folder(partition).exists() or each.has_checkpoint(partition)]
         self._homes.put(partition, *kept)
 
     def begin_deletion(self, partitions: Sequence[TopicPartition], topic_id: UUID | None = None) -> None:
         """Start a deletion as `DataDirectory` does. Folders in an offline directory are deleted when it is online again."""
-        for home, found in self._by_home(partitions).items():
+        for home, found in self._group_by_directory(partitions).items():
             home.begin_deletion(found, topic_id)
         for partition in partitions:
             self._homes.put(partition)
@@ -325,22 +329,22 @@ class DataDirectories:
     def cleaned_to(self, partition: TopicPartition) -> int:
         return self.place(partition).cleaned_to(partition)
 
-    def note_cleaned(self, partition: TopicPartition, offset: int) -> Callable[[], None]:
-        return self.place(partition).note_cleaned(partition, offset)
+    def record_cleaned(self, partition: TopicPartition, offset: int) -> Callable[[], None]:
+        return self.place(partition).record_cleaned(partition, offset)
 
     def checkpoint(self) -> None:
-        self.checkpointing(snapshots=False)()
+        self.prepare_checkpoint(snapshots=False)()
 
-    def checkpointing(self, *, snapshots: bool = True) -> Callable[[], None]:
-        return all_of([each.checkpointing(snapshots=snapshots) for each in self._all()])
+    def prepare_checkpoint(self, *, snapshots: bool = True) -> Callable[[], None]:
+        return run_all([each.prepare_checkpoint(snapshots=snapshots) for each in self._all()])
 
-    def checkpointing_high_watermarks(self) -> Callable[[], None] | None:
-        works = [work for each in self._all() if (work := each.checkpointing_high_watermarks()) is not None]
-        return all_of(works) if works else None
+    def prepare_high_watermarks(self) -> Callable[[], None] | None:
+        works = [work for each in self._all() if (work := each.prepare_high_watermarks()) is not None]
+        return run_all(works) if works else None
 
     def close(self, *, clean: bool = True) -> None:
-        """Close each; the first of what went wrong is raised when all are."""
-        all_of([lambda each=each: each.close(clean=clean) for each in self._all()])()  # type: ignore[misc]
+        """Close all directories, then raise the first error."""
+        run_all([lambda each=each: each.close(clean=clean) for each in self._all()])()  # type: ignore[misc]
 
 
 class AllDeletions:
@@ -349,17 +353,17 @@ class AllDeletions:
     def __init__(self, directories: Sequence[DataDirectory]) -> None:
         self._directories = directories
 
-    def vacate(self, partitions: Sequence[TopicPartition]) -> None:
+    def free_names(self, partitions: Sequence[TopicPartition]) -> None:
         for each in self._directories:
-            each.deletions.vacate(partitions)
+            each.deletions.free_names(partitions)
 
     def remove(self) -> None:
         for each in self._directories:
             each.deletions.remove()
 
 
-def all_of(works: Sequence[Callable[[], None]]) -> Callable[[], None]:
-    """All of that, also where something of it fails: the first error is raised at the end."""
+def run_all(works: Sequence[Callable[[], None]]) -> Callable[[], None]:
+    """Run all functions, then raise the first error."""
 
     def work() -> None:
         faults: list[Exception] = []
@@ -374,9 +378,9 @@ def all_of(works: Sequence[Callable[[], None]]) -> Callable[[], None]:
     return work
 
 
-def has_room(directory: DataDirectory) -> bool:
+def has_space(directory: DataDirectory) -> bool:
     try:
-        directory.ensure_room(1)
+        directory.ensure_space(1)
     except KafkaError:
         return False
     return True
@@ -385,10 +389,10 @@ def has_room(directory: DataDirectory) -> bool:
 def open_directories(
     paths: Sequence[str], *, node_id: int, formatted: bool = False, main: str = ""
 ) -> DataDirectory | DataDirectories:
-    """Open what `log.dirs` names. `main` has the metadata's log, the first where it is empty.
+    """Open the directories in `log.dirs`. `main` is the one with the metadata log; the first one if it is empty.
 
-    ConfigError where the main one cannot be used, or one is in use, of another node or cluster, or named twice; others
-    that the system does not let us use are offline.
+    Raises ConfigError if the main directory cannot be used, or if any directory is in use, belongs to another node or cluster, or is
+    a copy of another one. Other directories that the operating system cannot open are offline.
     """
     main = main or paths[0]
     if list(paths) == [main]:
@@ -409,7 +413,7 @@ def open_directories(
 
 
 def open_other(path: str, opened: dict[str, DataDirectory], offline: dict[str, str]) -> None:
-    """Open one that has no metadata; an empty one becomes this node's."""
+    """Open a directory without the metadata log; an empty one is formatted for this node."""
     meta = next(iter(opened.values())).meta
     try:
         found = DataDirectory.open(path, node_id=meta.node_id, cluster_id=meta.cluster_id)
@@ -427,32 +431,32 @@ def open_other(path: str, opened: dict[str, DataDirectory], offline: dict[str, s
     )
 
 
-class Homes:
+class PartitionDirectories:
     """The directories of each partition, and the number of partitions of each directory, which placement reads for each new partition.
 
-    A partition has more than one directory until it is decided which one counts.
+    A partition has more than one directory until `DataDirectories.place` has chosen one of them.
     """
 
     def __init__(self) -> None:
         self.counts: Counter[DataDirectory] = Counter()
-        """How many partitions each directory has."""
-        self._homes: dict[TopicPartition, tuple[DataDirectory, ...]] = {}
+        """The number of partitions of each directory."""
+        self._locations: dict[TopicPartition, tuple[DataDirectory, ...]] = {}
 
-    def of(self, partition: TopicPartition) -> Sequence[DataDirectory]:
-        """Empty where the partition is nowhere yet."""
-        return self._homes.get(partition, ())
+    def find_directories(self, partition: TopicPartition) -> Sequence[DataDirectory]:
+        """Return the directories of a partition; empty if it has none yet."""
+        return self._locations.get(partition, ())
 
     def add(self, partition: TopicPartition, home: DataDirectory) -> None:
-        """It is there as well."""
-        self.put(partition, *self.of(partition), home)
+        """Add a directory of a partition."""
+        self.put(partition, *self.find_directories(partition), home)
 
     def put(self, partition: TopicPartition, *homes: DataDirectory) -> None:
-        """It is there and nowhere else; nowhere at all without any."""
-        self.counts.subtract(self._homes.pop(partition, ()))
+        """Set the only directory of a partition, or none."""
+        self.counts.subtract(self._locations.pop(partition, ()))
         if homes:
-            self._homes[partition] = homes
+            self._locations[partition] = homes
             self.counts.update(homes)
 
-    def inside(self, directory: DataDirectory) -> list[TopicPartition]:
-        """The partitions that have a copy there, in no order."""
-        return [partition for partition, homes in self._homes.items() if directory in homes]
+    def partitions_in(self, directory: DataDirectory) -> list[TopicPartition]:
+        """Return the partitions in a directory, in no order."""
+        return [partition for partition, homes in self._locations.items() if directory in homes]

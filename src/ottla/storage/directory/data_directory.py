@@ -3,6 +3,18 @@
 .lock  meta.properties  .kafka_cleanshutdown
 recovery-point-offset-checkpoint  log-start-offset-checkpoint  cleaner-offset-checkpoint  replication-offset-checkpoint
 <topic>-<partition>/…
+
+**Start.** `open` acquires the lock, reads `meta.properties` and the checkpoints, and deletes the folders of deleted logs. A damaged
+checkpoint is logged and counts as empty, so that more is checked. Last, `open` deletes the clean shutdown file and forces that to the
+disk: from then on every end of the process counts as a crash, until `close` writes the file again. `ensure_whole` checks the metadata log
+before that log is opened, because opening may truncate. `open_log` opens each log on its own and gives `Log.open` the recovery point, the
+start and the high watermark of the checkpoints. A log without a recovery point is checked from its first batch. The steps inside a log are
+listed in `log.log`.
+
+**Checkpoints.** A recovery point is never ahead of the disk, because only a flush of the log moves it. A checkpoint writes the producer snapshots
+first, then the log starts, then the recovery points. High watermarks have a file of their own, which is not forced to the disk. Before a log is
+truncated its entries in all files are lowered. `close` flushes every log, then writes the checkpoints, the high watermarks and, last, the
+clean shutdown file.
 """
 
 from __future__ import annotations
@@ -17,7 +29,7 @@ from pathlib import Path
 from ottla.errors import ConfigError, ErrorCode, KafkaError, OttlaError
 from ottla.kafka_id import id_of, text_of
 from ottla.model import INT64_MAX, TopicPartition
-from ottla.storage.batches.damage import OutOfServiceError, not_a_file_error, remedy
+from ottla.storage.batches.damage import OutOfServiceError, not_a_file_error, repair_remedy
 from ottla.storage.directory.clean_shutdown import CLEAN_SHUTDOWN, NO_EPOCH, clean_shutdown_text, epoch_in
 from ottla.storage.directory.deletions import Deletions
 from ottla.storage.directory.directory_lock import DirectoryLock
@@ -48,12 +60,12 @@ from ottla.storage.segments.log_folder import (
 
 LOG = logging.getLogger(__name__)
 PARTITION_BLOCKS = 6
-"""Disk blocks that a partition takes with its first record: directory, log, two indexes, topic id, checkpoint."""
+"""Disk blocks that a partition needs for its first record: directory, log, two indexes, topic id, leader epochs."""
 SPARE_BLOCKS = 16
 """Disk blocks that stay free for deletions: for the metadata log and checkpoints."""
 CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 ONE_BY_ONE = 8
-"""Logs that are forced to the disk each by itself at a shutdown; more go with the whole file system, in one go."""
+"""Up to this number of logs, a shutdown forces each log to the disk; with more, it forces the whole file system once."""
 
 
 class DataDirectory:
@@ -63,15 +75,15 @@ class DataDirectory:
         """Use `DataDirectory.open`."""
         self.path = path
         self.meta = meta
-        self.clean = False
+        self.was_clean_shutdown = False
         """True if the last shutdown was clean, so that logs need no recovery."""
         self.broker_epoch = NO_EPOCH
         """The broker epoch of this run; the clean shutdown file contains it."""
         self.previous_epoch = NO_EPOCH
-        """Under which they knew the last one, if its shutdown was clean (KIP-966)."""
+        """The broker epoch of the last run, if its shutdown was clean (KIP-966)."""
         self.open_logs: dict[TopicPartition, Log] = {}
         self.cleaner_offsets: dict[TopicPartition, int] = {}
-        """How far each log was compacted before."""
+        """The offset up to which each log is compacted."""
         self.deletions = Deletions(path)
         self.futures = FutureLogs(path)
         self.lost = LostDirectories(path)
@@ -84,10 +96,10 @@ class DataDirectory:
     def open(
         cls, path: Path | str, *, node_id: int, cluster_id: str | None = None, formatted: bool = False
     ) -> DataDirectory:
-        """Lock the directory, which is made if it is not there, and read what the last run left.
+        """Lock the directory, which is created if it does not exist, and read the files of the last run.
 
-        ConfigError where it cannot be used: not a directory, not writable, in use, of another node or cluster; where it has to be
-        `formatted` before, also where it says of none.
+        Raises ConfigError if the directory cannot be used: it is not a directory, not writable, in use, or belongs to another node or
+        cluster. With `formatted`, ConfigError is also raised if it has no `meta.properties`.
         """
         path = Path(path).absolute()
         if formatted:
@@ -100,7 +112,7 @@ class DataDirectory:
         try:
             directory = cls(path, lock, ensure_identity(path, node_id, cluster_id))
             directory._read_last_run()
-            directory._tell_of_a_full_disk()
+            directory._log_full_disk()
         except OSError as error:
             lock.release()
             raise UnusableError(path, error) from error
@@ -109,20 +121,20 @@ class DataDirectory:
             raise
         return directory
 
-    def _tell_of_a_full_disk(self) -> None:
-        """It keeps no broker from starting: what is there can be read and deleted."""
+    def _log_full_disk(self) -> None:
+        """Log that the disk is full. The broker starts, because records can still be read and deleted."""
         if (why := space_problem(self.path, 1)) is not None:
             LOG.error("the disk of %s %s; what is there is served, and topics can be deleted", self.path, why)
 
     def ensure_in_place(self, partition: TopicPartition) -> None:
-        """OttlaError where the directory, or the log of this partition, was removed or replaced under a running broker."""
-        if self._lock.held and not self._lock.in_place:
+        """Raise OttlaError if the directory, or the log of this partition, was removed or replaced while the broker runs."""
+        if self._lock.is_held and not self._lock.is_in_place:
             raise OttlaError(
                 f"data directory {self.path} was removed, moved or replaced while the broker ran: it stops, since what it "
                 "writes would be lost; put the directory back, or start with another"
             )
-        log = self.open_logs.get(partition)
-        if log is not None and not log.in_place:
+        log = self.open_logs.get(partition) or self._lent.get(partition)
+        if log is not None and not log.is_in_place:
             raise OttlaError(
                 f"{log.directory} was removed, moved or replaced while the broker ran: it stops, since nothing that "
                 "changes could be kept; restore the folder from a backup"
@@ -134,12 +146,12 @@ class DataDirectory:
 
     @property
     def directory_id(self) -> uuid.UUID:
-        """By which controllers know it."""
+        """The id of the directory in the cluster's metadata."""
         return id_of(self.meta.directory_id)
 
     @property
     def main(self) -> DataDirectory:
-        """The one that has the log of the metadata."""
+        """The directory with the metadata log."""
         return self
 
     def online(self) -> Sequence[DataDirectory]:
@@ -151,45 +163,47 @@ class DataDirectory:
         return {}
 
     def place(self, partition: TopicPartition) -> DataDirectory:
-        """The directory that has a partition, or is to have it. Of several: OutOfServiceError where it cannot be said."""
+        """Return the directory that has a partition, or will have it. Raises OutOfServiceError if it is ambiguous."""
         return self
 
-    def settled(self, partition: TopicPartition) -> DataDirectory | None:
-        """The directory that has a partition, if that is decided."""
+    def find_directory(self, partition: TopicPartition) -> DataDirectory | None:
+        """Return the directory that has a partition; None if none is assigned."""
         return self
 
-    def sick(self, error: BaseException | None, partition: TopicPartition | None = None) -> DataDirectory | None:
-        """The directory that has failed, if that is what an error means."""
+    def find_failed_directory(
+        self, error: BaseException | None, partition: TopicPartition | None = None
+    ) -> DataDirectory | None:
+        """Return the directory that has failed according to an error; None if none has."""
         return self if is_fatal(error) else None
 
-    def ensure_well(self) -> None:
-        """OttlaError where it was removed or replaced, or takes no writes any more."""
-        if self._lock.held and not self._lock.in_place:
+    def ensure_healthy(self) -> None:
+        """Raise OttlaError if the directory was removed or replaced, or cannot be written to."""
+        if self._lock.is_held and not self._lock.is_in_place:
             raise OttlaError("it was removed, moved or replaced while the broker ran")
         if os.statvfs(self.path).f_flag & os.ST_RDONLY:
             raise OttlaError("it is read-only")
 
-    def remembers(self, partition: TopicPartition) -> bool:
-        """True if a log was here when checkpoints were last written."""
+    def has_checkpoint(self, partition: TopicPartition) -> bool:
+        """True if the checkpoints contain the partition."""
         return partition in self._checkpoints.recovery_points
 
-    def begins_anew(self, partition: TopicPartition, former: uuid.UUID) -> bool:
+    def has_less_than(self, partition: TopicPartition, former: uuid.UUID) -> bool:
         """True if a partition has, or will have, less here than the cluster expects of the lost directory `former`."""
-        return former != self.directory_id and self.lost.begins_anew(self.folder(partition), former)
+        return former != self.directory_id and self.lost.has_less_than(self.folder(partition), former)
 
-    def put_aside(self, partition: TopicPartition) -> Path:
-        """Rename the folder of a partition that is in another directory; OSError where that cannot be."""
+    def set_aside_folder(self, partition: TopicPartition) -> Path:
+        """Rename the folder of a partition that is in another directory. Raises OSError if that fails."""
         aside = set_aside(self.folder(partition))
-        self.forget([partition])
+        self.forget_partitions([partition])
         return aside
 
-    def forget(self, partitions: Sequence[TopicPartition]) -> None:
-        """Tell of these in no checkpoint."""
-        self._checkpoints.begin_anew(partitions)
-        self._high_watermarks.begin_anew(partitions)
+    def forget_partitions(self, partitions: Sequence[TopicPartition]) -> None:
+        """Remove partitions from all checkpoints."""
+        self._checkpoints.forget_partitions(partitions)
+        self._high_watermarks.forget_partitions(partitions)
 
-    def abandon(self) -> Callable[[], None]:
-        """Use it no more, as it has failed; what is left to do for that may be done in any thread."""
+    def stop_using(self) -> Callable[[], None]:
+        """Stop using the directory, because it has failed. Return the remaining work, which may be done in any thread."""
         logs = [*self.open_logs.values(), *self.futures.logs]
         for log in logs:
             log.closed = True
@@ -203,7 +217,7 @@ class DataDirectory:
         return let_go
 
     def logs(self) -> dict[TopicPartition, Path]:
-        """The partitions that have a folder here, open or not."""
+        """Return the partitions with a folder in this directory, open or not."""
         found = {}
         for entry in os.scandir(self.path):
             if (partition := partition_of(entry.name)) is not None and entry.is_dir():
@@ -211,7 +225,7 @@ class DataDirectory:
         return found
 
     def unsure_bytes(self, partition: TopicPartition, folder: Path) -> int:
-        """How much of a log is not known to have been forced to the disk before a crash."""
+        """Return the bytes of a log that may not have been forced to the disk before a crash."""
         try:
             return size_from(folder, self._checkpoints.recovery_points.get(partition, 0))
         except OSError:
@@ -229,15 +243,15 @@ class DataDirectory:
         topic_id: uuid.UUID | None = None,
         replicated: bool = False,
     ) -> Log:
-        """The partition's log, made if it is not there, recovered if the last shutdown was not clean.
+        """Return the partition's log. It is created if it does not exist, and recovered if the last shutdown was not clean.
 
-        OutOfServiceError where the folder is of another topic, or says of none that it can be believed to be of, and
-        where it was there once: such a folder is left as it is.
+        Raises OutOfServiceError, and leaves the folder unchanged, if the folder belongs to another topic, if its topic id is damaged,
+        or if the folder or all its segments are missing although the checkpoints or the topic id show that there was a log.
         """
         if partition in self.open_logs:
             return self.open_logs[partition]
         folder = self.folder(partition)
-        if not self._lock.in_place:
+        if not self._lock.is_in_place:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"data directory {self.path} is gone")
         self._ensure_usable(partition, folder)
         id_known = topic_id is None or check_topic_id(folder, topic_id)
@@ -249,14 +263,14 @@ class DataDirectory:
             folder,
             config,
             now_ms=now_ms,
-            clean=self.clean,
+            clean=self.was_clean_shutdown,
             recovery_point=recovery_point,
             start_offset=self._checkpoints.start_offsets.get(partition),
             committed=committed,
-            noted_start=self._checkpoints.noted_start(partition),
+            noted_start=self._checkpoints.find_start(partition),
         )
         self._check_start(partition, log)
-        log.before_cut = partial(self._lower, partition)
+        log.before_cut = partial(self._lower_checkpoints, partition)
         if topic_id is not None and not id_known:
             self._write_topic_id(folder, topic_id)
         if log.recovery is not None and partition in self.cleaner_offsets:
@@ -265,57 +279,57 @@ class DataDirectory:
         return log
 
     def adopt(self, partition: TopicPartition, future: Log, *, now_ms: int, committed: int | None) -> Log:
-        """Make a whole copy of a partition the log that is here; OSError and KafkaError where that cannot be.
+        """Replace the partition's log by its complete copy. Raises OSError or KafkaError if that fails.
 
-        All that a start after a crash would ask of it is written down before the folder has its name. `committed` is that of `Log.open`.
+        The checkpoints that a start after a crash needs are written before the folder is renamed. `committed` is passed to `Log.open`.
         """
         future.close()
-        self._checkpoints.note(partition, future)
+        self._checkpoints.record_log(partition, future)
         self.checkpoint()
-        folder = self.futures.take(partition)
+        folder = self.futures.promote_folder(partition)
         end, start = future.end_offset, future.start_offset
         try:
             log = Log.open(
                 folder, future.config, now_ms=now_ms, clean=True, recovery_point=end, start_offset=start, committed=committed
             )  # fmt: skip
         except KafkaError:
-            self.put_aside(partition)  # or a start would take it for the one that counts
+            self.set_aside_folder(partition)  # otherwise the next start would use it as the partition's log
             raise
-        log.before_cut = partial(self._lower, partition)
+        log.before_cut = partial(self._lower_checkpoints, partition)
         self.open_logs[partition] = log
         return log
 
     def lend_log(self, partition: TopicPartition) -> Log:
-        """Leave an open log to another thread, which is to close it before this directory."""
+        """Return an open log for another thread, which must close it before this directory is closed."""
         log = self._lent[partition] = self.open_logs.pop(partition)
         return log
 
-    def ensure_room(self, folders: int) -> None:
-        """KafkaError(KAFKA_STORAGE_ERROR) where the disk has no room for so many new folders, or takes none at all."""
+    def ensure_space(self, folders: int) -> None:
+        """Raise KafkaError(KAFKA_STORAGE_ERROR) if the disk has no space for that many new folders, or cannot be written to."""
         ensure_disk_space(self.path, folders)
 
     def ensure_whole(self, partition: TopicPartition, *, is_copy: bool = False) -> None:
-        """ConfigError where the log of a state is missing or damaged, on which all other partitions depend; one may be a copy of others'."""
+        """Raise ConfigError if the metadata log is missing or damaged. A missing copy of a broker is no error: it is fetched again."""
         others, point = self.logs().keys() - {partition}, self._checkpoints.recovery_points.get(partition, 0)
         if not ensure_whole(self.folder(partition), others, point, self.meta.node_id, is_copy=is_copy):
-            self.forget([partition])
+            self.forget_partitions([partition])
 
-    def begin_anew(self, partitions: Sequence[TopicPartition]) -> None:
-        """Before topics are made: forget what checkpoints tell of earlier ones of these names, of which nothing is left.
+    def forget_checkpoints(self, partitions: Sequence[TopicPartition]) -> None:
+        """Remove the checkpoints of deleted topics with these names, before new topics are created.
 
-        OutOfServiceError where there is something.
+        Raises OutOfServiceError if a file or a folder with such a name exists.
         """
-        self.deletions.vacate(partitions)
+        self.deletions.free_names(partitions)
         taken = [folder for folder in map(self.folder, partitions) if os.path.lexists(folder)]
         if taken:
             raise OutOfServiceError(
                 f"{taken[0]} is there already and of no topic of now: move it away, or choose another name"
             )
-        self.forget(partitions)
+        self.forget_partitions(partitions)
 
-    def make_way(self, partition: TopicPartition, topic_id: uuid.UUID) -> None:
-        """Before a log is opened for a topic: put aside the folder that another one of that name left, unless its id is damaged."""
-        self.deletions.vacate([partition])
+    def set_stray_folder_aside(self, partition: TopicPartition, topic_id: uuid.UUID) -> None:
+        """Rename the folder of an older topic with the same name, before a log is opened. A folder with a damaged topic id stays."""
+        self.deletions.free_names([partition])
         folder = self.folder(partition)
         try:
             found = read_topic_id(folder)
@@ -326,7 +340,7 @@ class DataDirectory:
             LOG.warning(
                 "%s is of an earlier topic of that name: renamed to %s, remove it if you do not need it", folder, aside
             )
-            self.forget([partition])
+            self.forget_partitions([partition])
 
     def begin_deletion(self, partitions: Sequence[TopicPartition], topic_id: uuid.UUID | None = None) -> None:
         """Close the logs of partitions, open or not; `deletions.remove` deletes their folders, in any thread."""
@@ -344,39 +358,39 @@ class DataDirectory:
         self.deletions.add(partitions, topic_id, [log.release for log in logs])
 
     def delete_log(self, partition: TopicPartition, topic_id: uuid.UUID | None = None) -> None:
-        """Remove a partition's log and folder, open or not; a folder that is not of `topic_id` is set aside."""
+        """Delete a partition's log and folder, open or not. A folder that belongs to another topic than `topic_id` is renamed."""
         self.begin_deletion([partition], topic_id)
         self.deletions.remove()
 
     def cleaned_to(self, partition: TopicPartition) -> int:
         return self.cleaner_offsets.get(partition, 0)
 
-    def note_cleaned(self, partition: TopicPartition, offset: int) -> Callable[[], None]:
-        """Note that a log is compacted up to there; the work that writes it down, in any thread."""
+    def record_cleaned(self, partition: TopicPartition, offset: int) -> Callable[[], None]:
+        """Record the offset up to which a log is compacted. Return the function that writes the file, for any thread."""
         self.cleaner_offsets[partition] = offset
-        return partial(self.keep_cleaned, dict(self.cleaner_offsets))
+        return partial(self.write_cleaned, dict(self.cleaner_offsets))
 
-    def keep_cleaned(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Write down how far logs are compacted; may run in another thread."""
+    def write_cleaned(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Write the offsets up to which logs are compacted; may run in another thread."""
         try:
             write_offsets(self.path / CLEANER_OFFSETS, offsets)
         except OSError as error:
             raise storage_error(f"cannot write {CLEANER_OFFSETS} in {self.path}", error) from error
 
     def checkpoint(self) -> None:
-        """Write down how far logs are flushed and where they begin, so that a restart has less to check."""
-        self.checkpointing(snapshots=False)()
+        """Write the recovery points and the start offsets of the logs, so that a restart has less to check."""
+        self.prepare_checkpoint(snapshots=False)()
 
-    def checkpointing_high_watermarks(self) -> Callable[[], None] | None:
-        """Work that writes down up to where logs are committed, in any thread; None where that has not changed."""
-        return self._high_watermarks.writing(self.open_logs)
+    def prepare_high_watermarks(self) -> Callable[[], None] | None:
+        """Return a function that writes the high watermarks, for any thread; None if they have not changed."""
+        return self._high_watermarks.prepare_write(self.open_logs)
 
-    def checkpointing(self, *, snapshots: bool = True) -> Callable[[], None]:
-        """The same as work that another thread may do, with what logs know of their producers."""
+    def prepare_checkpoint(self, *, snapshots: bool = True) -> Callable[[], None]:
+        """Return a function that writes the checkpoints and the producer snapshots, for any thread."""
         keeping = [keep for log in self.open_logs.values() if snapshots and (keep := log.keeping_producers())]
         for partition, log in self.open_logs.items():
-            self._checkpoints.note(partition, log)
-        writing = self._checkpoints.writing()
+            self._checkpoints.record_log(partition, log)
+        writing = self._checkpoints.prepare_write()
 
         def work() -> None:
             for keep in keeping:
@@ -386,17 +400,17 @@ class DataDirectory:
         return work
 
     def close(self, *, clean: bool = True) -> None:
-        """Close every log, leave the mark of a clean shutdown and unlock; with `clean=False` only unlock.
+        """Close every log, write the clean shutdown file, and unlock; with `clean=False` only unlock.
 
-        Where a log cannot be closed the others are, the shutdown was not clean, and KafkaError says why.
+        If a log cannot be closed, the others are closed, the clean shutdown file is not written, and KafkaError is raised.
         """
         try:
             self.futures.release()
-            if clean and self._lock.held:
+            if clean and self._lock.is_held:
                 self._close_logs()
-                self._checkpoints.note_closed(self._lent)
+                self._checkpoints.record_closed_logs(self._lent)
                 self.checkpoint()
-                if (writing := self.checkpointing_high_watermarks()) is not None:
+                if (writing := self.prepare_high_watermarks()) is not None:
                     writing()
                 replace_file(self.path / CLEAN_SHUTDOWN, clean_shutdown_text(self.broker_epoch))
         except OSError as error:
@@ -405,25 +419,25 @@ class DataDirectory:
             self.open_logs.clear()
             self._lock.release()
 
-    def _lower(self, partition: TopicPartition, offset: int) -> None:
-        """Before a log is cut: a start after a crash believes what the checkpoints say of it."""
-        if self._checkpoints.lower(partition, offset):
-            self._checkpoints.writing()()
-        self._high_watermarks.lower(partition, offset)
+    def _lower_checkpoints(self, partition: TopicPartition, offset: int) -> None:
+        """Lower the checkpoints before a log is truncated, because a start after a crash relies on them."""
+        if self._checkpoints.lower_offsets(partition, offset):
+            self._checkpoints.prepare_write()()
+        self._high_watermarks.lower_offset(partition, offset)
         if self.cleaner_offsets.get(partition, 0) > offset:
-            self.keep_cleaned({**self.cleaner_offsets, partition: offset})
+            self.write_cleaned({**self.cleaner_offsets, partition: offset})
             self.cleaner_offsets[partition] = offset
 
     def _write_cleaner_offsets(self, partition: TopicPartition) -> None:
-        """Remove the partition before its log is deleted: a new topic with the same name must not count as compacted."""
+        """Write the cleaner offsets without a partition that is about to be deleted: a new topic of that name must not count as compacted."""
         try:
-            self.keep_cleaned(self.cleaner_offsets)
+            self.write_cleaned(self.cleaner_offsets)
         except KafkaError as error:
             LOG.error("%s; a new topic in the place of %s may keep superseded records", error, partition.topic)
 
     def _close_logs(self) -> None:
-        """Force everything to the disk: file by file it takes longer by far than one call for all of it."""
-        together = sum(log.unforced for log in self.open_logs.values()) > ONE_BY_ONE and can_sync_file_system()
+        """Flush all logs to the disk. One call for the file system is much faster than one per file."""
+        together = sum(log.has_unforced for log in self.open_logs.values()) > ONE_BY_ONE and can_sync_file_system()
         faults = []
         for log in self.open_logs.values():
             try:
@@ -441,40 +455,41 @@ class DataDirectory:
             if DELETED_NAME.fullmatch(entry.name):
                 remove_tree(Path(entry.path))
         if not self.logs():
-            self._checkpoints.begin()
+            self._checkpoints.create_files()
         self.futures.find()
         mark = self.path / CLEAN_SHUTDOWN
-        self.clean = mark.exists()
+        self.was_clean_shutdown = mark.exists()
         self.cleaner_offsets = read_offsets(self.path / CLEANER_OFFSETS)
-        if self.clean:
+        if self.was_clean_shutdown:
             self.previous_epoch = epoch_in(mark)
-            # From here on a crash is a crash, also of the machine.
+            # Forced to the disk, so that a later crash, also of the machine, is not taken for a clean shutdown.
             mark.unlink()
             sync_path(self.path)
 
     def _ensure_usable(self, partition: TopicPartition, folder: Path) -> None:
         if folder.exists() and not folder.is_dir():
             raise OutOfServiceError(f"{folder} is a file, where the folder of {partition} belongs: move it away")
-        if not folder.exists() and self.remembers(partition):
+        if not folder.exists() and self.has_checkpoint(partition):
             raise OutOfServiceError(
                 f"{folder} is gone, though there was a log in it: restore it from a backup; or, for the partition to "
-                f"start empty, {remedy(folder)}"
+                f"start empty, {repair_remedy(folder)}"
             )
 
     def _without_segments(self, folder: Path, replicated: bool) -> int:
-        """Return the offset up to which a copy without its segments was committed; OutOfServiceError if no other broker has the records."""
-        # The first segment is created before the topic id. The caller reports the loss of what was once forced to the disk.
+        """Return the committed offset to assume for a replica without segments: the highest. Raises OutOfServiceError if there is no other replica."""
+        # The first segment is created before the topic id, so a folder with an id has lost its segments.
+        # A folder with a recovery point is not handled here: opening the log reports the lost end.
         if not replicated:
             raise OutOfServiceError(
                 f"{folder} has no segment any more, though there was one in it: restore it from a backup; or, for the "
-                f"partition to start empty, {remedy(folder)}"
+                f"partition to start empty, {repair_remedy(folder)}"
             )
         return INT64_MAX
 
     def _check_start(self, partition: TopicPartition, log: Log) -> None:
-        """Raise OutOfServiceError if a log starts after its end after a clean shutdown. After a power failure that is possible, and only logged."""
-        doubt = self._checkpoints.doubt(partition, log)
-        if doubt and self.clean:
+        """Raise OutOfServiceError if the start offset in the checkpoint is above the log's end. After a crash that is possible, and only logged."""
+        doubt = self._checkpoints.find_doubt(partition, log)
+        if doubt and self.was_clean_shutdown:
             raise OutOfServiceError(f"{doubt}. Stop the broker, and put the offset right or {WITHOUT}")
         if doubt:
             LOG.warning("%s. If they were not deleted, stop the broker before retention does, and %s", doubt, WITHOUT)
@@ -496,17 +511,17 @@ def check_topic_id(folder: Path, topic_id: uuid.UUID) -> bool:
     except OSError as error:
         raise storage_error(f"no topic id for {folder}", error) from error
     except ValueError as error:
-        raise OutOfServiceError(f"{error}; {remedy(folder)}") from error
+        raise OutOfServiceError(f"{error}; {repair_remedy(folder)}") from error
     if found is not None and found != topic_id:
         raise OutOfServiceError(
             f"{folder} belongs to topic id {text_of(found)}, not {text_of(topic_id)}: move that folder away, or if "
-            f"its {METADATA_FILE} is damaged, {remedy(folder)}"
+            f"its {METADATA_FILE} is damaged, {repair_remedy(folder)}"
         )
     return found is not None
 
 
 def ensure_disk_space(path: Path, folders: int) -> None:
-    """KafkaError(KAFKA_STORAGE_ERROR) where the disk has no room for so many new folders, or takes none at all."""
+    """Raise KafkaError(KAFKA_STORAGE_ERROR) if the disk has no space for that many new folders, or cannot be written to."""
     if (why := space_problem(path, folders)) is not None:
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the disk of {path} takes no new partitions: it {why}")
 
@@ -516,19 +531,19 @@ def space_problem(path: Path, folders: int) -> str | None:
     try:
         disk = os.statvfs(path)
     except OSError as error:
-        raise storage_error(f"cannot look at the disk of {path}", error) from error
+        raise storage_error(f"cannot inspect the disk of {path}", error) from error
     blocks = disk.f_bavail if os.geteuid() else disk.f_bfree
     if disk.f_flag & os.ST_RDONLY:
         return "is read-only"
     if blocks < SPARE_BLOCKS + folders * PARTITION_BLOCKS:
-        return "is full: make room, and try again"
+        return "is full: free some space, and try again"
     if disk.f_files > 0 and disk.f_ffree < folders:
         return "has no inodes left: delete files, and try again"
     return None
 
 
 class UnusableError(ConfigError):
-    """The system does not let us use a directory."""
+    """A directory that the operating system does not let us use."""
 
     def __init__(self, path: Path, error: OSError) -> None:
         self.reason, remedy = str(error.strerror), "choose another or mend its permissions"

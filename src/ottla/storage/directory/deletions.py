@@ -1,8 +1,8 @@
-"""Folders of deleted logs: renamed, so that no partition has their name, then removed.
+"""Delete the folders of logs: a folder is first renamed, so that its name is free, and removed later.
 
 Removing gigabytes, or a thousand folders, takes time, and no request may wait for that: one thread adds folders, another removes
-them. If a name is needed again earlier, its folder is renamed at once. The rule: a renamed folder is
-removed, by the next start at the latest, and a folder is renamed as a whole or not at all.
+them. If a name is needed again before that, its folder is renamed at once. A rename is atomic, and the next start removes every renamed
+folder that is left. So a crash leaves either the whole log or none of it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Deletions:
     def add(
         self, partitions: Iterable[TopicPartition], topic_id: uuid.UUID | None, releases: Iterable[Callable[[], None]]
     ) -> None:
-        """Have `remove` take these away, after it has let go of their files.
+        """Schedule the deletion of partitions by `remove`, after their files are closed.
 
         A folder that says it is of another topic is set aside instead.
         """
@@ -42,14 +42,14 @@ class Deletions:
             self._releases += releases
             self._named.update(dict.fromkeys(partitions, topic_id))
 
-    def vacate(self, partitions: Iterable[TopicPartition]) -> None:
-        """Make names free that are needed again; waits for one that is being renamed."""
+    def free_names(self, partitions: Iterable[TopicPartition]) -> None:
+        """Rename the folders of these partitions now, because their names are needed again. Waits for one that is being renamed."""
         for partition in partitions:
             self._rename(partition)
 
     def remove(self) -> None:
-        """Take away all that was added."""
-        with self._lock:  # another thread may be at it, for another topic
+        """Delete all folders that were added."""
+        with self._lock:  # another thread may be deleting another topic
             releases, self._releases = self._releases, []
         while releases:
             releases.pop()()
@@ -58,12 +58,12 @@ class Deletions:
         with self._lock:
             renamed, self._renamed = self._renamed, []
         if renamed:
-            self._sync()
+            self._sync_folder()
         for folder in renamed:
             remove_tree(folder)
 
     def _rename(self, partition: TopicPartition | None) -> None:
-        """Take its name from one folder, if it has it still; None: from any."""
+        """Rename the folder of a partition that was added and not renamed yet; with None, that of any such partition."""
         with self._lock:
             partition = next(iter(self._named), None) if partition is None else partition
             if partition is None or partition not in self._named:
@@ -81,7 +81,7 @@ class Deletions:
             except OSError as error:
                 LOG.error("%s is no more, but its files are: cannot rename %s: %s", partition, folder, error.strerror)
 
-    def _sync(self) -> None:
+    def _sync_folder(self) -> None:
         try:
             sync_path(self._path)
         except OSError as error:

@@ -19,26 +19,26 @@ FILE_NAME = ".lock"
 
 
 class DirectoryLock:
-    """Held from construction to `release`, or to the end of the process."""
+    """A lock that is held from construction to `release`, or to the end of the process."""
 
     def __init__(self, directory: Path) -> None:
-        """Take the lock; ConfigError, with the holder's name, if another process has it."""
+        """Acquire the lock. Raises ConfigError, with the holder's name, if another process has it."""
         self._path = directory / FILE_NAME
         self._fd = open_regular(self._path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            if not locked(fcntl.flock, self._fd):
-                # Only its holder writes the file, so the number there is true.
+            if not try_lock(fcntl.flock, self._fd):
+                # Only the holder of the lock writes the file, so its number is the holder's process id.
                 number = os.pread(self._fd, 32, 0).decode(errors="replace").strip()
-                raise in_use(directory, f"process {number}" if number else "another process")
-            if not locked(fcntl.lockf, self._fd):
-                raise in_use(directory, "another program, perhaps Kafka")
-            self._sign()
+                raise in_use_error(directory, f"process {number}" if number else "another process")
+            if not try_lock(fcntl.lockf, self._fd):
+                raise in_use_error(directory, "another program, perhaps Kafka")
+            self._write_holder()
         except BaseException:
             self.release()
             raise
 
-    def _sign(self) -> None:
-        """Write the holder's name into the file; a full disk must not prevent a start, so that the file may be left without it."""
+    def _write_holder(self) -> None:
+        """Write the process id into the file. A full disk must not prevent a start: then the file stays empty."""
         try:
             os.ftruncate(self._fd, 0)
             os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
@@ -47,21 +47,21 @@ class DirectoryLock:
                 raise
 
     @property
-    def in_place(self) -> bool:
+    def is_in_place(self) -> bool:
         """True if the locked file is still the one in the directory."""
         try:
             return os.path.samestat(os.stat(self._path), os.fstat(self._fd))
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError:
-            return True  # A sick disk is another matter.
+            return True  # a failing disk is reported elsewhere
 
     @property
-    def held(self) -> bool:
+    def is_held(self) -> bool:
         return self._fd >= 0
 
     def fileno(self) -> int:
-        """The descriptor of the lock's file, which is as old as the lock."""
+        """The descriptor of the lock's file, which is open for as long as the lock is held."""
         return self._fd
 
     def release(self) -> None:
@@ -71,8 +71,8 @@ class DirectoryLock:
             self._fd = -1
 
 
-def locked(call: Callable[[int, int], None], fd: int) -> bool:
-    """Take one of the two locks; False if another process has it."""
+def try_lock(call: Callable[[int, int], None], fd: int) -> bool:
+    """Acquire one of the two locks. Return False if another process has it."""
     try:
         call(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
@@ -80,7 +80,7 @@ def locked(call: Callable[[int, int], None], fd: int) -> bool:
     return True
 
 
-def in_use(directory: Path, holder: str) -> ConfigError:
+def in_use_error(directory: Path, holder: str) -> ConfigError:
     return ConfigError(
         f"data directory {directory} is in use by {holder}: stop that broker or choose another directory"
     )

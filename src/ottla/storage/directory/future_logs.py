@@ -1,8 +1,8 @@
 """Copies of partitions that are being moved into a data directory: Kafka's future logs, `<topic>-<partition>.<id>-future`.
 
-A start does not use such a folder for the partition: until it is renamed, the source counts. A folder that a start
-finds only means that the partition is to be moved here, and is filled again from the start, because after a crash of the machine the
-ends of both may differ.
+A start never uses such a folder as the partition's log: until it is renamed, the log in the source directory is the valid one. To a start the
+folder only means that the partition is to be moved here. Its content is dropped and copied again from the beginning, because after
+a crash of the machine the copy and the source may have different ends.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class FutureLogs:
             match = FUTURE_NAME.fullmatch(folder.name)
             partition = partition_of(match[1]) if match else None
             if partition is not None and partition in self._folders:
-                remover(folder, partition)()
+                rename_for_removal(folder, partition)()
             elif partition is not None:
                 self._folders[partition] = folder
 
@@ -50,11 +50,11 @@ class FutureLogs:
 
     @property
     def logs(self) -> list[Log]:
-        """Only of those that were opened in this run: others are folders."""
+        """The logs that were opened in this run; others are folders only."""
         return list(self._logs.values())
 
-    def make(self, partition: TopicPartition) -> None:
-        """Have a folder that says so, also after a crash; KafkaError(KAFKA_STORAGE_ERROR) where that cannot be."""
+    def create_folder(self, partition: TopicPartition) -> None:
+        """Create the folder durably. Raises KafkaError(KAFKA_STORAGE_ERROR) if that fails."""
         if partition in self._folders:
             return
         folder = self._path / future_name(partition)
@@ -68,12 +68,12 @@ class FutureLogs:
     def open(
         self, partition: TopicPartition, topic_id: uuid.UUID, config: LogConfig, *, start_offset: int, now_ms: int
     ) -> Log:
-        """The log in that folder; empty, and from `start_offset` on, when it is opened for the first time in this run, or was closed."""
+        """Return the log in the folder. It is empty and starts at `start_offset` if it is opened for the first time in this run, or was closed."""
         log = self._logs.get(partition)
         if log is None or log.closed:
             old = self._folders.pop(partition, None)
-            self.make(partition)  # first: a crash in between must not lose what was asked for
-            remover(old, partition)()
+            self.create_folder(partition)  # created first, so that a crash in between does not lose the requested move
+            rename_for_removal(old, partition)()
             folder = self._folders[partition]
             log = Log.open(folder, config, now_ms=now_ms, clean=True, start_offset=start_offset)
             try:
@@ -83,32 +83,32 @@ class FutureLogs:
             self._logs[partition] = log
         return log
 
-    def take(self, partition: TopicPartition) -> Path:
-        """Give the folder the name of its partition, for good; the log is closed. OSError where that cannot be."""
+    def promote_folder(self, partition: TopicPartition) -> Path:
+        """Rename the folder to the name of its partition, durably; the log is closed. Raises OSError if that fails."""
         target = self._path / str(partition)
-        if target.exists():  # else an empty folder would be replaced
+        if target.exists():  # a rename would silently replace an empty folder
             raise FileExistsError(errno.EEXIST, "it is there already", str(target))
         self._folders[partition].rename(target)
         del self._folders[partition], self._logs[partition]
         sync_path(self._path)
         return target
 
-    def leave(self, partition: TopicPartition) -> None:
-        """Close the log, and let its folder be."""
+    def close_log(self, partition: TopicPartition) -> None:
+        """Close the log, and keep its folder."""
         log = self._logs.pop(partition, None)
         self._folders.pop(partition, None)
         if log is not None:
             log.closed = True
             log.release()
 
-    def drop(self, partition: TopicPartition) -> Callable[[], None]:
+    def remove_folder(self, partition: TopicPartition) -> Callable[[], None]:
         """Rename the folder and return a function that removes it, callable in any thread; KafkaError(KAFKA_STORAGE_ERROR) if it fails."""
         folder = self._folders.get(partition)
-        self.leave(partition)
-        return remover(folder, partition)
+        self.close_log(partition)
+        return rename_for_removal(folder, partition)
 
     def release(self) -> None:
-        """Close all files, as the broker stops; the folders say at the next start what was under way."""
+        """Close all files when the broker stops. The next start continues the moves by the folders."""
         for partition in list(self._logs):
             log = self._logs.pop(partition)
             log.closed = True
@@ -124,7 +124,7 @@ def is_too_long(partition: TopicPartition) -> bool:
     return len(future_name(partition)) > NAME_BYTES
 
 
-def remover(folder: Path | None, partition: TopicPartition) -> Callable[[], None]:
+def rename_for_removal(folder: Path | None, partition: TopicPartition) -> Callable[[], None]:
     """Rename a folder so that the next start removes it, and return the function that removes it earlier."""
     if folder is None or not folder.exists():
         return lambda: None

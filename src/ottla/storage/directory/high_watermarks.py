@@ -1,7 +1,7 @@
 """The checkpointed high watermarks of a data directory: Kafka's `replication-offset-checkpoint`.
 
-The file may be outdated, but is never ahead: a start uses it as a lower bound of what is committed, and gets the rest from other
-replicas. So it is not forced to the disk. A damaged file is logged and rewritten; until then nothing is known to be committed.
+The file may be too low, but never too high: a start uses it as a lower bound of the high watermark, and gets the exact value from other
+replicas. So the file need not be forced to the disk. A damaged file is logged, counts as empty, and is replaced by the next write.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class HighWatermarks:
     """The high watermarks of all partitions, open or not. Belongs to the thread of the logs; the file may be written in another."""
 
     def __init__(self, path: Path) -> None:
-        """`path` is the data directory; OSError where it cannot be read."""
+        """`path` is the data directory. Raises OSError if it cannot be read."""
         self._path = path / HIGH_WATERMARKS
         self._offsets = read_offsets(self._path)
         self._saved: dict[TopicPartition, int] | None = dict(self._offsets)
@@ -32,33 +32,33 @@ class HighWatermarks:
         self._lock = Lock()
 
     def get(self, partition: TopicPartition) -> int:
-        """Up to where a log was committed; 0 where nothing is known."""
+        """Return the high watermark of a log; 0 if it is unknown."""
         return self._offsets.get(partition, 0)
 
     def remove(self, partition: TopicPartition) -> None:
         self._offsets.pop(partition, None)
 
-    def lower(self, partition: TopicPartition, offset: int) -> None:
-        """Before a log is cut: let the file tell of nothing from an offset on, which may soon be another's."""
+    def lower_offset(self, partition: TopicPartition, offset: int) -> None:
+        """Lower the stored high watermark to an offset, before the log is truncated there and may get other records."""
         known, saved = self._offsets.get(partition, 0), self._saved
         if known > offset:
             self._offsets[partition] = offset
         if saved is None or max(known, saved.get(partition, 0)) > offset:
             self._write_now()
 
-    def begin_anew(self, partitions: Sequence[TopicPartition]) -> None:
-        """Before logs are made: let the file not tell of those that had these names."""
+    def forget_partitions(self, partitions: Sequence[TopicPartition]) -> None:
+        """Remove the entries of deleted logs with these names, before new ones are created."""
         for partition in partitions:
             self.remove(partition)
         if self._saved is None or not self._saved.keys().isdisjoint(partitions):
             self._write_now()
 
     def _write_now(self) -> None:
-        writing = self.writing({})
+        writing = self.prepare_write({})
         if writing is not None:
             writing()
 
-    def writing(self, logs: Mapping[TopicPartition, Log]) -> Callable[[], None] | None:
+    def prepare_write(self, logs: Mapping[TopicPartition, Log]) -> Callable[[], None] | None:
         """Return a function that writes the current high watermarks, in any thread; None if they have not changed."""
         self._offsets |= {partition: log.high_watermark for partition, log in logs.items()}
         if self._offsets == self._saved:

@@ -1,9 +1,9 @@
-"""Lost directories that were replaced by new ones: copies that the metadata assign to them are not complete here yet.
+"""Lost directories that were replaced by new ones. Replicas that the metadata assign to a lost directory are not complete here yet.
 
 lost-directories     an id on each line
 
-A directory with `meta.properties` and no other file of a run was emptied, or never used. In both cases it differs from the directory that the
-cluster may know by that id. So it gets a new id, and does not count as the one with the records or with a promised vote (KIP-853, KIP-858).
+A directory with `meta.properties` and no other file of a run was emptied, or never used. In both cases it differs from the directory with
+that id in the cluster's metadata. So it gets a new id: the cluster must not expect its records or its vote there (KIP-853, KIP-858).
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ LOG = logging.getLogger(__name__)
 FILE_NAME = "lost-directories"
 BOOTSTRAP = "bootstrap.checkpoint"
 OF_NO_RUN = {META, BOOTSTRAP, FILE_NAME, ".lock", "lost+found"}
-"""The files of a directory that no broker ever used."""
+"""The files that a directory may have before a broker first uses it."""
 
 
 class LostDirectories:
     """The ids of lost directories that were replaced by this one."""
 
     def __init__(self, path: Path) -> None:
-        """`path` is the directory; OSError where it cannot be read."""
+        """`path` is the directory. Raises OSError if it cannot be read."""
         self._file = path / FILE_NAME
         text = read_whole(self._file).decode("ascii", "replace") if self._file.exists() else ""
         self._ids = {id_of(line) for line in text.split() if ID_TEXT.fullmatch(line)}
@@ -39,8 +39,8 @@ class LostDirectories:
     def __contains__(self, directory: UUID) -> bool:
         return directory in self._ids
 
-    def begins_anew(self, folder: Path, former: UUID) -> bool:
-        """True if the copy with this folder, existing or not, has less than the one in the lost directory `former`."""
+    def has_less_than(self, folder: Path, former: UUID) -> bool:
+        """True if the replica in this folder, which need not exist, has fewer records than the replica in the lost directory `former`."""
         if former in self:
             return True
         if former <= LAST_RESERVED or folder.is_dir():
@@ -54,7 +54,7 @@ class LostDirectories:
         return True
 
     def add(self, directory: UUID) -> None:
-        """Remember it, for this run also where the disk does not take it."""
+        """Add the id of a lost directory; for this run even if it cannot be written to the disk."""
         self._ids.add(directory)
         try:
             replace_file(self._file, "".join(f"{text_of(each)}\n" for each in sorted(self._ids)))
@@ -63,10 +63,10 @@ class LostDirectories:
 
 
 def ensure_identity(path: Path, node_id: int, cluster_id: str | None) -> MetaProperties:
-    """Return the properties as `MetaProperties.ensure` does, with a new id for a bare directory."""
+    """Return the properties as `MetaProperties.read_or_create` does. A directory with no other file gets a new id."""
     bare = is_bare(path)
-    meta = MetaProperties.ensure(path, node_id, cluster_id)
-    return renewed(path, meta) if bare else meta
+    meta = MetaProperties.read_or_create(path, node_id, cluster_id)
+    return renew_identity(path, meta) if bare else meta
 
 
 def is_bare(path: Path) -> bool:
@@ -74,8 +74,8 @@ def is_bare(path: Path) -> bool:
     return (path / META).exists() and all(each.name in OF_NO_RUN for each in path.iterdir())
 
 
-def renewed(path: Path, meta: MetaProperties) -> MetaProperties:
-    """Another id for a directory that is bare."""
+def renew_identity(path: Path, meta: MetaProperties) -> MetaProperties:
+    """Give a directory without other files a new id, and return its properties. The old id is recorded first."""
     new = replace(meta, directory_id=random_id())
     LostDirectories(path).add(id_of(meta.directory_id))
     replace_file(path / META, new.text())

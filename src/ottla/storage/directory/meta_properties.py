@@ -29,10 +29,10 @@ class MetaProperties(Struct, frozen=True):
     node_id: int
     cluster_id: str
     directory_id: str
-    """Empty where the file has none."""
+    """Empty if the file has none."""
 
     @classmethod
-    def ensure(cls, directory: Path, node_id: int, cluster_id: str | None) -> MetaProperties:
+    def read_or_create(cls, directory: Path, node_id: int, cluster_id: str | None) -> MetaProperties:
         """Read the properties, or create new ones; ConfigError if the directory belongs to another node, cluster or version."""
         path = directory / FILE_NAME
         if not path.exists():
@@ -40,15 +40,15 @@ class MetaProperties(Struct, frozen=True):
             new = cls(node_id, cluster_id or random_id(), random_id())
             replace_file(path, new.text())
             return new
-        found = cls.of(directory, node_id, cluster_id)
+        found = cls.read_formatted(directory, node_id, cluster_id)
         if not found.directory_id:
-            # Kafka before 3.7 wrote none; it must be the same at each start, since voters are known by it.
+            # Kafka before 3.7 wrote no id. The new one is kept, because it identifies a voter at each start.
             found = replace(found, directory_id=random_id())
             replace_file(path, found.text())
         return found
 
     @classmethod
-    def of(cls, directory: Path, node_id: int, cluster_id: str | None) -> MetaProperties:
+    def read_formatted(cls, directory: Path, node_id: int, cluster_id: str | None) -> MetaProperties:
         """Read the properties of a formatted directory; ConfigError if it belongs to another node, cluster or version."""
         found = cls.parse(directory / FILE_NAME)
         if found.node_id != node_id:
@@ -65,7 +65,7 @@ class MetaProperties(Struct, frozen=True):
 
     @classmethod
     def ensure_formatted(cls, directory: Path) -> None:
-        """ConfigError where a directory does not say yet of which cluster it is."""
+        """Raise ConfigError if a directory is not formatted."""
         if not (directory / FILE_NAME).exists():
             if directory.is_dir():
                 ensure_empty(directory)
@@ -88,7 +88,7 @@ class MetaProperties(Struct, frozen=True):
     ) -> MetaProperties:
         """Write the properties of an empty directory; ConfigError if it is formatted or not empty.
 
-        `directory_id` is given if other nodes know the directory by that id already. `fill` writes the files that must exist before.
+        `directory_id` is given if the cluster's metadata already contain the id. `fill` writes the files that must exist before `meta.properties`.
         """
         if not CLUSTER_ID.fullmatch(cluster_id):
             raise ConfigError(
@@ -148,6 +148,6 @@ def ensure_empty(directory: Path) -> None:
 
 
 def random_id() -> str:
-    """A new id as Kafka draws them: none begins with a dash, which a command line would take for an option."""
+    """Return a new id as Kafka creates them: none starts with a dash, which a command line would treat as an option."""
     text = text_of(uuid.uuid4())
     return random_id() if text.startswith("-") else text

@@ -1,7 +1,7 @@
-"""How far each log of a data directory is flushed, and where it begins: two of Kafka's checkpoint files.
+"""The recovery point and the start offset of each log of a data directory: two of Kafka's checkpoint files.
 
-The partitions belong to the thread of the logs; the files may be written in another, and an older state of them is
-never put in the place of a newer one.
+The offsets in memory belong to the thread of the logs. The files may be written in another thread; an older state never replaces a
+newer one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class OffsetCheckpoints:
     """The checkpoints of all partitions, open or not."""
 
     def __init__(self, path: Path) -> None:
-        """`path` is the data directory; OSError where it cannot be read."""
+        """`path` is the data directory. Raises OSError if it cannot be read."""
         self.recovery_points = read_offsets(path / RECOVERY_POINTS)
         self.start_offsets = read_offsets(path / START_OFFSETS)
         self._of_all = self.recovery_points.keys() <= self.start_offsets.keys()
@@ -34,7 +34,7 @@ class OffsetCheckpoints:
         self._tells = bool(self.start_offsets) or is_text(path / START_OFFSETS, format_rows(()))
         """True if there is a complete file of log starts, so that a log without an entry was created after it."""
         self._checkpointed = {*self.recovery_points, *self.start_offsets}
-        """Partitions of which the files may tell."""
+        """Partitions that the files may contain."""
         self._starts: dict[TopicPartition, int] | None = None
         """The log starts that were last written."""
         self._turns = 0
@@ -43,26 +43,26 @@ class OffsetCheckpoints:
         """True if the files may be ahead of the state here after a failed write."""
         self._lock = Lock()
 
-    def note(self, partition: TopicPartition, log: Log) -> None:
-        """Take up what an open log says of itself."""
+    def record_log(self, partition: TopicPartition, log: Log) -> None:
+        """Record the recovery point and the start offset of an open log."""
         self.recovery_points[partition] = log.recovery_point
         self.start_offsets[partition] = log.start_offset
 
-    def note_closed(self, logs: Mapping[TopicPartition, Log]) -> None:
-        """The same for those of these that are closed."""
+    def record_closed_logs(self, logs: Mapping[TopicPartition, Log]) -> None:
+        """Record the offsets of those of these logs that are closed."""
         for partition, log in logs.items():
             if log.closed:
-                self.note(partition, log)
+                self.record_log(partition, log)
 
-    def noted_start(self, partition: TopicPartition) -> int | None:
-        """Return an offset at which a log certainly started when the files were written, or was created; None if that is unknown.
+    def find_start(self, partition: TopicPartition) -> int | None:
+        """Return an offset at which a log certainly started earlier: that in the file, or 0 if the log was created later; None if unknown.
 
-        Kafka's file only has logs with deleted records, and may have an offset that is too low: its entries do not cover other logs.
+        It is unknown if Kafka wrote the file: Kafka lists only logs with deleted records, so a missing entry has no meaning.
         """
         return self.start_offsets.get(partition, 0 if self._tells else None) if self._of_all else None
 
-    def doubt(self, partition: TopicPartition, log: Log) -> str:
-        """Return why the start offset in the file is probably wrong: no record after the log's end can be deleted. Empty if it may be right."""
+    def find_doubt(self, partition: TopicPartition, log: Log) -> str:
+        """Return why the start offset in the file is probably wrong: it is above the log's end. Return an empty text if it may be right."""
         noted = self.start_offsets.get(partition, 0)
         if noted <= log.end_offset:
             return ""
@@ -71,10 +71,10 @@ class OffsetCheckpoints:
             f"by that all its records were deleted"
         )
 
-    def begin(self) -> None:
-        """In a directory without logs: have files that tell of none, so that it is known of each that it was made later.
+    def create_files(self) -> None:
+        """Create empty files in a directory without logs, so that later logs are known to be newer.
 
-        They are not forced to the disk: where a loss of power takes them, less is known.
+        They are not forced to the disk. If a power failure loses them, a missing first segment is not detected (`find_start`).
         """
         try:
             for name in (START_OFFSETS, RECOVERY_POINTS):
@@ -88,25 +88,25 @@ class OffsetCheckpoints:
         self.recovery_points.pop(partition, None)
         self.start_offsets.pop(partition, None)
 
-    def lower(self, partition: TopicPartition, offset: int) -> bool:
-        """Tell of nothing from an offset on; whether the files may tell of any of it."""
+    def lower_offsets(self, partition: TopicPartition, offset: int) -> bool:
+        """Lower the entries of a partition to an offset. Return True if the files may contain a higher one."""
         noted = self._behind
         for offsets in (self.recovery_points, self.start_offsets):
             if offsets.get(partition, 0) > offset:
                 offsets[partition], noted = offset, True
         return noted
 
-    def begin_anew(self, partitions: Iterable[TopicPartition]) -> None:
-        """Before logs are made: let the files not tell of those that had these names, or they would hide records."""
+    def forget_partitions(self, partitions: Iterable[TopicPartition]) -> None:
+        """Remove the entries of deleted logs before new logs get the same names: an old start offset would hide new records."""
         stale = False
         for partition in partitions:
             self.remove(partition)
             stale = stale or partition in self._checkpointed
         if stale:
-            self.writing()()
+            self.prepare_write()()
             self._checkpointed = {*self.recovery_points, *self.start_offsets}
 
-    def writing(self) -> Callable[[], None]:
+    def prepare_write(self) -> Callable[[], None]:
         """Return a function that writes the current state, in any thread; it raises KafkaError(KAFKA_STORAGE_ERROR) if that fails."""
         self._turns += 1
         turn, points, starts = self._turns, dict(self.recovery_points), dict(self.start_offsets)

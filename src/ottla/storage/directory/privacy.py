@@ -6,11 +6,11 @@ import stat
 from pathlib import Path
 
 PRIVATE = 0o700
-"""The mode of a directory that is made here. One that is there already keeps its mode."""
+"""The mode of a directory that is created here. An existing directory keeps its mode."""
 
 
 def make_private(path: Path) -> None:
-    """Make a directory that only its user may enter, unless it is there; its parents are made with the umask."""
+    """Create a directory that only its owner may enter, unless it exists. Missing parents are created with the umask."""
     path.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
 
 

@@ -1,4 +1,4 @@
-"""Check that the log of a state, on which all other partitions depend, can be loaded; describe the remedy if it cannot.
+"""Check that the metadata log, on which all partitions depend, can be loaded; describe the remedy if it cannot.
 
     no other node has it     ──► a backup, or `ottla log repair`
     others vote              ──► remove the voter, empty it, and add it again
@@ -18,10 +18,10 @@ from pathlib import Path
 
 from ottla.errors import ConfigError, CorruptRecordError
 from ottla.model import TopicPartition
-from ottla.storage.batches.damage import Damage, remedy
+from ottla.storage.batches.damage import Damage, repair_remedy
 from ottla.storage.files.regular_file import kind_of
-from ottla.storage.segments.log_folder import holds_state
-from ottla.storage.state_log.check import START_OVER, fetch_again, find_state_damage, others_vote
+from ottla.storage.segments.log_folder import has_state
+from ottla.storage.state_log.check import START_OVER, fetch_again, find_state_damage, has_other_voters
 from ottla.storage.state_log.quorum_state import FILE_NAME as PROMISES
 from ottla.storage.state_log.quorum_state import QuorumState, read_quorum_state
 
@@ -32,9 +32,9 @@ LOG = logging.getLogger(__name__)
 def ensure_whole(
     folder: Path, others: Collection[TopicPartition], recovery_point: int, node_id: int, *, is_copy: bool
 ) -> bool:
-    """Raise ConfigError if the log in a folder is damaged, or missing while there are other partitions.
+    """Raise ConfigError if the log in a folder is damaged, or if it is missing although other partitions or its recovery point exist.
 
-    Return False for a missing copy, which is fetched again.
+    Return False for a missing copy, which is fetched again. `others` are the other partitions of the directory.
     """
     where_voted = fetch_again(folder) if is_copy else f"where others vote, {START_OVER}"
     alone = not is_copy and not os.path.lexists(folder / PROMISES)
@@ -44,7 +44,7 @@ def ensure_whole(
             f"restore {folder} from a backup; {where_voted}"
         )
     try:
-        held = holds_state(folder)
+        held = has_state(folder)
         damage = find_state_damage(folder, recovery_point) if held or (not others and folder.is_dir()) else None
     except OSError as error:
         raise ConfigError(
@@ -69,28 +69,28 @@ def ensure_whole(
 
 
 def has_promised_nothing(folder: Path) -> bool:
-    """True if a controller was created here and never had a leader: it was killed so early that only its broker had written a file."""
+    """True if the `quorum-state` has neither a vote nor a leader, as after a controller that was killed during its first start."""
     with suppress(CorruptRecordError, OSError):
         return read_quorum_state(folder) == QuorumState()
     return False
 
 
 def find_broken_files(folder: Path, *, alone: bool) -> list[Path]:
-    """Return the paths with names of such a log's files that are not files. A node without others can ignore a broken snapshot."""
+    """Return the paths that have the name of a file of the metadata log and are not files. With `alone` snapshots are not checked."""
     found = sorted(path for path in folder.glob("*") if STATE_FILE.fullmatch(path.name) and not path.is_file())
     return [path for path in found if not (alone and path.suffix == ".checkpoint")]
 
 
 def describe_remedy(folder: Path, node_id: int, *, is_copy: bool) -> str:
-    """Return the remedy other than a backup."""
+    """Return the remedy if there is no backup."""
     if is_copy:
         return fetch_again(folder)
-    return START_OVER if others_vote(folder, node_id) else remedy(folder)
+    return START_OVER if has_other_voters(folder, node_id) else repair_remedy(folder)
 
 
 def ensure_alone(folder: Path, node_id: int, damage: Damage) -> None:
-    """Raise ConfigError if other nodes have these records: a node that replaced them by nothing would never get them."""
-    if others_vote(folder, node_id):
+    """Raise ConfigError if other nodes have the damaged records: after a repair by empty records this node would never fetch them."""
+    if has_other_voters(folder, node_id):
         raise ConfigError(
             f"{damage}; other nodes have these records: restore {folder} from a backup; where this node votes, {START_OVER}; where it is "
             f"a broker alone, {fetch_again(folder)}"

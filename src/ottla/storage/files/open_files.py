@@ -77,14 +77,14 @@ class OpenFiles:
         with self._lock:
             self._connections += change
         if change > 0 and len(self._holders) > self.share:
-            self._make_room()
+            self._close_least_used()
 
     def open(self, holder: Holder, path: Path, *, create: bool = False, write: bool = False) -> OpenFile:
         """Open the file for `holder`; others are closed if there are too many."""
         try:
             file = OpenFile(path, create=create, write=write)
         except OSError as error:
-            if error.errno not in (errno.EMFILE, errno.ENFILE) or not self._make_room():
+            if error.errno not in (errno.EMFILE, errno.ENFILE) or not self._close_least_used():
                 raise
             file = OpenFile(path, create=create, write=write)
         with self._lock:
@@ -93,7 +93,7 @@ class OpenFiles:
             self._holders[holder] = None
             crowded = len(self._holders) > self.share
         if crowded:
-            self._make_room()
+            self._close_least_used()
         return file
 
     def remove(self, holder: Holder) -> None:
@@ -101,7 +101,7 @@ class OpenFiles:
         with self._lock:
             self._holders.pop(holder, None)
 
-    def _make_room(self) -> int:
+    def _close_least_used(self) -> int:
         """Close the quarter that was used least lately, so that this is rare; how many were closed."""
         with self._lock:
             oldest = sorted(self._holders, key=lambda holder: holder.used)

@@ -27,6 +27,12 @@ def storage_error(what: str, error: OSError) -> KafkaError:
     return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{what}: {error.strerror}{where}")
 
 
+def is_disk_full(error: BaseException | None) -> bool:
+    """True if an error means that the disk has no space left."""
+    cause = error.__cause__ if isinstance(error, KafkaError) else error
+    return isinstance(cause, OSError) and cause.errno == errno.ENOSPC
+
+
 def is_fatal(error: BaseException | None) -> bool:
     """True if an error means that a disk is lost. A full disk is not lost: it accepts records again when there is space."""
     cause = error.__cause__ if isinstance(error, KafkaError) else error

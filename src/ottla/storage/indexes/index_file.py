@@ -73,7 +73,7 @@ class IndexFile:
         except OSError as error:
             if error.errno not in (errno.EISDIR, errno.ELOOP):
                 raise
-            return self._tell_of_no_file()  # The log has all of it: no flush and no stop fails for that.
+            return self._log_missing_file()  # The log has all of it: no flush and no stop fails for that.
         try:
             self._synced = -1
             with SAVING:
@@ -85,7 +85,7 @@ class IndexFile:
         finally:
             os.close(fd)
 
-    def _tell_of_no_file(self) -> None:
+    def _log_missing_file(self) -> None:
         if not self._told:
             LOG.error(
                 "%s is %s, where a file belongs: the index is kept nowhere, and each start finds it in the log again; "

@@ -50,7 +50,7 @@ class IndexSavepoint:
         self.max_timestamp_offset = indexes.max_timestamp_offset
         self.offset_entries = len(indexes._offsets)
         self.time_entries = len(indexes._times)
-        self.transactions = None if transactions is None or not transactions.loaded else len(transactions)
+        self.transactions = None if transactions is None or not transactions.is_loaded else len(transactions)
         """None if the aborted transactions were not read: an append reads them before it changes them."""
 
 
@@ -112,7 +112,7 @@ class IndexSet:
     def has_no_aborted_transactions(self) -> bool:
         """True if it is known, without reading a file, that no aborted transaction ends in the segment."""
         transactions = self._transactions
-        return transactions is not None and transactions.believed and transactions.loaded and not transactions.rows
+        return transactions is not None and transactions.believed and transactions.is_loaded and not transactions.rows
 
     def add(self, last_offset: int, max_timestamp: int, position: int, size: int) -> None:
         """Add a batch of `size` bytes at `position`; an entry is written if the interval is full."""

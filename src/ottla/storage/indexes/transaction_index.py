@@ -23,7 +23,7 @@ from ottla.storage.files.durable import sync_path
 from ottla.storage.files.open_file import write_all
 from ottla.storage.files.regular_file import open_regular, read_whole
 from ottla.storage.indexes.index_file import SAVING
-from ottla.storage.producers.producer_state import AbortedTransaction
+from ottla.storage.producers.producer_state import AbortedTxn
 
 LOG = logging.getLogger(__name__)
 FILE_NAME = "aborting-segments"
@@ -69,9 +69,9 @@ class TransactionIndex:
         self.retired = False
         """True if the name belongs to another file, as in `IndexFile`."""
 
-    def __iter__(self) -> Iterator[AbortedTransaction]:
+    def __iter__(self) -> Iterator[AbortedTxn]:
         """Iterate over all transactions; CorruptRecordError if the file is damaged."""
-        return (AbortedTransaction(*row[1:]) for row in ROW.iter_unpack(bytes(self.rows)))
+        return (AbortedTxn(*row[1:]) for row in ROW.iter_unpack(bytes(self.rows)))
 
     def __len__(self) -> int:
         return len(self.rows) // ROW.size
@@ -85,15 +85,15 @@ class TransactionIndex:
         return self._rows
 
     @property
-    def loaded(self) -> bool:
+    def is_loaded(self) -> bool:
         """True if the rows are in memory."""
         return self._rows is not None
 
-    def append(self, transaction: AbortedTransaction) -> None:
+    def append(self, transaction: AbortedTxn) -> None:
         """Add a transaction with a marker after those of all others here."""
         self.rows.extend(ROW.pack(VERSION, *transaction))
 
-    def insert(self, transaction: AbortedTransaction) -> None:
+    def insert(self, transaction: AbortedTxn) -> None:
         """Note a transaction in its place among the others, once."""
         known = list(self)
         if transaction not in known:
@@ -102,14 +102,14 @@ class TransactionIndex:
                 self.rows[number * ROW.size : number * ROW.size] = ROW.pack(VERSION, *transaction)
                 self._saved, self._must_rewrite = 0, True
 
-    def overlapping(self, offset: int, upper: int) -> tuple[list[AbortedTransaction], bool]:
+    def find_overlapping(self, offset: int, upper: int) -> tuple[list[AbortedTxn], bool]:
         """Return those with records from `offset` on and below `upper`, and True if later segments need not be searched."""
         rows = self.rows
-        found: list[AbortedTransaction] = []
+        found: list[AbortedTxn] = []
         if not rows:
             return found, False
         for number in range(bisect_left(range(len(self)), offset, key=self._last), len(self)):
-            transaction = AbortedTransaction(*ROW.unpack_from(rows, number * ROW.size)[1:])
+            transaction = AbortedTxn(*ROW.unpack_from(rows, number * ROW.size)[1:])
             if transaction.first_offset < upper:
                 found.append(transaction)
             if transaction.last_stable_offset >= upper:
@@ -120,20 +120,20 @@ class TransactionIndex:
         """Remove all rows, whatever the file contains."""
         self.replace(())
 
-    def replace(self, transactions: Iterable[AbortedTransaction]) -> None:
+    def replace(self, transactions: Iterable[AbortedTxn]) -> None:
         """Take these, which the log says, for all that there are; the file has them with the next save."""
         rows = bytearray().join(ROW.pack(VERSION, *transaction) for transaction in transactions)
         with SAVING:
             self._rows, self._saved, self._must_rewrite, self.believed = rows, 0, True, True
 
-    def confirm(self, transactions: list[AbortedTransaction]) -> None:
+    def set_rows(self, transactions: list[AbortedTxn]) -> None:
         """Take these transactions, read from the log, as the rows. An equal file is left unchanged; a wrong entry in `aborting-segments` is removed."""
         rows = bytearray().join(ROW.pack(VERSION, *transaction) for transaction in transactions)
         if rows != self._rows or (self._noted and not rows):
             self.replace(transactions)
         self.believed = True
 
-    def doubt(self) -> None:
+    def distrust(self) -> None:
         """Believe neither the file nor that it is not there, before the log was asked."""
         try:
             self.rows  # noqa: B018 - read now, as that says whether it is believed
@@ -141,16 +141,16 @@ class TransactionIndex:
             pass  # the next reader rebuilds it
         self.believed = False
 
-    def miss(self) -> None:
+    def record_missing(self) -> None:
         """Before the offset index is rebuilt: if its file is missing, list the segment as one with aborted transactions.
 
         This file may be missing as well, so the batches are read, in a later run too.
         """
         if self._has_offset_index or self.path.exists():
             return
-        self.doubt()
+        self.distrust()
         try:
-            note_aborting(self.path.parent, self._base, aborts=True, sync=False)
+            record_aborting(self.path.parent, self._base, aborts=True, sync=False)
         except OSError:
             return  # The disk does not let us: in this run it is known all the same.
         self._noted = True
@@ -186,7 +186,7 @@ class TransactionIndex:
             end = len(self._rows)
             # Before the file is there: after a crash in between the batches are asked once more.
             if self._noted is not bool(end) and (end or (self._must_rewrite and self.believed)):
-                note_aborting(self.path.parent, self._base, aborts=bool(end), sync=sync)
+                record_aborting(self.path.parent, self._base, aborts=bool(end), sync=sync)
                 self._noted = bool(end)
             if self._must_rewrite:
                 self._rewrite_file(end)
@@ -266,10 +266,10 @@ def check_rows(rows: bytearray, path: Path, base_offset: int) -> None:
 
 def read_aborting(directory: Path) -> set[int]:
     """Return the listed base offsets; none without a file, as for a log of another broker; all if the file is damaged."""
-    return read_noted(directory)[0]
+    return read_aborting_list(directory)[0]
 
 
-def read_noted(directory: Path) -> tuple[set[int], bool]:
+def read_aborting_list(directory: Path) -> tuple[set[int], bool]:
     """Return the listed base offsets, and True if the file can be read."""
     try:
         return {base_offset for (base_offset,) in read_numbers(directory / FILE_NAME, 1)}, True
@@ -280,9 +280,9 @@ def read_noted(directory: Path) -> tuple[set[int], bool]:
         return {int(path.stem) for path in directory.glob("*.log") if path.stem.isdigit()}, False
 
 
-def note_aborting(directory: Path, base_offset: int, *, aborts: bool, sync: bool) -> None:
+def record_aborting(directory: Path, base_offset: int, *, aborts: bool, sync: bool) -> None:
     """Add a segment to the list or remove it; segments that no longer exist are removed."""
-    noted, whole = read_noted(directory)
+    noted, whole = read_aborting_list(directory)
     if whole and (base_offset in noted) == aborts:
         return
     wanted = {each for each in noted if (directory / f"{each:020d}.log").exists()} - {base_offset}

@@ -8,6 +8,6 @@ from __future__ import annotations
 
 from ottla.storage.inspection.directory_check import Inspection, find, find_twins
 from ottla.storage.inspection.dump import dump
-from ottla.storage.inspection.fault import Fault, Note
+from ottla.storage.inspection.fault import FileFault, FileNote
 
-__all__ = ["Fault", "Inspection", "Note", "dump", "find", "find_twins"]
+__all__ = ["FileFault", "FileNote", "Inspection", "dump", "find", "find_twins"]

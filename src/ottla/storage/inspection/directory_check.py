@@ -26,7 +26,7 @@ from ottla.storage.directory.offset_checkpoints import RECOVERY_POINTS, START_OF
 from ottla.storage.files.checkpoint import read_offsets
 from ottla.storage.files.open_file import OpenFile
 from ottla.storage.files.regular_file import open_regular
-from ottla.storage.inspection.fault import Fault, Note
+from ottla.storage.inspection.fault import FileFault, FileNote
 from ottla.storage.inspection.partition_check import (
     PartitionCheck,
     Progress,
@@ -40,9 +40,7 @@ from ottla.storage.segments.log_folder import LOG_NAME, partition_of, stored_byt
 
 T = TypeVar("T")
 NONE: Mapping[TopicPartition, int] = {}
-NAMELESS = (
-    "is missing, and no broker starts on a directory of logs that does not say whose it is: restore it from a backup"
-)
+NAMELESS = "is missing, and no broker starts on a directory of logs without it: restore it from a backup"
 TWIN = (
     "as a copy of it has, and no broker starts with both in its log.dirs: take one of the two out, or move the meta.properties of the copy "
     "away if its partitions are not needed"
@@ -80,15 +78,15 @@ class Inspection(Struct):
             check = PartitionCheck(folder, self.live, deep, flushed(folder.absolute().name))
             try:
                 check.run(progress)
-                check.note_missing(compacted=compacted(folder.absolute().name))
-                check.note_beginning(began(folder.absolute().name))
-                check.note_identity(self._topic_id(folder))
+                check.report_missing_offsets(compacted=compacted(folder.absolute().name))
+                check.report_lost_start(began(folder.absolute().name))
+                check.report_wrong_topic(self._topic_id(folder))
             except FileNotFoundError:
                 if not self.live:
                     raise
                 continue  # Its topic was deleted meanwhile.
             except OSError as error:
-                check.faults.append(unreadable(folder, error))
+                check.faults.append(unreadable_fault(folder, error))
             else:
                 ends[folder.name] = check.end_offset
             yield check
@@ -104,7 +102,7 @@ class Inspection(Struct):
         """True after a clean shutdown, so that nothing can be torn."""
         return not self.live and (not self.whole or (self.path / CLEAN_SHUTDOWN).exists())
 
-    def quick(self) -> Iterator[Fault]:
+    def find_quick_faults(self) -> Iterator[FileFault]:
         """Yield the faults that headers and small files show, without reading records."""
         for folder in self.folders:
             try:
@@ -113,11 +111,11 @@ class Inspection(Struct):
                 if not self.live:
                     raise
             except OSError as error:
-                yield unreadable(folder, error)
+                yield unreadable_fault(folder, error)
         if self.whole:
             check = self._own_files({})
             yield from check.faults
-            yield from (Fault(note.file, note.text) for note in check.notes if note.file.name == META)
+            yield from (FileFault(note.file, note.text) for note in check.notes if note.file.name == META)
 
     def _own_files(self, ends: dict[str, int]) -> PartitionCheck:
         check = PartitionCheck(self.path, self.live)
@@ -127,30 +125,32 @@ class Inspection(Struct):
             try:
                 reader(path)
             except (ValueError, UnicodeDecodeError) as error:
-                check.faults.append(Fault(path, str(error)))
+                check.faults.append(FileFault(path, str(error)))
             except OSError as error:
-                check.faults.append(unreadable(path, error))
+                check.faults.append(unreadable_fault(path, error))
         if self.folders and not (self.path / META).exists():
-            check.notes.append(Note(self.path / META, NAMELESS))
+            check.notes.append(FileNote(self.path / META, NAMELESS))
         own_faults = bool(check.faults)
         if self.twin is not None:
-            check.faults.append(Fault(self.path / META, f"has the directory.id of {self.twin}, {TWIN}"))
+            check.faults.append(FileFault(self.path / META, f"has the directory.id of {self.twin}, {TWIN}"))
         if not own_faults and not self.live:
             check.faults += logs_ending_before(self.path / RECOVERY_POINTS, ends, LOST)
             check.faults += logs_ending_before(self.path / START_OFFSETS, ends, HIDDEN)
-            self._note_gone(check)
+            self._report_missing_log(check)
         return check
 
-    def _note_gone(self, check: PartitionCheck) -> None:
+    def _report_missing_log(self, check: PartitionCheck) -> None:
         """Tell of logs that have no folder: a fault where all was closed in order, else a deletion may have been under way."""
         for partition, offset in read_offsets(self.path / RECOVERY_POINTS).items():
             folder = self.path / str(partition)
             if folder.is_dir():
                 continue
             if self.was_closed:
-                check.faults.append(Fault(folder, f"is gone, though there was a log in it up to offset {offset}"))
+                check.faults.append(FileFault(folder, f"is gone, though there was a log in it up to offset {offset}"))
             else:
-                check.notes.append(Note(folder, "is missing, unless its topic was being deleted; a start reports it"))
+                check.notes.append(
+                    FileNote(folder, "is missing, unless its topic was being deleted; a start reports it")
+                )
 
 
 def if_readable(read: Callable[[], T], otherwise: T) -> T:
@@ -161,10 +161,10 @@ def if_readable(read: Callable[[], T], otherwise: T) -> T:
         return otherwise
 
 
-def unreadable(path: Path, error: OSError) -> Fault:
+def unreadable_fault(path: Path, error: OSError) -> FileFault:
     """A file that the system does not let us read, or a folder in which there is such a one: what lies behind it is not looked at."""
     file = Path(error.filename) if isinstance(error.filename, str) else path
-    return Fault(file, f"cannot be read, so that nothing is said of it and of what follows: {error.strerror}")
+    return FileFault(file, f"cannot be read, so that nothing is said of it and of what follows: {error.strerror}")
 
 
 def read_flushed(directory: Path) -> Callable[[str], int]:
@@ -191,17 +191,17 @@ def read_log_starts(directory: Path) -> Callable[[str], int | None]:
 
     def began(name: str) -> int | None:
         partition = partition_of(name)
-        return None if partition is None or checkpoints is None else checkpoints.noted_start(partition)
+        return None if partition is None or checkpoints is None else checkpoints.find_start(partition)
 
     return began
 
 
-def logs_ending_before(path: Path, ends: dict[str, int], reason: str) -> Iterator[Fault]:
+def logs_ending_before(path: Path, ends: dict[str, int], reason: str) -> Iterator[FileFault]:
     """Yield a fault for each log that ends before its offset in a checkpoint, with the consequence."""
     for partition, offset in if_readable(partial(read_offsets, path), NONE).items():
         end = ends.get(str(partition))
         if end is not None and end < offset:
-            yield Fault(path, reason.format(partition, offset, end), offset=end)
+            yield FileFault(path, reason.format(partition, offset, end), offset=end)
 
 
 def find(path: Path) -> Inspection:
@@ -246,7 +246,7 @@ def is_live(directory: Path) -> bool:
         os.close(fd)
 
 
-def find_quick_faults(folder: Path, *, settled: bool) -> Iterator[Fault]:
+def find_quick_faults(folder: Path, *, settled: bool) -> Iterator[FileFault]:
     """Yield the faults of a partition that show without reading all: the start of each segment, all headers of the last one, missing or truncated
     segments, and unreadable small files.
 
@@ -266,10 +266,10 @@ def find_quick_faults(folder: Path, *, settled: bool) -> Iterator[Fault]:
         try:
             reader(path)
         except (ValueError, UnicodeDecodeError) as error:
-            yield Fault(path, add_remedy(path, str(error)))
+            yield FileFault(path, add_remedy(path, str(error)))
 
 
-def find_header_faults(path: Path, *, first_only: bool, settled: bool) -> Iterator[Fault]:
+def find_header_faults(path: Path, *, first_only: bool, settled: bool) -> Iterator[FileFault]:
     """The first fault that headers of a segment show, if there is one."""
     file = OpenFile(path, read=True)
     end_offset, end = int(path.name[:20]), os.fstat(file.fileno()).st_size
@@ -278,11 +278,11 @@ def find_header_faults(path: Path, *, first_only: bool, settled: bool) -> Iterat
         for position, header in scan(file, 0, end, block_bytes=HEADER_BLOCK):
             if header.base_offset < end_offset:
                 reason = f"the batch begins at offset {header.base_offset}, and {end_offset} was due"
-                yield Fault(path, reason, position, header.base_offset)
+                yield FileFault(path, reason, position, header.base_offset)
                 return
             end_offset, reached = header.base_offset + header.last_offset_delta + 1, position + header.size_bytes
             if first_only:
                 return
     except CorruptRecordError as error:
         if settled:
-            yield Fault(path, str(error), reached, end_offset)
+            yield FileFault(path, str(error), reached, end_offset)

@@ -12,10 +12,10 @@ from ottla.records.batch import HEADER_BYTES, BatchHeader
 from ottla.records.columns import decode
 from ottla.records.compression import Codec
 from ottla.records.control import control_type
-from ottla.storage.batches.walk import Batch, Gap, walk
+from ottla.storage.batches.walk import Gap, StoredBatch, walk
 from ottla.storage.files.open_file import OpenFile
 from ottla.storage.files.regular_file import read_whole
-from ottla.storage.inspection.index_check import OFFSET_ENTRY, TIME_ENTRY, entries
+from ottla.storage.inspection.index_check import OFFSET_ENTRY, TIME_ENTRY, iter_entries
 from ottla.storage.inspection.state_files import find_reader
 
 Entry = dict[str, Any]
@@ -40,10 +40,10 @@ def dump(path: Path, render: Render | None) -> Iterator[Entry]:
     elif path.suffix in LOGS:
         yield from dump_log(path, render)
     elif path.suffix == ".index":
-        for relative, position in entries(read_whole(path), OFFSET_ENTRY):
+        for relative, position in iter_entries(read_whole(path), OFFSET_ENTRY):
             yield {"offset": base_of(path) + relative, "position": position}
     elif path.suffix == ".timeindex":
-        for timestamp, relative in entries(read_whole(path), TIME_ENTRY):
+        for timestamp, relative in iter_entries(read_whole(path), TIME_ENTRY):
             yield {"timestamp": timestamp, "offset": base_of(path) + relative}
     else:
         raise ConfigError(f"{path} is not a file of a log: those end in {', '.join(ALL)}, .snapshot or -checkpoint")
@@ -68,7 +68,7 @@ def dump_log(path: Path, render: Render | None) -> Iterator[Entry]:
             yield from record_entries(found, render)
 
 
-def batch_entry(batch: Batch) -> Entry:
+def batch_entry(batch: StoredBatch) -> Entry:
     header = batch.header
     last_sequence = header.base_sequence + header.last_offset_delta if header.base_sequence >= 0 else -1
     return {
@@ -97,7 +97,7 @@ def time_name(header: BatchHeader) -> str:
     return "LogAppendTime" if header.timestamp_type else "CreateTime"
 
 
-def record_entries(batch: Batch, render: Render) -> Iterator[Entry]:
+def record_entries(batch: StoredBatch, render: Render) -> Iterator[Entry]:
     """The records of a batch, which are marked by a field "record"."""
     header = batch.header
     if header.is_control:

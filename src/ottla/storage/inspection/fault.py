@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 
-class Fault(Struct, frozen=True):
+class FileFault(Struct, frozen=True):
     """A damaged or inconsistent place in a file."""
 
     file: Path
@@ -34,7 +34,7 @@ class Fault(Struct, frozen=True):
         return {**asdict(self), "file": str(self.file)}
 
 
-class Note(Struct, frozen=True):
+class FileNote(Struct, frozen=True):
     """A notable fact that is no damage."""
 
     file: Path

@@ -13,10 +13,10 @@ from ottla.kafka_id import text_of
 from ottla.model import INT32_MAX, INT64_MAX
 from ottla.records.batch import BatchHeader
 from ottla.records.columns import decode
-from ottla.storage.batches.walk import Batch, Gap, walk
+from ottla.storage.batches.walk import Gap, StoredBatch, walk
 from ottla.storage.files.open_file import OpenFile
 from ottla.storage.files.regular_file import kind_of, read_whole
-from ottla.storage.inspection.fault import Fault, Note
+from ottla.storage.inspection.fault import FileFault, FileNote
 from ottla.storage.inspection.index_check import Layout, check_offset_index, check_time_index
 from ottla.storage.inspection.replay import Replay
 from ottla.storage.inspection.state_files import add_remedy, find_reader, state_files
@@ -51,16 +51,16 @@ class PartitionCheck:
     bytes: int = 0
     start_offset: int = -1
     end_offset: int = 0
-    faults: list[Fault] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
+    faults: list[FileFault] = field(default_factory=list)
+    notes: list[FileNote] = field(default_factory=list)
     thinned: bool = False
     """True if offsets are missing within a segment, which only compaction and repairs cause."""
     _before: int = 0
     """The end offset of the log before the last batch."""
-    _last: Batch | None = None
+    _last: StoredBatch | None = None
     _producers: Producers = field(default_factory=Producers)
     _replay: Replay = field(init=False)
-    _led: tuple[Path, Batch] | None = None
+    _led: tuple[Path, StoredBatch] | None = None
     """The last batch with a plausible leader epoch, and its file."""
     _epoch_before: int = -1
     """That of the one before."""
@@ -73,29 +73,29 @@ class PartitionCheck:
         names = list_segments(self.folder)
         for number, name in enumerate(names):
             try:
-                self._segment(self.folder / name, last=number + 1 == len(names), progress=progress)
+                self._check_segment(self.folder / name, last=number + 1 == len(names), progress=progress)
             except FileNotFoundError as error:
                 if not self.live:
                     raise
-                self.notes.append(Note(Path(error.filename), "was deleted meanwhile"))
-        self._replay.end(self.end_offset)
+                self.notes.append(FileNote(Path(error.filename), "was deleted meanwhile"))
+        self._replay.check_snapshots(self.end_offset)
         for path in state_files(self.folder):
             self._state_file(path)
         for base_offset in self._replay.aborted:
-            self._aborted(self.folder / f"{base_offset:020d}.txnindex", base_offset)
+            self._check_aborted(self.folder / f"{base_offset:020d}.txnindex", base_offset)
         self.faults += self._replay.faults
 
-    def _segment(self, path: Path, *, last: bool, progress: Progress) -> None:
+    def _check_segment(self, path: Path, *, last: bool, progress: Progress) -> None:
         base_offset = int(path.name[:20])
         if base_offset < self.end_offset:
             reason = f"the segment begins before the end of the one before it, offset {self.end_offset}"
-            self.faults.append(Fault(path, reason, 0, base_offset))
+            self.faults.append(FileFault(path, reason, 0, base_offset))
         self.start_offset = base_offset if self.start_offset < 0 else self.start_offset
         self.end_offset = max(self.end_offset, base_offset)
         self.segments += 1
-        self._replay.begin(base_offset)
+        self._replay.begin_segment(base_offset)
         growing = last and self.live
-        layout = self._batches(path, base_offset, growing, last, progress)
+        layout = self._check_batches(path, base_offset, growing, last, progress)
         for suffix, check in INDEX_CHECKS.items():
             index = path.with_suffix(suffix)
             if os.path.lexists(index) and not index.is_file():
@@ -104,32 +104,32 @@ class PartitionCheck:
                 self.faults += check(index, base_offset, layout, growing=growing)
             except FileNotFoundError:
                 if not growing and layout.end:
-                    self.notes.append(Note(index, "is missing; a broker rebuilds it when it needs it"))
+                    self.notes.append(FileNote(index, "is missing; a broker rebuilds it when it needs it"))
 
-    def _batches(self, path: Path, base_offset: int, growing: bool, last: bool, progress: Progress) -> Layout:
+    def _check_batches(self, path: Path, base_offset: int, growing: bool, last: bool, progress: Progress) -> Layout:
         layout, file = Layout(full=not last), OpenFile(path, read=True)
         self._last = None
-        for found in whole(file, growing=growing):
+        for found in iter_batches(file, growing=growing):
             layout.end = found.position
             if isinstance(found, Gap):
                 layout.gaps.append(range(found.position, found.position + found.size_bytes))
-                self._replay.lose()
-                self._gap(path, found, growing, last, os.fstat(file.fileno()).st_size)
+                self._replay.record_lost_batch()
+                self._report_gap(path, found, growing, last, os.fstat(file.fileno()).st_size)
                 progress(found.size_bytes)
                 continue
             header = found.header
             fault = self._out_of_order(path, found, base_offset)
             if fault is not None:
                 self.faults.append(fault)
-                self._replay.lose()
+                self._replay.record_lost_batch()
             elif self.deep:
-                self._look_into(path, found)
+                self._check_records(path, found)
             layout.add(found.position, header.base_offset, header.last_offset, header.max_timestamp)
             layout.end = found.position + header.size_bytes
             self.batches += 1
             self.records += header.count
             if fault is None:
-                self.thinned |= header.count <= header.last_offset_delta or self._leaps(header, layout)
+                self.thinned |= header.count <= header.last_offset_delta or self._has_offset_gap(header, layout)
                 self._producers.add(found)
                 self._replay.add(found)
                 self._check_epoch(path, found)
@@ -139,10 +139,10 @@ class PartitionCheck:
         self.bytes += layout.end
         return layout
 
-    def _leaps(self, header: BatchHeader, layout: Layout) -> bool:
+    def _has_offset_gap(self, header: BatchHeader, layout: Layout) -> bool:
         return self._last is not None and not layout.gaps and header.base_offset > self.end_offset
 
-    def note_missing(self, *, compacted: bool | None) -> None:
+    def report_missing_offsets(self, *, compacted: bool | None) -> None:
         """Report offsets that are in no segment, if the log was not `compacted`; None if that is unknown.
 
         It is a fault if nothing explains it, otherwise a note: a log that was compacted, or is being changed, may have such gaps. If
@@ -151,17 +151,17 @@ class PartitionCheck:
         self.faults += find_holes_in_log(self.folder)
         for missing in () if compacted else missing_offsets(self.folder, read_lost(self.folder)):
             if compacted is None or self.thinned or self.live:
-                self.notes.append(Note(missing.file, missing.reason))
+                self.notes.append(FileNote(missing.file, missing.reason))
             else:
-                self.faults.append(Fault(missing.file, missing.reason, offset=missing.first_offset))
+                self.faults.append(FileFault(missing.file, missing.reason, offset=missing.first_offset))
 
-    def note_beginning(self, noted: int | None) -> None:
+    def report_lost_start(self, noted: int | None) -> None:
         """Tell of offsets that are gone before the first segment, where the log began at `noted`."""
         lost = find_lost_start(self.folder, noted, self.start_offset)
         if lost is not None:
-            self.faults.append(Fault(lost.file, lost.reason, offset=lost.offset))
+            self.faults.append(FileFault(lost.file, lost.reason, offset=lost.offset))
 
-    def note_identity(self, topic_id: UUID | None) -> None:
+    def report_wrong_topic(self, topic_id: UUID | None) -> None:
         """Tell where the folder says that it is of another topic than that which bears its name."""
         try:
             found = read_topic_id(self.folder)
@@ -169,9 +169,9 @@ class PartitionCheck:
             return  # reported as a fault
         if topic_id is not None and found not in (None, topic_id):
             reason = f"the folder is of topic id {text_of(found)}, the cluster's metadata say {text_of(topic_id)}"
-            self.faults.append(Fault(self.folder / METADATA_FILE, reason))
+            self.faults.append(FileFault(self.folder / METADATA_FILE, reason))
 
-    def _out_of_order(self, path: Path, batch: Batch, base_offset: int) -> Fault | None:
+    def _out_of_order(self, path: Path, batch: StoredBatch, base_offset: int) -> FileFault | None:
         """The offset of a batch is not in its CRC; of two that contradict each other the one that leapt is wrong."""
         header, last = batch.header, self._last
         if header.last_offset - base_offset > INT32_MAX:
@@ -180,14 +180,14 @@ class PartitionCheck:
             return None
         elif last is not None and last.header.base_offset > header.base_offset >= self._before:
             reason = f"the batch has offset {last.header.base_offset}, the one behind it {header.base_offset}"
-            self.faults.append(Fault(path, reason, last.position, last.header.base_offset, last.header.size_bytes))
+            self.faults.append(FileFault(path, reason, last.position, last.header.base_offset, last.header.size_bytes))
             self.end_offset = header.base_offset
             return None
         else:
             reason = f"the batch has offset {header.base_offset}, expected {self.end_offset} or more"
-        return Fault(path, reason, batch.position, header.base_offset, header.size_bytes)
+        return FileFault(path, reason, batch.position, header.base_offset, header.size_bytes)
 
-    def _check_epoch(self, path: Path, batch: Batch) -> None:
+    def _check_epoch(self, path: Path, batch: StoredBatch) -> None:
         """Leader epochs do not go back; where one does, it or the one before it is wrong. They are not in the CRC."""
         epoch = batch.header.leader_epoch
         if epoch == -1:
@@ -203,20 +203,22 @@ class PartitionCheck:
             last = self._epoch_before
         self._led, self._epoch_before = (path, batch), last
 
-    def _wrong_epoch(self, path: Path, batch: Batch, other: int) -> None:
+    def _wrong_epoch(self, path: Path, batch: StoredBatch, other: int) -> None:
         header = batch.header
         reason = f"the batch has leader epoch {header.leader_epoch}, its neighbour {other}; readers get an error there and continue at offset {header.next_offset}"
-        self.faults.append(Fault(path, reason, batch.position, header.base_offset, header.size_bytes))
+        self.faults.append(FileFault(path, reason, batch.position, header.base_offset, header.size_bytes))
 
-    def _gap(self, path: Path, gap: Gap, growing: bool, last: bool, end: int) -> None:
+    def _report_gap(self, path: Path, gap: Gap, growing: bool, last: bool, end: int) -> None:
         at_end = last and gap.position + gap.size_bytes >= end
         if growing and at_end:
-            self.notes.append(Note(path, f"{gap.size_bytes} bytes at position {gap.position} are still being written"))
+            self.notes.append(
+                FileNote(path, f"{gap.size_bytes} bytes at position {gap.position} are still being written")
+            )
             return
         reason = f"{gap.reason}; the next start of a broker cuts them off" if at_end else gap.reason
-        self.faults.append(Fault(path, reason, gap.position, self.end_offset, gap.size_bytes))
+        self.faults.append(FileFault(path, reason, gap.position, self.end_offset, gap.size_bytes))
 
-    def _look_into(self, path: Path, batch: Batch) -> None:
+    def _check_records(self, path: Path, batch: StoredBatch) -> None:
         header = batch.header
         try:
             count = header.count if header.is_control else decode(bytes(batch.data)).count
@@ -226,7 +228,7 @@ class PartitionCheck:
             if count == header.count:
                 return
             reason = f"the batch says that it has {header.count} records and has {count}"
-        self.faults.append(Fault(path, reason, batch.position, header.base_offset, header.size_bytes))
+        self.faults.append(FileFault(path, reason, batch.position, header.base_offset, header.size_bytes))
 
     def _state_file(self, path: Path) -> None:
         reader = find_reader(path)
@@ -236,7 +238,7 @@ class PartitionCheck:
         except FileNotFoundError:
             return  # It was replaced, or deleted, meanwhile.
         except (ValueError, UnicodeDecodeError) as error:
-            self.faults.append(Fault(path, add_remedy(path, str(error))))
+            self.faults.append(FileFault(path, add_remedy(path, str(error))))
             return
         if path.suffix == ".txnindex":
             self.faults += check_aborted(path, self._producers)
@@ -245,10 +247,10 @@ class PartitionCheck:
         ends = [row[name] for row in rows for name in ("lastOffset", "startOffset") if name in row]
         if not self.live and max(ends, default=0) > self.end_offset:
             self.faults.append(
-                Fault(path, add_remedy(path, f"speaks of offset {max(ends)}, the log ends at {self.end_offset}"))
+                FileFault(path, add_remedy(path, f"speaks of offset {max(ends)}, the log ends at {self.end_offset}"))
             )
 
-    def _aborted(self, path: Path, base_offset: int) -> None:
+    def _check_aborted(self, path: Path, base_offset: int) -> None:
         try:
             self.faults += self._replay.missing_in(path, base_offset)
         except (OSError, ValueError):
@@ -260,19 +262,19 @@ def list_segments(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if LOG_NAME.fullmatch(path.name) and path.is_file())
 
 
-def find_wrong_kinds(folder: Path) -> Iterator[Fault]:
+def find_wrong_kinds(folder: Path) -> Iterator[FileFault]:
     """Folders, and links that lead nowhere, where files belong."""
     for path in find_misplaced_files(folder):
-        yield Fault(path, f"is {kind_of(path)}, where a file belongs; ottla log repair moves it aside")
+        yield FileFault(path, f"is {kind_of(path)}, where a file belongs; ottla log repair moves it aside")
 
 
-def find_holes_in_log(folder: Path) -> Iterator[Fault]:
+def find_holes_in_log(folder: Path) -> Iterator[FileFault]:
     """Offsets of which it is noted that they were there."""
     for path, found in find_holes(folder):
-        yield Fault(path, found.reason, offset=found.first_offset)
+        yield FileFault(path, found.reason, offset=found.first_offset)
 
 
-def whole(file: OpenFile, *, growing: bool) -> Iterator[Batch | Gap]:
+def iter_batches(file: OpenFile, *, growing: bool) -> Iterator[StoredBatch | Gap]:
     """The batches of a file; while it grows, also those that came after the look at its size."""
     position, end = 0, os.fstat(file.fileno()).st_size
     while True:
@@ -289,7 +291,7 @@ def whole(file: OpenFile, *, growing: bool) -> Iterator[Batch | Gap]:
         end = now
 
 
-def find_snapshot_faults(folder: Path) -> Iterator[Fault]:
+def find_snapshot_faults(folder: Path) -> Iterator[FileFault]:
     """Yield the snapshots that are not whole; one that is being written has another name and is skipped."""
     for path in sorted(folder.glob("*.checkpoint")):
         try:
@@ -297,4 +299,4 @@ def find_snapshot_faults(folder: Path) -> Iterator[Fault]:
         except FileNotFoundError:
             pass  # A node has deleted it meanwhile.
         except CorruptRecordError as error:
-            yield Fault(path, f"{error}; {SNAPSHOT_REMEDY}")
+            yield FileFault(path, f"{error}; {SNAPSHOT_REMEDY}")

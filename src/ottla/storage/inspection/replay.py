@@ -16,13 +16,13 @@ from typing import Any
 from ottla.errors import CorruptRecordError
 from ottla.records.batch import BatchHeader
 from ottla.records.end_marker import EndMarker, decode_end_marker
-from ottla.storage.batches.walk import Batch
+from ottla.storage.batches.walk import StoredBatch
 from ottla.storage.files.regular_file import read_whole
-from ottla.storage.inspection.fault import Fault
+from ottla.storage.inspection.fault import FileFault
 from ottla.storage.inspection.state_files import ABORTED, ABORTED_REMEDY, EPOCHS_REMEDY, read_aborted, read_snapshot
 from ottla.storage.producers.producer_entry import NONE, ProducerEntry
 from ottla.storage.producers.producer_snapshot import SNAPSHOT_NAME, decode_snapshot, snapshot_path
-from ottla.storage.producers.producer_state import AbortedTransaction, ProducerState
+from ottla.storage.producers.producer_state import AbortedTxn, ProducerState
 from ottla.storage.recovery.epoch_check import Led, drop_decreasing, group_by_epoch
 
 SNAPSHOT_REMEDY = "delete the file while no broker runs: the next start finds the producers in the log"
@@ -34,9 +34,9 @@ class Replay:
 
     def __init__(self, folder: Path, flushed: int) -> None:
         """The files next to the log are complete below the offset `flushed`."""
-        self.aborted: dict[int, list[AbortedTransaction]] = {}
+        self.aborted: dict[int, list[AbortedTxn]] = {}
         """By the segment in which they ended."""
-        self.faults: list[Fault] = []
+        self.faults: list[FileFault] = []
         """The faults of snapshots."""
         self._folder = folder
         self._flushed = flushed
@@ -51,7 +51,7 @@ class Replay:
         names = (path.name for path in folder.iterdir() if SNAPSHOT_NAME.fullmatch(path.name))
         self._due = sorted((int(name[:20]) for name in names), reverse=True)
 
-    def begin(self, base_offset: int) -> None:
+    def begin_segment(self, base_offset: int) -> None:
         """A segment follows; in front of the first there is what its snapshot knows."""
         self.aborted[base_offset] = []
         self._base = base_offset
@@ -60,14 +60,14 @@ class Replay:
             self._due = [offset for offset in self._due if offset >= base_offset]  # Retention left the others.
             self._sure = base_offset == 0 or self._restore(base_offset)
 
-    def lose(self) -> None:
+    def record_lost_batch(self) -> None:
         """Record that a batch could not be read."""
         self._sure = False
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: StoredBatch) -> None:
         """A batch that is whole, and where it belongs."""
         header = batch.header
-        self._look_at_snapshots(header.base_offset)
+        self._check_snapshots_at(header.base_offset)
         self._sure = self._sure and header.base_offset == self._next_offset
         self._next_offset = header.next_offset
         if header.producer_id >= 0:
@@ -78,32 +78,32 @@ class Replay:
                 self._wrote[header.producer_id] = header.last_offset
         group_by_epoch(self._led, header)
 
-    def end(self, end_offset: int) -> None:
+    def check_snapshots(self, end_offset: int) -> None:
         """Hold the snapshots against the state that all batches up to `end_offset` made."""
-        self._look_at_snapshots(end_offset)
+        self._check_snapshots_at(end_offset)
 
-    def missing_in(self, path: Path, base_offset: int) -> Iterator[Fault]:
+    def missing_in(self, path: Path, base_offset: int) -> Iterator[FileFault]:
         """Aborted transactions that a `.txnindex` does not tell, or not as they were; there may be no such file."""
         listed = {(row["producerId"], row["lastOffset"]): row for row in read_aborted(path)} if path.exists() else {}
         for each in self.aborted.get(base_offset, ()):
             row = listed.get((each.producer_id, each.last_offset))
             if row is None and each.last_offset < self._flushed:
                 reason = f"the transaction of producer {each.producer_id} that was aborted at offset {each.last_offset} is missing"
-                yield Fault(path, f"{reason}; {ABORTED_REMEDY}", offset=each.first_offset)
+                yield FileFault(path, f"{reason}; {ABORTED_REMEDY}", offset=each.first_offset)
             elif row is not None and self._sure:
                 mine = (each.first_offset, each.last_stable_offset)
                 said = (row["firstOffset"], row["lastStableOffset"])
                 if mine != said:
                     reason = f"first and last stable offset of the aborted transaction are {mine[0]} and {mine[1]}, not {said[0]} and {said[1]}"
                     place = list(listed).index((each.producer_id, each.last_offset)) * ABORTED.size
-                    yield Fault(path, f"{reason}; {ABORTED_REMEDY}", place, each.first_offset, ABORTED.size)
+                    yield FileFault(path, f"{reason}; {ABORTED_REMEDY}", place, each.first_offset, ABORTED.size)
 
-    def epoch_faults(self, path: Path, rows: list[Row]) -> Iterator[Fault]:
+    def epoch_faults(self, path: Path, rows: list[Row]) -> Iterator[FileFault]:
         """Yield the entries of a `leader-epoch-checkpoint` that differ from the batches."""
         listed = [(row["epoch"], row["startOffset"]) for row in rows]
         for (epoch, start), (later, following) in pairwise(listed):
             if not (epoch < later and start < following):
-                yield Fault(
+                yield FileFault(
                     path,
                     f"epoch {later} from offset {following} on follows epoch {epoch} from {start} on; {EPOCHS_REMEDY}",
                 )
@@ -111,7 +111,7 @@ class Replay:
         for led in drop_decreasing(self._led):
             fault = find_epoch_contradiction(led, listed, self._flushed)
             if fault:
-                yield Fault(path, f"{fault}; {EPOCHS_REMEDY}", offset=led.first_offset)
+                yield FileFault(path, f"{fault}; {EPOCHS_REMEDY}", offset=led.first_offset)
                 return
 
     def _restore(self, offset: int) -> bool:
@@ -121,7 +121,7 @@ class Replay:
             return False
         return True
 
-    def _look_at_snapshots(self, offset: int) -> None:
+    def _check_snapshots_at(self, offset: int) -> None:
         while self._due and self._due[-1] <= offset:
             self._sure = self._sure and self._due[-1] <= self._next_offset
             path = snapshot_path(self._folder, self._due.pop())
@@ -131,16 +131,18 @@ class Replay:
                 continue  # reported elsewhere
             self.faults += self._snapshot_faults(path, rows)
 
-    def _snapshot_faults(self, path: Path, rows: list[Row]) -> Iterator[Fault]:
+    def _snapshot_faults(self, path: Path, rows: list[Row]) -> Iterator[FileFault]:
         listed = {row["producerId"]: row for row in rows}
         for id_, row in listed.items():
             entry = self._state.entries.get(id_)
             fault = "" if entry is None else find_contradiction(entry, row, sure=self._sure)
             if fault:
-                yield Fault(path, f"producer {id_} {fault}; {SNAPSHOT_REMEDY}", offset=row["lastOffset"])
+                yield FileFault(path, f"producer {id_} {fault}; {SNAPSHOT_REMEDY}", offset=row["lastOffset"])
         for began, id_ in self._state.open.items() if self._sure else ():
             if id_ not in listed:
-                yield Fault(path, f"the open transaction of producer {id_} is missing; {SNAPSHOT_REMEDY}", offset=began)
+                yield FileFault(
+                    path, f"the open transaction of producer {id_} is missing; {SNAPSHOT_REMEDY}", offset=began
+                )
 
 
 def find_contradiction(entry: ProducerEntry, row: Row, *, sure: bool) -> str:
@@ -149,10 +151,10 @@ def find_contradiction(entry: ProducerEntry, row: Row, *, sure: bool) -> str:
     behind = entry.last_offset > offset or entry.epoch > epoch
     if behind or (sure and (entry.epoch, entry.last_sequence, entry.last_offset) != (epoch, sequence, offset)):
         mine = f"epoch {entry.epoch}, sequence {entry.last_sequence}, offset {entry.last_offset}"
-        return f"wrote last with {mine} by its batches, the snapshot says epoch {epoch}, sequence {sequence}, offset {offset}"
+        return f"wrote last with {mine} by its batches, the snapshot has epoch {epoch}, sequence {sequence}, offset {offset}"
     began = max(row["currentTxnFirstOffset"], NONE)
     if sure and began != entry.transaction_start:
-        return f"has a transaction open since offset {entry.transaction_start} by its batches, the snapshot says {began} (-1 is none)"
+        return f"has a transaction open since offset {entry.transaction_start} by its batches, the snapshot has {began} (-1 is none)"
     return ""
 
 
@@ -178,7 +180,7 @@ def is_over(listed: list[tuple[int, int]], number: int, led: Led) -> bool:
     return number + 1 < len(listed) and listed[number + 1][1] <= led.first_offset
 
 
-def marker_of(batch: Batch) -> EndMarker | None:
+def marker_of(batch: StoredBatch) -> EndMarker | None:
     """The end of a transaction, if the batch is one that can be read."""
     header: BatchHeader = batch.header
     if not header.is_control:

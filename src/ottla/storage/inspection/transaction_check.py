@@ -13,8 +13,8 @@ from typing import NamedTuple
 from ottla.errors import CorruptRecordError
 from ottla.records.control import ControlType
 from ottla.records.end_marker import decode_end_marker
-from ottla.storage.batches.walk import Batch
-from ottla.storage.inspection.fault import Fault
+from ottla.storage.batches.walk import StoredBatch
+from ottla.storage.inspection.fault import FileFault
 from ottla.storage.inspection.state_files import ABORTED, ABORTED_REMEDY, read_aborted
 
 
@@ -36,7 +36,7 @@ class Producers:
         self._bases: list[int] = []
         self._seen: list[Seen] = []
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: StoredBatch) -> None:
         """Note one; those without a producer are as one, as long as there is no gap."""
         header = batch.header
         last = self._seen[-1] if self._seen else None
@@ -49,17 +49,17 @@ class Producers:
             return
         self._bases.append(header.base_offset)
         self._seen.append(
-            Seen(header.base_offset, header.last_offset, header.producer_id, header.is_control, aborts(batch))
+            Seen(header.base_offset, header.last_offset, header.producer_id, header.is_control, is_abort_marker(batch))
         )
 
-    def holding(self, offset: int) -> Seen | None:
+    def find_producer_batch(self, offset: int) -> Seen | None:
         """The batch that an offset lies in."""
         number = bisect_right(self._bases, offset) - 1
         found = self._seen[number] if number >= 0 else None
         return found if found is not None and offset <= found.last_offset else None
 
 
-def aborts(batch: Batch) -> bool | None:
+def is_abort_marker(batch: StoredBatch) -> bool | None:
     """True for the marker of an abort; None if compaction has emptied it."""
     if not batch.header.is_control:
         return False
@@ -70,11 +70,11 @@ def aborts(batch: Batch) -> bool | None:
     return None if marker is None else marker.type is ControlType.ABORT
 
 
-def check_aborted(path: Path, producers: Producers) -> Iterator[Fault]:
+def check_aborted(path: Path, producers: Producers) -> Iterator[FileFault]:
     """Each aborted transaction of a `.txnindex` ends with a marker of its producer, and begins with a batch of it."""
     for number, row in enumerate(read_aborted(path)):
         id_, first, last = row["producerId"], row["firstOffset"], row["lastOffset"]
-        end, begin = producers.holding(last), producers.holding(first)
+        end, begin = producers.find_producer_batch(last), producers.find_producer_batch(first)
         reason = ""
         if end is not None and (end.producer_id != id_ or end.aborts is False):
             reason = f"offset {last} is not where a transaction of producer {id_} was aborted"
@@ -83,4 +83,4 @@ def check_aborted(path: Path, producers: Producers) -> Iterator[Fault]:
         elif begin is not None and begin.base_offset != first:
             reason = f"no batch begins at offset {first}"
         if reason:
-            yield Fault(path, f"{reason}; {ABORTED_REMEDY}", number * ABORTED.size, first, ABORTED.size)
+            yield FileFault(path, f"{reason}; {ABORTED_REMEDY}", number * ABORTED.size, first, ABORTED.size)

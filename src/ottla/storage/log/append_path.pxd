@@ -5,7 +5,7 @@ cimport ottla.records.native as raw
 from ottla.records.native cimport Source
 from ottla.storage.indexes.index_set cimport IndexSavepoint
 from ottla.storage.segments.segment_end cimport SegmentEnd
-from ottla.storage.validation.incoming cimport Incoming, checked
+from ottla.storage.validation.incoming cimport Incoming, check_incoming
 
 cdef Py_ssize_t PREFIX_BYTES
 cdef long long INT32_MAX, NO_TIMESTAMP, PLACE_CHECK_MS, UNREAD

@@ -3,9 +3,9 @@
     validate ──► check producers ──► stamp ──► choose a segment ──► write ──► update indexes and producers ──► move the end
        └────────────┴──── nothing is written yet ─────┘                └── a failure is rolled back ──┘
 
-Everything that an append needs from the disk is read before the first byte is written, and the log's end moves last: a flush in
-another thread takes the end for all that there is to write. The same rules hold for batches of a client (`append_batches`) and,
-with the leader's offsets kept, for those of a leader (`Log.append_as_is`).
+Everything that an append needs from the disk is read before the first byte is written. The log's end moves last, because a flush in
+another thread flushes everything below it. The same rules hold for batches of a client (`append_batches`) and for those of a leader,
+which keep their offsets (`Log.append_as_is`).
 
 This module is compiled: `LogEnd` has the fields of a log that an append reads and changes, so that they are C fields. All else
 of a log is in `log.py`.
@@ -31,7 +31,7 @@ from ottla.storage.producers.producer_state import ProducerState
 from ottla.storage.recovery.transaction_check import verify_transaction_index
 from ottla.storage.segments.segment import Segment
 from ottla.storage.segments.segment_end import UNREAD
-from ottla.storage.validation.incoming import Incoming, checked
+from ottla.storage.validation.incoming import Incoming, check_incoming
 
 LOG = logging.getLogger(__name__)
 PLACE_CHECK_MS = 100
@@ -78,7 +78,7 @@ class LogEnd:
     # The methods that an append needs of the rest of the log. `Log` implements them.
 
     @property
-    def in_place(self) -> bool:
+    def is_in_place(self) -> bool:
         """True if the file that is written to is still the one in the directory."""
         return True
 
@@ -103,7 +103,7 @@ def append_batches(
         raise IllegalStateError(f"the log in {log.directory} is closed")
     check_place(log, now_ms)
     config = log.config
-    incoming = checked(data, config, origin, now_ms)
+    incoming = check_incoming(data, config, origin, now_ms)
     if incoming.identified:
         repeated = log.producers.check(incoming.headers(), origin, incoming.markers, transaction_version)
         if repeated is not None:
@@ -139,7 +139,7 @@ def append_batches(
 def check_place(log: LogEnd, now_ms: int) -> None:
     """Raise KafkaError if the directory was removed or replaced: no reader would ever find what is written to the open file."""
     if not 0 <= now_ms - log.seen_ms < PLACE_CHECK_MS:
-        if not log.in_place:
+        if not log.is_in_place:
             raise KafkaError(
                 ErrorCode.KAFKA_STORAGE_ERROR,
                 f"{log.directory} was removed, moved or replaced while the broker was running: restore it and restart the broker",

@@ -9,23 +9,40 @@ Every call may block on the disk. All calls belong to one thread, except `flush`
 
 **Appending.** A leader appends checked and stamped batches (`append_path`). A follower appends the leader's batches unchanged, so that both
 logs are equal up to the point where they diverge. A follower decides nothing, because the leader has decided it, and trusts nothing: a
-batch with a wrong CRC, an offset or an epoch that decreases, or an epoch after the leader's own is rejected before a byte is
+batch with a wrong CRC, with an offset or an epoch that decreases, or with an epoch above the leader's is rejected before a byte is
 written. Offsets may be missing, because the leader has compacted them away. The leader's log may start inside a batch, where
 records were deleted; an empty replica then starts with the whole batch. Each batch is completely in the log or not at all.
 
-**Truncation** (KIP-101, KIP-279). A follower removes what its leader does not have. A kill between any two steps leaves a log that opens to a
-prefix of it, without a hole and without the end of another history. Therefore the order is: checkpoints are lowered first, because a
+**Truncation** (KIP-101, KIP-279). A follower removes the batches that its leader does not have. A crash between any two steps must leave a
+prefix of the log, without a gap and without removed batches at its end. Therefore the order is: checkpoints are lowered first, because a
 start trusts everything below the recovery point; then files are deleted from the end, and the directory is flushed; then the
 segment that holds the offset is truncated and flushed. Only then may other batches be appended in the place of the removed ones.
-Indexes, producers and open transactions are derived from the remaining batches and the snapshot below them; a snapshot above would
-bring removed state back. If the leader's log starts after the end of a follower's, the follower keeps nothing and starts there.
+Indexes, producers and open transactions are derived from the remaining batches and the latest snapshot below the new end; snapshots above it are
+deleted, because they contain removed batches. If the leader's log starts after the end of the follower's log,
+the follower removes everything and continues at the leader's start.
 
 **High watermark.** A log without other replicas is committed when it is appended, so that the high watermark follows the end. Otherwise the
 leader or the follower moves it, never back and never beyond the end; only a truncation lowers it. A transaction is stable when its marker is
 committed, not when the marker is written: until then the marker may be truncated, and the transaction may end differently. So
 transactions that ended at or above the high watermark hold back `read_committed` as open ones do.
 
-What a crash may lose, and the order of flushing, is in `durability`; a start in `recovery.log_loader`.
+**Opening after a crash.** `Log.open` takes these steps in this order. Each one relies on those before it.
+
+1. Files: complete or undo a replacement of segments by compaction; delete temporary files, and index files without a log file.
+2. Segments: list the `.log` files and compare them with `segment-succession`. A missing segment between two others becomes a damage.
+3. Leader epochs: read `leader-epoch-checkpoint` and compare it with batch headers. If they differ the batches count.
+4. Producers: drop the rows of transaction indexes and the producer snapshots above the recovery point, load the latest other snapshot, and
+   replay the batches up to the segment that holds the recovery point.
+5. Batches: check every CRC from the last index entry below the recovery point to the end, and add the batches to indexes, epochs and
+   producers. An incomplete last batch is truncated; other damage stays and is recorded (`recovery.log_loader`).
+6. Limits: the log start, by its checkpoint and the file `.deleted-before`; the high watermark, by its checkpoint, between start and end.
+
+Opening does not raise the recovery point; the first flush does. After a second crash before that flush the same steps are repeated.
+
+After a clean shutdown step 5 reads only the headers after the last index entry, and leader epochs and transaction indexes are read when
+they are needed. A replica with a recovery point below its end was damaged by an earlier crash, and is opened as after a crash.
+
+The order of flushing is in `durability`; the files of the whole data directory are in `directory.data_directory`.
 """
 
 from __future__ import annotations
@@ -51,7 +68,7 @@ from ottla.storage.batches.damage import (
     OutOfServiceError,
     UnsureEnd,
     not_a_file_error,
-    remedy,
+    repair_remedy,
     survey_batches,
 )
 from ottla.storage.batches.verified_walk import Bounds
@@ -71,7 +88,7 @@ from ottla.storage.log.durability import Durability
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_entry import NONE, Origin
 from ottla.storage.producers.producer_snapshot import snapshot_offsets, snapshot_path
-from ottla.storage.producers.producer_state import AbortedTransaction, find_first_unsure
+from ottla.storage.producers.producer_state import AbortedTxn, find_first_unsure
 from ottla.storage.producers.snapshot_keeper import SnapshotKeeper
 from ottla.storage.recovery.epoch_check import verify_epochs
 from ottla.storage.recovery.log_loader import LogLoader, Recovery
@@ -85,15 +102,15 @@ from ottla.storage.recovery.producer_recovery import (
 from ottla.storage.recovery.transaction_check import find_aborted_transactions, verify_transaction_index
 from ottla.storage.segments.gaps import find_lost_offsets
 from ottla.storage.segments.log_folder import find_segments, remove_folder
-from ottla.storage.segments.log_start import find_lost_start, note_deletion
+from ottla.storage.segments.log_start import find_lost_start, record_deletion
 from ottla.storage.segments.retention import count_deletable
 from ottla.storage.segments.segment import Segment
 from ottla.storage.segments.segment_list import READER_LOCK, SegmentList
-from ottla.storage.segments.succession import compare_segments, note_rows, note_unknown, row_of
+from ottla.storage.segments.succession import compare_segments, record_unknown, row_of, write_rows
 
 LOG = logging.getLogger(__name__)
 EARLIEST_TIMESTAMP = -0x8000_0000_0000_0000
-"""Earlier than any record; markers do not say how old a segment is."""
+"""A timestamp before that of any record. Markers have it, because they do not count for the age of a segment."""
 FULL_SURVEY_BYTES = 64 * 1024 * 1024
 """A segment up to this size is surveyed from its start, a larger one from the index entry before the offset."""
 REFETCH_HINT = "nothing of it was kept, and it is fetched again"
@@ -130,7 +147,7 @@ class Log(LogEnd):
         The recovery point stays below it.
         """
         self.fallen_short: Damage | None = None
-        """The lost end of the log after a crash, as far as it is visible, until the log has followed a complete replica."""
+        """The end of the log that a crash is known to have removed, until the log has followed a complete replica."""
         self.lost: Damage | None = None
         """The offsets before the first segment, if their files are gone and were not deleted by the broker."""
         self._snapshots = SnapshotKeeper(directory)
@@ -179,7 +196,7 @@ class Log(LogEnd):
         except OSError as error:
             raise storage_error(f"cannot open the log in {directory}", error) from error
         active = log.segments[-1]
-        active.trust_from(log.end_offset)
+        active.trust_appended(log.end_offset)
         log.start_offset = min(max(log._find_start(noted_start), start_offset or 0), log.end_offset)
         log.fallen_short = log._find_lost_end(committed or 0)
         log._resume_high_watermark(committed)
@@ -207,16 +224,17 @@ class Log(LogEnd):
         return self.lost.offset
 
     def _resume(self, recovery_point: int, now_ms: int) -> ProducerRecovery:
-        """Continue after a clean shutdown: only the end of the last segment is checked."""
+        """Find the end of the log after a clean shutdown: only the end of the last segment is read."""
         loader = LogLoader(recovery_point, True, self.epochs, copied=self.replicated)
         self.end_offset, _ = loader.load_segment(self.segments[-1], last=True)
-        if self.replicated and recovery_point < self.end_offset:  # torn earlier, and it has not followed a leader since
+        # An earlier crash damaged the log, and it has not followed a leader since.
+        if self.replicated and recovery_point < self.end_offset:
             return self._recover(recovery_point, now_ms)
         self._durability.forced_to = self.end_offset
         return recover_producers(self.directory, self.segments, self.end_offset, now_ms)
 
     def _recover(self, recovery_point: int, now_ms: int) -> ProducerRecovery:
-        """Check the segments that may not be complete on the disk."""
+        """Find the end of the log after a crash: check the segments that may be incomplete on the disk."""
         unsure = self._list.number_of(recovery_point)
         self.epochs.load(all_is_read=recovery_point <= self.bases[0])
         found = begin_recovery(self.directory, self.segments, unsure, recovery_point, now_ms)
@@ -229,7 +247,7 @@ class Log(LogEnd):
         return found
 
     @property
-    def awaits_flush(self) -> bool:
+    def is_awaiting_flush(self) -> bool:
         """True if a full segment is not known to be on the disk."""
         return self._durability.forced_to < self.bases[-1]
 
@@ -240,19 +258,19 @@ class Log(LogEnd):
         return point if self.torn_at is None else min(point, self.torn_at)
 
     @property
-    def unforced(self) -> bool:
+    def has_unforced(self) -> bool:
         """True if `close` would have to flush anything."""
-        return self._durability.unforced
+        return self._durability.has_unforced
 
     def flush(self, *, sync: bool = True) -> None:
         """Flush everything appended so far to the disk, including indexes and directory entries.
 
-        Without `sync` it is only written, and the caller syncs the whole file system before it relies on it.
+        Without `sync` the files are only written, and the caller must force the whole file system before it uses the recovery point.
         """
         try:
             self._durability.flush(self.end_offset, sync=sync)
         except OSError as error:
-            if not self.closed:  # by a deletion in the meantime
+            if not self.closed:  # a deletion may have closed it meanwhile
                 raise storage_error(f"cannot flush the log in {self.directory}", error) from error
 
     def release(self) -> None:
@@ -261,11 +279,11 @@ class Log(LogEnd):
             segment.release()
 
     def close(self, *, sync: bool = True) -> None:
-        """Write what a clean shutdown needs and close the files; may be called twice. `sync` is that of `flush`."""
+        """Write the producer snapshot of the end, flush the log, and close its files. May be called twice. `sync` is passed to `flush`."""
         if self.closed:
             return
         try:
-            self.segments[-1].complete()
+            self.segments[-1].complete_time_index()
             self._snapshots.write_last(self.end_offset, self.producers, self.size_bytes)
         except OSError as error:
             raise storage_error(f"cannot close the log in {self.directory}", error) from error
@@ -295,18 +313,18 @@ class Log(LogEnd):
     ) -> Appended:
         """Append the batches in `data`, which get their offsets and are stamped in place if the buffer is writable.
 
-        Batches that a producer sends again are answered with the position of the first copy. Nothing is written if anything is
-        rejected: CorruptRecordError for damaged bytes, KafkaError for what the log does not accept (MESSAGE_TOO_LARGE,
-        OUT_OF_ORDER_SEQUENCE_NUMBER, …) or what the disk does not take (KAFKA_STORAGE_ERROR).
+        For batches that a producer sends again the position of the first copy is returned. If any batch is rejected nothing is written.
+        Raises CorruptRecordError for damaged bytes, and KafkaError if the log (MESSAGE_TOO_LARGE, OUT_OF_ORDER_SEQUENCE_NUMBER, …) or the
+        disk (KAFKA_STORAGE_ERROR) rejects the batches.
         """
         return append_batches(self, data, leader_epoch, now_ms, origin, transaction_version)
 
     def append_as_is(self, data: Buffer, *, leader_epoch: int, now_ms: int) -> int:
         """Append a leader's batches with their offsets, epochs and timestamps; return the log's end after that.
 
-        CorruptRecordError is raised, before anything is written, if they cannot be the next batches, also if they are of an epoch
-        after `leader_epoch`, the leader's; KafkaError(KAFKA_STORAGE_ERROR) if the disk does not take them. A batch at the end
-        of `data` that is incomplete is ignored.
+        Raises CorruptRecordError, before anything is written, if the batches do not continue this log, or have an epoch above
+        `leader_epoch`, that of the leader. Raises KafkaError(KAFKA_STORAGE_ERROR) if the disk rejects them. An incomplete batch at the
+        end of `data` is ignored.
         """
         if self.closed:
             raise IllegalStateError(f"the log in {self.directory} is closed")
@@ -391,7 +409,7 @@ class Log(LogEnd):
             raise storage_error(f"cannot read the indexes of {segment.path}", error) from error
 
     @property
-    def in_place(self) -> bool:
+    def is_in_place(self) -> bool:
         """True if the file that is written to is still the one in the directory."""
         try:
             segment = self.segments[-1]
@@ -426,14 +444,14 @@ class Log(LogEnd):
             }
         return True
 
-    def replicate(self, replicated: bool) -> None:
+    def set_replicated(self, replicated: bool) -> None:
         """Set whether other brokers have replicas from now on. Without any, everything in the log is committed."""
         self.replicated = replicated
         if not replicated:
             self.high_watermark, self._ended_above_watermark = self.end_offset, {}
 
     def record_transaction_end(self, header: BatchHeader) -> None:
-        """Before a marker is applied: the transaction that it ends is not stable until the marker is committed."""
+        """Record, before a marker is applied, that its transaction is not stable until the marker is committed."""
         entry = self.producers.entries.get(header.producer_id)
         if entry is not None and entry.transaction_start != NONE:
             self._ended_above_watermark[entry.transaction_start] = header.base_offset
@@ -474,7 +492,7 @@ class Log(LogEnd):
 
     def read_committed(
         self, offset: int, max_bytes: int, *, min_one: bool = True
-    ) -> tuple[FileSlice | None, list[AbortedTransaction]]:
+    ) -> tuple[FileSlice | None, list[AbortedTxn]]:
         """Read up to the last stable offset; return the batches and the aborted transactions among them."""
         return self._read_committed(offset, max_bytes, min_one, self.last_stable_offset)
 
@@ -488,16 +506,16 @@ class Log(LogEnd):
 
     def _read_committed(
         self, offset: int, max_bytes: int, min_one: bool, up_to: int
-    ) -> tuple[FileSlice | None, list[AbortedTransaction]]:
+    ) -> tuple[FileSlice | None, list[AbortedTxn]]:
         found = self._slice(offset, max_bytes, min_one, up_to)
         if found is None:
             return None, []
         piece, number = found
-        if self._list.none_aborted_from(number):
+        if self._list.has_no_aborted_from(number):
             return piece, []
         try:
             upper = self._list.offset_above(number, piece)
-            aborted = self.aborted(number, offset, up_to if upper is None else min(upper, up_to))
+            aborted = self.find_aborted(number, offset, up_to if upper is None else min(upper, up_to))
         except OSError as error:
             raise storage_error(f"cannot read a transaction index in {self.directory}", error) from error
         unsure = find_first_unsure(aborted) if aborted else None
@@ -525,10 +543,10 @@ class Log(LogEnd):
         except DamagedLogError:
             raise
         except CorruptRecordError:
-            with self._list.doubting(offset, self.end_offset):
+            with self._list.distrust_from(offset, self.end_offset):
                 return self._list.slice(offset, max_bytes, min_one=min_one, end=end)
 
-    def aborted(self, number: int, offset: int, upper: int) -> list[AbortedTransaction]:
+    def find_aborted(self, number: int, offset: int, upper: int) -> list[AbortedTxn]:
         """Return the aborted transactions with records from `offset`, in segment `number`, up to (not including) `upper`."""
         return find_aborted_transactions(self.directory, self.segments, number, offset, upper)
 
@@ -553,13 +571,13 @@ class Log(LogEnd):
     def begin_segment(self, now_ms: int, base_offset: int = 0) -> None:
         """Close the active segment and create the next one at the log's end, or at a later offset if the offsets between are compacted away.
 
-        OSError is raised if the disk does not take it.
+        Raises OSError if the disk rejects it.
         """
         self.segments[-1].seal()
         ended, self.end_offset = self.end_offset, max(self.end_offset, base_offset)
         self._snapshots.write(self.end_offset, self.producers)
         self._create_segment(self.end_offset)
-        self._note_gap(self.segments[-2], ended)
+        self._record_gap(self.segments[-2], ended)
         self.active_since_ms = now_ms
 
     def _create_segment(self, base_offset: int) -> None:
@@ -567,7 +585,7 @@ class Log(LogEnd):
         self._durability.entries_changed = True
 
     def retain(self, now_ms: int) -> list[Segment]:
-        """Delete the segments that neither retention nor the log's start keep, and return them.
+        """Delete the segments that are expired or below the log's start, and return them.
 
         Nothing is deleted during a compaction, which reads the same files.
         """
@@ -586,7 +604,7 @@ class Log(LogEnd):
             if count == len(self.segments):
                 self._roll_before_deleting_all(now_ms)
             if deleted:
-                note_deletion(self.directory, self.bases[count])
+                record_deletion(self.directory, self.bases[count])
             for segment in deleted:
                 segment.path.unlink(missing_ok=True)  # if that fails the segment stays in the log, for another attempt
                 self._remove_first()
@@ -634,49 +652,51 @@ class Log(LogEnd):
 
         KafkaError(KAFKA_STORAGE_ERROR) is raised if the disk fails, or if compaction is using the segments.
         """
-        if offset >= self.end_offset and not self.producers_in_doubt:  # in doubt after a truncation that failed halfway
+        # The producers are in doubt after a truncation that failed halfway.
+        if offset >= self.end_offset and not self.producers_in_doubt:
             self.epochs.truncate_from(self.end_offset)  # an epoch may have started without a batch
             return self.end_offset
         if offset < self.bases[0]:
             self.truncate_fully_and_start_at(offset, now_ms=now_ms)
             return offset
-        # Where a segment would be left empty the one before becomes active, as if the other had never been created.
+        # If the truncation would leave a segment empty, that segment is deleted and the one before it becomes active.
         segment = self.segments[max(bisect_left(self.bases, offset) - 1, 0)]
         self._check_not_cleaning(segment)
         try:
             position, end = segment.truncation_point(offset)
             self.before_cut(end)
-            self._durability.lower(end)
-            note_unknown(self.directory, segment.base_offset)
+            self._durability.lower_recovery_point(end)
+            record_unknown(self.directory, segment.base_offset)
             self._drop_segments_after(segment.base_offset)
             segment.truncate(position, end)
-            self._settle_truncation(end, now_ms)
+            self._finish_truncation(end, now_ms)
         except OSError as error:
             raise storage_error(f"cannot truncate the log in {self.directory} at offset {offset}", error) from error
         return end
 
     def truncate_torn(self, *, now_ms: int) -> int:
-        """Before a leader is followed, remove what no leader has: everything from where a crash tore the log, and an epoch without a batch."""
+        """Truncate the log at the first damage of a crash (`torn_at`), and remove an epoch without a batch, before a leader is followed."""
         return self.truncate_to(self.end_offset if self.torn_at is None else self.torn_at, now_ms=now_ms)
 
     def truncate_fully_and_start_at(self, offset: int, *, now_ms: int) -> None:
         """Remove everything and continue at `offset`."""
         self._check_not_cleaning(self.segments[0])
         try:
-            note_deletion(self.directory, max(offset, self.bases[0]))
+            record_deletion(self.directory, max(offset, self.bases[0]))
             self.before_cut(0)
-            self._durability.lower(0)
+            self._durability.lower_recovery_point(0)
             self._delete_snapshots()
             self._drop_segments_after(-1)
             self._start_at(offset)
-            self._settle_truncation(offset, now_ms)
-            self.epochs.flush(offset)  # no batch is left from which a start could find that those in the file are gone
+            self._finish_truncation(offset, now_ms)
+            # Written now: without batches a start cannot detect that the epochs in the file are outdated.
+            self.epochs.flush(offset)
         except OSError as error:
             self.closed = self.closed or not self.segments
             raise storage_error(f"cannot restart the log in {self.directory} at offset {offset}", error) from error
 
     def _check_not_cleaning(self, segment: Segment) -> None:
-        """Raise KafkaError if compaction uses files that would be removed: it ends soon, and the truncation is tried again."""
+        """Raise KafkaError if compaction uses files that would be removed. The caller retries the truncation after the compaction."""
         if self.cleaning and segment is not self.segments[-1]:
             raise KafkaError(
                 ErrorCode.KAFKA_STORAGE_ERROR,
@@ -685,7 +705,7 @@ class Log(LogEnd):
 
     def _drop_segments_after(self, offset: int) -> None:
         """Delete the segments with a base offset above `offset`, the last first, so that the rest is a prefix at any time."""
-        is_dropped = self.producers_in_doubt  # after a truncation that failed halfway, which may not be on the disk
+        is_dropped = self.producers_in_doubt  # the deletions of a truncation that failed halfway may not be on the disk
         while self.segments and self.segments[-1].base_offset > offset:
             segment = self.segments[-1]
             segment.retire()
@@ -717,8 +737,8 @@ class Log(LogEnd):
         self.start_offset = self.end_offset = self.high_watermark = self._durability.forced_to = offset
         self.torn_at = self.lost = None
 
-    def _settle_truncation(self, end: int, now_ms: int) -> None:
-        """Derive everything that follows from the batches from those that are left."""
+    def _finish_truncation(self, end: int, now_ms: int) -> None:
+        """Derive the log's limits, epochs, transactions and producers from the remaining batches."""
         self.end_offset = end
         if self.torn_at is not None and end <= self.torn_at:
             self.torn_at = None
@@ -738,8 +758,8 @@ class Log(LogEnd):
     # --- Producer state ------------------------------------------------------------------------------------------
 
     def restore_producers(self, now_ms: int) -> None:
-        """Rebuild the producer state from the log; snapshots of a later end are deleted."""
-        self._snapshots.go_back(self.end_offset)
+        """Rebuild the producer state from the log. Snapshots above the log's end are deleted."""
+        self._snapshots.roll_back_to(self.end_offset)
         if self._durability.entries_changed:
             sync_path(self.directory)  # a dropped segment must not return after batches that are appended from now on
         found = recover_producers(self.directory, self.segments, self.end_offset, now_ms)
@@ -747,13 +767,13 @@ class Log(LogEnd):
         self.producers_in_doubt = False
 
     def _delete_snapshots(self) -> None:
-        self._snapshots.go_back(0)
+        self._snapshots.roll_back_to(0)
         for offset in snapshot_offsets(self.directory):
             snapshot_path(self.directory, offset).unlink(missing_ok=True)
 
     def keeping_producers(self) -> Callable[[], None] | None:
         """Return a function that writes a producer snapshot, callable in any thread; None if a restart would gain nothing."""
-        return self._snapshots.keeping(self.end_offset, self.recovery_point, self.producers)
+        return self._snapshots.prepare_snapshot(self.end_offset, self.recovery_point, self.producers)
 
     # --- Damage --------------------------------------------------------------------------------------------------
 
@@ -781,7 +801,7 @@ class Log(LogEnd):
                     return missing
         return None
 
-    def unsure_end(self, unsure: AbortedTransaction) -> UnsureEnd:
+    def unsure_end(self, unsure: AbortedTxn) -> UnsureEnd:
         """Return the damage in which a transaction may have ended."""
         segment = self.segments[max(bisect_right(self.bases, unsure.last_offset) - 1, 0)]
         damage = segment.ranges.damage_at(unsure.last_offset)
@@ -798,7 +818,7 @@ class Log(LogEnd):
 
     def out_of_service(self, offset: int, error: Exception) -> OutOfServiceError:
         """Return the error for a log that must be read as a whole, and cannot be read from `offset` on because of `error`."""
-        return OutOfServiceError(f"{self.find_damage(offset) or error}; {remedy(self.directory)}")
+        return OutOfServiceError(f"{self.find_damage(offset) or error}; {repair_remedy(self.directory)}")
 
     def _add_missing_segments(self, found: Mapping[int, os.stat_result]) -> None:
         """Compare the segments that were found with `segment-succession`: add the missing ones as damages."""
@@ -811,21 +831,21 @@ class Log(LogEnd):
                 self._list.unnoted.append(segment)
                 continue
             damage = segment.ranges.add_missing(unsound)
-            segment.transactions.doubt()
+            segment.transactions.distrust()
             LOG.error("%s; %s", damage, self._damage_consequence())
 
-    def _note_gap(self, segment: Segment, ended: int) -> None:
-        """Note, if the next segment starts later than `ended`, where this one ended.
+    def _record_gap(self, segment: Segment, ended: int) -> None:
+        """Record the end of a segment in `segment-succession` if the next segment starts after `ended`.
 
-        Either its end is lost, which later starts report until the damage is repaired, or the leader has compacted the offsets
-        between away, which is no damage.
+        If its end is lost, later starts report the damage until it is repaired. If the leader has compacted the offsets in between away,
+        there is no damage.
         """
         due = segment.ranges.expected_next_base(segment.size, segment.next_base)
         if min(due, ended) < segment.next_base:
-            note_rows(segment.directory, [row_of(segment.path, due)])
+            write_rows(segment.directory, [row_of(segment.path, due)])
 
     def _find_lost_end(self, committed: int) -> Damage | None:
-        """Return what is missing at the end of a log that was just opened: what was truncated, is torn, or was committed once."""
+        """Return the damage at the end of a log that was just opened: it was truncated, is torn, or ends below `committed`."""
         end = self.end_offset if self.torn_at is None else self.torn_at
         if self.recovery is None and end >= committed and self.torn_at is None:
             return None
@@ -837,4 +857,4 @@ class Log(LogEnd):
         """Return, for a log line, what damage in the log leads to and how it is repaired."""
         if self.replicated:
             return "the copy is made whole from another broker's, if one has all of it"
-        return f"readers that reach it get an error; {remedy(self.directory)}"
+        return f"readers that reach it get an error; {repair_remedy(self.directory)}"

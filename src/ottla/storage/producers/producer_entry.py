@@ -110,7 +110,7 @@ class ProducerEntry:
         copied.batches.extend(self.batches)
         return copied
 
-    def repeated(self, header: BatchHeader) -> RememberedBatch | None:
+    def find_duplicate(self, header: BatchHeader) -> RememberedBatch | None:
         """The batch that is there already and that this one repeats."""
         if header.producer_epoch != self.epoch:
             return None
@@ -120,7 +120,7 @@ class ProducerEntry:
                 return batch
         return None
 
-    def continues(self, header: BatchHeader) -> bool:
+    def is_continued_by(self, header: BatchHeader) -> bool:
         """True if the batch is the next one of the epoch, as nearly every batch is."""
         return header.producer_epoch == self.epoch and (
             bool(self.batches) and header.base_sequence == (self.batches[-1].last_sequence + 1) & MAX_SEQUENCE
@@ -128,7 +128,7 @@ class ProducerEntry:
 
     def check_data(self, header: BatchHeader, origin: Origin) -> None:
         """Refuse a batch of an older epoch, out of sequence, or outside of the transaction that is open."""
-        if not self.continues(header):
+        if not self.is_continued_by(header):
             self._check_epoch(header.producer_epoch)
             if origin is Origin.CLIENT:
                 self._check_sequence(header)
@@ -155,21 +155,21 @@ class ProducerEntry:
 
     def add(self, header: BatchHeader, seen_ms: int) -> None:
         """Remember a batch of data that was appended."""
-        self._enter(header.producer_epoch)
+        self._set_epoch(header.producer_epoch)
         delta = header.last_offset_delta
         self.batches.append(RememberedBatch(last_sequence(header), header.last_offset, delta, header.max_timestamp))
         self.last_timestamp, self.seen_ms = header.max_timestamp, seen_ms
         if self.transaction_start < 0 and header.is_transactional:
             self.transaction_start = header.base_offset
 
-    def end(self, producer_epoch: int, marker: EndMarker, timestamp: int, seen_ms: int) -> None:
+    def end_transaction(self, producer_epoch: int, marker: EndMarker, timestamp: int, seen_ms: int) -> None:
         """Close the transaction, if one is open."""
-        self._enter(producer_epoch)
+        self._set_epoch(producer_epoch)
         self.coordinator_epoch = marker.coordinator_epoch
         self.last_timestamp, self.seen_ms = timestamp, seen_ms
         self.transaction_start = NONE
 
-    def _enter(self, epoch: int) -> None:
+    def _set_epoch(self, epoch: int) -> None:
         if epoch != self.epoch:
             self.epoch = epoch
             self.batches.clear()
@@ -193,7 +193,7 @@ class ProducerEntry:
         if sequence != expected:
             raise error_for(
                 ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                f"producer {self.producer_id}, epoch {header.producer_epoch}: sequence {sequence} came where "
+                f"producer {self.producer_id}, epoch {header.producer_epoch}: sequence {sequence} arrived where "
                 f"{expected} was to come",
             )
 

@@ -20,7 +20,7 @@ UNSURE = -1
 """In the place of a last stable offset: how the transaction ended is not known."""
 
 
-class AbortedTransaction(NamedTuple):
+class AbortedTxn(NamedTuple):
     """A range of records of one producer that `read_committed` consumers skip.
 
     If the transaction may have ended in a damaged range and its end is unknown, the records must not be read either. It is also kept as a
@@ -40,7 +40,7 @@ class AbortedTransaction(NamedTuple):
         return self.last_stable_offset == UNSURE
 
 
-def find_first_unsure(transactions: Iterable[AbortedTransaction]) -> AbortedTransaction | None:
+def find_first_unsure(transactions: Iterable[AbortedTxn]) -> AbortedTxn | None:
     """Return the first transaction, by start offset, with an unknown end."""
     return min((each for each in transactions if each.is_unsure), key=lambda each: each.first_offset, default=None)
 
@@ -92,8 +92,8 @@ class ProducerState:
             if marker is not None:
                 entry.check_end(header.producer_epoch, marker, transaction_version)
             elif not header.is_control:
-                if origin is Origin.CLIENT and not entry.continues(header):
-                    repeated = entry.repeated(header)
+                if origin is Origin.CLIENT and not entry.is_continued_by(header):
+                    repeated = entry.find_duplicate(header)
                     if repeated is not None:
                         return repeated
                 entry.check_data(header, origin)
@@ -102,7 +102,7 @@ class ProducerState:
                 apply_batch(entry, header, marker, 0)
         return None
 
-    def add(self, header: BatchHeader, marker: EndMarker | None, seen_ms: int) -> AbortedTransaction | None:
+    def add(self, header: BatchHeader, marker: EndMarker | None, seen_ms: int) -> AbortedTxn | None:
         """Account for a batch in the log, checked or read again; the transaction that it aborted, if it did."""
         id_ = header.producer_id
         if id_ < 0 or (header.is_control and marker is None):
@@ -122,11 +122,11 @@ class ProducerState:
         if marker.type is ControlType.COMMIT:
             return None
         stable = self.first_unstable_offset
-        return AbortedTransaction(id_, began, header.base_offset, header.base_offset + 1 if stable is None else stable)
+        return AbortedTxn(id_, began, header.base_offset, header.base_offset + 1 if stable is None else stable)
 
-    def lose(
-        self, first_offset: int, next_offset: int, indexed: Mapping[tuple[int, int], AbortedTransaction]
-    ) -> list[AbortedTransaction]:
+    def record_lost_range(
+        self, first_offset: int, next_offset: int, indexed: Mapping[tuple[int, int], AbortedTxn]
+    ) -> list[AbortedTxn]:
         """Account for offsets that cannot be read: any transaction that is open there may have ended there.
 
         Aborted ones that the index contains, by producer and first offset, count as such; the other open ones have an unknown end.
@@ -138,7 +138,7 @@ class ProducerState:
                 continue
             del self.open[began]
             self.entries[id_].transaction_start = NONE
-            ended.append(known or AbortedTransaction(id_, began, next_offset - 1, UNSURE))
+            ended.append(known or AbortedTxn(id_, began, next_offset - 1, UNSURE))
         return sorted(ended, key=lambda each: each.last_offset)
 
     def restore(self, entries: Iterable[ProducerEntry]) -> None:
@@ -177,6 +177,6 @@ class ProducerState:
 def apply_batch(entry: ProducerEntry, header: BatchHeader, marker: EndMarker | None, seen_ms: int) -> None:
     """Change the state of the producer by a batch."""
     if marker is not None:
-        entry.end(header.producer_epoch, marker, header.max_timestamp, seen_ms)
+        entry.end_transaction(header.producer_epoch, marker, header.max_timestamp, seen_ms)
     elif not header.is_control:
         entry.add(header, seen_ms)

@@ -36,7 +36,7 @@ class SnapshotKeeper:
         """How often the log was cut: what was to be written before that is not true any more."""
         self._lock = Lock()
 
-    def go_back(self, offset: int) -> None:
+    def roll_back_to(self, offset: int) -> None:
         """Before a truncation removes the snapshots above `offset`: write none with a later state."""
         with self._lock:
             self._cuts += 1
@@ -57,7 +57,7 @@ class SnapshotKeeper:
         if state.entries or self.latest or log_bytes > FOUND_BYTES:
             self.write(offset, state)
 
-    def keeping(self, offset: int, recovery_point: int, state: ProducerState) -> Callable[[], None] | None:
+    def prepare_snapshot(self, offset: int, recovery_point: int, state: ProducerState) -> Callable[[], None] | None:
         """Return a function that writes a snapshot at the log's end, in any thread, and deletes those that no restart will use.
 
         None if a restart would gain nothing, because nothing was forced to the disk since the latest.

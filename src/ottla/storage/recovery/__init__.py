@@ -1,5 +1,5 @@
-"""Rebuilding from the batches what is kept apart from them: Kafka's LogLoader, and other checks of derived files.
+"""Rebuild the state and files that are derived from the batches: Kafka's LogLoader, and checks of derived files.
 
-log_loader ──► producer_recovery ◄── transaction_check: is the index of aborted transactions true?
-                                     epoch_check: are the leader epochs?
+log_loader ──► producer_recovery ◄── transaction_check: does the index of aborted transactions match the batches?
+                                     epoch_check: do the leader epochs match the batches?
 """

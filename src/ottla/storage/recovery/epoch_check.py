@@ -20,11 +20,11 @@ from ottla.storage.segments.segment import Segment
 Entries = list[tuple[int, int]]
 """Epochs and the offsets at which they began."""
 NONE = -1
-"""The epoch of batches that no leader has stamped."""
+"""The epoch of batches that have none."""
 
 
 class Led(NamedTuple):
-    """Batches in a row of one leader epoch."""
+    """Consecutive batches with the same leader epoch."""
 
     epoch: int
     first_offset: int
@@ -32,7 +32,7 @@ class Led(NamedTuple):
 
 
 def group_by_epoch(led: list[Led], header: BatchHeader) -> None:
-    """Add a batch to those in a row."""
+    """Add a batch to the last group if it has the same epoch, else start a new group."""
     last = led[-1] if led else None
     if last is not None and last.epoch == header.leader_epoch:
         led[-1] = last._replace(last_offset=header.last_offset)
@@ -52,7 +52,7 @@ def drop_decreasing(led: Sequence[Led]) -> list[Led]:
 
 
 def verify_epochs(segments: Sequence[Segment], entries: Entries) -> Entries:
-    """The entries where the batches bear them out, else what those say."""
+    """Return the entries of the file if the batches confirm them, else the entries that the batches give."""
     full = [segment for segment in segments if segment.size]
     if not full:
         return entries
@@ -69,7 +69,7 @@ def is_confirmed(segments: Sequence[Segment], entries: Entries) -> bool:
         if header is not None and header.leader_epoch != find_epoch(entries, header):
             return False
         if start > first:
-            before = find_header(segments, start - 1)  # None where the log does not reach that far
+            before = find_header(segments, start - 1)  # None if the log ends before that offset
             if before is None or (before.leader_epoch >= epoch and before.base_offset < start):
                 return False
     last = find_header(segments, segments[-1].base_offset)
@@ -77,7 +77,7 @@ def is_confirmed(segments: Sequence[Segment], entries: Entries) -> bool:
 
 
 def find_first_offset(segments: Sequence[Segment]) -> int:
-    """Return the offset of the first batch: a copy of a compacted log starts at 0, and its first batch may be any later one."""
+    """Return the offset of the first batch. In a compacted log it may be above the base offset of the first segment."""
     header = find_header(segments, segments[0].base_offset)
     return segments[0].base_offset if header is None else header.base_offset
 
@@ -94,7 +94,7 @@ def find_epoch(entries: Entries, header: BatchHeader) -> int | None:
 
 
 def find_header(segments: Sequence[Segment], offset: int) -> BatchHeader | None:
-    """The header of the first batch that ends at or after an offset; None behind the last, or where it is damaged."""
+    """Return the header of the first batch that ends at or after an offset; None if there is none, or if it is damaged."""
     number = max(bisect_right(segments, offset, key=lambda segment: segment.base_offset) - 1, 0)
     for segment in segments[number:]:
         try:
@@ -119,7 +119,7 @@ def read_epochs(segments: Sequence[Segment]) -> Entries:
 
 
 def with_next(segment: Segment, following: BatchHeader | None) -> Iterator[tuple[BatchHeader, BatchHeader | None]]:
-    """Each header of a segment that can be believed, and the one behind it."""
+    """Yield each verified header of a segment with the next one. `following` is the next one of the last."""
     before = None
     for _, header in segment.batches():
         if before is not None:

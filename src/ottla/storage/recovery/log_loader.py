@@ -1,17 +1,25 @@
-"""Loading a log after a process has ended: index its last batches again, and truncate a torn end.
+"""Load the end of a log when it is opened: index its last batches again, and truncate an incomplete last batch.
 
-    epochs ──► producers up to the first unsure segment ──► that segment, and each after it ──► the log's end
+    epochs ──► producers up to the unsure segment ──► that segment, and each later one ──► the log's end
 
-Leader epochs are loaded first, because batches are compared with them. Then the latest snapshot of producers that is not above the
-recovery point, and the batches between it and the first segment that may be incomplete. That segment is rewound to its last index
-entry below the point: the batches before it are trusted, because they were forced to the disk. Those after it are checked by
-their CRCs and added to index, epochs and producers, in this order, so that all of them end where the log does.
+The unsure segment is the one that holds the recovery point: it is the first that may be incomplete on the disk.
 
-Only an incomplete batch at the end of the last segment, above the recovery point, is truncated. All other damage stays, out of service,
-with the whole batches after it: a power failure may keep later bytes and lose earlier ones. A copy of a leader's log is truncated there when
-it follows, and gets the rest from its leader (`torn_at`). If offsets are missing after a segment that is unchanged since its
-successor was noted, they were compacted away: truncating there would delete acknowledged records. After a clean shutdown only the headers
-from the last index entry on are read.
+1. The leader epochs are loaded, because batches are compared with them.
+2. The latest producer snapshot at or below the recovery point is loaded. The batches between it and the unsure segment are replayed by their
+   headers.
+3. The unsure segment is rewound to its last index entry below the recovery point. The batches before that entry were forced to the disk and
+   are trusted.
+4. Each batch after that entry is checked by its CRC, and added to the index, the epochs and the producers, in this order. So all of them end
+   where the log ends. Later segments are checked from their first batch.
+
+**Truncation.** Only an incomplete batch at the end of the last segment, at or above the recovery point, is truncated. All other damage stays in
+the file, and so do the whole batches after it: a power failure may lose earlier bytes and keep later ones. Readers get an error for the
+damaged offsets. A follower truncates its log at the damage before it follows a leader, and fetches the rest (`torn_at`).
+
+**Missing offsets.** Offsets may be missing between two segments. If the first is unchanged since its successor was recorded in `segment-succession`,
+compaction removed the offsets, and nothing is truncated.
+
+After a clean shutdown nothing is truncated, and only the headers after the last index entry are read.
 """
 
 from __future__ import annotations
@@ -24,7 +32,7 @@ from msgspec import Struct
 
 from ottla.model import INT64_MAX
 from ottla.storage.batches.batch_run import BatchRun
-from ottla.storage.batches.verified_walk import Bounds, Found, Unsound, walk_by_checksums, walk_by_headers
+from ottla.storage.batches.verified_walk import Bounds, Unsound, VerifiedBatch, walk_by_checksums, walk_by_headers
 from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.recovery.producer_recovery import ProducerRecovery
 from ottla.storage.segments.segment import Segment
@@ -40,11 +48,11 @@ class Recovery(Struct, frozen=True):
     file: Path
     """The segment that was torn or damaged."""
     offset: int
-    """The log's end now: the offset of the first record that was lost, if any was there."""
+    """The log's end after the truncation: the offset of the first record that may be lost."""
     position: int
-    """The end of the file now."""
+    """The end of the file after the truncation."""
     bytes_cut: int
-    """Bytes dropped behind it, later segments included."""
+    """The number of bytes that were removed after that position."""
     reason: str
 
     def __str__(self) -> str:
@@ -54,51 +62,51 @@ class Recovery(Struct, frozen=True):
 
 
 class LogLoader(Struct):
-    """The end of a log on its way to being known again."""
+    """Reads the last segments of a log that is opened, and finds the log's end."""
 
     point: int
-    """Below this offset everything was on the disk."""
+    """The recovery point: everything below this offset was forced to the disk."""
     clean: bool
-    """True after a clean shutdown: everything was on the disk, and nothing is truncated."""
+    """True after a clean shutdown: everything was forced to the disk, and nothing is truncated."""
     epochs: LeaderEpochs
     producers: ProducerRecovery | None = None
     """The producers, which receive the batches after a crash."""
     copied: bool = False
-    """True if the log may be a copy of a leader's: then offsets may be missing up to its end, which the leader has compacted away."""
+    """True if the log may be a copy of a leader's log. Then offsets may be missing before its last batch, which the leader has compacted away."""
     torn_at: int | None = None
-    """The first offset above the recovery point that is damaged, or missing at a segment's end, and has whole batches behind it."""
+    """The first offset at or above the recovery point that is damaged, or missing at a segment's end, with whole batches after it."""
     _raised: tuple[int, int] | None = None
-    """A leader epoch that is new, and its offset: no CRC covers it, so it counts once the next batch does not go back."""
+    """A new leader epoch and its offset. No CRC covers an epoch, so it is assigned only when the next batch has no lower epoch."""
 
     def load(self, segments: SegmentList, number: int) -> tuple[int, Recovery | None]:
-        """Load the segments from a number on, which may be incomplete on the disk.
+        """Load the segments from index `number` on, which may be incomplete on the disk.
 
-        Return the log's end and the truncation there: only an incomplete batch that a crash left is truncated.
+        Return the log's end, and the truncation of an incomplete last batch; None if nothing was truncated.
         """
         end, recovery = 0, None
         for each in range(number, len(segments.segments)):
             segment = segments.segments[each]
             last = each + 1 == len(segments.segments)
             if each > number and self.producers is not None:
-                self.producers.begin(segment)
+                self.producers.begin_segment(segment)
             if each > number and end < segment.base_offset and not segments.is_known_to_end(each - 1):
-                self._note_torn(end)
-                segments.leave_unnoted(each - 1)
+                self._record_torn_end(end)
+                segments.skip_succession(each - 1)
             end, recovery = self.load_segment(segment, last=last)
             if not last:
                 try:
                     segment.seal()
                 except OSError:
-                    pass  # a flush writes the index when the disk has space again
+                    pass  # the next flush writes the index again
         self._end_epochs()
         return end, recovery
 
     def load_segment(self, segment: Segment, *, last: bool) -> tuple[int, Recovery | None]:
-        """Note the batches of a segment that may not be as they were left; the offset after them, and what was cut off."""
+        """Add the batches after the last trusted index entry of a segment. Return the offset after them, and the truncation if there was one."""
         size = segment.size
         segment.rewind(None if self.clean else self.point)
         segment.changed = segment.changed or not self.clean
-        expected, end = self._expected(segment), segment.base_offset
+        expected, end = self._expected_offset(segment), segment.base_offset
         if self.producers is not None:
             self.producers.walk_below(segment, expected)
         bounds = Bounds(
@@ -108,35 +116,35 @@ class LogLoader(Struct):
         )
         for found in self._walk(segment, size, expected, bounds):
             if isinstance(found, BatchRun):
-                self._note_run(segment, found)
+                self._record_run(segment, found)
                 end = found.next_offset
             elif isinstance(found, Unsound):
                 if last and found.at_end and not self.clean and found.first_offset >= self.point:
                     return max(end, expected), self._cut_end(segment, found, size)
                 found = found._replace(next_offset=self._next_offset(found, segment, last))
                 LOG.error("%s", segment.ranges.add_damage(found))
-                self._note_torn(found.first_offset)
+                self._record_torn_end(found.first_offset)
                 end = max(end, found.next_offset)
                 segment.add_found(found)
-                self._lose(segment, found)
+                self._record_damage(segment, found)
             else:
-                self._note(segment, found)
+                self._record_batch(segment, found)
                 end = found.header.next_offset
         segment.size = size
         if last and end < self.point:
             missing = Unsound(size, 0, end, self.point, describe_lost_end(end, self.point), at_end=True)
             LOG.error("%s", segment.ranges.add_damage(missing))
-            if was_followed(segment.path):  # Whatever ended behind it is in no index of its own.
+            if was_followed(segment.path):  # Transactions that ended in the lost segments are in no index.
                 segment.ranges.add_missing(missing)
-                segment.transactions.doubt()
-            self._lose(segment, missing)
+                segment.transactions.distrust()
+            self._record_damage(segment, missing)
             end = self.point
         if self.producers is not None:
-            self.producers.end(segment)
+            self.producers.end_segment(segment)
         return end, None
 
-    def _note_torn(self, offset: int) -> None:
-        """Not all from an offset on is there, and what is lies behind it. Below the recovery point that is no crash's doing."""
+    def _record_torn_end(self, offset: int) -> None:
+        """Record the first offset that is damaged or missing with batches after it, unless it is below the recovery point: no crash causes that."""
         if self.torn_at is None and not self.clean and offset >= self.point:
             self.torn_at = offset
 
@@ -145,33 +153,33 @@ class LogLoader(Struct):
         segment.cut_damaged_end(found)
         return Recovery(segment.path, found.first_offset, found.position, size - found.position, found.reason)
 
-    def _expected(self, segment: Segment) -> int:
-        """The offset of the batch that is noted first."""
+    def _expected_offset(self, segment: Segment) -> int:
+        """Return the base offset of the batch at the position to which the segment was rewound."""
         return segment.offsets_at(segment.size)[0] if segment.size else segment.base_offset
 
     def _next_offset(self, found: Unsound, segment: Segment, last: bool) -> int:
         if not found.at_end:
             return found.next_offset
         if last and self.clean and self.point > found.first_offset:
-            return self.point  # as a clean stop wrote down; what is damaged may say anything
+            return self.point  # a clean shutdown recorded it, and a damaged header is not reliable
         return max(found.next_offset, self.point, found.first_offset + 1) if last else segment.next_base
 
-    def _lose(self, segment: Segment, found: Unsound) -> None:
+    def _record_damage(self, segment: Segment, found: Unsound) -> None:
         if self.producers is not None:
-            self.producers.lose(segment, found)
+            self.producers.record_lost_range(segment, found)
 
-    def _note(self, segment: Segment, found: Found) -> None:
+    def _record_batch(self, segment: Segment, found: VerifiedBatch) -> None:
         segment.add_found(found)
         if self.producers is not None:
-            self._note_epoch(found.header.leader_epoch, found.header.base_offset)
+            self._record_epoch(found.header.leader_epoch, found.header.base_offset)
             self.producers.replay(segment, *found)
 
-    def _note_epoch(self, epoch: int, offset: int) -> None:
-        """Epochs never go back: one that is above that of the next batch was never true, nor is one below an earlier.
+    def _record_epoch(self, epoch: int, offset: int) -> None:
+        """Record the epoch of a batch. Epochs never decrease, so an epoch above that of the next batch, or below an earlier one, is damaged.
 
-        Where the latest that is known begins only further on, the next batch may well be of an earlier one.
+        If the latest known epoch starts after this batch, a lower epoch is valid here.
         """
-        known, began = self.epochs.last()
+        known, began = self.epochs.last_entry()
         if epoch < known:
             if offset < began:
                 self._raised = None
@@ -181,33 +189,36 @@ class LogLoader(Struct):
         self._raised = (epoch, offset) if epoch > self.epochs.latest() else None
 
     def _end_epochs(self) -> None:
-        """The log's last batch has none behind it."""
+        """Assign the new epoch of the last batch, which has no next batch to confirm it."""
         if self._raised is not None:
             self.epochs.assign(*self._raised)
 
-    def _walk(self, segment: Segment, size: int, expected: int, bounds: Bounds) -> Iterator[Found | Unsound | BatchRun]:
-        """Yield what follows the indexed batches; after a crash every CRC is checked."""
+    def _walk(
+        self, segment: Segment, size: int, expected: int, bounds: Bounds
+    ) -> Iterator[VerifiedBatch | Unsound | BatchRun]:
+        """Yield the batches and damages after the indexed batches. After a crash every CRC is checked."""
         if self.clean:
             yield from walk_by_headers(segment.file, segment.size, size, expected, bounds)
             return
         run = BatchRun(segment.indexes.interval_bytes)
         for found in walk_by_checksums(segment.file, segment.size, size, expected, bounds, run):
             yield found
-            if isinstance(found, Found):  # and taken by now: others of its epoch may follow in a run
+            # The caller has added the batch by now. A run of batches with the same epoch may follow.
+            if isinstance(found, VerifiedBatch):
                 indexes = segment.indexes
                 run.begin(indexes.bytes_since_entry, indexes.max_timestamp, indexes.max_timestamp_offset)
                 run.epoch = found.header.leader_epoch
                 run.producers_from = INT64_MAX if self.producers is None else self.producers.next_offset
 
-    def _note_run(self, segment: Segment, run: BatchRun) -> None:
+    def _record_run(self, segment: Segment, run: BatchRun) -> None:
         segment.add_run(run)
         if self.producers is not None:
-            self._note_epoch(run.epoch, run.next_offset)
+            self._record_epoch(run.epoch, run.next_offset)
             self.producers.replay_run(run)
 
 
 def describe_lost_end(end: int, point: int) -> str:
-    """Return the message for a log that ends before the offset up to which it was on the disk."""
+    """Return the message for a log that ends before its recovery point."""
     return (
         f"the file ends before its last records: with offset {end - 1}, and by recovery-point-offset-checkpoint all before {point} was on the disk; "
         "if that file is wrong, stop the broker before anything is written there, and move it away"

@@ -1,4 +1,4 @@
-"""Offsets of bytes that a repair set aside, and in which a transaction may have ended: `lost-offsets` next to the log.
+"""The offsets that a repair removed from the log, and in which a transaction may have ended: the file `lost-offsets` next to the log.
 
     batch │ (nothing: the bytes are in a file of their own) │ batch
 
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ottla.storage.batches.verified_walk import Found, Unsound
+from ottla.storage.batches.verified_walk import Unsound, VerifiedBatch
 from ottla.storage.files.checkpoint import read_numbers, write_rows
 from ottla.storage.segments.segment import Segment
 
@@ -21,17 +21,17 @@ FILE_NAME = "lost-offsets"
 LOG = logging.getLogger(__name__)
 
 
-class Lost(NamedTuple):
-    """A stretch of a log of which nothing is there."""
+class LostOffsets(NamedTuple):
+    """A range of offsets without any batch in the log, because a repair removed the bytes or a segment is missing."""
 
     first_offset: int
     next_offset: int
 
 
-def read_lost(directory: Path) -> list[Lost]:
-    """The stretches of a log, in order; none where there is no file, or where it is damaged."""
+def read_lost(directory: Path) -> list[LostOffsets]:
+    """Return the lost ranges of a log, in order; none if the file is missing or damaged."""
     try:
-        return sorted(Lost(*numbers) for numbers in read_numbers(directory / FILE_NAME, 2))
+        return sorted(LostOffsets(*numbers) for numbers in read_numbers(directory / FILE_NAME, 2))
     except FileNotFoundError:
         return []
     except (OSError, ValueError) as error:
@@ -39,34 +39,34 @@ def read_lost(directory: Path) -> list[Lost]:
         return []
 
 
-def add_lost(directory: Path, more: Iterable[Lost]) -> None:
-    """Keep further stretches; they are on the disk when this returns."""
+def add_lost(directory: Path, more: Iterable[LostOffsets]) -> None:
+    """Add lost ranges to the file, which is forced to the disk."""
     write_rows(directory / FILE_NAME, sorted({*read_lost(directory), *more}))
 
 
 def drop_lost(directory: Path, offset: int) -> None:
-    """Before other batches are appended from an offset on: remove the lost offsets from there on."""
+    """Remove the lost ranges that end after an offset, before the log is continued from there."""
     known = read_lost(directory)
     kept = [each for each in known if each.next_offset <= offset]
     if kept != known:
         write_rows(directory / FILE_NAME, kept)
 
 
-def missing_in(segments: Iterable[Segment]) -> list[Lost]:
-    """The stretches between segments of which the files have gone."""
-    return [Lost(each.offset, each.next_offset) for segment in segments for each in segment.ranges.missing]
+def missing_in(segments: Iterable[Segment]) -> list[LostOffsets]:
+    """Return the lost ranges of segments with missing files."""
+    return [LostOffsets(each.offset, each.next_offset) for segment in segments for each in segment.ranges.missing]
 
 
-def between(lost: Sequence[Lost], begin: int, end: int) -> Iterator[Unsound]:
-    """The stretches in a gap between two offsets."""
+def lost_between(lost: Sequence[LostOffsets], begin: int, end: int) -> Iterator[Unsound]:
+    """Yield the lost ranges between two offsets."""
     for first, following in lost:
         if begin <= first and following <= end:
             yield Unsound(0, 0, first, following, "nothing of it is there")
 
 
 def insert_lost(
-    batches: Iterable[Found | Unsound], lost: Sequence[Lost], begin: int, end: int
-) -> Iterator[Found | Unsound]:
+    batches: Iterable[VerifiedBatch | Unsound], lost: Sequence[LostOffsets], begin: int, end: int
+) -> Iterator[VerifiedBatch | Unsound]:
     """Yield the batches between two offsets, and the lost ranges in the gaps between them."""
     for found in batches:
         first, following = (
@@ -74,7 +74,7 @@ def insert_lost(
             if isinstance(found, Unsound)
             else (found.header.base_offset, found.header.next_offset)
         )
-        yield from between(lost, begin, first)
+        yield from lost_between(lost, begin, first)
         yield found
         begin = following
-    yield from between(lost, begin, end)
+    yield from lost_between(lost, begin, end)

@@ -1,7 +1,7 @@
-"""Recover the producers of a log that is opened: from the latest snapshot, and the batches after it.
+"""Recover the producers of a log that is opened, from the latest snapshot and the batches after it.
 
-After a clean shutdown the snapshot is that of the log's end. After a crash the snapshots above the recovery point, and
-the transaction indexes from there on, may be incomplete: both are rebuilt from the batches.
+After a clean shutdown the latest snapshot is that of the log's end. After a crash a snapshot above the recovery point may describe batches
+that were lost, and is deleted. The rows of the transaction indexes at or above the point are dropped. Both are rebuilt from the batches.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from ottla.records.batch import BatchHeader, verify
 from ottla.records.control import ControlType
 from ottla.records.end_marker import EndMarker, decode_end_marker
 from ottla.storage.batches.batch_run import BatchRun
-from ottla.storage.batches.verified_walk import Found, Unsound
+from ottla.storage.batches.verified_walk import Unsound, VerifiedBatch
 from ottla.storage.producers.producer_entry import NONE
 from ottla.storage.producers.producer_snapshot import read_snapshot, snapshot_offsets, snapshot_path, write_snapshot
-from ottla.storage.producers.producer_state import AbortedTransaction, ProducerState
-from ottla.storage.recovery.lost_offsets import between, missing_in, read_lost
+from ottla.storage.producers.producer_state import AbortedTxn, ProducerState
+from ottla.storage.recovery.lost_offsets import lost_between, missing_in, read_lost
 from ottla.storage.segments.segment import Segment
 
 LOG = logging.getLogger(__name__)
-IndexedAborts = dict[tuple[int, int], AbortedTransaction]
+IndexedAborts = dict[tuple[int, int], AbortedTxn]
 """Aborted transactions by producer and first offset."""
 END_MARKER_BYTES = 78
 """Size of a batch that ends a transaction."""
 
 
 class ProducerRecovery:
-    """Takes up the batches of a log that is opened, each once and in their order, from the latest snapshot on."""
+    """Replays the batches of a log that is opened, each once and in their order, from the latest snapshot on."""
 
     def __init__(
         self, directory: Path, segments: Sequence[Segment], limit: int, now_ms: int, *, indexing: bool
     ) -> None:
-        """Snapshots above the offset `limit` are not to be trusted and go, as do those that no segment needs.
+        """Load the latest snapshot at or below the offset `limit`. Delete the snapshots above it, and those that no segment needs.
 
-        With `indexing` the transaction indexes are given what they lack.
+        With `indexing` the missing rows are added to the transaction indexes.
         """
         snapshots = snapshot_offsets(directory)
-        self.state, self.start = restore(directory, snapshots, limit, now_ms)
+        self.state, self.start = restore_snapshot(directory, snapshots, limit, now_ms)
         self.latest = self.start
         """The offset of the latest snapshot."""
         self.indexed: Callable[[], IndexedAborts] = dict
@@ -55,28 +55,28 @@ class ProducerRecovery:
         remove_strays(directory, snapshots, {self.start, *(each.base_offset for each in segments)}, limit)
 
     def walk(self, segments: Sequence[Segment]) -> None:
-        """Take the batches of segments: what concerns no transaction by its header alone."""
+        """Replay the batches of segments. Only batches that may be part of a transaction are read whole; of others only the header."""
         for segment in segments_from(segments, self._next_offset):
             self.walk_below(segment, segment.next_base)
-            self.end(segment)
+            self.end_segment(segment)
 
     def walk_below(self, segment: Segment, offset: int) -> None:
-        """The same of one as far as it is noted; the batches from an offset on are taken later."""
-        for found in surely(segment, self._next_offset, offset):
+        """Replay the indexed batches of one segment, below an offset; the caller replays the batches from that offset on later."""
+        for found in iter_headers_and_damage(segment, self._next_offset, offset):
             if isinstance(found, Unsound):
-                self.lose(segment, found)
+                self.record_lost_range(segment, found)
             else:
                 self.replay(segment, *found)
 
-    def begin(self, segment: Segment) -> None:
-        """Take up a segment of which nothing is known to be on the disk, but for the log itself."""
+    def begin_segment(self, segment: Segment) -> None:
+        """Start a segment above the recovery point: clear its transaction index and write the producer snapshot of its start."""
         segment.transactions.clear()
         if segment.base_offset > self.latest:
             self.latest = segment.base_offset
             write_snapshot(self._directory, self.latest, self.state.entries.values())
 
     def replay(self, segment: Segment, position: int, header: BatchHeader) -> None:
-        """Account for a batch, unless it was before."""
+        """Add a batch to the producer state, unless it was added before."""
         if header.base_offset < self._next_offset:
             return
         self._pass_lost(segment, header.base_offset)
@@ -88,18 +88,18 @@ class ProducerRecovery:
             segment.transactions.append(aborted)
             segment.changed = True
 
-    def end(self, segment: Segment) -> None:
-        """Nothing more of a segment follows."""
+    def end_segment(self, segment: Segment) -> None:
+        """Finish a segment: record the lost ranges between its last batch and the next segment."""
         self._pass_lost(segment, segment.next_base)
 
     def _pass_lost(self, segment: Segment, offset: int) -> None:
-        """Account for what a repair took out in front of an offset, or has gone with its file."""
-        for found in between(self._lost, self._next_offset, offset) if self._lost else ():
-            self.lose(segment, found)
+        """Record the ranges before an offset that a repair removed, or that were in missing segments."""
+        for found in lost_between(self._lost, self._next_offset, offset) if self._lost else ():
+            self.record_lost_range(segment, found)
 
     @property
     def next_offset(self) -> int:
-        """The offset of the first batch that is not accounted for."""
+        """The offset of the next batch to replay."""
         return self._next_offset
 
     def replay_run(self, run: BatchRun) -> None:
@@ -108,13 +108,13 @@ class ProducerRecovery:
             self.state.add(header, None, self._now_ms)
         self._next_offset = max(self._next_offset, run.next_offset)
 
-    def lose(self, segment: Segment, found: Unsound) -> None:
-        """Account for a stretch that cannot be believed, in which transactions may have ended."""
+    def record_lost_range(self, segment: Segment, found: Unsound) -> None:
+        """Record a damaged or missing range, in which transactions may have ended."""
         if found.next_offset <= self._next_offset:
             return
         self._next_offset = found.next_offset
         indexed = self.indexed() if self.state.open else {}
-        for each in self.state.lose(found.first_offset, found.next_offset, indexed):
+        for each in self.state.record_lost_range(found.first_offset, found.next_offset, indexed):
             if each.is_unsure:
                 LOG.error("%s: %s", segment.path, describe_unsure_end(each))
             try:
@@ -124,7 +124,7 @@ class ProducerRecovery:
                 pass  # the next reader rebuilds it from the log, with the same content
 
 
-def describe_unsure_end(unsure: AbortedTransaction) -> str:
+def describe_unsure_end(unsure: AbortedTxn) -> str:
     """Describe a transaction that may have ended in damage."""
     return (
         f"whether the transaction of producer {unsure.producer_id} from offset {unsure.first_offset} on was committed "
@@ -144,9 +144,9 @@ def recover_producers(directory: Path, segments: Sequence[Segment], end_offset: 
 def begin_recovery(
     directory: Path, segments: Sequence[Segment], unsure: int, point: int, now_ms: int
 ) -> ProducerRecovery:
-    """The same where segment number `unsure` and those behind it may lack what lies above the recovery point.
+    """Return the producers of a log after a crash, with the batches before segment number `unsure` replayed.
 
-    Has taken what lies before them; they are to be taken as they are checked.
+    That segment and later ones may be incomplete above the recovery point `point`. The caller replays their batches as it checks them.
     """
     first = segments[unsure]
     limit = point
@@ -183,8 +183,8 @@ def is_readable(segment: Segment, position: int, header: BatchHeader) -> bool:
     return True
 
 
-def restore(directory: Path, snapshots: Sequence[int], limit: int, now_ms: int) -> tuple[ProducerState, int]:
-    """The state of the latest good one of the snapshots that is not above `limit`, and its offset; else nothing, at 0."""
+def restore_snapshot(directory: Path, snapshots: Sequence[int], limit: int, now_ms: int) -> tuple[ProducerState, int]:
+    """Return the state of the latest intact snapshot at or below `limit`, and its offset; an empty state and 0 if there is none."""
     state = ProducerState()
     for offset in reversed(snapshots):
         entries = read_snapshot(directory, offset, now_ms) if offset <= limit else None
@@ -195,10 +195,10 @@ def restore(directory: Path, snapshots: Sequence[int], limit: int, now_ms: int) 
 
 
 def open_transactions_at(directory: Path, segments: Sequence[Segment], offset: int) -> list[int]:
-    """The first offsets of the transactions that are open at an offset, by what lies before it."""
-    state, start = restore(directory, snapshot_offsets(directory), offset, 0)
+    """Return the first offsets of the transactions that are open at an offset, by the batches before it."""
+    state, start = restore_snapshot(directory, snapshot_offsets(directory), offset, 0)
     for segment in segments_from(segments, start):
-        for found in headers(segment, start) if segment.base_offset < offset else ():
+        for found in iter_headers(segment, start) if segment.base_offset < offset else ():
             if found.header.base_offset >= offset:
                 break
             if found.header.producer_id >= 0:
@@ -207,27 +207,29 @@ def open_transactions_at(directory: Path, segments: Sequence[Segment], offset: i
 
 
 def remove_strays(directory: Path, snapshots: Sequence[int], keep: set[int], limit: int) -> None:
-    """Remove the snapshots that tell of what is not there any more, and those that no segment needs."""
+    """Delete the snapshots above `limit`, and those at other offsets than in `keep`."""
     for offset in snapshots:
         if offset > limit or offset not in keep:
             snapshot_path(directory, offset).unlink(missing_ok=True)
 
 
 def segments_from(segments: Sequence[Segment], offset: int) -> Sequence[Segment]:
-    """The one that holds `offset`, and those behind it."""
+    """Return the segment that holds `offset`, and the later ones."""
     return segments[max(bisect_right(segments, offset, key=lambda segment: segment.base_offset) - 1, 0) :]
 
 
-def headers(segment: Segment, from_offset: int) -> Iterator[Found]:
-    """Position and header of each batch from an offset on that can be believed."""
+def iter_headers(segment: Segment, from_offset: int) -> Iterator[VerifiedBatch]:
+    """Return position and header of each verified batch from an offset on."""
     base_offset, position = segment.entry_before(from_offset)
     return (each for each in segment.batches(position, base_offset) if each.header.last_offset >= from_offset)
 
 
-def surely(segment: Segment, from_offset: int, below: int | None = None) -> Iterator[Found | Unsound]:
-    """The same with the stretches that cannot be, where what may be part of a transaction counts only with its CRC.
+def iter_headers_and_damage(
+    segment: Segment, from_offset: int, below: int | None = None
+) -> Iterator[VerifiedBatch | Unsound]:
+    """Yield the batches from an offset on and the damaged ranges between them. Batches that may be part of a transaction are checked by CRC.
 
-    Damage at the end of what is noted reaches to offset `below`, or to the next segment.
+    Damage at the end of the indexed batches extends to offset `below`, or to the next segment.
     """
     base_offset, position = segment.entry_before(from_offset)
     for found in segment.walk(position, base_offset, below):
@@ -236,7 +238,7 @@ def surely(segment: Segment, from_offset: int, below: int | None = None) -> Iter
                 yield found
         elif found.header.last_offset >= from_offset:
             header = found.header
-            sure = not may_be_transactional(header) or is_readable(segment, found.position, header)
+            sure = not can_be_transactional(header) or is_readable(segment, found.position, header)
             yield (
                 found
                 if sure
@@ -250,15 +252,15 @@ def surely(segment: Segment, from_offset: int, below: int | None = None) -> Iter
             )
 
 
-def may_be_transactional(header: BatchHeader) -> bool:
+def can_be_transactional(header: BatchHeader) -> bool:
     """True if a batch is part of a transaction, or may be the end of one with a damaged header."""
     return header.is_transactional or header.is_control or header.size_bytes == END_MARKER_BYTES
 
 
 def marker_at(segment: Segment, position: int, header: BatchHeader) -> EndMarker | None:
-    """The end of a transaction, where the batch is one.
+    """Return the marker if the batch is the end of a transaction, else None.
 
-    One that cannot be read ends it all the same; if that was an abort, the transaction index knows.
+    An unreadable marker also ends its transaction, and counts as a commit; if it was an abort, the transaction index has it.
     """
     if not header.is_control:
         return None

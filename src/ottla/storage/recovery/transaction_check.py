@@ -1,8 +1,8 @@
 """Compare the transaction index of a segment, if an earlier process wrote it, with the log.
 
-Headers are enough while both agree. If they do not, damaged ranges of the log are skipped, and transactions that are open there may
-have ended there. If the whole index agrees with the readable batches, it is trusted for the rest; otherwise the batches count, and such
-transactions have an unknown end.
+Only headers are read while index and log agree. If they differ, damaged ranges of the log are skipped, and transactions that are open at
+such a range may have ended in it. If the whole index agrees with the readable batches, it is also trusted for the damaged ranges. Otherwise the
+index is rebuilt from the batches, and the end of those transactions is unknown.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from typing import NamedTuple
 from ottla.errors import CorruptRecordError
 from ottla.model import INT64_MAX
 from ottla.records.control import ControlType
-from ottla.storage.batches.verified_walk import Found, Unsound
+from ottla.storage.batches.verified_walk import Unsound, VerifiedBatch
 from ottla.storage.indexes.transaction_index import TransactionIndex
 from ottla.storage.producers.producer_snapshot import snapshot_offsets
-from ottla.storage.producers.producer_state import AbortedTransaction, ProducerState
+from ottla.storage.producers.producer_state import AbortedTxn, ProducerState
 from ottla.storage.recovery.lost_offsets import insert_lost, missing_in, read_lost
 from ottla.storage.recovery.producer_recovery import (
-    headers,
     is_readable,
+    iter_headers,
+    iter_headers_and_damage,
     marker_at,
-    restore,
+    restore_snapshot,
     segments_from,
-    surely,
 )
 from ottla.storage.segments.segment import Segment
 
 LOG = logging.getLogger(__name__)
-Look = Callable[[Segment, int], Iterable[Found | Unsound]]
+Look = Callable[[Segment, int], Iterable[VerifiedBatch | Unsound]]
 
 
 def verify_transaction_index(
@@ -43,8 +43,8 @@ def verify_transaction_index(
     """
     index = segments[number].transactions
     if index.believed:
-        return index  # as nearly each read finds it
-    indexed: list[AbortedTransaction] | None = None
+        return index  # nearly always
+    indexed: list[AbortedTxn] | None = None
     try:
         indexed = list(index)
     except CorruptRecordError as error:
@@ -53,18 +53,18 @@ def verify_transaction_index(
         true = find_true_rows(directory, segments, number, now_ms, indexed)
         if indexed is not None and indexed != true:
             LOG.warning("%s says %s, the log says %s; rebuilding it", index.path, indexed, true)
-        index.confirm(true)
+        index.set_rows(true)
         segments[number].changed = True
     return index
 
 
 def find_aborted_transactions(
     directory: Path, segments: Sequence[Segment], number: int, offset: int, upper: int
-) -> list[AbortedTransaction]:
+) -> list[AbortedTxn]:
     """Return the aborted transactions with records from `offset`, in segment `number`, up to (not including) `upper`."""
     aborted = []
     for each in range(number, len(segments)):
-        rows, complete = verify_transaction_index(directory, segments, each, 0).overlapping(offset, upper)
+        rows, complete = verify_transaction_index(directory, segments, each, 0).find_overlapping(offset, upper)
         aborted += rows
         if complete:
             break
@@ -72,13 +72,13 @@ def find_aborted_transactions(
 
 
 def find_true_rows(
-    directory: Path, segments: Sequence[Segment], number: int, now_ms: int, indexed: list[AbortedTransaction] | None
-) -> list[AbortedTransaction]:
+    directory: Path, segments: Sequence[Segment], number: int, now_ms: int, indexed: list[AbortedTxn] | None
+) -> list[AbortedTxn]:
     """Return the aborted transactions by the log, or by the former index if damage makes them unknown."""
-    by_headers = read_aborted(directory, segments, number, now_ms, headers)
+    by_headers = read_aborted(directory, segments, number, now_ms, iter_headers)
     if by_headers.rows == indexed:
         return indexed
-    found = read_aborted(directory, segments, number, now_ms, surely)
+    found = read_aborted(directory, segments, number, now_ms, iter_headers_and_damage)
     if indexed is None:
         return found.rows
     end = end_of(directory, segments, number)
@@ -87,11 +87,11 @@ def find_true_rows(
 
 
 def end_of(directory: Path, segments: Sequence[Segment], number: int) -> int:
-    """An offset that nothing in a segment reaches, be it damaged or lost: transactions that its index has ended before."""
+    """Return the offset after everything in a segment, damaged and lost ranges included. Every transaction in its index ended before it."""
     segment = segments[number]
     if segment.next_base < INT64_MAX:
         return segment.next_base
-    last = max((found.header.next_offset for found in headers(segment, segment.base_offset)), default=0)
+    last = max((found.header.next_offset for found in iter_headers(segment, segment.base_offset)), default=0)
     damaged = [each.next_offset for each in segment.ranges.damages]
     return max([last, *damaged, *(each.next_offset for each in read_lost(directory))])
 
@@ -99,17 +99,19 @@ def end_of(directory: Path, segments: Sequence[Segment], number: int) -> int:
 class Replayed(NamedTuple):
     """The aborted transactions by the batches of a segment and those before it."""
 
-    rows: list[AbortedTransaction]
+    rows: list[AbortedTxn]
     """The transactions that end in the segment, and those that may have ended there."""
     unsure: set[tuple[int, int]]
-    """Producer and first offset of those that may have ended in it or before it."""
+    """Producer and first offset of the transactions that may have ended in damage, in the segment or before it."""
 
 
 def read_aborted(directory: Path, segments: Sequence[Segment], number: int, now_ms: int, look: Look) -> Replayed:
     """Read the batches of a segment, and those between it and the snapshot before it."""
     segment = segments[number]
-    state, start = restore(directory, snapshot_offsets(directory), segment.base_offset, now_ms)
-    lost = sorted(missing_in(segments[: number + 1]) + (read_lost(directory) if look is surely else []))
+    state, start = restore_snapshot(directory, snapshot_offsets(directory), segment.base_offset, now_ms)
+    lost = sorted(
+        missing_in(segments[: number + 1]) + (read_lost(directory) if look is iter_headers_and_damage else [])
+    )
     found = Replayed([], set())
     for each in segments_from(segments[: number + 1], start):
         batches = insert_lost(look(each, start), lost, max(start, each.base_offset), each.next_base)
@@ -119,17 +121,17 @@ def read_aborted(directory: Path, segments: Sequence[Segment], number: int, now_
     return found
 
 
-def is_consistent(segments: Sequence[Segment], found: Replayed, indexed: list[AbortedTransaction]) -> bool:
+def is_consistent(segments: Sequence[Segment], found: Replayed, indexed: list[AbortedTxn]) -> bool:
     """True if the whole index agrees with the readable batches, and none of their transactions is missing in it.
 
-    There is no index for transactions that may have ended in a lost segment.
+    Return False if a transaction may have ended in a lost segment, because that segment's index is lost too.
     """
     gone = {each.next_offset - 1 for each in missing_in(segments)}
     if any(each.is_unsure and each.last_offset in gone for each in found.rows):
         return False
     ended = {(each.producer_id, each.last_offset): each for each in found.rows if not each.is_unsure}
 
-    def fits(each: AbortedTransaction) -> bool:
+    def fits(each: AbortedTxn) -> bool:
         same = ended.get((each.producer_id, each.last_offset))
         if same is None:
             return is_lost(segments, each.last_offset) or was_cleaned(segments, each)
@@ -140,10 +142,10 @@ def is_consistent(segments: Sequence[Segment], found: Replayed, indexed: list[Ab
     return ended.keys() <= {(each.producer_id, each.last_offset) for each in indexed} and all(map(fits, indexed))
 
 
-def was_cleaned(segments: Sequence[Segment], aborted: AbortedTransaction) -> bool:
+def was_cleaned(segments: Sequence[Segment], aborted: AbortedTxn) -> bool:
     """True if compaction has removed all records of an aborted transaction and left the marker, which stays for `delete.retention.ms`."""
     for segment in segments_from(segments, aborted.first_offset):
-        for found in headers(segment, aborted.first_offset):
+        for found in iter_headers(segment, aborted.first_offset):
             header = found.header
             if header.base_offset > aborted.last_offset:
                 return False
@@ -152,7 +154,7 @@ def was_cleaned(segments: Sequence[Segment], aborted: AbortedTransaction) -> boo
     return False
 
 
-def is_abort(segment: Segment, found: Found) -> bool:
+def is_abort(segment: Segment, found: VerifiedBatch) -> bool:
     """True if a batch is the marker of an abort, and whole."""
     if not found.header.is_control or not is_readable(segment, *found):
         return False
@@ -163,18 +165,18 @@ def is_abort(segment: Segment, found: Found) -> bool:
 def is_lost(segments: Sequence[Segment], offset: int) -> bool:
     """True if the batch at an offset cannot be read."""
     segment = segments_from(segments, offset)[0]
-    found = next(headers(segment, offset), None)
+    found = next(iter_headers(segment, offset), None)
     return found is None or found.header.base_offset > offset or not is_readable(segment, *found)
 
 
 def replay(
-    batches: Iterable[Found | Unsound], segment: Segment, state: ProducerState, now_ms: int
-) -> list[AbortedTransaction]:
-    """Account for what was found in a segment; the transactions that ended by an abort, or may have."""
-    ended: list[AbortedTransaction] = []
+    batches: Iterable[VerifiedBatch | Unsound], segment: Segment, state: ProducerState, now_ms: int
+) -> list[AbortedTxn]:
+    """Add the batches and damages of a segment to the state. Return the transactions that were aborted, or may have been."""
+    ended: list[AbortedTxn] = []
     for found in batches:
         if isinstance(found, Unsound):
-            ended += state.lose(found.first_offset, found.next_offset, {})
+            ended += state.record_lost_range(found.first_offset, found.next_offset, {})
         elif found.header.producer_id >= 0:
             aborted = state.add(found.header, marker_at(segment, *found), now_ms)
             ended += () if aborted is None else (aborted,)

@@ -1,8 +1,8 @@
-"""Offsets that are in no segment of a log, with segments before and after them: a file is lost.
+"""Find gaps: offsets between two segments of a log that are in neither, because a file was lost.
 
-Only the last batches of each segment are read, found by its index, and no records. Compaction and repairs leave such gaps as well: the
-caller has to know if the topic was ever compacted, and what a repair removed is next to the log. A gap is damage for certain if
-`segment-succession` has a row for the segment before it that is still valid, or if that segment was truncated since.
+Only the headers of the last batches of each segment are read, from its last index entry on. Compaction and repairs leave gaps as well.
+The caller must know if the topic was ever compacted; the ranges that a repair removed are in `lost-offsets`. A gap is certainly damage
+if `segment-succession` has a valid row for the segment before it, or if that segment was truncated since the row was written.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ottla.storage.segments.succession import Missing, Shortened, missing_segmen
 ENTRY = Struct(">ii")
 """An entry of an offset index: the relative last offset of a batch, and its position."""
 BLOCK_BYTES = 8192
-"""Index entries are mostly half of it apart."""
+"""Twice the usual distance between two index entries."""
 
 
 class MissingOffsets(NamedTuple):
@@ -41,12 +41,12 @@ class MissingOffsets(NamedTuple):
     def reason(self) -> str:
         return (
             f"offsets {self.first_offset} to {self.next_offset - 1} are in no segment: the next one begins at {self.next_offset}, and "
-            "only compaction leaves such gaps; readers pass over them without an error. If files have gone, restore them from a backup"
+            "only compaction leaves such gaps; readers pass over them without an error. If files were removed, restore them from a backup"
         )
 
 
 def missing_offsets(folder: Path, lost: Sequence[tuple[int, int]] = ()) -> Iterator[MissingOffsets]:
-    """Yield the gaps between the segments in a folder, which may be in use, without known damage and the `lost` offsets of repairs."""
+    """Yield the gaps between the segments in a folder that may be in use. Known damage and the `lost` offsets of repairs are left out."""
     names, damages = os.listdir(folder), {found.next_offset for _, found in find_holes(folder)}
     paths = [folder / name for name in sorted(names) if LOG_NAME.fullmatch(name)]
     for path, behind in pairwise(paths):
@@ -74,7 +74,7 @@ def find_holes(folder: Path) -> Iterator[tuple[Path, Unsound]]:
 
 
 def find_lost_offsets(file: Path, size: int, missing: Missing | Shortened) -> Unsound | None:
-    """Return the offsets that are lost after a segment as damage at its end; None if the next segment continues there, because compaction removed the rest.
+    """Return the offsets that are lost after a segment as damage at its end; None if no offset is missing before the next segment.
 
     For a truncated segment the damage includes the bytes of an incomplete batch.
     """

@@ -113,11 +113,11 @@ class KnownRanges:
 
     def add_checksum_damage(self, damage: Damage) -> None:
         """Add damage that only a CRC shows, so that headers took it for intact. Damage that overlaps known damage is ignored."""
-        if not any(damage == each or overlap(damage, each) for each in self.damages):
+        if not any(damage == each or has_overlap(damage, each) for each in self.damages):
             insort(self.damages, damage, key=OFFSET)
             self._intact = [part for each in self._intact for part in each.without(damage)]
 
 
-def overlap(one: Damage, other: Damage) -> bool:
+def has_overlap(one: Damage, other: Damage) -> bool:
     """True if an offset is in both."""
     return one.offset < other.next_offset and other.offset < one.next_offset

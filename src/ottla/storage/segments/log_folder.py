@@ -23,7 +23,7 @@ LOG_NAME = re.compile(r"0[0-8]\d{18}\.log")
 FILE_NAME = re.compile(
     r"0[0-8]\d{18}\.((log|index|timeindex|txnindex)(\.(cleaned|swap|deleted|tmp))?|snapshot)|leader-epoch-checkpoint"
 )
-"""The files of a partition's log except its identity, and what a crash leaves."""
+"""The files of a partition's log, including temporary files that a crash left; not `partition.metadata`."""
 REPLACEABLE = (".index", ".timeindex")
 """The files that a log can do without: a start rebuilds them from the batches."""
 PARTITION_NAME = re.compile(r"(.+)-(\d+)")
@@ -31,16 +31,19 @@ DELETED_NAME = re.compile(r".+-\d+\.[0-9a-f]{32}-delete")
 LEFTOVERS = (".deleted", ".tmp")
 INDEXES = (".index", ".timeindex", ".txnindex")
 SHARED_CHARACTERS = 8
-"""The number of equal characters, of 22 with 64 values each, in two ids that are one id."""
+"""Two ids with at least this number of equal characters, of 22, are the same id, of which one copy is damaged."""
 NAME_BYTES = 255
 """Longest file name that file systems take."""
 
 
 def find_segments(directory: Path) -> dict[int, os.stat_result]:
-    """Return the file status of the segments by base offset, in order; unfinished work of a crash is completed or removed."""
+    """Return the file status of the segments by base offset, in order.
+
+    First complete or undo a replacement by compaction that a crash interrupted, and delete temporary files and indexes without a log file.
+    """
     names = {entry.name: entry for entry in os.scandir(directory)}
     ensure_files(names.values())
-    if swap.recover_exchange(directory, names):
+    if swap.recover_swap(directory, names):
         names = {entry.name: entry for entry in os.scandir(directory)}
     for name in names:
         orphan = name.endswith(INDEXES) and name.rpartition(".")[0] + ".log" not in names
@@ -51,14 +54,14 @@ def find_segments(directory: Path) -> dict[int, os.stat_result]:
 
 
 def ensure_files(entries: Iterable[os.DirEntry[str]]) -> None:
-    """IsADirectoryError where what the log cannot do without is a folder, or a link to no file: much of it is read long after."""
+    """Raise IsADirectoryError if a file that the log needs is a folder or a broken link. Many of these files are opened only much later."""
     for entry in entries:
         if FILE_NAME.fullmatch(entry.name) and not entry.name.endswith(REPLACEABLE) and not is_file(entry):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), entry.path)
 
 
 def is_file(entry: os.DirEntry[str]) -> bool:
-    """Asks the system only about links; one that leads to itself is an error to `DirEntry`."""
+    """Return `DirEntry.is_file`, which needs no system call; for a link the target is read, because `DirEntry` fails on a link to itself."""
     return os.path.isfile(entry.path) if entry.is_symlink() else entry.is_file()
 
 
@@ -77,8 +80,8 @@ def state_files_in(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if LOG_NAME.fullmatch(path.name)] if folder.is_dir() else []
 
 
-def holds_state(folder: Path) -> bool:
-    """True if the log of a state has anything: records, or an empty segment after a snapshot of everything before, as a kill may leave it."""
+def has_state(folder: Path) -> bool:
+    """True if the metadata log has records, or an empty segment that starts at a snapshot, as a crash may leave it."""
     return any(
         path.stat().st_size or (int(path.stem) and any(folder.glob(f"{path.stem}-*.checkpoint")))
         for path in state_files_in(folder)
@@ -116,7 +119,7 @@ def read_topic_id(directory: Path) -> uuid.UUID | None:
     except FileNotFoundError:
         return None
     if not text:
-        return None  # A power cut came before the bytes were on the disk.
+        return None  # After a power failure the file may be empty, because it is not forced to the disk.
     fields = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
     try:
         if fields["version"] != "0":
@@ -128,7 +131,7 @@ def read_topic_id(directory: Path) -> uuid.UUID | None:
 
 
 def write_topic_id(directory: Path, topic_id: uuid.UUID) -> None:
-    """Keep the topic's id; a power cut may lose it until the log is flushed."""
+    """Write the topic's id. It is not forced to the disk: a power failure may lose it until the log is flushed."""
     replace_file(directory / METADATA_FILE, f"version: 0\ntopic_id: {text_of(topic_id)}\n", sync=False)
 
 
@@ -146,7 +149,7 @@ def are_same_id(one: uuid.UUID, other: uuid.UUID) -> bool:
 
 
 def set_aside(folder: Path) -> Path:
-    """Give a partition's folder a name that no partition has, by which a person finds it."""
+    """Rename a partition's folder to `…-stray`, which is no partition, so that an operator can find it. Return the new path."""
     aside = folder.with_name(f"{folder.name}.{uuid.uuid4().hex}-stray")
     folder.rename(aside)
     return aside
@@ -163,7 +166,7 @@ def rename_deleted(folder: Path, unique: uuid.UUID | None = None) -> Path:
 
 
 def remove_folder(directory: Path, unique: uuid.UUID) -> None:
-    """Rename it first, so that a crash leaves the whole of it or a folder that the next start removes."""
+    """Delete a folder. It is renamed first, so that a crash leaves the whole folder, or one that the next start deletes."""
     doomed = rename_deleted(directory, unique)
     sync_path(directory.parent)
     remove_tree(doomed)

@@ -3,9 +3,9 @@
     <offset>.deleted-before ──► segment files are deleted ──► log-start-offset-checkpoint, some time later
      └ forced to the disk first                                └ of all logs of the directory
 
-The checkpoint has the start of each log at the time when it was written, which may be before a later deletion. Therefore an empty file,
-named after the offset up to which segments may be deleted, is created before any is. A kill between any two steps leaves a log that
-starts no higher than one of the two offsets. A log that starts higher has lost files that were not deleted: the offsets between are
+The checkpoint has the start of each log when the checkpoint was written; segments may have been deleted since. Therefore an empty file is created
+before a deletion, named after the offset up to which segments may be deleted. A crash between any two steps leaves a log that
+starts at or below the higher of the two offsets. A log that starts higher has lost files that were not deleted: the offsets between are
 damage, and readers get an error for them.
 
 The file has no bytes, so that it can be created on a full disk. Kafka ignores it.
@@ -25,15 +25,15 @@ from ottla.storage.files.regular_file import open_regular
 DELETED_BEFORE = re.compile(r"(\d{20})\.deleted-before")
 
 
-def note_deletion(directory: Path, offset: int) -> None:
-    """Before segments are deleted that begin below an offset; it is on the disk when this returns."""
+def record_deletion(directory: Path, offset: int) -> None:
+    """Record, before segments below an offset are deleted, that they may be missing. The file is on the disk when this returns."""
     path = directory / f"{offset:020d}.deleted-before"
     try:
         os.close(open_regular(path, os.O_WRONLY | os.O_CREAT, 0o666))
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
-        return  # A full disk must not keep what makes room from going.
+        return  # A full disk must not prevent the deletion that frees space.
     sync_path(directory)
     for name in os.listdir(directory):
         if DELETED_BEFORE.fullmatch(name) and name < path.name:
@@ -48,7 +48,7 @@ def read_deleted_before(directory: Path) -> int:
 
 
 def find_lost_start(directory: Path, noted: int | None, first_base: int) -> Damage | None:
-    """Return what is missing before the first segment; `noted` is an offset at which the log started once, None if that is unknown."""
+    """Return the lost offsets before the first segment; None if none are lost. `noted` is an earlier start of the log, None if that is unknown."""
     if noted is None or noted >= first_base or (begin := max(noted, read_deleted_before(directory))) >= first_base:
         return None
     file = directory / f"{first_base:020d}.log"

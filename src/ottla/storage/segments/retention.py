@@ -33,8 +33,8 @@ def count_deletable(
     count = 0
     for segment in segments:
         below_start = segment.next_offset <= start_offset
-        expired = config.deletes and 0 <= config.retention_ms < now_ms - segment.max_timestamp
-        too_much = config.deletes and config.retention_bytes >= 0 and excess >= segment.size
+        expired = config.is_deleting and 0 <= config.retention_ms < now_ms - segment.max_timestamp
+        too_much = config.is_deleting and config.retention_bytes >= 0 and excess >= segment.size
         if segment.next_offset > high_watermark or not (below_start or expired or too_much):
             break
         excess -= segment.size

@@ -35,8 +35,15 @@ from ottla.model import INT64_MAX, Buffer, FileSlice, OffsetAndTimestamp, Timest
 from ottla.records.batch import MAGIC, BatchHeader
 from ottla.storage.batches.batch_run import BatchRun
 from ottla.storage.batches.damage import DamagedLogError, make_damage
-from ottla.storage.batches.scan import HEAD, SCAN_BLOCK, Window, find_end, find_offset, read_header, scan
-from ottla.storage.batches.verified_walk import Bounds, Found, Unsound, is_whole, walk_by_checksums, walk_by_headers
+from ottla.storage.batches.scan import HEAD, SCAN_BLOCK, ScanWindow, find_end, find_offset, read_header, scan
+from ottla.storage.batches.verified_walk import (
+    Bounds,
+    Unsound,
+    VerifiedBatch,
+    is_whole,
+    walk_by_checksums,
+    walk_by_headers,
+)
 from ottla.storage.files.open_file import OpenFile, write_all
 from ottla.storage.files.open_files import OPEN_FILES
 from ottla.storage.files.storage_error import storage_error
@@ -98,7 +105,7 @@ class Segment(SegmentEnd):
         self.ranges = KnownRanges(self.path)
         """The verified ranges and the damages before `_own_position`."""
         self.rebuilt = False
-        """True if the indexes were made from the batches and not from their files."""
+        """True if the indexes were rebuilt from the batches, and not read from their files."""
         self.doubted = False
         """True if forcing the file to the disk failed: the batches from `_forced` on must be written again."""
         self._forced = 0
@@ -162,7 +169,7 @@ class Segment(SegmentEnd):
         if not self.suffix:
             self._file = None
 
-    def trust_from(self, end_offset: int) -> None:
+    def trust_appended(self, end_offset: int) -> None:
         """Trust the batches that are appended from now on, at the log's end."""
         self._own_position, self._own_offset = self.size, end_offset
 
@@ -171,7 +178,7 @@ class Segment(SegmentEnd):
         self._own_position = self._own_offset = INT64_MAX
 
     @property
-    def damaged(self) -> bool:
+    def is_damaged(self) -> bool:
         """True if damage is known. Nothing is appended to a damaged segment."""
         return bool(self.ranges.damages)
 
@@ -211,9 +218,9 @@ class Segment(SegmentEnd):
             self.load_indexes()
         self.account(header.last_offset, header.max_timestamp, header.size_bytes)
 
-    def add_found(self, found: Found | Unsound) -> None:
-        """Account for the next result of a walk over the file; `size` becomes its end."""
-        if isinstance(found, Found):
+    def add_found(self, found: VerifiedBatch | Unsound) -> None:
+        """Add the next batch or damage that a walk over the file found. `size` is moved to its end."""
+        if isinstance(found, VerifiedBatch):
             self.size = found.position
             self.add_batch(found.header)
         else:
@@ -269,7 +276,7 @@ class Segment(SegmentEnd):
         file = self.writable_file()
         os.ftruncate(file.fileno(), found.position)
         self.size = found.position
-        self.ranges.truncate(found.position, found.first_offset)  # an earlier walk may have found it
+        self.ranges.truncate(found.position, found.first_offset)  # an earlier walk may have added it as damage
 
     def _truncate_to_size(self) -> None:
         """Remove what a failed write left. If that fails too, the next write covers it, or recovery removes it."""
@@ -310,7 +317,7 @@ class Segment(SegmentEnd):
                 self.add_found(found)
             self.size = min(size, self._own_position)
             for position, header in scan(file, self.size, size):
-                self.add_found(Found(position, header))
+                self.add_found(VerifiedBatch(position, header))
         except BaseException:
             self.indexes.unload()
             raise
@@ -338,7 +345,7 @@ class Segment(SegmentEnd):
 
     def _clear_indexes(self) -> None:
         """Start empty indexes at the start of the file."""
-        self.indexes.transactions.miss()
+        self.indexes.transactions.record_missing()
         self.indexes.clear()
         self.size = 0
         self.rebuilt = self.changed = True
@@ -375,15 +382,15 @@ class Segment(SegmentEnd):
 
     # --- Walking over batches ------------------------------------------------------------------------------------
 
-    def walk(self, position: int, expected: int, below: int | None = None) -> Iterator[Found | Unsound]:
+    def walk(self, position: int, expected: int, below: int | None = None) -> Iterator[VerifiedBatch | Unsound]:
         """Yield the batches and damages from a position on. The first offset is `expected` or later, all are lower than `below`."""
         bounds = Bounds(below or self.next_base, self.epochs())
         return walk_by_headers(self.file, position, self.size, expected, bounds)
 
-    def batches(self, position: int = 0, expected: int | None = None) -> Iterator[Found]:
+    def batches(self, position: int = 0, expected: int | None = None) -> Iterator[VerifiedBatch]:
         """Yield the verified batches from a position on."""
         first = self.base_offset if expected is None else expected
-        return (found for found in self.walk(position, first) if isinstance(found, Found))
+        return (found for found in self.walk(position, first) if isinstance(found, VerifiedBatch))
 
     def read_batch(self, position: int, header: BatchHeader) -> bytes:
         """Read a whole batch into memory."""
@@ -405,7 +412,7 @@ class Segment(SegmentEnd):
         if position and self.offsets_at(position)[1] >= offset:
             end, position = self.entry_before(end - 1)
         for found in self.walk(position, end):
-            next_offset = found.header.next_offset if isinstance(found, Found) else found.next_offset
+            next_offset = found.header.next_offset if isinstance(found, VerifiedBatch) else found.next_offset
             if next_offset > offset:
                 return found.position, end
             end = next_offset
@@ -604,7 +611,7 @@ class Segment(SegmentEnd):
         return None
 
     def _search_batch(
-        self, batch: Found, search: Callable[[bytes, BatchHeader], OffsetAndTimestamp | None]
+        self, batch: VerifiedBatch, search: Callable[[bytes, BatchHeader], OffsetAndTimestamp | None]
     ) -> OffsetAndTimestamp | None:
         """Search the records of a batch; DamagedLogError if they are damaged."""
         position, header = batch
@@ -624,7 +631,7 @@ class Segment(SegmentEnd):
             return True
         if count and not self._is_verified_time(times, count - 1):
             return False
-        window = Window(self.file, self.size, 0)
+        window = ScanWindow(self.file, self.size, 0)
         expected, start = self.entry_before(times.entry(count - 1)[1] if count else self.base_offset)
         for batch in self.batches(start, expected):
             if batch.position >= min(start + TIME_CHECK_BYTES, self._own_position):
@@ -658,11 +665,11 @@ class Segment(SegmentEnd):
 
     def seal(self) -> None:
         """Write the indexes of a full segment."""
-        self.complete()
+        self.complete_time_index()
         if self.changed:
             self.indexes.save(sync=False)
 
-    def complete(self) -> None:
+    def complete_time_index(self) -> None:
         """Add the largest timestamp to the time index of a segment that is full or is being closed; a flush writes it."""
         if self.load_indexes().add_largest_timestamp():
             self.changed = True
@@ -675,7 +682,7 @@ class Segment(SegmentEnd):
             self.changed = False
             try:
                 if sync:
-                    self._force()
+                    self._force_to_disk()
                 self.load_indexes().save(sync=sync)
             except BaseException:
                 self.changed = True
@@ -691,16 +698,16 @@ class Segment(SegmentEnd):
         if position == end:
             return
         try:
-            first = read_header(Window(file, end, SCAN_BLOCK), position, end)
+            first = read_header(ScanWindow(file, end, SCAN_BLOCK), position, end)
             for found in walk_by_checksums(file, position, end, first.base_offset, Bounds(self.next_base)):
                 if isinstance(found, Unsound):
                     raise CorruptRecordError(f"the batch at position {found.position} is damaged")
-                assert isinstance(found, Found)  # runs were not requested
+                assert isinstance(found, VerifiedBatch)  # runs were not requested
                 yield found.position, os.pread(file.fileno(), found.header.size_bytes, found.position)
         except CorruptRecordError as error:
             raise OSError(errno.EIO, f"what could not be written is lost: {error}") from None
 
-    def _force(self) -> None:
+    def _force_to_disk(self) -> None:
         file, size, self.doubted = self.file, self.size, True  # held, so that no release closes it
         os.fsync(file.fileno())
         self._forced, self.doubted = size, False

@@ -1,6 +1,6 @@
-"""The segments of one log by their offsets, and what is found in them: where to read, by offset and by time.
+"""The segments of one log, ordered by offset, and searches in them by offset and by time.
 
-Belongs to the log's own thread, as the log does. The one rule: `bases` are the base offsets of `segments`, and increase.
+The list belongs to the log's thread. The invariant: `bases` are the base offsets of `segments`, and increase.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ for all logs, because both are rare and short.
 
 
 class SegmentList:
-    """The last one is active: the only one that grows."""
+    """The segments of a log. The last one is active: only it is appended to."""
 
     __slots__ = ("bases", "directory", "epochs", "segments", "unnoted")
 
@@ -38,7 +38,7 @@ class SegmentList:
         self.bases: list[int] = []
         """Base offsets of the segments, for bisection."""
         self.unnoted: deque[Segment] = deque()
-        """Segments for which the next flush notes the successor."""
+        """Segments without a valid row in `segment-succession`; the next flush writes it."""
 
     @property
     def size_bytes(self) -> int:
@@ -58,13 +58,13 @@ class SegmentList:
         return self.segments.pop(0)
 
     def remove_from(self, number: int) -> list[Segment]:
-        """Take a segment out, and all behind it."""
+        """Remove a segment and all later ones from the list, and return them."""
         removed = self.segments[number:]
         del self.segments[number:], self.bases[number:]
         return removed
 
     def replace(self, bases: Sequence[int], segment: Segment) -> list[Segment]:
-        """Put `segment` in the place of those with these base offsets, neighbours that are not active: they are returned."""
+        """Replace the segments with these base offsets by `segment`, and return them. They are adjacent and not active."""
         first = self.bases.index(bases[0])
         stop = first + len(bases)
         assert self.bases[first:stop] == list(bases)
@@ -77,12 +77,12 @@ class SegmentList:
         return replaced
 
     def is_known_to_end(self, number: int) -> bool:
-        """True if a valid note says that the next segment follows this one, so that offsets between the two were compacted away."""
+        """True if `segment-succession` has the next segment as the successor of this one: offsets between the two were compacted away."""
         segment = self.segments[number]
         return not segment.ranges.missing and all(each is not segment for each in self.unnoted)
 
-    def leave_unnoted(self, number: int) -> None:
-        """Keep flushes from noting the successor of a segment that a crash has torn: later starts must see it, too."""
+    def skip_succession(self, number: int) -> None:
+        """Record no successor for a segment with a lost end, so that later starts detect the lost end, too."""
         torn = self.segments[number]
         self.unnoted = deque(each for each in self.unnoted if each is not torn)
 
@@ -100,9 +100,9 @@ class SegmentList:
             yield SegmentAge(segment.size, segment.age_timestamp(), next_offset)
 
     def slice(self, offset: int, max_bytes: int, *, min_one: bool, end: int | None) -> tuple[FileSlice, int] | None:
-        """Whole batches of one segment from `offset` on, and its number. None where `max_bytes` has no room, or at the end.
+        """Return whole batches of one segment from `offset` on, and the segment's number; None if `max_bytes` is too small, or at the end.
 
-        `end` is an offset up to which they may come, where that is not the end of the log.
+        `end` is the offset up to which batches may be returned; None is the end of the log.
         """
         try:
             # More than one turn only where offsets are missing between segments.
@@ -115,8 +115,8 @@ class SegmentList:
         return None
 
     @contextmanager
-    def doubting(self, offset: int, end_offset: int) -> Iterator[None]:
-        """Believe no more what was appended in this run, from the segment with `offset` on: look at it as at what was found."""
+    def distrust_from(self, offset: int, end_offset: int) -> Iterator[None]:
+        """Verify also the batches that were appended in this run, from the segment with `offset` on, while the context is open."""
         active = self.segments[-1]
         active.next_base = end_offset
         for segment in self.segments[self.number_of(offset) :]:
@@ -124,10 +124,10 @@ class SegmentList:
         try:
             yield
         finally:
-            if not active.damaged:  # otherwise the next append starts another segment
+            if not active.is_damaged:  # otherwise the next append starts another segment
                 active.next_base = INT64_MAX
 
-    def none_aborted_from(self, number: int) -> bool:
+    def has_no_aborted_from(self, number: int) -> bool:
         """True if it is known without reading a file that no aborted transaction ends in segment `number` or later."""
         return number + 1 == len(self.segments) and self.segments[-1].indexes.has_no_aborted_transactions
 

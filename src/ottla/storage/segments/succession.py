@@ -4,13 +4,13 @@
     └ of 1,048,520 bytes, last written at 12:30:01.123, inode 77
 
 A segment between others disappears only together with the one before it: compaction rewrites that one, truncation makes it the last,
-retention deletes it first. So a row, which has the successor of a file and the state of the file, is valid as long as the file is the
+retention deletes it first. A row has the successor of a segment and the state of its file. It is valid as long as the file is the
 same. If the file is the same and another segment follows, files were lost that the broker did not delete: the offsets between are
 damage. The same holds for the end of a file that was truncated in place since it was noted, because compaction creates another file.
-This holds for any order of steps, and if Kafka or an older version used the directory in between: no row describes the files that they changed.
+Nothing depends on the order of these steps. If Kafka or an older version used the directory in between, no row matches the files that it changed.
 
-Rows are only added, by a flush or by compaction, and the last row of a segment counts. They are not forced to the disk: a row that is
-lost, torn or damaged, which its CRC shows, is ignored. Kafka ignores the file.
+A flush or a compaction adds rows; the last row of a segment counts. Rows are not forced to the disk: a row that its CRC shows to be incomplete
+or damaged is ignored. Kafka ignores the file.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ottla.storage.segments.log_folder import LOG_NAME
 
 FILE_NAME = "segment-succession"
 NOTHING = -1
-"""In the place of the next: it is not known any more. Such a row has no size and no time, so that it is of no file."""
+"""The value of `next_offset` if the successor is unknown. Such a row has no size and no time, so that it matches no file."""
 KEPT_BYTES = 1 << 16
 """The file is rewritten without outdated rows only if it is larger."""
 ROW_BYTES = 128
@@ -67,13 +67,13 @@ class Missing(NamedTuple):
         """Return the message, given the end offset of the segment before."""
         return (
             f"offsets {first_offset} to {self.next_offset - 1} are in no segment, and were not deleted: the segment that began at "
-            f"{self.first_offset} is gone, and the next one that is left begins at {self.next_offset}; if files have gone, restore them "
+            f"{self.first_offset} is missing, and the next remaining one begins at {self.next_offset}; if files were removed, restore them "
             "from a backup"
         )
 
 
 class Shortened(NamedTuple):
-    """A segment of which the end is gone, though its file was never replaced."""
+    """A segment with a file that was truncated in place since its row was written."""
 
     base_offset: int
     size_bytes: int
@@ -90,15 +90,15 @@ class Shortened(NamedTuple):
 
 
 class Succession(NamedTuple):
-    """The segments of a log held against what was noted of them."""
+    """The result of comparing the segments of a log with `segment-succession`."""
 
     missing: list[Missing | Shortened]
     unnoted: list[int]
-    """Base offsets of those of which nothing true is noted."""
+    """Base offsets of the segments without a valid row."""
 
 
 def row_of(path: Path, next_offset: int) -> Row:
-    """That of the file of a segment as it is now."""
+    """Return the row of a segment's file in its present state."""
     return Row(int(path.name[:20]), next_offset, *identify_file(os.stat(path)))
 
 
@@ -107,10 +107,10 @@ def identify_file(status: os.stat_result) -> tuple[int, int, int]:
     return status.st_size, status.st_mtime_ns // 1_000_000, status.st_ino
 
 
-def note_rows(directory: Path, rows: Iterable[Row], keep: Iterable[int] | None = None) -> None:
-    """Add rows, and where the file has become large leave only the last of each of the base offsets to `keep`.
+def write_rows(directory: Path, rows: Iterable[Row], keep: Iterable[int] | None = None) -> None:
+    """Add rows. If the file has become large, keep only the last row of each base offset in `keep`.
 
-    Where the disk does not take them nothing is noted.
+    If the disk rejects them, a warning is logged; on a full disk not even that.
     """
     try:
         append_rows(directory, rows, keep)
@@ -143,22 +143,22 @@ def select_rows(rows: Mapping[int, Row], kept: Container[int]) -> list[Row]:
     return [row for row in rows.values() if row.base_offset in kept or row.base_offset in followers]
 
 
-def note_unknown(directory: Path, base_offset: int) -> None:
-    """Before others follow a segment than those that were noted; it is on the disk when this returns."""
+def record_unknown(directory: Path, base_offset: int) -> None:
+    """Invalidate the row of a segment before it gets another successor. The change is on the disk when this returns."""
     path = directory / FILE_NAME
     if not path.exists():
         return
     try:
         append_rows(directory, [Row(base_offset, NOTHING, 0, 0, 0)])
     except OSError:
-        path.unlink(missing_ok=True)  # Of a full disk, too: to know nothing is better than to know what is not so.
+        path.unlink(missing_ok=True)  # Also on a full disk: no row is better than a wrong row.
         sync_path(directory)
     else:
         sync_path(path)
 
 
 def format_row(row: Row) -> str:
-    """Begins a line of its own even where the one before was torn."""
+    """Return the text of a row. It starts with a newline, because the line before it may be incomplete."""
     text = " ".join(map(str, row))
     return f"\n{text} {crc32(text.encode()):08x}\n"
 
@@ -185,7 +185,7 @@ def parse_row(line: bytes) -> Row | None:
 
 
 def compare_segments(directory: Path, found: Mapping[int, os.stat_result]) -> Succession:
-    """Hold the segments that were found, by their base offsets and in order, against what is noted."""
+    """Compare the segments that exist, by base offset and in order, with the rows of `segment-succession`."""
     rows, bases = read_rows(directory), list(found)
     missing: list[Missing | Shortened] = []
     unnoted = []
@@ -195,7 +195,7 @@ def compare_segments(directory: Path, found: Mapping[int, os.stat_result]) -> Su
             unnoted.append(base_offset)
         elif is_cut(row, next_offset, found, rows):
             missing.append(Shortened(base_offset, row.size_bytes, next_offset))
-        elif not describes_file(row, found[base_offset], rows):
+        elif not is_row_of_file(row, found[base_offset], rows):
             unnoted.append(base_offset)
         elif row.next_offset < next_offset:
             missing.append(Missing(base_offset, row.next_offset, next_offset))
@@ -204,8 +204,8 @@ def compare_segments(directory: Path, found: Mapping[int, os.stat_result]) -> Su
     return Succession(missing, unnoted)
 
 
-def describes_file(row: Row, status: os.stat_result, rows: Mapping[int, Row]) -> bool:
-    """True if the file of a segment is the one that a row describes, and not one that compaction made of it and of its successors.
+def is_row_of_file(row: Row, status: os.stat_result, rows: Mapping[int, Row]) -> bool:
+    """True if a row describes the file of a segment, and not a source from which compaction made the file.
 
     The compacted file has the time of the last of its sources, and another inode. A copy of the directory has other inodes, too: there only
     the times can differ.

@@ -1,9 +1,9 @@
-"""How a compacted segment takes the place of those it was made of, so that a crash at any point leaves one or the other.
+"""Replace segments by the compacted segment that was made from them. A crash at any point leaves the old segments or the new one.
 
     write …cleaned ──► rename to …swap ──► delete the old ones ──► rename to the final names
 
-What a crash leaves is put right at the next start by Kafka's rules: files that are still `.cleaned` were not complete
-and go, with any `.swap` from the same segment on; where all are `.swap` the exchange is carried through.
+The next start completes or undoes an interrupted replacement, by Kafka's rules. Files that still end with `.cleaned` were not complete:
+they are deleted, and so are `.swap` files with the same or a higher base offset. Other `.swap` files replace the old segments.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def mark_complete(segment: Segment) -> None:
     sync_path(segment.directory)
 
 
-class Exchange:
+class SegmentSwap:
     """The exchange of a compacted segment for those with these base offsets, which are no longer opened by name."""
 
     def __init__(self, segment: Segment, bases: Sequence[int]) -> None:
@@ -39,7 +39,7 @@ class Exchange:
         """True if the old files are deleted: files with their names are new."""
 
     def carry_through(self) -> None:
-        """Do what is still to be done; where that fails it may be called again."""
+        """Complete the exchange. If that fails it may be called again."""
         if not self._cleared:
             self._clear()
             self._cleared = True
@@ -50,22 +50,22 @@ class Exchange:
         segment = self._segment
         for base in self._bases:
             for kind in FILES:
-                # A file that has a new one waiting is replaced by it, so that its name is never missing.
+                # A file with a `.swap` file is replaced by the rename, so that its name always exists.
                 if base != segment.base_offset or not segment.file_path(kind).exists():
                     (segment.directory / f"{base:020d}{kind}").unlink(missing_ok=True)
             if base != segment.base_offset:
                 snapshot_path(segment.directory, base).unlink(missing_ok=True)
 
 
-def discard(directory: Path) -> None:
+def discard_swap(directory: Path) -> None:
     """Delete the files of a compacted segment before its exchange has started."""
     for ending in (SWAP, CLEANED):
         for path in directory.glob(f"*{ending}"):
             path.unlink(missing_ok=True)
 
 
-def recover_exchange(directory: Path, names: Iterable[str]) -> bool:
-    """Undo or carry through what a crash left half done; whether there was anything. `names` are the folder's files."""
+def recover_swap(directory: Path, names: Iterable[str]) -> bool:
+    """Undo or complete a replacement that a crash interrupted. Return True if there was one. `names` are the folder's files."""
     cleaned = [name for name in names if name.endswith(CLEANED)]
     swaps = [name for name in names if name.endswith(SWAP)]
     if not cleaned and not swaps:
@@ -85,7 +85,7 @@ def recover_exchange(directory: Path, names: Iterable[str]) -> bool:
 
 
 def clear_place(directory: Path, base: int, names: Iterable[str]) -> None:
-    """Delete the segments that an offered one covers; behind its last batch they stay, which does no harm."""
+    """Delete the segments that a compacted one replaces: those below the end of its last batch. Emptied segments after that end may stay."""
     end = find_next_offset(directory / f"{base:020d}.log{SWAP}", base)
     for name in names:
         if name.endswith(FILES) and (parse_base_offset(name) == base or base <= parse_base_offset(name) < end):
@@ -99,7 +99,7 @@ def find_next_offset(path: Path, base: int) -> int:
         for _, header in scan(OpenFile(path), 0, path.stat().st_size):
             end = header.next_offset
     except CorruptRecordError:
-        pass  # Reading it will tell.
+        pass  # A reader of the segment reports the damage.
     return end
 
 

@@ -16,7 +16,7 @@ from ottla.records.batch import ATTRIBUTES_POSITION, HEADER_BYTES, MAGIC, parse_
 from ottla.records.crc32c import crc32c
 from ottla.storage.batches.damage import Damage, survey_batches
 from ottla.storage.batches.scan import scan
-from ottla.storage.batches.verified_walk import Bounds, Found
+from ottla.storage.batches.verified_walk import Bounds, VerifiedBatch
 from ottla.storage.files.open_file import OpenFile
 from ottla.storage.segments.log_folder import LOG_NAME
 from ottla.storage.state_log.quorum_state import FILE_NAME as PROMISES
@@ -48,7 +48,7 @@ def find_state_damage(folder: Path, recovery_point: int) -> Damage | None:
             expected = end
             continue
         for found in survey_batches(file, path, size, base_offset, Bounds(gaps=False)):
-            if isinstance(found, Found):
+            if isinstance(found, VerifiedBatch):
                 expected = found.header.next_offset
             elif not (last and found.offset >= recovery_point and is_torn_end(file, found, size)):
                 return found
@@ -63,7 +63,7 @@ def fetch_again(folder: Path) -> str:
     return f"move {folder} away, and the broker fetches the metadata again from the controllers"
 
 
-def others_vote(folder: Path, node_id: int) -> bool:
+def has_other_voters(folder: Path, node_id: int) -> bool:
     """True if another node votes on the metadata in a folder, as far as it can be read.
 
     Such a node has the records that are damaged here. If no record of the voters is readable, the log is a controller's, because a node
@@ -89,7 +89,7 @@ def read_quorum(folder: Path) -> Iterator[tuple[int, bytes]]:
         if not data:
             continue
         for found in survey_batches(OpenFile(path, read=True), path, len(data), 0, Bounds()):
-            if isinstance(found, Found):
+            if isinstance(found, VerifiedBatch):
                 yield from ((kind, value or b"") for kind, value in control_of(data, found.position, found.header))
 
 

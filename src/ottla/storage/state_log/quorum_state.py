@@ -37,7 +37,7 @@ def read_quorum_state(directory: Path) -> QuorumState | None:
     """None where there is no file: nothing was ever promised. CorruptRecordError where it is not whole."""
     path = directory / FILE_NAME
     try:
-        return parse(read_whole(path))
+        return parse_state(read_whole(path))
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError) as error:
@@ -57,10 +57,10 @@ def lost_vote_error(what: str, *, alone: bool) -> CorruptRecordError:
 
 def write_quorum_state(directory: Path, state: QuorumState, version: int = BY_DIRECTORY) -> None:
     """Put it on the disk before returning; a crash leaves the old file or the new. OSError where the disk does not take it."""
-    replace_file(directory / FILE_NAME, text(state, version))
+    replace_file(directory / FILE_NAME, format_state(state, version))
 
 
-def text(state: QuorumState, version: int) -> str:
+def format_state(state: QuorumState, version: int) -> str:
     """Return the text as Kafka writes it; the additional fields of version 0 are not read."""
     fields: dict[str, Any] = {"leaderId": state.leader_id, "leaderEpoch": state.leader_epoch, "votedId": state.voted_id}
     if version == BY_ID_ALONE:
@@ -70,21 +70,21 @@ def text(state: QuorumState, version: int) -> str:
     return json.dumps({**fields, "data_version": version}, separators=(",", ":"))
 
 
-def parse(data: bytes) -> QuorumState:
+def parse_state(data: bytes) -> QuorumState:
     """ValueError, KeyError or TypeError where it is not that."""
     fields = json.loads(data)
     version = fields["data_version"]
     if version not in (BY_ID_ALONE, BY_DIRECTORY):
         raise ValueError(f"data_version is {version!r}, which must be 0 or 1")
     directory = id_of(fields["votedDirectoryId"]) if version == BY_DIRECTORY else NO_DIRECTORY
-    epoch, leader, voted = (number(fields[name]) for name in ("leaderEpoch", "leaderId", "votedId"))
+    epoch, leader, voted = (checked_number(fields[name]) for name in ("leaderEpoch", "leaderId", "votedId"))
     state = QuorumState(epoch, leader, voted, directory)
     if state.leader_epoch < 0 or min(state.leader_id, state.voted_id) < NOBODY:
         raise ValueError(f"{state} cannot be")
     return state
 
 
-def number(value: object) -> int:
+def checked_number(value: object) -> int:
     """JSON's truth is no number, though Python's is."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"{value!r} is no number")

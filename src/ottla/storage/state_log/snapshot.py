@@ -62,7 +62,7 @@ EMPTY = SnapshotId(0, 0)
 """The snapshot at the start of a log that has all its records: it only names the voters."""
 
 
-class State(NamedTuple):
+class SnapshotState(NamedTuple):
     """The parsed bytes of a snapshot."""
 
     values: list[bytes]
@@ -102,7 +102,7 @@ def write_snapshot(
     """The same under any name."""
     draft = path.with_name(path.name + DRAFT)
     try:
-        size = write_draft(draft, epoch, batches(values, now_ms, voter), sync=sync)
+        size = write_draft(draft, epoch, encode_batches(values, now_ms, voter), sync=sync)
         os.replace(draft, path)
     except BaseException:
         with suppress(OSError):
@@ -128,7 +128,7 @@ def write_draft(path: Path, epoch: int, found: Iterable[bytes], *, sync: bool) -
     return size
 
 
-def batches(values: Iterable[bytes], now_ms: int, voter: Voter | Quorum) -> Iterator[bytes]:
+def encode_batches(values: Iterable[bytes], now_ms: int, voter: Voter | Quorum) -> Iterator[bytes]:
     """All of a snapshot, each batch from offset 0."""
     first = [
         (Kind.HEADER, HEADER.pack(0, now_ms, 0)),
@@ -156,20 +156,20 @@ def control_batch(records: Sequence[tuple[Kind, bytes]], now_ms: int) -> bytes:
     return seal(parse_header(batch)._replace(attributes=CONTROL), memoryview(batch)[HEADER_BYTES:])
 
 
-def read_state(directory: Path, snapshot: SnapshotId) -> State:
+def read_state(directory: Path, snapshot: SnapshotId) -> SnapshotState:
     """Read a snapshot; CorruptRecordError if it is not whole, OSError if it does not exist."""
     return parse_state(read_whole(directory / snapshot.file_name), str(directory / snapshot.file_name))
 
 
-def parse_state(data: bytes, name: str) -> State:
+def parse_state(data: bytes, name: str) -> SnapshotState:
     """Parse the bytes of a snapshot; CorruptRecordError, with the file's name, if they are not whole."""
     try:
-        return parsed(data)
+        return parse_batches(data)
     except CorruptRecordError as error:
         raise CorruptRecordError(f"{name} is not whole: {error}") from error
 
 
-def parsed(data: bytes) -> State:
+def parse_batches(data: bytes) -> SnapshotState:
     """CorruptRecordError, which does not know the file's name, where the batches have no header, no footer or wrong CRCs."""
     control: list[tuple[int, bytes | None] | None] = []
     quorum = Quorum()
@@ -185,7 +185,7 @@ def parsed(data: bytes) -> State:
         raise CorruptRecordError(f"{end} of {len(data)} bytes are batches")
     columns = decode(data)
     values = [columns.value(row) or b"" for row in range(columns.count)]
-    return State(values, time_of(first[1] or b""), quorum)
+    return SnapshotState(values, time_of(first[1] or b""), quorum)
 
 
 def merge_quorum(known: Quorum, pairs: Sequence[tuple[int, bytes | None]]) -> Quorum:
@@ -205,6 +205,16 @@ def read_time(directory: Path, snapshot: SnapshotId) -> int:
     for position, header in iter_headers(data):
         verify(data, position, header)
         return time_of(next((value or b"" for _, value in control_of(data, position, header)), b""))
+    raise CorruptRecordError(f"{snapshot.file_name} has no header")
+
+
+def read_quorum(directory: Path, snapshot: SnapshotId) -> Quorum:
+    """Return the voters of a snapshot, by its first batch alone; CorruptRecordError, OSError as above."""
+    with open(directory / snapshot.file_name, "rb", opener=open_regular) as file:
+        data = file.read(FIRST_BYTES)
+    for position, header in iter_headers(data):
+        verify(data, position, header)
+        return merge_quorum(Quorum(), control_of(data, position, header))
     raise CorruptRecordError(f"{snapshot.file_name} has no header")
 
 

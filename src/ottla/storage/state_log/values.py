@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ottla.errors import CorruptRecordError
 from ottla.records.columns import decode
-from ottla.storage.batches.walk import Batch, walk
+from ottla.storage.batches.walk import StoredBatch, walk
 from ottla.storage.files.open_file import OpenFile
 from ottla.storage.segments.log_folder import LOG_NAME
 from ottla.storage.state_log.snapshot import NAME, SnapshotId, read_state
@@ -30,6 +30,6 @@ def values_in(folder: Path) -> Iterator[bytes]:
             continue
         file = OpenFile(folder / name, read=True)
         for found in walk(file, 0, os.fstat(file.fileno()).st_size):
-            if isinstance(found, Batch) and not found.header.is_control:
+            if isinstance(found, StoredBatch) and not found.header.is_control:
                 columns = decode(bytes(found.data))
                 yield from (columns.value(row) or b"" for row in range(columns.count))

@@ -40,10 +40,10 @@ cdef bint is_a_producers(Source octets, Py_ssize_t position) noexcept
 cdef bint has_its_records(Source octets, Py_ssize_t position, Py_ssize_t size) except -1
 
 @cython.locals(first=cython.longlong)
-cdef bint begins_as(Source octets, Py_ssize_t position, Py_ssize_t end, int codec) noexcept
+cdef bint has_codec_header(Source octets, Py_ssize_t position, Py_ssize_t end, int codec) noexcept
 
 @cython.locals(incoming=Incoming, from_client=cython.bint)
-cpdef Incoming checked(object data, object config, object origin, object now_ms)
+cpdef Incoming check_incoming(object data, object config, object origin, object now_ms)
 
 @cython.locals(headers=list, found=Incoming)
-cdef Incoming looked_into(Incoming incoming, object config, object now_ms)
+cdef Incoming check_records_of(Incoming incoming, object config, object now_ms)

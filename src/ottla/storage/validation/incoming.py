@@ -1,6 +1,6 @@
 """Validate batches before they are appended.
 
-One walk checks everything and creates no objects for valid batches. If any is not valid, `refuse` checks again, slower, and raises
+One walk checks everything and creates no objects for valid batches. If any is not valid, `raise_fault` checks again, slower, and raises
 the reason. The rule: a batch that the walk accepts is also accepted by the slow check.
 """
 
@@ -30,7 +30,7 @@ from ottla.records.crc32c import crc32c
 from ottla.records.end_marker import EndMarker, end_markers
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_entry import Origin
-from ottla.storage.validation.record_check import check_batches, check_format, check_settings, needs_look
+from ottla.storage.validation.record_check import check_batches, check_format, check_settings, needs_record_check
 
 CLIENT = Origin.CLIENT
 GZIP, LZ4, ZSTD = int(Codec.GZIP), int(Codec.LZ4), int(Codec.ZSTD)
@@ -188,7 +188,7 @@ def has_its_records(octets: Any, position: int, size: int) -> bool:
     position += HEADER_BYTES
     if codec:
         factor = EXPANSION[codec]
-        return count * LEAST_RECORD <= (end - position) * factor and begins_as(octets, position, end, codec)
+        return count * LEAST_RECORD <= (end - position) * factor and has_codec_header(octets, position, end, codec)
     for _ in range(count):
         length = shift = 0
         byte = 0x80
@@ -206,7 +206,7 @@ def has_its_records(octets: Any, position: int, size: int) -> bool:
     return position == end
 
 
-def begins_as(octets: Any, position: int, end: int, codec: int) -> bool:
+def has_codec_header(octets: Any, position: int, end: int, codec: int) -> bool:
     """True if compressed bytes start as the codec requires; a bare snappy block may start with any byte."""
     if end - position < 4:
         return False
@@ -218,35 +218,35 @@ def begins_as(octets: Any, position: int, end: int, codec: int) -> bool:
     return codec != ZSTD or first == ZSTD_BEGINS or first & ANY_SKIPPED == ZSTD_SKIPS
 
 
-def checked(data: Buffer, config: LogConfig, origin: Origin, now_ms: int) -> Incoming:
+def check_incoming(data: Buffer, config: LogConfig, origin: Origin, now_ms: int) -> Incoming:
     """The batches in `data`; CorruptRecordError for damaged bytes, KafkaError for what the settings refuse."""
-    incoming = Incoming(writable(data))
+    incoming = Incoming(make_writable(data))
     from_client = origin is CLIENT
     if (
         not incoming.look(from_client)
         or incoming.largest > config.max_message_bytes
         or (incoming.claims_time and not config.timestamp_type)
     ):
-        refuse(incoming.view, config, from_client)
+        raise_fault(incoming.view, config, from_client)
     if not from_client:
         incoming.markers = end_markers(incoming.view, incoming.headers())
-    elif incoming.backwards or not config.opaque or incoming.latest - now_ms > config.message_timestamp_after_max_ms:
-        return looked_into(incoming, config, now_ms)
+    elif incoming.backwards or not config.is_opaque or incoming.latest - now_ms > config.message_timestamp_after_max_ms:
+        return check_records_of(incoming, config, now_ms)
     return incoming
 
 
-def looked_into(incoming: Incoming, config: LogConfig, now_ms: int) -> Incoming:
+def check_records_of(incoming: Incoming, config: LogConfig, now_ms: int) -> Incoming:
     """The same, as the log takes them where it looks at their records."""
     headers = incoming.headers()
-    if not needs_look(headers, config, now_ms):
+    if not needs_record_check(headers, config, now_ms):
         return incoming
-    found = Incoming(writable(check_batches(incoming.view, headers, config, now_ms)))
+    found = Incoming(make_writable(check_batches(incoming.view, headers, config, now_ms)))
     if not found.look(True):
-        refuse(found.view, config, True)
+        raise_fault(found.view, config, True)
     return found
 
 
-def refuse(view: memoryview, config: LogConfig, from_client: bool) -> None:
+def raise_fault(view: memoryview, config: LogConfig, from_client: bool) -> None:
     """Say what is wrong with batches that may not be appended."""
     check_format(view)
     octets, position = raw.room(view), 0
@@ -254,21 +254,22 @@ def refuse(view: memoryview, config: LogConfig, from_client: bool) -> None:
         check_settings(header, config)
         if from_client and not has_its_records(octets, position, header.size_bytes):
             raise KafkaError(
-                ErrorCode.INVALID_RECORD, f"the records of the batch cannot be read: {doubt(octets, position, header)}"
+                ErrorCode.INVALID_RECORD,
+                f"the records of the batch cannot be read: {find_false_claim(octets, position, header)}",
             )
         position += header.size_bytes
     raise CorruptRecordError(f"{len(view)} bytes of record batches are not as they must be")
 
 
-def doubt(octets: Any, position: int, header: BatchHeader) -> str:
+def find_false_claim(octets: Any, position: int, header: BatchHeader) -> str:
     """Return the claim of a batch about its records that is wrong."""
     codec, begin = header.codec, position + HEADER_BYTES
-    if codec and not begins_as(octets, begin, position + header.size_bytes, codec):
+    if codec and not has_codec_header(octets, begin, position + header.size_bytes, codec):
         return f"they are not {codec.name.lower()}, as it says"
     return f"it says that it has {header.count}, and has more or fewer"
 
 
-def writable(data: Buffer) -> memoryview:
+def make_writable(data: Buffer) -> memoryview:
     """The bytes where they can be stamped, copied if they must be."""
     view = memoryview(data)
     return memoryview(bytearray(view)) if view.readonly else view

@@ -31,9 +31,9 @@ LEVELS = {
 }
 
 
-def needs_look(headers: Sequence[BatchHeader], config: LogConfig, now_ms: int) -> bool:
+def needs_record_check(headers: Sequence[BatchHeader], config: LogConfig, now_ms: int) -> bool:
     """True if these batches cannot be accepted by their headers alone."""
-    return not config.opaque or any(is_late(header, config, now_ms) or is_false(header) for header in headers)
+    return not config.is_opaque or any(is_late(header, config, now_ms) or is_false(header) for header in headers)
 
 
 def is_late(header: BatchHeader, config: LogConfig, now_ms: int) -> bool:
@@ -54,14 +54,14 @@ def check_batches(data: memoryview, headers: Sequence[BatchHeader], config: LogC
         batch = data[position : position + header.size_bytes]
         position += header.size_bytes
         try:
-            if config.compacts or config.has_earliest or is_late(header, config, now_ms) or is_false(header):
+            if config.is_compacted or config.has_earliest or is_late(header, config, now_ms) or is_false(header):
                 latest = check_records(batch, header, config, now_ms)
                 header = header._replace(max_timestamp=latest)
-                batch = timed(batch, header)
-            parts.append(recompress(batch, header, config))
+                batch = with_largest_timestamp(batch, header)
+            parts.append(recompress_batch(batch, header, config))
         except DecompressedTooLargeError as error:
             raise KafkaError(
-                ErrorCode.MESSAGE_TOO_LARGE, f"this topic's records are looked at, and {error}: send smaller batches"
+                ErrorCode.MESSAGE_TOO_LARGE, f"the records of this topic are checked, and {error}: send smaller batches"
             ) from error
         except CorruptRecordError as error:
             # Its CRC is true: the producer made it so, and sending it again would not help.
@@ -89,7 +89,7 @@ def check_records(batch: memoryview, header: BatchHeader, config: LogConfig, now
     return max(columns.timestamps, default=header.max_timestamp)
 
 
-def timed(batch: memoryview, header: BatchHeader) -> memoryview:
+def with_largest_timestamp(batch: memoryview, header: BatchHeader) -> memoryview:
     """The batch with the header's largest timestamp, as it is where it has that already."""
     if parse_header(batch).max_timestamp == header.max_timestamp:
         return batch
@@ -98,7 +98,7 @@ def timed(batch: memoryview, header: BatchHeader) -> memoryview:
 
 def find_keyless_rows(keys: BinaryColumn, config: LogConfig) -> Iterator[int]:
     """Rows without the key that compaction needs."""
-    if config.compacts and keys.null_count:
+    if config.is_compacted and keys.null_count:
         yield from (row for row in range(keys.count) if keys.size(row) < 0)
 
 
@@ -111,7 +111,7 @@ def find_untimely_rows(timestamps: memoryview, config: LogConfig, now_ms: int) -
             yield row, f"its timestamp {timestamp} is not from {max(earliest, 0)} to {latest}"
 
 
-def recompress(batch: memoryview, header: BatchHeader, config: LogConfig) -> Buffer:
+def recompress_batch(batch: memoryview, header: BatchHeader, config: LogConfig) -> Buffer:
     """The batch with the codec of the topic, as it is where it has that already."""
     target = config.codec
     if target is None or target == header.codec:

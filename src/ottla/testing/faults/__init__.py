@@ -1,1 +1,1 @@
-"""What goes wrong on purpose in the plugin's broker."""
+"""Fault injection in the plugin's broker."""

@@ -1,4 +1,4 @@
-"""One fault: which requests it hits, and what becomes of them."""
+"""One fault: the requests that it affects, and its effect."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ DELAY, DROP, LOSE, FAIL, HOLD = "delay", "drop", "lose", "fail", "hold"
 
 @dataclass(eq=False)
 class Fault:
-    """In effect until the test is over, `undo()` is called, or the `with` block that it opens ends."""
+    """In effect until the end of the test, `undo()`, or the end of its `with` block."""
 
     kind: str
     api: str | None
-    """Whose requests it hits; None for all."""
-    take_back: Callable[[Fault], None]
+    """The API that it affects; None for all."""
+    remove_from_broker: Callable[[Fault], None]
     nth: int | None = None
-    """Which one alone, counted from 1."""
+    """Affect only this request, counted from 1."""
     times: int | None = None
-    """How many at most; None for all."""
+    """The maximum number of affected requests; None for all."""
     seconds: float = 0.0
     error_code: int = 0
     seen: int = field(default=0, init=False)
-    """Requests that came by."""
+    """The number of matching requests so far."""
     happened: int = field(default=0, init=False)
-    """Requests that it hit."""
+    """The number of affected requests so far."""
 
-    def hits(self, api: str) -> bool:
-        """Whether it hits the request that comes by now; counts it."""
+    def is_hit_by(self, api: str) -> bool:
+        """Count a request; true if the fault affects it."""
         if self.api not in (None, api):
             return False
         self.seen += 1
@@ -39,8 +39,8 @@ class Fault:
         return hit
 
     def undo(self) -> None:
-        """Let requests pass again; what it holds back goes on."""
-        self.take_back(self)
+        """Remove the fault; held requests continue."""
+        self.remove_from_broker(self)
 
     def __enter__(self) -> Self:
         return self

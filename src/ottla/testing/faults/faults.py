@@ -1,10 +1,10 @@
-"""`ottla_broker.faults`: what a test asks to go wrong.
+"""`ottla_broker.faults`: inject faults into the handling of requests.
 
-    with ottla_broker.faults.fail("Produce", error="NOT_LEADER_OR_FOLLOWER", nth=1) as fault:
-        program_under_test()
-    assert fault.happened == 1
+with ottla_broker.faults.fail("Produce", error="NOT_LEADER_OR_FOLLOWER", nth=1) as fault:
+    program_under_test()
+assert fault.happened == 1
 
-Each method gives a `Fault`, which is over when its `with` block ends, by `undo()`, or when the test is over.
+Each method returns a `Fault` that is removed at the end of its `with` block, by `undo()`, or at the end of the test.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ottla.testing.faults.fault import DELAY, DROP, FAIL, HOLD, LOSE, Fault
 
 if TYPE_CHECKING:
     from ottla.broker.server import Server
-    from ottla.testing.faults.faulty_way import FaultyWay
+    from ottla.testing.faults.faulty_handler import FaultyRequestHandler
 
 DEADLINE_SECONDS = 60.0
 
@@ -29,53 +29,53 @@ class Faults:
 
     def __init__(self, server: Callable[[], Server | None]) -> None:
         self._find = server
-        self._way: FaultyWay | None = None
-        self._at: Server | None = None
+        self._faulty_handler: FaultyRequestHandler | None = None
+        self._faulty_server: Server | None = None
         self._active: list[Fault] = []
 
     def delay(self, api: str | None = None, *, ms: float, nth: int | None = None, times: int | None = None) -> Fault:
-        """Begin with requests only after `ms` milliseconds; what the client sends behind them waits, too."""
+        """Handle requests only after `ms` milliseconds; later requests of the same connection wait too."""
         if not isinstance(ms, int | float) or not ms >= 0:
-            raise ConfigError(f"ms = {ms!r} is no delay: give milliseconds, such as ms=300")
-        return self._add(Fault(DELAY, known_api(api), self._undo, *counted(nth, times), ms / 1000))
+            raise ConfigError(f"invalid value {ms!r} for ms: expected milliseconds, such as ms=300")
+        return self._add(Fault(DELAY, known_api(api), self._undo, *checked_counts(nth, times), ms / 1000))
 
     def drop(self, api: str | None = None, *, nth: int | None = None, times: int | None = None) -> Fault:
-        """Do nothing for requests, and close their connections."""
-        return self._add(Fault(DROP, known_api(api), self._undo, *counted(nth, times)))
+        """Ignore requests, and close their connections."""
+        return self._add(Fault(DROP, known_api(api), self._undo, *checked_counts(nth, times)))
 
     def drop_answer(self, api: str | None = None, *, nth: int | None = None, times: int | None = None) -> Fault:
-        """Do what requests ask, and close their connections in place of an answer: an append, of which nobody hears."""
-        return self._add(Fault(LOSE, known_api(api), self._undo, *counted(nth, times)))
+        """Execute requests, and close their connections instead of sending the response."""
+        return self._add(Fault(LOSE, known_api(api), self._undo, *checked_counts(nth, times)))
 
     def fail(self, api: str, *, error: str, nth: int | None = None, times: int | None = None) -> Fault:
-        """Do nothing for requests, and answer an error for all that they name."""
+        """Ignore requests, and respond with an error for everything that they name."""
         code = known_error(error)
-        fault = Fault(FAIL, known_api(api), self._undo, *counted(nth, times), error_code=code)
+        fault = Fault(FAIL, known_api(api), self._undo, *checked_counts(nth, times), error_code=code)
         if not can_fail(api):
-            raise ConfigError(f"the answer to {api} has no room for {error}: use drop({api!r})")
+            raise ConfigError(f"the response to {api} cannot contain {error}: use drop({api!r})")
         return self._add(fault)
 
     def hang(self, api: str | None = None, *, nth: int | None = None, times: int | None = None) -> Fault:
-        """Leave requests without an answer, as a broker that stands still; they go on when the fault is undone."""
-        return self._add(Fault(HOLD, known_api(api), self._undo, *counted(nth, times)))
+        """Leave requests without a response until the fault is removed."""
+        return self._add(Fault(HOLD, known_api(api), self._undo, *checked_counts(nth, times)))
 
     def clear(self) -> None:
-        """Undo them all."""
+        """Remove all faults."""
         for fault in list(self._active):
             fault.undo()
 
     def _add(self, fault: Fault) -> Fault:
-        from ottla.testing.faults.faulty_way import FaultyWay
+        from ottla.testing.faults.faulty_handler import FaultyRequestHandler
 
         server = self._find()
         if server is None:
             raise IllegalStateError(
-                "faults need a running broker in this process: leave process=True out of ottla_broker_settings"
+                "faults need a running broker in this process: remove process=True from ottla_broker_settings"
             )
-        if self._way is None or self._at is not server:
-            self._way, self._at = FaultyWay(server), server
-        way = self._way
-        in_loop(server, lambda: way.add(fault))
+        if self._faulty_handler is None or self._faulty_server is not server:
+            self._faulty_handler, self._faulty_server = FaultyRequestHandler(server), server
+        way = self._faulty_handler
+        run_in_loop(server, lambda: way.add(fault))
         self._active.append(fault)
         return fault
 
@@ -83,13 +83,13 @@ class Faults:
         if fault not in self._active:
             return
         self._active.remove(fault)
-        if self._way is not None and self._at is not None and self._find() is self._at:
-            way = self._way
-            in_loop(self._at, lambda: way.remove(fault))
+        if self._faulty_handler is not None and self._faulty_server is not None and self._find() is self._faulty_server:
+            way = self._faulty_handler
+            run_in_loop(self._faulty_server, lambda: way.remove(fault))
 
 
-def in_loop(server: Server, work: Callable[[], Any]) -> None:
-    """Have the broker's own thread do something, and wait for that."""
+def run_in_loop(server: Server, work: Callable[[], Any]) -> None:
+    """Run a function in the broker's thread, and wait until it is done."""
     done = threading.Event()
 
     def act() -> None:
@@ -100,18 +100,16 @@ def in_loop(server: Server, work: Callable[[], Any]) -> None:
 
     server.call_soon(act)
     if not done.wait(DEADLINE_SECONDS):
-        raise IllegalStateError(f"the broker's thread did not take a fault within {DEADLINE_SECONDS:.0f} s")
+        raise IllegalStateError(f"the broker's thread did not respond within {DEADLINE_SECONDS:.0f} s")
 
 
-def counted(nth: int | None, times: int | None) -> tuple[int | None, int | None]:
-    """Which requests; ConfigError for numbers that hit none."""
+def checked_counts(nth: int | None, times: int | None) -> tuple[int | None, int | None]:
+    """Check the counts of a fault; raise ConfigError if they match no request."""
     if nth is not None and times is not None:
-        raise ConfigError(
-            f"nth={nth} and times={times} exclude each other: nth hits one request, times the first so many"
-        )
+        raise ConfigError(f"nth={nth} and times={times} exclude each other: nth hits one request, times the first ones")
     for name, value in (("nth", nth), ("times", times)):
         if value is not None and (not isinstance(value, int) or value < 1):
-            raise ConfigError(f"{name} = {value!r} hits no request: count from 1")
+            raise ConfigError(f"invalid value {value!r} for {name}: expected a number from 1")
     return nth, times
 
 
@@ -127,7 +125,7 @@ def known_api(api: str | None) -> str | None:
 
 
 def known_error(name: str) -> int:
-    """The code of an error by its name in Kafka."""
+    """Return the code of an error by its name in Kafka."""
     if name == "NONE" or name not in ErrorCode.__members__:
         raise ConfigError(
             f"{unknown('error', name, ErrorCode.__members__)}; the names are Kafka's, such as NOT_LEADER_OR_FOLLOWER"

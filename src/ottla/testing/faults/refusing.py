@@ -1,6 +1,6 @@
-"""An answer that says an error for all that a request names, made from the shapes of the two messages.
+"""Build a response with an error for everything that a request names, from the schemas of both messages.
 
-request                            answer
+request                            response
 topics ─ name, partitions ─ index  ──►  responses ─ name, partition_responses ─ index, error_code
 """
 
@@ -15,21 +15,21 @@ from msgspec.structs import asdict
 from ottla.protocol.schema import Field, Message, fields
 
 BELOW_ONLY = ("FetchResponse",)
-"""Whose error at the top is about its session alone."""
+"""Responses with a top-level error that is only about their session."""
 CALLED_ALSO = {"partition_index": ("partition", "index"), "index": ("partition_index",)}
-"""How requests call what their answers name otherwise."""
+"""Field names of requests by the different names in their responses."""
 
 
-def refusal(request: Message, answer: type[Message], version: int, code: int) -> Message:
-    """The answer to a request of which everything is refused."""
-    made = answered(request, answer, version, code)
+def build_refusal(request: Message, answer: type[Message], version: int, code: int) -> Message:
+    """Return the response to a request with an error for each of its parts."""
+    made = build_response(request, answer, version, code)
     if answer.__name__ in BELOW_ONLY and any(each is not made for each in carriers(made)):
         made.error_code = 0
     return cast(Message, made)
 
 
-def answered(asked: Any, cls: type[Any], version: int, code: int) -> Any:
-    """What answers one part of a request, as far as the version has it."""
+def build_response(expected_lines: Any, cls: type[Any], version: int, code: int) -> Any:
+    """Return the response to one part of a request, with the fields of the version."""
     made = cls()
     for field in fields(cls):
         item = item_of(field)
@@ -38,46 +38,53 @@ def answered(asked: Any, cls: type[Any], version: int, code: int) -> Any:
         if field.name == "error_code":
             made.error_code = code
         elif item is None:
-            copy_named(asked, made, field.name)
+            copy_identifier(expected_lines, made, field.name)
         elif carries_error(item):
-            setattr(made, field.name, [answered(each, item, version, code) for each in asked_in(asked, field.name)])
+            setattr(
+                made,
+                field.name,
+                [build_response(each, item, version, code) for each in request_items(expected_lines, field.name)],
+            )
     return made
 
 
-def copy_named(asked: Any, made: Any, name: str) -> None:
-    """An answer's field from the request's of that name, or from a plain value that names the thing."""
-    if isinstance(asked, str):
+def copy_identifier(expected_lines: Any, made: Any, name: str) -> None:
+    """Copy a field from the request's field of that name, or from a plain value that is the name itself."""
+    if isinstance(expected_lines, str):
         if name in ("key", "group_id", "name"):
-            setattr(made, name, asked)
+            setattr(made, name, expected_lines)
         return
-    found = next((each for each in (name, *CALLED_ALSO.get(name, ())) if hasattr(asked, each)), None)
+    found = next((each for each in (name, *CALLED_ALSO.get(name, ())) if hasattr(expected_lines, each)), None)
     if found is not None:
-        setattr(made, name, getattr(asked, found))
+        setattr(made, name, getattr(expected_lines, found))
 
 
-def asked_in(asked: Any, name: str) -> Sequence[Any]:
-    """What stands in the request for a sequence in the answer: what is called alike, or the first that has anything."""
-    if not isinstance(asked, Struct):
+def request_items(expected_lines: Any, name: str) -> Sequence[Any]:
+    """Return the request's sequence for a sequence of the response.
+
+    It is the one of the same name, or the first non-empty one.
+    """
+    if not isinstance(expected_lines, Struct):
         return ()
-    there = asdict(asked)
+    there = asdict(expected_lines)
     lists = {key: value for key, value in there.items() if isinstance(value, list | tuple) and value}
     return lists.get(name) or next((value for value in lists.values() if not isinstance(value[0], int)), ())
 
 
 def item_of(field: Field) -> type[Any] | None:
-    """The struct that a field is a sequence of."""
+    """Return the struct of a field that is a sequence of structs, or None."""
     item = get_args(field.type)[0] if get_origin(field.type) is Sequence else None
     return item if isinstance(item, StructMeta) else None
 
 
 def carries_error(cls: type[Any]) -> bool:
-    """Whether there is room for an error in a message, or somewhere below."""
+    """Return true if a message or one of its parts has an error code."""
     below = (item_of(field) for field in fields(cls))
     return hasattr(cls, "error_code") or any(item is not None and carries_error(item) for item in below)
 
 
 def carriers(made: Any) -> Iterator[Any]:
-    """Every place in an answer that has an error code, itself too."""
+    """Yield every part of a response that has an error code, including the response itself."""
     if isinstance(made, list | tuple):
         for each in made:
             yield from carriers(each)

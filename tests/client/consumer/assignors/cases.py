@@ -1,4 +1,4 @@
-"""Groups to share partitions out among: made by chance, as text for Java's assignors, and as the goldens keep them."""
+"""Groups for assignors: random ones, their text form for Java's assignors, and the stored goldens."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ def read_shares(line: str) -> Shares:
     }
 
 
-def tell_shares(shares: Shares) -> str:
-    """As `Assign.java` does, partitions in order."""
+def format_shares(shares: Shares) -> str:
+    """Return the output format of `Assign.java`, with partitions in order."""
     return ";".join(
         f"{member}={','.join(f'{tp.topic}:{tp.partition}' for tp in sorted(shares[member]))}"
         for member in sorted(shares)
@@ -107,7 +107,7 @@ def tell_shares(shares: Shares) -> str:
 
 
 def random_case(assignor: str, chance: Random, scale: int = 1) -> Case:
-    """A group of up to 13 members, times `scale`, that may have been something else a moment ago."""
+    """A group of up to 13 members, times `scale`, that may just have changed."""
     racks = RACKS[: chance.choice([1, 2, 3, 3])] if chance.random() < 0.5 else ()
     nodes: dict[int, str | None] = {
         n: chance.choice(racks) if racks and chance.random() < 0.95 else None for n in range(4)
@@ -135,7 +135,7 @@ def random_case(assignor: str, chance: Random, scale: int = 1) -> Case:
 
 
 def with_history(case: Case, chance: Random) -> Case:
-    """The same, where members own something, some of it since an earlier generation or in vain."""
+    """The same with owned partitions, some of an earlier generation or not valid any more."""
     generation = chance.randrange(1, 9)
     partitions = [TopicPartition(name, n) for name, held in case.topics.items() for n in range(len(held))]
     free = dict.fromkeys(partitions)

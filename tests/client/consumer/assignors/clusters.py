@@ -1,4 +1,4 @@
-"""Clusters for assignors, and who was given what."""
+"""Clusters and assignments for the tests of assignors."""
 
 from __future__ import annotations
 
@@ -34,18 +34,20 @@ def plain(**counts: int) -> Cluster:
 
 
 def members(*names: str, topics: Sequence[str]) -> dict[str, Subscription]:
-    """Members that all want the same."""
+    """Members with the same subscription."""
     return {name: Subscription(topics=topics) for name in names}
 
 
 def shares_of(assignments: Mapping[str, Assignment]) -> Shares:
-    """Who has what; each list must name a partition once."""
+    """Return the owner of each partition; each partition must occur once."""
     shares = {member: frozenset(assignment.partitions) for member, assignment in assignments.items()}
     assert all(len(shares[member]) == len(assignments[member].partitions) for member in shares)
     return shares
 
 
-def told(assignor: Assignor, cluster: Cluster, subscriptions: Mapping[str, Subscription]) -> dict[str, str]:
-    """Who is given what, as a person would write it: `t0p1 t0p2`."""
+def format_assignments(
+    assignor: Assignor, cluster: Cluster, subscriptions: Mapping[str, Subscription]
+) -> dict[str, str]:
+    """Format assignments as text such as `t0p1 t0p2`."""
     shares = shares_of(assignor.assign(cluster, subscriptions))
     return {member: " ".join(f"{tp.topic}p{tp.partition}" for tp in sorted(shares[member])) for member in shares}

@@ -26,7 +26,7 @@ def test_names_classes_objects_and_functions_are_taken_in_order() -> None:
     assert list(chosen) == ["sticky", "roundrobin", "range", "cooperative-sticky", "mine"]
 
 
-def test_whatever_can_be_called_with_three_arguments_is_taken() -> None:
+def test_any_callable_with_three_arguments_is_an_assignor() -> None:
     class Kept:
         name = "kept"
 
@@ -36,7 +36,7 @@ def test_whatever_can_be_called_with_three_arguments_is_taken() -> None:
     assert len(choose_assignors([Kept()])) == len(choose_assignors([partial(mine)])) == 1
 
 
-def test_an_object_that_assigns_and_has_no_name_is_none_though_it_can_be_called() -> None:
+def test_an_assignor_object_without_a_name_is_rejected_even_if_it_is_callable() -> None:
     class Nameless:
         def assign(self, cluster: Any, subscriptions: Any) -> Any:
             return {}
@@ -44,7 +44,7 @@ def test_an_object_that_assigns_and_has_no_name_is_none_though_it_can_be_called(
         def __call__(self, members: Any, partitions: Any, owned: Any) -> Any:
             return {}
 
-    with pytest.raises(ConfigError, match="is no assignor: it has no name"):
+    with pytest.raises(ConfigError, match="is not an assignor: it lacks name"):
         choose_assignors([Nameless()])
 
 
@@ -58,12 +58,12 @@ def test_each_of_kafkas_has_the_name_that_kafka_gives_it(short: str, known: tupl
     [
         ([], "is empty: name an assignor, such as range"),
         (["rnage"], "rnage"),
-        (["range", RangeAssignor()], "two assignors of the name 'range'"),
+        (["range", RangeAssignor()], "two assignors named 'range'"),
         ([lambda members: {}], "must take three arguments, members, partitions, owned"),
-        ([object()], "is no assignor: it has no name, supported_protocols"),
+        ([object()], "is not an assignor: it lacks name, supported_protocols"),
     ],
 )
-def test_what_is_no_assignor_is_one_clear_sentence(setting: Any, problem: str) -> None:
+def test_an_object_that_is_no_assignor_is_one_clear_error(setting: Any, problem: str) -> None:
     with pytest.raises(ConfigError) as raised:
         choose_assignors(setting)
     assert problem in str(raised.value)
@@ -78,7 +78,9 @@ def test_what_is_no_assignor_is_one_clear_sentence(setting: Any, problem: str) -
         (["sticky"], RebalanceProtocol.EAGER),
     ],
 )
-def test_members_give_partitions_up_as_all_their_assignors_allow(names: Any, protocol: RebalanceProtocol) -> None:
+def test_members_revoke_partitions_by_the_protocol_that_all_their_assignors_support(
+    names: Any, protocol: RebalanceProtocol
+) -> None:
     assert common_protocol(choose_assignors(names).values()) is protocol
 
 
@@ -86,5 +88,5 @@ def test_assignors_without_a_common_protocol_are_refused() -> None:
     class OnlyCooperative(CooperativeStickyAssignor):
         supported_protocols = (RebalanceProtocol.COOPERATIVE,)  # type: ignore[assignment]
 
-    with pytest.raises(ConfigError, match="no way of rebalancing is common to all"):
+    with pytest.raises(ConfigError, match="the assignors have no common rebalance protocol"):
         common_protocol([RangeAssignor(), OnlyCooperative()])

@@ -1,4 +1,4 @@
-"""Since when a member owns what it says, by what it is told in."""
+"""The generation of a member's claims, in each format that states it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_generation_of_the_subscription_counts_before_that_of_older_members(
     assert (said.partitions, said.generation) == (OWNED, since)
 
 
-def test_a_member_tells_the_generation_of_its_last_assignment_in_four_bytes() -> None:
+def test_a_member_sends_the_generation_of_its_last_assignment_in_four_bytes() -> None:
     mine = CooperativeStickyAssignor()
     assert (mine.version, mine.subscription_user_data(["t"])) == (0, b"\xff\xff\xff\xff")
     mine.on_assignment(Assignment(OWNED), 7)

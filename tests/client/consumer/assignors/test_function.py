@@ -11,13 +11,13 @@ from ottla.client.consumer.assignors import Subscription
 from ottla.client.consumer.assignors.function import FunctionAssignor
 from ottla.errors import AssignmentError
 from ottla.model import TopicPartition
-from tests.client.consumer.assignors.clusters import members, plain, told
+from tests.client.consumer.assignors.clusters import format_assignments, members, plain
 
 GROUP = members("a", "b", topics=["t"])
 
 
 @pytest.mark.behaviour("C13")
-def test_a_function_is_told_all_and_decides() -> None:
+def test_an_assignor_function_gets_the_whole_group_and_decides() -> None:
     heard = []
 
     def last_one_takes_all(
@@ -30,11 +30,11 @@ def test_a_function_is_told_all_and_decides() -> None:
 
     had = TopicPartition("t", 1)
     group = GROUP | {"a": Subscription(topics=["t"], owned_partitions=[had])}
-    assert told(FunctionAssignor(last_one_takes_all), plain(t=2, u=1), group) == {"a": "", "b": "tp0 tp1"}
+    assert format_assignments(FunctionAssignor(last_one_takes_all), plain(t=2, u=1), group) == {"a": "", "b": "tp0 tp1"}
     assert heard == [({"a": ["t"], "b": ["t"]}, {"t": 2}, {"a": [had], "b": []})]
 
 
-def test_a_function_lends_the_assignor_its_name() -> None:
+def test_an_assignor_function_gives_the_assignor_its_name() -> None:
     def nearest(members: Any, partitions: Any, owned: Any) -> Any:
         return {}
 
@@ -47,8 +47,8 @@ def test_a_function_lends_the_assignor_its_name() -> None:
     [
         (None, "returned None, not a mapping of member ids to lists of partitions"),
         ({"c": []}, "named member 'c', which is not in the group: a, b"),
-        ({"a": [("t", 2)]}, "gave t-2 to 'a', which does not exist: topic 't' has 2 partitions that somebody wants"),
-        ({"a": [("u", 0)]}, "gave u-0 to 'a', which does not exist: topic 'u' has 0 partitions that somebody wants"),
+        ({"a": [("t", 2)]}, "gave t-2 to 'a', which does not exist: topic 't' has 2 partitions with subscribers"),
+        ({"a": [("u", 0)]}, "gave u-0 to 'a', which does not exist: topic 'u' has 0 partitions with subscribers"),
         ({"a": [("t", 0)], "b": [("t", 0)]}, "gave t-0 twice: to 'a' and to 'b'; it must have one owner"),
         ({"a": [("t", 0), ("t", 0)]}, "gave t-0 twice: to 'a' and to 'a'"),
         ({"a": "t-0"}, "gave 't-0' to 'a', which is not a list of partitions"),
@@ -56,7 +56,7 @@ def test_a_function_lends_the_assignor_its_name() -> None:
         ({"a": ["t"]}, "gave 't' to 'a', which is not a (topic, partition)"),
     ],
 )
-def test_a_wrong_answer_is_one_clear_sentence(answer: Any, problem: str) -> None:
+def test_an_invalid_assignment_is_one_clear_error(answer: Any, problem: str) -> None:
     assignor = FunctionAssignor(lambda members, partitions, owned: answer, "mine")
     with pytest.raises(AssignmentError) as raised:
         assignor.assign(plain(t=2, u=1), GROUP)

@@ -1,4 +1,4 @@
-"""What Java's assignors made of some dozen groups each, kept; `interop/test_assignors.py` asks them of thousands."""
+"""Recorded results of Java's assignors for some dozen groups; `interop/test_assignors.py` compares thousands."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ottla.client.consumer.assignors.choice import KNOWN, named
-from tests.client.consumer.assignors.cases import Case, parse, tell_shares
+from ottla.client.consumer.assignors.choice import KNOWN, create_by_name
+from tests.client.consumer.assignors.cases import Case, format_shares, parse
 
 GOLDENS = Path(__file__).with_name("goldens.txt")
 
@@ -26,11 +26,11 @@ def goldens() -> Iterator[tuple[Case, str]]:
 
 @pytest.mark.behaviour("C13")
 @pytest.mark.parametrize("name", KNOWN)
-def test_a_group_is_given_what_java_gives_it(name: str) -> None:
+def test_a_group_gets_the_same_assignment_as_from_java(name: str) -> None:
     mine = [(case, answer) for case, answer in goldens() if case.assignor == name]
     assert len(mine) == 12
     for case, answer in mine:
-        assert tell_shares(case.shares(named(name))) == answer, "\n".join(case.lines())
+        assert format_shares(case.shares(create_by_name(name))) == answer, "\n".join(case.lines())
 
 
 def test_a_case_is_read_as_it_was_written() -> None:

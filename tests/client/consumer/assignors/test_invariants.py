@@ -1,4 +1,4 @@
-"""What holds of every assignment, whatever the group was before."""
+"""Invariants of every assignment, for any previous state of the group."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.client.consumer.assignors import Subscription
-from ottla.client.consumer.assignors.choice import KNOWN, named
+from ottla.client.consumer.assignors.choice import KNOWN, create_by_name
 from ottla.client.consumer.assignors.sticky import user_data
 from ottla.model import TopicPartition
 from tests.client.consumer.assignors.cases import Case, random_case
@@ -24,13 +24,13 @@ def case_of(name: str, seed: int) -> Case:
 
 
 def wanted(case: Case) -> set[TopicPartition]:
-    """All partitions that there are and somebody wants."""
+    """Return all existing partitions with subscribers."""
     topics = {topic for subscription in case.members.values() for topic in subscription.topics}
     return {TopicPartition(t, n) for t in topics for n in range(len(case.topics.get(t, ())))}
 
 
 def after(case: Case, shares: Shares) -> Case:
-    """The same group, once everybody has what it was given."""
+    """Return the same group after all members have got their assignments."""
     generation = 10 + max(subscription.generation_id for subscription in case.members.values())
     sticky = case.assignor == "sticky"
     joined: dict[str, Subscription] = {
@@ -46,25 +46,23 @@ def after(case: Case, shares: Shares) -> Case:
 
 
 def settled(case: Case) -> Shares:
-    """What the group has once a rebalance has been followed by those that it calls for, three at most."""
-    shares = case.shares(named(case.assignor))
+    """Return the assignment after a rebalance and the up to three that follow from it."""
+    shares = case.shares(create_by_name(case.assignor))
     for _ in range(3):
         if case.assignor == "cooperative-sticky" and set().union(*shares.values()) != wanted(case):
-            shares = after(case, shares).shares(named(case.assignor))
+            shares = after(case, shares).shares(create_by_name(case.assignor))
     return shares
 
 
 def without_racks(case: Case) -> Case:
-    """The same, where nobody tells a rack.
-
-    Where they do and want different topics, a sticky assignor, Java's too, may move a partition back and forth: once to
-    be near, once to be even.
+    """Return the same without racks. With racks and different subscriptions, a sticky assignor, Java's too, may move a
+    partition back and forth between a near and an even assignment.
     """
     return replace(case, members={member: replace(s, rack_id=None) for member, s in case.members.items()})
 
 
 def without_disputes(case: Case) -> Case:
-    """The same, where no two members claim to own the same partition."""
+    """The same without two members that claim the same partition."""
     claimed: set[TopicPartition] = set()
     members: dict[str, Subscription] = {}
     for member, subscription in case.members.items():
@@ -77,7 +75,7 @@ def without_disputes(case: Case) -> Case:
 @pytest.mark.behaviour("C14")
 @pytest.mark.parametrize("name", KNOWN)
 @given(seed=st.integers(0, 2**32))
-def test_each_partition_has_one_owner_who_wants_it(name: str, seed: int) -> None:
+def test_each_partition_has_one_owner_that_subscribes_to_its_topic(name: str, seed: int) -> None:
     case = case_of(name, seed) if name != "cooperative-sticky" else without_racks(case_of(name, seed))
     shares = settled(case)
     assert shares.keys() == case.members.keys()
@@ -87,7 +85,7 @@ def test_each_partition_has_one_owner_who_wants_it(name: str, seed: int) -> None
 
 @pytest.mark.parametrize("name", KNOWN)
 @given(seed=st.integers(0, 2**32))
-def test_where_all_want_the_same_the_numbers_differ_by_one_at_most(name: str, seed: int) -> None:
+def test_with_equal_subscriptions_partition_counts_differ_by_at_most_one(name: str, seed: int) -> None:
     case = case_of(name, seed)
     topics = next(iter(case.members.values())).topics
     case.members = {member: replace(subscription, topics=topics) for member, subscription in case.members.items()}
@@ -97,10 +95,10 @@ def test_where_all_want_the_same_the_numbers_differ_by_one_at_most(name: str, se
 
 @pytest.mark.parametrize("name", STICKY)
 @given(seed=st.integers(0, 2**32))
-def test_a_group_that_has_settled_keeps_what_it_has(name: str, seed: int) -> None:
+def test_a_balanced_group_keeps_its_assignment(name: str, seed: int) -> None:
     case = without_racks(case_of(name, seed))
     shares = settled(case)
-    assert after(case, shares).shares(named(name)) == shares
+    assert after(case, shares).shares(create_by_name(name)) == shares
 
 
 @pytest.mark.parametrize("name", STICKY)
@@ -122,16 +120,16 @@ def test_as_few_partitions_move_as_can_be(name: str, change: str, count: int, pa
 
 
 @given(seed=st.integers(0, 2**32))
-def test_a_cooperative_member_is_given_nothing_that_another_still_has(seed: int) -> None:
+def test_a_cooperative_member_gets_no_partition_that_another_still_owns(seed: int) -> None:
     case = without_disputes(case_of("cooperative-sticky", seed))
-    shares = case.shares(named("cooperative-sticky"))
+    shares = case.shares(create_by_name("cooperative-sticky"))
     for member, subscription in case.members.items():
         for other, mine in shares.items():
             assert other == member or mine.isdisjoint(subscription.owned_partitions)
 
 
 @pytest.mark.parametrize("name", STICKY)
-def test_partitions_that_are_gone_are_given_to_nobody(name: str) -> None:
+def test_deleted_partitions_are_not_assigned(name: str) -> None:
     case = Case(name, {}, {"t": [[]] * 2}, members("a", "b", topics=["t"]))
     owned = [TopicPartition("t", 1), TopicPartition("t", 5), TopicPartition("gone", 0)]
     case.members["a"] = replace(
@@ -141,10 +139,10 @@ def test_partitions_that_are_gone_are_given_to_nobody(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_a_member_whose_pattern_matches_nothing_is_given_nothing(name: str) -> None:
+def test_a_pattern_without_matches_gets_no_partitions(name: str) -> None:
     group = {"a": Subscription(topics=()), "b": Subscription(topics=["t"])}
-    assert shares_of(named(name).assign(plain(t=2), group)) == {
+    assert shares_of(create_by_name(name).assign(plain(t=2), group)) == {
         "a": frozenset(),
         "b": {TopicPartition("t", 0), TopicPartition("t", 1)},
     }
-    assert named(name).assign(plain(t=2), {}) == {}
+    assert create_by_name(name).assign(plain(t=2), {}) == {}

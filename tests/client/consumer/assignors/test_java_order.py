@@ -1,4 +1,4 @@
-"""Java's orders, by what its classes say of themselves: hash codes, buckets, and when there are more of them."""
+"""Java's iteration orders as its classes document them: hash codes, buckets, and the growth of a table."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import pytest
 
 from ottla.client.consumer.assignors.java_order import (
     HashedPartitions,
-    bucket,
-    buckets_for,
-    in_hash_order,
+    count_buckets,
+    find_bucket,
     partition_hash,
+    sort_by_hash,
 )
 from ottla.model import TopicPartition
 
@@ -25,21 +25,21 @@ def test_a_partition_s_hash_is_javas(topic: str, partition: int, hashed: int) ->
 @pytest.mark.parametrize(
     ("hashed", "buckets", "where"), [(0, 16, 0), (17, 16, 1), (17, 32, 17), (0x10000, 16, 1), (0x30001, 16, 2)]
 )
-def test_the_upper_half_of_a_hash_has_a_say_in_the_bucket(hashed: int, buckets: int, where: int) -> None:
-    assert bucket(hashed, buckets) == where
+def test_the_upper_half_of_a_hash_affects_the_bucket(hashed: int, buckets: int, where: int) -> None:
+    assert find_bucket(hashed, buckets) == where
 
 
 def test_a_map_grows_when_it_is_more_than_three_quarters_full_and_never_shrinks() -> None:
-    assert [buckets_for(count) for count in (0, 12, 13, 24, 25)] == [16, 16, 32, 32, 64]
-    assert buckets_for(1, 64) == 64
+    assert [count_buckets(count) for count in (0, 12, 13, 24, 25)] == [16, 16, 32, 32, 64]
+    assert count_buckets(1, 64) == 64
 
 
-def test_keys_come_by_their_buckets_and_within_one_as_they_were_put_in() -> None:
-    assert in_hash_order(["q", "b", "a"]) == ["q", "a", "b"]  # 113 and 97 share a bucket of 16
-    assert in_hash_order(["a", "q", "b"]) == ["a", "q", "b"]
+def test_keys_are_ordered_by_bucket_and_then_by_insertion() -> None:
+    assert sort_by_hash(["q", "b", "a"]) == ["q", "a", "b"]  # 113 and 97 share a bucket of 16
+    assert sort_by_hash(["a", "q", "b"]) == ["a", "q", "b"]
 
 
-def test_a_set_hands_out_the_first_of_its_first_bucket() -> None:
+def test_a_set_pops_the_first_element_of_its_first_bucket() -> None:
     held = HashedPartitions()
     for partition in (5, 1):
         held.add(TopicPartition("a", partition))  # hashes 1213 and 1089: buckets 13 and 1

@@ -1,4 +1,4 @@
-"""Which partition goes back rather than another goes the other way."""
+"""The choice of the partition that is moved back instead of another."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ ONE, OTHER, ELSEWHERE = TopicPartition("t", 0), TopicPartition("t", 1), TopicPar
 def moved(*moves: tuple[TopicPartition, str, str]) -> Movements:
     made = Movements()
     for move in moves:
-        made.move(*move)
+        made.record_move(*move)
     return made
 
 
-def test_nothing_is_better_where_nothing_came_the_other_way() -> None:
-    assert Movements().better(ONE, "a", "b") == ONE
-    assert moved((OTHER, "a", "b")).better(ONE, "a", "b") == ONE
-    assert moved((ELSEWHERE, "b", "a")).better(ONE, "a", "b") == ONE
+def test_a_movement_stays_where_no_partition_moved_in_the_opposite_direction() -> None:
+    assert Movements().choose_partition(ONE, "a", "b") == ONE
+    assert moved((OTHER, "a", "b")).choose_partition(ONE, "a", "b") == ONE
+    assert moved((ELSEWHERE, "b", "a")).choose_partition(ONE, "a", "b") == ONE
 
 
-def test_what_came_the_other_way_goes_back() -> None:
-    assert moved((OTHER, "b", "a")).better(ONE, "a", "b") == OTHER
+def test_a_partition_that_moved_in_the_opposite_direction_moves_back() -> None:
+    assert moved((OTHER, "b", "a")).choose_partition(ONE, "a", "b") == OTHER
 
 
 def test_a_partition_that_moved_on_counts_from_its_first_owner() -> None:
     moves = moved((OTHER, "b", "c"), (OTHER, "c", "a"))
-    assert moves.better(ONE, "a", "b") == OTHER
-    assert moves.better(ONE, "c", "b") == ONE
+    assert moves.choose_partition(ONE, "a", "b") == OTHER
+    assert moves.choose_partition(ONE, "c", "b") == ONE
 
 
-def test_what_is_asked_about_counts_from_its_first_owner_too() -> None:
-    assert moved((ONE, "a", "c"), (OTHER, "b", "a")).better(ONE, "c", "b") == OTHER
+def test_the_requested_partition_counts_from_its_first_owner_too() -> None:
+    assert moved((ONE, "a", "c"), (OTHER, "b", "a")).choose_partition(ONE, "c", "b") == OTHER
 
 
-def test_a_partition_that_is_home_again_has_not_moved() -> None:
+def test_a_partition_back_at_its_first_owner_has_not_moved() -> None:
     moves = moved((OTHER, "b", "a"), (OTHER, "a", "b"))
-    assert moves.better(ONE, "a", "b") == ONE
-    assert moves.better(OTHER, "b", "a") == OTHER
+    assert moves.choose_partition(ONE, "a", "b") == ONE
+    assert moves.choose_partition(OTHER, "b", "a") == OTHER
 
 
-def test_of_two_that_came_the_other_is_left_when_one_is_home_again() -> None:
+def test_of_two_moved_partitions_one_remains_when_the_other_is_back_at_its_owner() -> None:
     third = TopicPartition("t", 2)
     moves = moved((OTHER, "b", "a"), (third, "b", "a"), (third, "a", "b"))
-    assert moves.better(ONE, "a", "b") == OTHER
+    assert moves.choose_partition(ONE, "a", "b") == OTHER

@@ -26,7 +26,7 @@ DATA = st.none() | st.binary(max_size=8)
     generation=st.integers(-1, 2**31 - 1),
     rack=st.none() | NAMES,
 )
-def test_a_subscription_comes_back_in_order(
+def test_a_subscription_is_decoded_in_order(
     topics: list[str], user_data: bytes | None, owned: list[TopicPartition], generation: int, rack: str | None
 ) -> None:
     fields = {"user_data": user_data, "generation_id": generation, "rack_id": rack}
@@ -41,7 +41,7 @@ def test_a_subscription_comes_back_in_order(
 
 
 @given(PARTITIONS, DATA)
-def test_an_assignment_comes_back_in_order(partitions: list[TopicPartition], user_data: bytes | None) -> None:
+def test_an_assignment_is_decoded_in_order(partitions: list[TopicPartition], user_data: bytes | None) -> None:
     read = decode_assignment(encode_assignment(Assignment(partitions, user_data)))
     assert read == Assignment(tuple(sorted(partitions)), user_data)
 
@@ -50,6 +50,6 @@ def test_no_bytes_are_an_empty_assignment() -> None:
     assert decode_assignment(b"") == Assignment()
 
 
-def test_an_older_member_tells_less() -> None:
+def test_an_older_member_sends_fewer_fields() -> None:
     sent = Subscription(topics=("t",), owned_partitions=(TopicPartition("t", 1),), generation_id=3, rack_id="r")
     assert decode_subscription(encode_subscription(sent, 0)) == Subscription(topics=("t",))

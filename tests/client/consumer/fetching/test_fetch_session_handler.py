@@ -1,4 +1,4 @@
-"""Fetch sessions: what the broker believes after each answer is what is wanted."""
+"""Fetch sessions: after each response the broker's session equals the wanted partitions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ottla.client.consumer.fetching.fetch_session_handler import (
     PartitionData,
     SessionFetch,
     add_session,
-    farewell,
+    close_session_request,
 )
 from ottla.client.metadata.cluster import NO_ID
 from ottla.errors import ErrorCode
@@ -29,25 +29,25 @@ def want(offset: int = 0, topic_id: UUID = ID) -> PartitionData:
 
 
 def in_session() -> FetchSessionHandler:
-    """A handler whose broker has a session for A at offset 0."""
+    """A handler with a session for A at offset 0."""
     handler = FetchSessionHandler()
     handler.plan({A: want()})
-    handler.answered(5)
+    handler.handle_response(5)
     return handler
 
 
-def test_the_first_request_tells_all_and_asks_for_a_session() -> None:
+def test_the_first_fetch_request_is_full_and_requests_a_session() -> None:
     assert FetchSessionHandler().plan({A: want()}) == SessionFetch(0, 0, {A: want()}, ())
 
 
-def test_the_next_ones_tell_what_changed() -> None:
+def test_later_fetch_requests_contain_only_changes() -> None:
     handler = in_session()
     assert handler.plan({A: want(), B: want()}) == SessionFetch(5, 1, {B: want()}, [])
-    handler.answered(5)
+    handler.handle_response(5)
     assert handler.plan({B: want(3)}) == SessionFetch(5, 2, {B: want(3)}, [(A, ID)])
 
 
-def test_a_topic_that_was_made_anew_replaces_the_old_one() -> None:
+def test_a_recreated_topic_replaces_the_old_one() -> None:
     assert in_session().plan({A: want(0, OTHER)}) == SessionFetch(5, 1, {A: want(0, OTHER)}, [(A, ID)])
 
 
@@ -57,35 +57,35 @@ def test_topics_by_name_and_by_id_do_not_share_a_session() -> None:
 
 
 def test_a_session_is_ended_without_waiting_for_records() -> None:
-    assert farewell(5) == FetchRequest(max_wait_ms=0, min_bytes=0, session_id=5, session_epoch=-1)
+    assert close_session_request(5) == FetchRequest(max_wait_ms=0, min_bytes=0, session_id=5, session_epoch=-1)
 
 
-def test_a_broker_without_room_is_told_all_each_time() -> None:
+def test_a_broker_without_session_slots_gets_full_requests() -> None:
     handler = FetchSessionHandler()
     handler.plan({A: want()})
-    handler.answered(0)
+    handler.handle_response(0)
     assert handler.plan({A: want(3)}) == SessionFetch(0, 0, {A: want(3)}, ())
 
 
-def test_a_session_the_broker_ended_is_begun_anew() -> None:
+def test_a_session_that_the_broker_ended_is_started_again() -> None:
     handler = in_session()
     handler.plan({A: want()})
-    handler.answered(0)
+    handler.handle_response(0)
     assert handler.plan({A: want()}) == SessionFetch(0, 0, {A: want()}, ())
 
 
-def test_an_unknown_session_is_not_named_again_and_a_confused_one_is_ended() -> None:
+def test_an_unknown_session_id_is_not_sent_again_and_an_inconsistent_session_is_ended() -> None:
     gone, confused = in_session(), in_session()
-    gone.refused(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-    confused.refused(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+    gone.handle_error(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+    confused.handle_error(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
     assert gone.plan({A: want()}) == SessionFetch(0, 0, {A: want()}, ())
     assert confused.plan({A: want()}) == SessionFetch(5, 0, {A: want()}, ())
 
 
-def test_the_epoch_begins_again_at_one() -> None:
+def test_the_session_epoch_wraps_to_one() -> None:
     handler = in_session()
     handler._epoch = 2**31 - 1
-    handler.answered(5)
+    handler.handle_response(5)
     assert handler.plan({A: want()}).epoch == 1
 
 
@@ -123,7 +123,7 @@ class ModelBroker:
 
 
 @given(seed=st.integers(0, 2**32))
-def test_whatever_is_lost_the_broker_never_reads_anything_else_than_what_is_wanted(seed: int) -> None:
+def test_after_any_lost_message_the_broker_session_has_the_assigned_partitions(seed: int) -> None:
     chance = Random(seed)
     handler, broker = FetchSessionHandler(), ModelBroker(chance)
     for _ in range(30):
@@ -132,9 +132,9 @@ def test_whatever_is_lost_the_broker_never_reads_anything_else_than_what_is_want
         wanted = {TopicPartition("t", n): want(chance.randrange(3), topic_id) for n in numbers}
         error, session_id, believed = broker.take(add_session(FetchRequest(), handler.plan(wanted)))
         if chance.random() < 0.1:
-            handler.lost()
+            handler.handle_disconnect()
         elif error:
-            handler.refused(error)
+            handler.handle_error(error)
         else:
             assert believed == {(w.topic_id, tp.partition): w.offset for tp, w in wanted.items()}
-            handler.answered(session_id)
+            handler.handle_response(session_id)

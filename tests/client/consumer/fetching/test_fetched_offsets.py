@@ -1,4 +1,4 @@
-"""What the CRC of a batch does not cover: every bit of base offsets and leader epochs turned around, and what readers make of it."""
+"""Fields that the CRC of a batch does not cover: each bit of base offsets and leader epochs is flipped and read."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ SIZES = [
 ]
 END = FIRST + sum(count for count, _ in SIZES)
 MOST_POLLS = 60
-SENTENCE = re.compile(r"t-0, offset (\d+): .*; seek to offset (\d+) to go on without it", re.DOTALL)
+SENTENCE = re.compile(r"t-0, offset (\d+): .*; seek to offset (\d+) to skip it", re.DOTALL)
 
 
 def batch(base_offset: int, count: int, codec: Codec) -> bytes:
-    """Records whose values are their offsets."""
+    """Return records with their offsets as values."""
     builder = BatchBuilder(codec=codec)
     for n in range(count):
         builder.append(1000, None, b"%d" % (base_offset + n))
@@ -57,7 +57,7 @@ SPANS = [(header.base_offset, header.next_offset) for _, header in iter_headers(
 
 
 class Flip(NamedTuple):
-    """Which bit of which batch is turned around."""
+    """The flipped bit of a batch."""
 
     number: int
     at: int
@@ -89,7 +89,7 @@ def by_columns(story: Story) -> list[tuple[int, int]]:
 
 
 def by_range(story: Story) -> list[tuple[int, int]]:
-    """As a reader of a range does: by columns, up to a bound."""
+    """Read columns up to a bound, as a range reader does."""
     story.subscriptions.state(A).end = END - 2
     return by_columns(story)
 
@@ -99,7 +99,7 @@ WAYS: dict[str, tuple[Take, int]] = {"rows": (by_rows, END), "columns": (by_colu
 
 @pytest.fixture(params=FORMS)
 def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Whether decoding is; it was made so, or not."""
+    """Return the compiled or the plain decoder."""
     decode = FORMS[request.param].decode
     monkeypatch.setattr(completed_fetch, "decode", decode)
     monkeypatch.setattr(damage, "decode", decode)
@@ -113,12 +113,12 @@ def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 
 class Reading:
-    """What a user is given who polls again and again, and seeks where an error says."""
+    """Poll repeatedly as a user does, seeking to the offset in each error."""
 
     def __init__(self, served: Callable[[int], bytes], take: Take, start: int, end: int, high_watermark: int) -> None:
         self.found: list[tuple[int, int]] = []
         self.told: list[tuple[int, int]] = []
-        """Offsets of which an error told, and where it said to go on."""
+        """The offsets in errors, and those to continue at."""
         self.story = Story(A)
         self.story.subscriptions.seek(A, start)
         for _ in range(MOST_POLLS):
@@ -149,14 +149,14 @@ class Reading:
         self.story.subscriptions.seek(A, after)
 
     def check(self, start: int, below: int) -> None:
-        """What holds whatever the bytes are."""
+        """Check the invariants for any content."""
         offsets = [offset for offset, _ in self.found]
         assert offsets == sorted(set(offsets)), "none twice, none backwards"
         assert all(start <= offset < below for offset in offsets), offsets
 
 
 def served_by_place(flipped: list[bytes], most: int) -> Callable[[int], bytes]:
-    """A broker that finds batches by an index, and looks at nothing."""
+    """A broker that finds batches by an index, without checks."""
 
     def served(offset: int) -> bytes:
         number = sum(stop <= offset for _, stop in SPANS)
@@ -166,7 +166,7 @@ def served_by_place(flipped: list[bytes], most: int) -> Callable[[int], bytes]:
 
 
 def served_by_headers(flipped: list[bytes], most: int) -> Callable[[int], bytes]:
-    """A broker that goes by what the headers say."""
+    """A broker that selects batches by their headers."""
     headers = [header for _, header in iter_headers(b"".join(flipped))]
 
     def served(offset: int) -> bytes:
@@ -183,12 +183,12 @@ def truth(start: int, end: int) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_base_offset_with_a_wrong_bit_is_told_with_place_and_remedy_and_the_rest_is_read(
+def test_a_base_offset_with_a_flipped_bit_is_reported_with_position_and_remedy_and_the_rest_is_read(
     way: str, compiled: bool
 ) -> None:
     take, end = WAYS[way]
     for flip in BASE_OFFSETS if compiled else SOME:
-        if nobody_can_tell(flip):
+        if is_ambiguous(flip):
             continue
         served = served_by_place(flip.applied(), len(GOOD))
         reading = Reading(served, take, FIRST, end, END)
@@ -206,7 +206,7 @@ def test_a_base_offset_with_a_wrong_bit_is_told_with_place_and_remedy_and_the_re
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("high_watermark", [stop for _, stop in SPANS])
-def test_what_came_behind_the_high_watermark_between_its_being_read_and_the_records_is_read(
+def test_records_appended_after_the_high_watermark_was_read_are_read(
     way: str, high_watermark: int, compiled: bool
 ) -> None:
     take, end = WAYS[way]
@@ -216,8 +216,10 @@ def test_what_came_behind_the_high_watermark_between_its_being_read_and_the_reco
             assert (reading.found, reading.told) == (truth(start, end), [])
 
 
-def nobody_can_tell(flip: Flip) -> bool:
-    """Whether the batch seems to have begun earlier and still reaches what is asked for, before a gap as of compaction."""
+def is_ambiguous(flip: Flip) -> bool:
+    """True if the batch seems to start earlier and still reaches the requested offset, before a gap like that of
+    compaction.
+    """
     _, header = next(iter_headers(flip.applied()[flip.number]))
     return header.base_offset < SPANS[flip.number][0] < header.next_offset
 
@@ -229,7 +231,7 @@ def lost_by(number: int) -> set[int]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_leader_epoch_with_a_wrong_bit_hides_and_moves_no_record(way: str, compiled: bool) -> None:
+def test_a_leader_epoch_with_a_flipped_bit_hides_and_moves_no_record(way: str, compiled: bool) -> None:
     take, end = WAYS[way]
     for flip in EPOCHS if compiled else EPOCHS[::16]:
         reading = Reading(served_by_place(flip.applied(), 3), take, FIRST, end, END)
@@ -239,7 +241,7 @@ def test_a_leader_epoch_with_a_wrong_bit_hides_and_moves_no_record(way: str, com
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("broker", [served_by_place, served_by_headers])
 @pytest.mark.parametrize("high_watermark", [END, END + 1000])
-def test_whatever_a_broker_serves_no_record_comes_twice_nor_from_outside_of_what_was_asked_for(
+def test_whatever_a_broker_returns_no_record_is_repeated_or_outside_of_the_requested_range(
     way: str, broker: Callable[[list[bytes], int], Callable[[int], bytes]], high_watermark: int
 ) -> None:
     take, end = WAYS[way]

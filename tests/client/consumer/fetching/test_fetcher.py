@@ -1,4 +1,4 @@
-"""The fetcher against a broker whose answers the test chooses."""
+"""The fetcher with a broker that returns chosen responses."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Story:
     def __init__(self, *assigned: TopicPartition, reset: int | None = EARLIEST, **settings: Any) -> None:
         self.clock = ManualClock()
         self.partitions: dict[int, PartitionData] = {}
-        """What a fetch of each partition answers; those left out answer nothing."""
+        """The response of each partition; missing ones have none."""
         self.fetches: list[dict[int, int]] = []
         """Partition and offset of each request."""
         self.sent: list[tuple[int, FetchRequest]] = []
@@ -85,13 +85,13 @@ class Story:
         """The session that the broker offers."""
         self.silent = False
         self.refusal: FetchResponse | None = None
-        """What a fetch is answered as a whole."""
+        """The error code of the whole response."""
         self.ends: dict[int, EpochEndOffset] = {}
-        """What the broker answers of where an epoch ended."""
+        """The response of the broker about the end of an epoch."""
         self.asked_of_epochs: list[OffsetForLeaderEpochRequest] = []
         self.leader_epoch = 5
         self.replica = 2
-        """The broker beside the leader."""
+        """The second broker."""
         config = read_consumer_settings({"bootstrap.servers": "k:1"}, settings)
         chance = Random(1)
         backoff = ExponentialBackoff(100, 1000, chance)
@@ -106,7 +106,7 @@ class Story:
         self.events = EventStream()
         self.fetcher = Fetcher(config, self.client, self.subscriptions, backoff, self.events)
         self.subscriptions.assign(assigned)
-        self.metadata.want("t", 0)
+        self.metadata.track_topic("t", 0)
         for tp in assigned:
             self.subscriptions.seek(tp, 0)
 
@@ -180,7 +180,7 @@ class Story:
         return self.subscriptions.state(tp).position
 
 
-def test_topics_without_ids_are_asked_for_by_name() -> None:
+def test_topics_without_ids_are_fetched_by_name() -> None:
     story = Story(A)
     story.partitions[0] = data(batch(0))
     story.poll()
@@ -197,7 +197,7 @@ def test_a_batch_that_begins_before_the_offset_is_cut() -> None:
 
 
 @pytest.mark.behaviour("C2")
-def test_while_a_partition_has_records_here_it_is_not_asked_for() -> None:
+def test_a_partition_with_buffered_records_is_not_fetched() -> None:
     story = Story(A, B)
     story.partitions = {0: data(batch(0)), 1: data(batch(0))}
     story.poll()
@@ -207,7 +207,7 @@ def test_while_a_partition_has_records_here_it_is_not_asked_for() -> None:
     assert story.fetches == [{0: 0, 1: 0}, {0: 3}]
 
 
-def test_a_moved_leader_is_looked_for_and_asked_a_little_later() -> None:
+def test_a_moved_leader_is_found_and_fetched_from_after_a_backoff() -> None:
     story = Story(A)
     story.partitions[0] = data(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
     story.poll()
@@ -223,19 +223,19 @@ def test_a_moved_leader_is_looked_for_and_asked_a_little_later() -> None:
     assert story.metadata.version > version
 
 
-def test_an_offset_there_is_not_begins_anew_by_the_policy() -> None:
+def test_an_offset_out_of_range_is_reset_by_the_policy() -> None:
     story = Story(A)
     story.partitions[0] = data(error=ErrorCode.OFFSET_OUT_OF_RANGE)
     story.poll()
     assert story.values() == []
-    assert story.subscriptions.needing_reset(story.clock.monotonic()) == {A: EARLIEST}
+    assert story.subscriptions.find_reset_timestamps(story.clock.monotonic()) == {A: EARLIEST}
 
 
-def test_an_offset_there_is_not_is_an_error_without_a_policy() -> None:
+def test_an_offset_out_of_range_is_an_error_without_a_policy() -> None:
     story = Story(A, reset=None)
     story.partitions[0] = data(error=ErrorCode.OFFSET_OUT_OF_RANGE)
     story.poll()
-    with pytest.raises(OffsetOutOfRangeError, match="t-0 has no offset 0; it has 0 to 100"):
+    with pytest.raises(OffsetOutOfRangeError, match="t-0 has no offset 0; its offsets are 0 to 100"):
         story.values()
 
 
@@ -257,7 +257,7 @@ def test_a_damaged_batch_is_named_and_can_be_sought_past() -> None:
     assert story.values() == [0, 1, 2]
     story.partitions[0] = data(bytes(damaged))
     story.poll()
-    with pytest.raises(CorruptRecordError, match=r"t-0, offset 3: .*; seek to offset 6 to go on without it"):
+    with pytest.raises(CorruptRecordError, match=r"t-0, offset 3: .*; seek to offset 6 to skip it"):
         story.values()
     assert story.position() == 3, "nothing was skipped"
     story.subscriptions.seek(A, 6)
@@ -266,7 +266,7 @@ def test_a_damaged_batch_is_named_and_can_be_sought_past() -> None:
     assert story.values() == [6, 7, 8]
 
 
-def whole_beside_damaged() -> Story:
+def fetch_sound_and_damaged() -> Story:
     """A sound batch of A's and a damaged one of B's have arrived."""
     story = Story(A, B)
     damaged = bytearray(batch(0))
@@ -277,7 +277,7 @@ def whole_beside_damaged() -> Story:
 
 
 def test_a_damaged_batch_leaves_the_position_of_columns_too() -> None:
-    story = whole_beside_damaged()
+    story = fetch_sound_and_damaged()
     ((tp, columns),) = story.fetcher.collect_columns(None, with_headers=False)
     assert (tp, list(columns.offsets)) == (A, [0, 1, 2])
     assert (story.position(A), story.position(B)) == (3, 0)
@@ -286,8 +286,8 @@ def test_a_damaged_batch_leaves_the_position_of_columns_too() -> None:
     assert (story.position(A), story.position(B)) == (3, 0)
 
 
-def test_damage_is_told_before_what_has_arrived_since() -> None:
-    story = whole_beside_damaged()
+def test_damage_is_raised_before_records_that_arrived_later() -> None:
+    story = fetch_sound_and_damaged()
     story.fetcher.collect_columns(None, with_headers=False)
     story.partitions[0] = data(batch(3))
     story.poll()
@@ -296,21 +296,21 @@ def test_damage_is_told_before_what_has_arrived_since() -> None:
     assert [tp for tp, _ in story.fetcher.collect_columns(None, with_headers=False)] == [A]
 
 
-def test_damage_is_not_told_to_who_reads_elsewhere_by_now() -> None:
-    story = whole_beside_damaged()
+def test_damage_is_not_raised_after_a_seek_to_another_position() -> None:
+    story = fetch_sound_and_damaged()
     story.fetcher.collect_columns(None, with_headers=False)
     story.subscriptions.seek(B, 3)
     assert story.fetcher.collect_columns(None, with_headers=False) == []
 
 
-def test_damage_is_not_told_of_what_is_not_assigned_any_more() -> None:
-    story = whole_beside_damaged()
+def test_damage_is_not_raised_for_partitions_that_are_no_longer_assigned() -> None:
+    story = fetch_sound_and_damaged()
     story.fetcher.collect_columns(None, with_headers=False)
     story.subscriptions.assign([A])
     assert story.fetcher.collect_columns(None, with_headers=False) == []
 
 
-def test_damage_may_be_overlooked_on_request() -> None:
+def test_damage_can_be_skipped_on_request() -> None:
     story = Story(A, check_crcs=False)
     damaged = bytearray(batch(0))
     damaged[17] ^= 1
@@ -323,34 +323,32 @@ def test_an_answer_without_a_whole_batch_is_an_error_rather_than_an_endless_loop
     story = Story(A)
     story.partitions[0] = data(batch(0)[:-1])
     story.poll()
-    with pytest.raises(CorruptRecordError, match="hold no whole batch"):
+    with pytest.raises(CorruptRecordError, match="contain no complete batch"):
         story.values()
 
 
 @pytest.mark.behaviour("C2")
-def test_columns_pass_over_what_is_paused_and_leave_it_there() -> None:
+def test_columns_skip_paused_partitions_and_keep_their_records() -> None:
     story = Story(A, B)
     story.partitions = {0: data(batch(0)), 1: data(batch(0))}
     story.poll()
-    story.subscriptions.state(A).paused = True
+    story.subscriptions.state(A).is_paused = True
     assert [tp for tp, _ in story.fetcher.collect_columns(None, with_headers=False)] == [B]
-    story.subscriptions.state(A).paused = False
+    story.subscriptions.state(A).is_paused = False
     assert [tp for tp, _ in story.fetcher.collect_columns(None, with_headers=False)] == [A]
 
 
-def test_who_was_read_as_columns_goes_to_the_back_with_the_epoch_of_its_last_record() -> None:
+def test_a_partition_read_as_columns_moves_to_the_back_with_the_epoch_of_its_last_record() -> None:
     story = Story(A, B)
     story.partitions = {0: data(batch(0))}
     story.poll()
     story.fetcher.collect_columns(None, with_headers=False)
     assert story.subscriptions.state(A).epoch == 0
-    assert story.subscriptions.fetchable(story.clock.monotonic(), ()) == [B, A]
+    assert story.subscriptions.find_fetchable(story.clock.monotonic(), ()) == [B, A]
 
 
 @pytest.mark.parametrize(("stable", "readable"), [(0, 0), (7, 7), (-1, 100)])
-def test_readers_of_committed_records_may_read_to_the_last_stable_offset_where_it_is_told(
-    stable: int, readable: int
-) -> None:
+def test_read_committed_reads_up_to_the_last_stable_offset_if_the_broker_sends_it(stable: int, readable: int) -> None:
     story = Story(A, isolation_level="read_committed")
     story.partitions[0] = PartitionData(high_watermark=100, last_stable_offset=stable)
     story.reach_a_fetch()
@@ -361,11 +359,11 @@ def test_a_log_that_its_broker_cannot_read_is_damage() -> None:
     story = Story(A)
     story.partitions[0] = data(error=ErrorCode.CORRUPT_MESSAGE)
     story.poll()
-    with pytest.raises(CorruptRecordError, match="t-0, offset 0: the broker's log is damaged there"):
+    with pytest.raises(CorruptRecordError, match="t-0, offset 0: the broker's log is damaged"):
         story.values()
 
 
-def test_columns_are_taken_whole_and_the_next_fetches_leave_before_they_are_decoded() -> None:
+def test_columns_are_returned_whole_and_the_next_fetches_are_sent_before_decoding() -> None:
     story = Story(A, B)
     story.partitions = {0: data(batch(0)), 1: data(batch(0), batch(3))}
     story.poll()
@@ -391,7 +389,7 @@ def test_an_error_that_may_pass_moves_no_position() -> None:
     story.partitions[0] = data(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
     story.poll()
     assert story.fetcher.collect_columns(None, with_headers=False) == []
-    assert not story.fetcher.take_passed()
+    assert not story.fetcher.take_skipped()
 
 
 @pytest.mark.parametrize(
@@ -406,7 +404,7 @@ def test_columns_can_be_bounded_by_bytes(bound: int, portions: list[list[TopicPa
     assert [[tp for tp, _ in chunks] for chunks in taken] == portions
 
 
-def test_records_and_columns_can_be_taken_in_turn() -> None:
+def test_records_and_columns_can_be_polled_alternately() -> None:
     story = Story(A)
     story.partitions[0] = data(batch(0, count=5))
     story.poll()
@@ -416,7 +414,7 @@ def test_records_and_columns_can_be_taken_in_turn() -> None:
     assert story.position() == 5
 
 
-def test_what_arrives_for_a_position_that_moved_meanwhile_is_dropped() -> None:
+def test_a_response_for_a_position_that_has_moved_is_dropped() -> None:
     story = Story(A)
     story.partitions[0] = data(batch(0))
     story.poll()
@@ -425,7 +423,7 @@ def test_what_arrives_for_a_position_that_moved_meanwhile_is_dropped() -> None:
     assert story.position() == 50
 
 
-def test_a_lost_connection_is_not_the_users_problem() -> None:
+def test_a_lost_connection_is_not_raised_to_the_user() -> None:
     story = Story(A)
     story.session_id = 7
     story.reach_a_fetch()
@@ -439,7 +437,7 @@ def test_a_lost_connection_is_not_the_users_problem() -> None:
     assert (story.sent[-1][1].session_id, story.sent[-1][1].session_epoch) == (7, 0), "nobody knows what was heard"
 
 
-def test_a_broker_that_cannot_be_asked_at_all_is_the_users_problem() -> None:
+def test_a_broker_that_is_too_old_for_fetch_is_raised_to_the_user() -> None:
     story = Story(A)
     answer = story.broker.handler
     no_fetch = ApiVersionsResponse(api_keys=[ApiVersion(3, 0, 12), ApiVersion(18, 0, 3)])
@@ -450,7 +448,7 @@ def test_a_broker_that_cannot_be_asked_at_all_is_the_users_problem() -> None:
         story.poll(40)
 
 
-def test_after_a_refusal_of_the_whole_the_partitions_are_asked_for_a_little_later() -> None:
+def test_after_an_error_of_the_whole_response_the_partitions_are_fetched_after_a_backoff() -> None:
     story = Story(A)
     story.refusal = FetchResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
     story.reach_a_fetch()
@@ -461,7 +459,7 @@ def test_after_a_refusal_of_the_whole_the_partitions_are_asked_for_a_little_late
     assert story.values() == [0, 1, 2]
 
 
-def test_a_broker_that_is_being_connected_to_is_asked_along() -> None:
+def test_a_fetch_is_prepared_for_a_broker_that_is_still_connecting() -> None:
     story = Story(A)
     while 1 not in story.metadata.cluster.nodes:
         story.client.poll(0.05)
@@ -469,18 +467,18 @@ def test_a_broker_that_is_being_connected_to_is_asked_along() -> None:
     assert story.fetcher.send_fetches() == 1
 
 
-def test_what_was_passed_over_without_a_record_is_told_once() -> None:
+def test_offsets_skipped_without_a_record_are_reported_once() -> None:
     story = Story(A)
-    assert not story.fetcher.take_passed()
+    assert not story.fetcher.take_skipped()
     marker = bytearray(encode_end_marker(7, 0, EndMarker(ControlType.COMMIT, 0), 1000))
     stamp(marker, 0, 0, 0)
     story.partitions[0] = data(bytes(marker))
     story.poll()
     assert story.values() == []
-    assert (story.position(), story.fetcher.take_passed(), story.fetcher.take_passed()) == (1, True, False)
+    assert (story.position(), story.fetcher.take_skipped(), story.fetcher.take_skipped()) == (1, True, False)
 
 
-def test_who_listens_hears_of_the_way_from_the_question_to_the_columns() -> None:
+def test_trace_events_cover_a_fetch_from_the_request_to_the_columns() -> None:
     story = Story(A)
     story.partitions[0] = data(batch(0))
     with story.events.trace() as trace:
@@ -492,7 +490,7 @@ def test_who_listens_hears_of_the_way_from_the_question_to_the_columns() -> None
     assert told[4] == HandedOut(A, 0, 3)
 
 
-def test_who_listens_hears_of_each_portion_of_records() -> None:
+def test_trace_events_cover_each_portion_of_records() -> None:
     story = Story(A)
     story.partitions[0] = data(batch(0))
     story.poll()
@@ -502,7 +500,7 @@ def test_who_listens_hears_of_each_portion_of_records() -> None:
     assert [moment.event for moment in trace] == [HandedOut(A, 0, 2), HandedOut(A, 2, 1)]
 
 
-def test_who_listens_hears_of_fetches_that_came_to_nothing() -> None:
+def test_trace_events_cover_failed_fetches() -> None:
     story = Story(A)
     with story.events.trace() as trace:
         story.refusal = FetchResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -518,7 +516,7 @@ def test_who_listens_hears_of_fetches_that_came_to_nothing() -> None:
     assert "reset" in told[2].error
 
 
-def test_the_leaders_epoch_travels_with_the_question() -> None:
+def test_the_fetch_request_has_the_leader_epoch() -> None:
     story = Story(A)
     asked: list[int] = []
     fetch = story.fetch
@@ -532,7 +530,7 @@ def test_the_leaders_epoch_travels_with_the_question() -> None:
     assert asked[0] == 5
 
 
-def test_in_a_session_only_what_changed_is_asked_for() -> None:
+def test_a_fetch_session_requests_only_changed_partitions() -> None:
     story = Story(A, B)
     story.session_id = 7
     story.partitions = {0: data(batch(0))}
@@ -551,13 +549,13 @@ def test_a_paused_partition_leaves_the_session() -> None:
     story = Story(A, B)
     story.session_id = 7
     story.poll()
-    story.subscriptions.state(B).paused = True
+    story.subscriptions.state(B).is_paused = True
     story.poll(1)
     request = story.sent[-1][1]
     assert [(topic.topic, topic.partitions) for topic in request.forgotten_topics_data] == [("t", [1])]
 
 
-def test_a_session_the_broker_forgot_is_begun_anew_at_once() -> None:
+def test_a_session_unknown_to_the_broker_is_started_again_at_once() -> None:
     story = Story(A)
     story.session_id = 7
     story.reach_a_fetch()
@@ -593,7 +591,7 @@ def test_a_replica_the_leader_names_is_read_from_until_it_fails(replica: int) ->
 
 
 def truncated(story: Story, end: int) -> None:
-    """Reads three records of epoch 0; then a leader comes whose epoch 0 ended at `end`."""
+    """Read three records of epoch 0; then a leader is elected with an epoch 0 that ends at `end`."""
     story.partitions[0] = data(batch(0))
     story.poll()
     assert story.values() == [0, 1, 2]
@@ -602,7 +600,7 @@ def truncated(story: Story, end: int) -> None:
     story.new_leader()
 
 
-def test_a_new_leader_is_asked_whether_it_has_what_was_read() -> None:
+def test_a_position_is_validated_with_a_new_leader() -> None:
     story = Story(A)
     truncated(story, end=3)
     story.partitions[0] = data(batch(3))
@@ -612,7 +610,7 @@ def test_a_new_leader_is_asked_whether_it_has_what_was_read() -> None:
     assert (asked.topics[0].partitions[0].leader_epoch, asked.topics[0].partitions[0].current_leader_epoch) == (0, 6)
 
 
-def test_a_log_that_was_cut_is_read_on_from_where_it_was() -> None:
+def test_a_truncated_log_is_read_from_the_truncation_offset() -> None:
     story = Story(A)
     truncated(story, end=2)
     story.partitions[0] = data(batch(2))
@@ -620,7 +618,7 @@ def test_a_log_that_was_cut_is_read_on_from_where_it_was() -> None:
     assert story.values() == [2, 3, 4]
 
 
-def test_a_log_that_was_cut_is_an_error_without_a_policy() -> None:
+def test_a_truncated_log_is_an_error_without_a_policy() -> None:
     story = Story(A, reset=None)
     truncated(story, end=2)
     with pytest.raises(
@@ -631,28 +629,30 @@ def test_a_log_that_was_cut_is_an_error_without_a_policy() -> None:
 
 
 NOT_KNOWN = EpochEndOffset(0, 0, -1, -1)
-"""The leader has nothing of that epoch, nor of any before."""
+"""The leader has no records of that epoch or of an earlier one."""
 
 
-def test_where_the_leader_does_not_know_what_was_read_the_policy_says_where_to_begin() -> None:
+def test_a_position_of_an_epoch_unknown_to_the_leader_is_reset_by_the_policy() -> None:
     story = Story(A)
     truncated(story, end=3)
     story.ends[0] = NOT_KNOWN
     story.poll(10)
-    assert story.subscriptions.needing_reset(story.clock.monotonic()) == {A: EARLIEST}
+    assert story.subscriptions.find_reset_timestamps(story.clock.monotonic()) == {A: EARLIEST}
     assert story.fetches == [{0: 0}], "nothing is read before that"
 
 
-def test_where_the_leader_does_not_know_what_was_read_is_an_error_without_a_policy() -> None:
+def test_a_position_of_an_epoch_unknown_to_the_leader_is_an_error_without_a_policy() -> None:
     story = Story(A, reset=None)
     truncated(story, end=3)
     story.ends[0] = NOT_KNOWN
-    with pytest.raises(LogTruncationError, match="t-0: the log was truncated somewhere before, after it was") as e:
+    with pytest.raises(
+        LogTruncationError, match="t-0: the log was truncated at an unknown earlier offset, after it was"
+    ) as e:
         story.poll(10)
     assert e.value.divergent is None
 
 
-def test_a_leader_that_cannot_tell_yet_is_asked_again_before_anything_is_read() -> None:
+def test_validation_is_retried_before_reading_when_the_leader_cannot_answer_yet() -> None:
     story = Story(A)
     truncated(story, end=3)
     story.ends[0] = EpochEndOffset(ErrorCode.UNKNOWN_LEADER_EPOCH, 0, -1, -1)
@@ -668,7 +668,7 @@ def test_a_leader_that_cannot_tell_yet_is_asked_again_before_anything_is_read() 
 
 
 class SeeksMeanwhile(Story):
-    """Its user goes elsewhere while the leader is asked."""
+    """The user seeks while the request to the leader is in flight."""
 
     def answer(self, header: RequestHeader, request: Any) -> Any:
         if isinstance(request, OffsetForLeaderEpochRequest):
@@ -677,7 +677,7 @@ class SeeksMeanwhile(Story):
 
 
 @pytest.mark.parametrize("reset", [EARLIEST, None])
-def test_what_is_told_of_a_position_that_was_left_meanwhile_is_nobody_s(reset: int | None) -> None:
+def test_a_validation_result_for_a_position_that_has_moved_is_ignored(reset: int | None) -> None:
     story = SeeksMeanwhile(A, reset=reset)
     truncated(story, end=2)
     story.partitions[0] = data(batch(9))
@@ -685,7 +685,7 @@ def test_what_is_told_of_a_position_that_was_left_meanwhile_is_nobody_s(reset: i
     assert story.values() == [9, 10, 11]
 
 
-def test_a_log_that_was_cut_is_told_while_the_only_brokers_answer_about_others_is_awaited() -> None:
+def test_truncation_is_raised_while_a_fetch_of_other_partitions_is_in_flight() -> None:
     story = Story(A, B, reset=None)
     story.replica, story.silent = 1, True
     story.subscriptions.seek(B, 3, 0)
@@ -695,7 +695,7 @@ def test_a_log_that_was_cut_is_told_while_the_only_brokers_answer_about_others_i
     assert story.fetches == [{0: 0}]
 
 
-def test_a_position_with_an_epoch_is_held_against_the_log_before_it_is_read_from() -> None:
+def test_a_position_with_an_epoch_is_validated_before_it_is_read_from() -> None:
     story = Story(A)
     story.subscriptions.seek(A, 3, 0)
     story.ends[0] = EpochEndOffset(0, 0, 0, 1)
@@ -706,7 +706,7 @@ def test_a_position_with_an_epoch_is_held_against_the_log_before_it_is_read_from
 
 
 @pytest.mark.parametrize("limit", [200, len(batch(0, size=100))])
-def test_what_waits_here_is_bounded_for_each_broker(limit: int) -> None:
+def test_buffered_bytes_are_bounded_for_each_broker(limit: int) -> None:
     story = Story(A, B, fetch_max_bytes=limit)
     story.partitions = {0: data(batch(0, size=100)), 1: data(high_watermark=100)}
     story.poll()
@@ -720,7 +720,7 @@ def test_what_waits_here_is_bounded_for_each_broker(limit: int) -> None:
     assert len(story.fetches) == 2
 
 
-def test_no_more_is_asked_for_than_there_is_room_beside_what_waits_here() -> None:
+def test_a_fetch_requests_no_more_bytes_than_the_buffer_has_room_for() -> None:
     story = Story(A, B, fetch_max_bytes=1000)
     story.partitions = {0: data(batch(0)), 1: data(high_watermark=100)}
     story.poll()
@@ -728,13 +728,13 @@ def test_no_more_is_asked_for_than_there_is_room_beside_what_waits_here() -> Non
     assert [request.max_bytes for _, request in story.sent] == [1000, 1000 - len(batch(0))]
 
 
-def test_what_has_arrived_of_a_paused_partition_waits_for_it() -> None:
+def test_buffered_records_of_a_paused_partition_are_kept() -> None:
     story = Story(A, B)
     story.partitions = {0: data(batch(0)), 1: data(batch(10))}
     story.poll()
-    story.subscriptions.state(A).paused = True
+    story.subscriptions.state(A).is_paused = True
     assert story.values() == [10, 11, 12]
-    story.subscriptions.state(A).paused = False
+    story.subscriptions.state(A).is_paused = False
     assert story.values() == [0, 1, 2]
 
 
@@ -742,11 +742,11 @@ def test_a_paused_partition_does_not_keep_its_memory_from_the_others() -> None:
     story = Story(A, B, fetch_max_bytes=200)
     story.partitions = {0: data(batch(0, size=100)), 1: data(high_watermark=100)}
     story.poll()
-    story.subscriptions.state(A).paused = True
+    story.subscriptions.state(A).is_paused = True
     story.partitions = {1: data(batch(0))}
     for _ in range(3):
         story.fetcher.send_fetches()
         story.client.poll(0.05)
     assert story.values() == [0, 1, 2]
-    story.subscriptions.state(A).paused = False
+    story.subscriptions.state(A).is_paused = False
     assert story.position() == 0

@@ -1,8 +1,8 @@
-"""A member in a process of its own, which can be stopped, killed and interrupted; it tells what it hears on its output.
+"""A member in its own process, which can be stopped, killed and interrupted; it prints its events.
 
 python member_process.py ADDRESS GROUP TOPIC [do=poll|commit|close] name=value …
 
-It polls, or, once it has partitions, commits for ever, or closes when it is told to by a line of its input.
+It polls, or, once it has partitions, commits in a loop, or closes after a line on its input.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 from ottla import Consumer
 
 
-def say(what: object) -> None:
+def print_event(what: object) -> None:
     print(what, flush=True)
 
 
@@ -24,24 +24,24 @@ def main(address: str, group: str, topic: str, *settings: str) -> None:
     with Consumer(given, bootstrap_servers=address, group_id=group, auto_offset_reset="earliest") as consumer:
         consumer.subscribe(
             [topic],
-            on_assigned=lambda tps: say(f"assigned {len(tps)}"),
-            on_revoked=lambda tps: say(f"revoked {len(tps)}"),
-            on_lost=lambda tps: say(f"lost {len(tps)}"),
+            on_assigned=lambda tps: print_event(f"assigned {len(tps)}"),
+            on_revoked=lambda tps: print_event(f"revoked {len(tps)}"),
+            on_lost=lambda tps: print_event(f"lost {len(tps)}"),
         )
-        say("subscribed")
+        print_event("subscribed")
         act(consumer)
 
 
 def poll(consumer: Consumer) -> None:
     while True:
         for record in consumer.poll(60):
-            say(f"record {record.partition} {record.offset}")
+            print_event(f"record {record.partition} {record.offset}")
 
 
 def commit(consumer: Consumer) -> None:
     while not consumer.assignment():
         consumer.poll(0.1)
-    say("committing")
+    print_event("committing")
     while True:
         consumer.commit(dict.fromkeys(consumer.assignment(), 0))
         consumer.poll(0)
@@ -50,9 +50,9 @@ def commit(consumer: Consumer) -> None:
 def close(consumer: Consumer) -> None:
     while not consumer.assignment():
         consumer.poll(0.1)
-    say("ready")
+    print_event("ready")
     sys.stdin.readline()
-    say("closing")
+    print_event("closing")
     consumer.close()
 
 
@@ -63,4 +63,4 @@ if __name__ == "__main__":
     try:
         main(*sys.argv[1:])
     except KeyboardInterrupt:
-        say("interrupted")
+        print_event("interrupted")

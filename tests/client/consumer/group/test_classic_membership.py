@@ -1,6 +1,6 @@
-"""What a member tells its coordinator, as transcripts: a line for what happens, what it leads to under it.
+"""Transcripts of a classic member and its coordinator: each event is a line, and its results are below it.
 
-decide              the heartbeat's thread asks what to do
+decide              the heartbeat thread calls `decide`
 lost JoinGroup      the connection broke before the answer
 JoinGroup 27        an answer with that error code, else with what follows
 """
@@ -16,8 +16,15 @@ import pytest
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.group.heartbeat import Heartbeat
 from ottla.client.consumer.group.membership.classic_membership import ClassicMembership
-from ottla.client.consumer.group.membership.member_state import TRANSITIONS, MemberEvent, MemberState
-from ottla.client.consumer.group.membership.step import Assign, Disconnect, End, Find, Send, Wait
+from ottla.client.consumer.group.membership.member_state import TRANSITIONS, ClassicMemberEvent, ClassicMemberState
+from ottla.client.consumer.group.membership.step import (
+    AssignStep,
+    DisconnectStep,
+    EndStep,
+    FindCoordinatorStep,
+    SendStep,
+    WaitStep,
+)
 from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.errors import ErrorCode, FencedInstanceIdError, KafkaError
 from ottla.model import Node
@@ -30,7 +37,7 @@ COORDINATOR = Node(2**31 - 2, "kafka", 9092)
 
 
 class Story:
-    """A member, its coordinator as the test says, and a clock."""
+    """A member with a clock and a coordinator that the test controls."""
 
     def __init__(self, **settings: Any) -> None:
         config = ConsumerConfig(bootstrap_servers=("kafka:9092",), group_id="g", **settings)
@@ -42,13 +49,13 @@ class Story:
         self.member = ClassicMembership(config, beat, ExponentialBackoff(100, 1000, Random(1)))
         self.now = 0.0
         self.coordinator: Node | None = COORDINATOR
-        self.sent: dict[str, Send] = {}
+        self.sent: dict[str, SendStep] = {}
 
     def play(self, transcript: str) -> None:
         for block in transcript.strip().split("\n\n"):
             command, *expected = (line.strip() for line in block.strip().splitlines())
             happened = self.do(*command.split())
-            happened += [text for level, text in self.member.take_news() if level >= 20]
+            happened += [text for level, text in self.member.take_log_lines() if level >= 20]
             self.member.check()
             assert [short(line) for line in happened] == expected, command
 
@@ -59,7 +66,7 @@ class Story:
     def do_poll(self) -> list[str]:
         self.member.heartbeat.poll(self.now)
         self.member.subscribe()
-        return ["must prepare"] if self.member.must_prepare else []
+        return ["must prepare"] if self.member.should_prepare else []
 
     def do_prepared(self) -> list[str]:
         self.member.join([JoinGroupRequestProtocol("range", b"")], self.member.generation)
@@ -75,21 +82,21 @@ class Story:
 
     def do_decide(self) -> list[str]:
         match self.member.decide(self.now, self.coordinator):
-            case Find(span):
+            case FindCoordinatorStep(span):
                 return [f"find within {span:.1f}" if span < self.now + 2 else "find"]
-            case Send(message) as send:
+            case SendStep(message) as send:
                 name = type(message).__name__.removesuffix("Request")
                 self.sent[name] = send
                 member = getattr(message, "member_id", "") or "nobody"
                 return [f"send {name} {message.members[0].member_id if name == 'LeaveGroup' else member}"]
-            case Assign(answer):
-                self.member.share(answer, {"m": b"all"}, {"t": 2})
+            case AssignStep(answer):
+                self.member.distribute(answer, {"m": b"all"}, {"t": 2})
                 return ["assign"]
-            case Disconnect(why):
+            case DisconnectStep(why):
                 return [f"forget {why}"]
-            case Wait(span):
+            case WaitStep(span):
                 return [f"wait {span:.1f}"]
-            case End():
+            case EndStep():
                 return ["end"]
 
     def do_assigned(self) -> list[str]:
@@ -101,7 +108,7 @@ class Story:
         return []
 
     def do_leave(self) -> list[str]:
-        self.member.leave("the consumer closes", self.now)
+        self.member.leave("the consumer is closed", self.now)
         self.member.unsubscribe()
         return []
 
@@ -115,8 +122,8 @@ class Story:
 
     def do_lost(self, name: str) -> list[str]:
         error = KafkaError(ErrorCode.NETWORK_EXCEPTION, "gone")
-        elsewhere = self.member.unanswered(self.sent[name], error, self.now)
-        return [f"look elsewhere: {elsewhere}"] if elsewhere else []
+        lost_reason = self.member.handle_failure(self.sent[name], error, self.now)
+        return [f"look elsewhere: {lost_reason}"] if lost_reason else []
 
     def answer(self, name: str, *arguments: str) -> list[str]:
         code = int(arguments[0]) if arguments and arguments[0].isdigit() else 0
@@ -131,12 +138,12 @@ class Story:
         answer = answers[name]
         if "follower" in arguments:
             answer.leader = "other"
-        elsewhere = self.member.answered(self.sent[name], answer, self.now)
-        return [f"look elsewhere: {elsewhere}"] if elsewhere else []
+        lost_reason = self.member.handle_response(self.sent[name], answer, self.now)
+        return [f"look elsewhere: {lost_reason}"] if lost_reason else []
 
 
 def short(line: str) -> str:
-    """Without what is the same everywhere."""
+    """Format a request without its constant fields."""
     line = line.replace("Generation{generationId=1, memberId='m', protocol='range'}", "G1")
     line = line.replace("Generation{generationId=-1, memberId='m', protocol='None'}", "M")
     return line.replace("Generation{generationId=-1, memberId='', protocol='None'}", "nothing")
@@ -150,17 +157,17 @@ JOIN = """
 
     decide
     send JoinGroup nobody
-    (Re-)joining group
+    joining the group
 
     JoinGroup 79
-    wants to join: the coordinator named this member m
+    rejoining the group: use of the member id m
 
     decide
     send JoinGroup m
-    (Re-)joining group
+    joining the group
 
     JoinGroup
-    joined: G1
+    joined the group in generation G1
 
     decide
     assign
@@ -169,7 +176,7 @@ JOIN = """
     send SyncGroup m
 
     SyncGroup
-    knows what it is given: G1
+    received the assignment of generation G1
 
     assigned
     all {'t': 2}
@@ -184,18 +191,18 @@ def stable(**settings: Any) -> Story:
 
 
 @pytest.mark.behaviour("C11")
-def test_a_new_member_joins_without_a_name_and_again_with_the_one_it_is_given() -> None:
+def test_a_new_member_joins_without_an_id_and_again_with_the_assigned_id() -> None:
     story = stable()
-    assert story.member.state is MemberState.STABLE
+    assert story.member.state is ClassicMemberState.STABLE
     assert story.member.generation.member_id == "m"
 
 
 def test_every_state_has_an_answer_to_failing_and_leaving() -> None:
-    for state, event in itertools.product(MemberState, (MemberEvent.FAILED, MemberEvent.LEFT)):
-        assert TRANSITIONS[state, event] is MemberState.UNJOINED
+    for state, event in itertools.product(ClassicMemberState, (ClassicMemberEvent.FAILED, ClassicMemberEvent.LEFT)):
+        assert TRANSITIONS[state, event] is ClassicMemberState.UNJOINED
 
 
-def test_a_coordinator_that_is_not_known_is_found_first() -> None:
+def test_an_unknown_coordinator_is_looked_up_first() -> None:
     story = Story()
     story.coordinator = None
     story.play("""
@@ -215,7 +222,7 @@ def test_a_coordinator_that_is_not_known_is_found_first() -> None:
     """)
 
 
-def test_a_follower_takes_what_it_is_given() -> None:
+def test_a_follower_accepts_its_assignment() -> None:
     Story().play("""
         poll
         must prepare
@@ -224,16 +231,16 @@ def test_a_follower_takes_what_it_is_given() -> None:
 
         decide
         send JoinGroup nobody
-        (Re-)joining group
+        joining the group
 
         JoinGroup follower
-        joined: G1
+        joined the group in generation G1
 
         decide
         send SyncGroup m
 
         SyncGroup
-        knows what it is given: G1
+        received the assignment of generation G1
 
         assigned
         all None
@@ -241,7 +248,7 @@ def test_a_follower_takes_what_it_is_given() -> None:
 
 
 @pytest.mark.behaviour("C7")
-def test_a_stable_member_beats_and_hears_of_rebalances() -> None:
+def test_a_stable_member_sends_heartbeats_and_detects_rebalances() -> None:
     stable().play(
         """
         decide
@@ -263,7 +270,7 @@ def test_a_stable_member_beats_and_hears_of_rebalances() -> None:
         send Heartbeat m
 
         Heartbeat 27
-        wants to join: group is already rebalancing
+        rejoining the group: a rebalance is in progress
 
         poll
         must prepare
@@ -279,13 +286,13 @@ def test_a_stable_member_beats_and_hears_of_rebalances() -> None:
 
         decide
         send JoinGroup m
-        (Re-)joining group
+        joining the group
     """.replace("\n        \n", "\n\n")
     )
 
 
 @pytest.mark.behaviour("C8")
-def test_a_member_that_was_taken_for_dead_is_told_so_and_joins_anew() -> None:
+def test_a_member_whose_session_expired_gets_an_error_and_rejoins() -> None:
     stable().play("""
         wait 3
 
@@ -293,9 +300,9 @@ def test_a_member_that_was_taken_for_dead_is_told_so_and_joins_anew() -> None:
         send Heartbeat m
 
         Heartbeat 25
-        Attempt to heartbeat with G1 and group instance id None failed due to UNKNOWN_MEMBER_ID, resetting generation
-        Resetting generation and member id due to: encountered UNKNOWN_MEMBER_ID from HEARTBEAT response
-        wants to join: encountered UNKNOWN_MEMBER_ID from HEARTBEAT response
+        heartbeat of G1 with group instance id None failed: UNKNOWN_MEMBER_ID; the generation is dropped
+        dropped generation and member id: HEARTBEAT returned UNKNOWN_MEMBER_ID
+        rejoining the group: HEARTBEAT returned UNKNOWN_MEMBER_ID
 
         poll
         must prepare
@@ -304,27 +311,27 @@ def test_a_member_that_was_taken_for_dead_is_told_so_and_joins_anew() -> None:
 
         decide
         send JoinGroup nobody
-        (Re-)joining group
+        joining the group
     """)
 
 
 @pytest.mark.behaviour("C9")
-def test_a_member_whose_user_does_not_poll_leaves_and_joins_again_at_the_next_poll() -> None:
+def test_exceeding_the_max_poll_interval_leaves_the_group_and_the_next_poll_rejoins() -> None:
     story = stable(max_poll_interval_ms=10_000)
     story.now = 10.1
     step = story.member.decide(story.now, COORDINATOR)
-    assert isinstance(step, Send)
+    assert isinstance(step, SendStep)
     story.sent["LeaveGroup"] = step
-    warning, *rest = (text for _, text in story.member.news)
+    warning, *rest = (text for _, text in story.member.log_lines)
     assert "Raise max.poll.interval.ms" in warning
     assert "max.poll.records" in warning
     assert rest == [
-        "Resetting generation and member id due to: the consumer leaves by itself",
-        "wants to join: the consumer leaves by itself",
-        "m leaves, by LeaveGroup to kafka:9092 (id: 2147483646 rack: null): "
+        "dropped generation and member id: the member leaves the group",
+        "rejoining the group: the member leaves the group",
+        "Member m sending LeaveGroup request to coordinator kafka:9092 (id: 2147483646 rack: null) due to "
         "poll() was not called for max.poll.interval.ms",
     ]
-    story.member.news = []
+    story.member.log_lines = []
     story.play("""
         LeaveGroup
 
@@ -338,21 +345,21 @@ def test_a_member_whose_user_does_not_poll_leaves_and_joins_again_at_the_next_po
 
         decide
         send JoinGroup nobody
-        (Re-)joining group
+        joining the group
     """)
 
 
 @pytest.mark.behaviour("C10")
-def test_leaving_says_so_and_ends() -> None:
+def test_leaving_sends_a_leave_request_and_ends() -> None:
     stable().play("""
         leave
-        Resetting generation and member id due to: the consumer leaves by itself
+        dropped generation and member id: the member leaves the group
 
         close
 
         decide
         send LeaveGroup m
-        m leaves, by LeaveGroup to kafka:9092 (id: 2147483646 rack: null): the consumer closes
+        Member m sending LeaveGroup request to coordinator kafka:9092 (id: 2147483646 rack: null) due to the consumer is closed
 
         decide
         wait inf
@@ -368,43 +375,43 @@ def test_leaving_says_so_and_ends() -> None:
 def test_leaving_in_the_middle_of_a_rebalance_does_not_wait_for_it() -> None:
     stable().play("""
         rejoin
-        wants to join: of a whim
+        rejoining the group: of a whim
 
         prepared
 
         decide
         send JoinGroup m
-        (Re-)joining group
+        joining the group
 
         leave
-        Resetting generation and member id due to: the consumer leaves by itself
+        dropped generation and member id: the member leaves the group
 
         decide
         forget leaving while the group rebalances
 
         decide
         send LeaveGroup m
-        m leaves, by LeaveGroup to kafka:9092 (id: 2147483646 rack: null): the consumer closes
+        Member m sending LeaveGroup request to coordinator kafka:9092 (id: 2147483646 rack: null) due to the consumer is closed
 
         lost JoinGroup
     """)
 
 
 @pytest.mark.behaviour("C10")
-def test_what_a_member_that_leaves_says_is_said_again_until_it_is_heard() -> None:
+def test_a_leave_request_is_retried_until_it_is_answered() -> None:
     stable().play("""
         leave
-        Resetting generation and member id due to: the consumer leaves by itself
+        dropped generation and member id: the member leaves the group
 
         close
 
         decide
         send LeaveGroup m
-        m leaves, by LeaveGroup to kafka:9092 (id: 2147483646 rack: null): the consumer closes
+        Member m sending LeaveGroup request to coordinator kafka:9092 (id: 2147483646 rack: null) due to the consumer is closed
 
         lost LeaveGroup
         look elsewhere: NETWORK_EXCEPTION: gone
-        LeaveGroup request failed with error: NETWORK_EXCEPTION: gone; it is said again
+        LeaveGroup request failed with error: NETWORK_EXCEPTION: gone; it is retried
 
         coordinator gone
 
@@ -417,17 +424,17 @@ def test_what_a_member_that_leaves_says_is_said_again_until_it_is_heard() -> Non
 
         decide
         send LeaveGroup m
-        m leaves, by LeaveGroup to kafka:9092 (id: 2147483646 rack: null): the consumer closes
+        Member m sending LeaveGroup request to coordinator kafka:9092 (id: 2147483646 rack: null) due to the consumer is closed
 
         LeaveGroup 16
         look elsewhere: NOT_COORDINATOR
-        LeaveGroup request failed with error: NOT_COORDINATOR; it is said again
+        LeaveGroup request failed with error: NOT_COORDINATOR; it is retried
 
         wait 1
 
         decide
         send LeaveGroup m
-        m leaves, by LeaveGroup to kafka:9092 (id: 2147483646 rack: null): the consumer closes
+        Member m sending LeaveGroup request to coordinator kafka:9092 (id: 2147483646 rack: null) due to the consumer is closed
 
         LeaveGroup
 
@@ -436,29 +443,29 @@ def test_what_a_member_that_leaves_says_is_said_again_until_it_is_heard() -> Non
     """)
 
 
-def test_what_nobody_hears_is_not_said_for_longer_than_closing_may_take() -> None:
+def test_an_unanswered_leave_request_is_not_retried_beyond_the_close_timeout() -> None:
     story = stable()
-    story.member.leave("the consumer closes", story.now, until=1.0)
+    story.member.leave("the consumer is closed", story.now, until=1.0)
     story.play("""
         close
-        Resetting generation and member id due to: the consumer leaves by itself
+        dropped generation and member id: the member leaves the group
 
         decide
         send LeaveGroup m
-        m leaves, by LeaveGroup to kafka:9092 (id: 2147483646 rack: null): the consumer closes
+        Member m sending LeaveGroup request to coordinator kafka:9092 (id: 2147483646 rack: null) due to the consumer is closed
 
         wait 1
 
         lost LeaveGroup
         look elsewhere: NETWORK_EXCEPTION: gone
-        LeaveGroup request failed with error: NETWORK_EXCEPTION: gone; this member's session will run out
+        LeaveGroup request failed with error: NETWORK_EXCEPTION: gone; the member is removed when its session expires
 
         decide
         end
     """)
 
 
-def test_who_leaves_before_it_knows_its_name_waits_for_it_to_say_who_is_gone() -> None:
+def test_a_member_that_leaves_before_it_has_an_id_waits_for_the_id() -> None:
     Story().play("""
         poll
         must prepare
@@ -467,10 +474,10 @@ def test_who_leaves_before_it_knows_its_name_waits_for_it_to_say_who_is_gone() -
 
         decide
         send JoinGroup nobody
-        (Re-)joining group
+        joining the group
 
         leave
-        Resetting generation and member id due to: the consumer leaves by itself
+        dropped generation and member id: the member leaves the group
 
         close
 
@@ -481,7 +488,7 @@ def test_who_leaves_before_it_knows_its_name_waits_for_it_to_say_who_is_gone() -
 
         decide
         send LeaveGroup m
-        m leaves, by LeaveGroup to kafka:9092 (id: 2147483646 rack: null): the member left before it had joined
+        Member m sending LeaveGroup request to coordinator kafka:9092 (id: 2147483646 rack: null) due to the member left before its join completed
 
         LeaveGroup
 
@@ -495,7 +502,7 @@ def test_leaving_without_a_coordinator_takes_a_second_at_most() -> None:
         coordinator gone
 
         leave
-        Resetting generation and member id due to: the consumer leaves by itself
+        dropped generation and member id: the member leaves the group
 
         close
 
@@ -506,7 +513,7 @@ def test_leaving_without_a_coordinator_takes_a_second_at_most() -> None:
 
         decide
         wait 0.0
-        cannot say that this member leaves: no coordinator; its session will run out
+        No leave request sent: the coordinator is unknown; the member is removed when its session expires
 
         decide
         end
@@ -514,10 +521,10 @@ def test_leaving_without_a_coordinator_takes_a_second_at_most() -> None:
 
 
 @pytest.mark.behaviour("C12")
-def test_a_static_member_leaves_without_a_word() -> None:
+def test_a_static_member_sends_no_leave_request() -> None:
     stable(group_instance_id="i").play("""
         leave
-        Resetting generation and member id due to: the consumer leaves by itself
+        dropped generation and member id: the member leaves the group
 
         close
 
@@ -527,7 +534,7 @@ def test_a_static_member_leaves_without_a_word() -> None:
 
 
 @pytest.mark.behaviour("C12")
-def test_a_fenced_member_stays_out_and_says_so_each_time() -> None:
+def test_a_fenced_member_does_not_rejoin_and_raises_on_each_poll() -> None:
     story = stable(group_instance_id="i")
     story.play("""
         wait 3
@@ -548,31 +555,31 @@ def test_a_fenced_member_stays_out_and_says_so_each_time() -> None:
     """)
     failure = story.member.take_failure()
     assert isinstance(failure, FencedInstanceIdError)
-    assert "has taken over group.instance.id = 'i'" in str(failure)
+    assert "uses the same group.instance.id = 'i'" in str(failure)
 
 
 @pytest.mark.parametrize("code", [14, 15, 16, 7])
-def test_what_passes_is_tried_again(code: int) -> None:
+def test_retriable_errors_are_retried(code: int) -> None:
     story = Story()
-    story.play("poll\nmust prepare\n\nprepared\n\ndecide\nsend JoinGroup nobody\n(Re-)joining group")
-    story.member.answered(story.sent["JoinGroup"], JoinGroupResponse(error_code=code), story.now)
-    story.member.news = []
-    assert isinstance(story.member.decide(story.now, COORDINATOR), Wait)
-    story.play("wait 0.2\n\ndecide\nsend JoinGroup nobody\n(Re-)joining group")
+    story.play("poll\nmust prepare\n\nprepared\n\ndecide\nsend JoinGroup nobody\njoining the group")
+    story.member.handle_response(story.sent["JoinGroup"], JoinGroupResponse(error_code=code), story.now)
+    story.member.log_lines = []
+    assert isinstance(story.member.decide(story.now, COORDINATOR), WaitStep)
+    story.play("wait 0.2\n\ndecide\nsend JoinGroup nobody\njoining the group")
 
 
 @pytest.mark.parametrize("code", [23, 24, 26, 30, 81])
-def test_what_does_not_pass_is_told_once_and_tried_at_the_next_poll(code: int) -> None:
+def test_a_fatal_error_is_raised_once_and_the_join_is_retried_at_the_next_poll(code: int) -> None:
     story = Story()
-    story.play("poll\nmust prepare\n\nprepared\n\ndecide\nsend JoinGroup nobody\n(Re-)joining group")
-    story.member.answered(story.sent["JoinGroup"], JoinGroupResponse(error_code=code), story.now)
+    story.play("poll\nmust prepare\n\nprepared\n\ndecide\nsend JoinGroup nobody\njoining the group")
+    story.member.handle_response(story.sent["JoinGroup"], JoinGroupResponse(error_code=code), story.now)
     failure = story.member.take_failure()
     assert isinstance(failure, KafkaError)
     assert failure.message
     story.play("failure\n\ndecide\nwait inf\n\npoll\nmust prepare")
 
 
-def test_a_coordinator_lost_while_joining_is_asked_again_elsewhere() -> None:
+def test_a_join_is_retried_with_the_new_coordinator_after_the_old_one_is_lost() -> None:
     Story().play("""
         poll
         must prepare
@@ -581,7 +588,7 @@ def test_a_coordinator_lost_while_joining_is_asked_again_elsewhere() -> None:
 
         decide
         send JoinGroup nobody
-        (Re-)joining group
+        joining the group
 
         lost JoinGroup
         look elsewhere: NETWORK_EXCEPTION: gone
@@ -598,10 +605,10 @@ def test_a_coordinator_lost_while_joining_is_asked_again_elsewhere() -> None:
 
         decide
         send JoinGroup nobody
-        (Re-)joining group
+        joining the group
 
         JoinGroup follower
-        joined: G1
+        joined the group in generation G1
 
         decide
         send SyncGroup m
@@ -621,24 +628,24 @@ def test_another_rebalance_that_begins_while_syncing_is_joined_at_once() -> None
 
         decide
         send JoinGroup nobody
-        (Re-)joining group
+        joining the group
 
         JoinGroup follower
-        joined: G1
+        joined the group in generation G1
 
         decide
         send SyncGroup m
 
         SyncGroup 27
-        the group rebalances again before generation G1 had its partitions: joining again
+        SyncGroup failed: rebalance in progress in generation G1; joining again
 
         decide
         send JoinGroup m
-        (Re-)joining group
+        joining the group
     """)
 
 
-def test_a_wish_for_another_rebalance_during_one_is_kept_for_after_it() -> None:
+def test_a_rebalance_requested_during_another_starts_after_it() -> None:
     Story().play("""
         poll
         must prepare
@@ -647,19 +654,19 @@ def test_a_wish_for_another_rebalance_during_one_is_kept_for_after_it() -> None:
 
         decide
         send JoinGroup nobody
-        (Re-)joining group
+        joining the group
 
         rejoin
-        wants to join: of a whim
+        rejoining the group: of a whim
 
         JoinGroup follower
-        joined: G1
+        joined the group in generation G1
 
         decide
         send SyncGroup m
 
         SyncGroup
-        knows what it is given: G1
+        received the assignment of generation G1
 
         poll
 
@@ -671,7 +678,7 @@ def test_a_wish_for_another_rebalance_during_one_is_kept_for_after_it() -> None:
     """)
 
 
-def test_an_answer_to_who_one_was_before_counts_for_nothing() -> None:
+def test_a_response_for_an_earlier_member_identity_is_ignored() -> None:
     stable().play("""
         wait 3
 
@@ -679,7 +686,7 @@ def test_an_answer_to_who_one_was_before_counts_for_nothing() -> None:
         send Heartbeat m
 
         leave
-        Resetting generation and member id due to: the consumer leaves by itself
+        dropped generation and member id: the member leaves the group
 
         Heartbeat 25
 
@@ -688,19 +695,19 @@ def test_an_answer_to_who_one_was_before_counts_for_nothing() -> None:
     """)
 
 
-def test_what_was_given_up_in_a_place_that_is_lost_is_not_enough() -> None:
+def test_partitions_kept_by_a_lost_membership_are_revoked_before_the_rejoin() -> None:
     story = stable()
     story.member.request_rejoin("of a whim")
     before = story.member.generation
     story.now = 3.0
     step = story.member.decide(story.now, COORDINATOR)
-    assert isinstance(step, Send)
-    story.member.answered(step, HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID), story.now)
+    assert isinstance(step, SendStep)
+    story.member.handle_response(step, HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID), story.now)
     story.member.join([JoinGroupRequestProtocol("range", b"")], before)
-    assert story.member.must_prepare, "what was kept is to be given up too"
+    assert story.member.should_prepare, "what was kept is to be given up too"
 
 
-def test_a_silent_coordinator_is_looked_for_anew_after_a_session() -> None:
+def test_a_silent_coordinator_is_looked_up_again_after_the_session_timeout() -> None:
     stable().play("""
         wait 3
 
@@ -712,7 +719,7 @@ def test_a_silent_coordinator_is_looked_for_anew_after_a_session() -> None:
         wait 43
 
         decide
-        forget no heartbeat was answered for a whole session
+        forget no heartbeat response for a session timeout
 
         decide
         send Heartbeat m
@@ -720,7 +727,7 @@ def test_a_silent_coordinator_is_looked_for_anew_after_a_session() -> None:
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_whatever_is_answered_a_member_keeps_its_head(seed: int) -> None:
+def test_a_member_stays_consistent_for_any_sequence_of_responses(seed: int) -> None:
     random = Random(seed)
     story = Story(max_poll_interval_ms=20_000, group_instance_id=random.choice([None, "i"]))
     codes = ["0", "14", "15", "16", "22", "25", "27", "79", "82", "23"]
@@ -731,7 +738,7 @@ def test_whatever_is_answered_a_member_keeps_its_head(seed: int) -> None:
                 story.do("poll")
             case 1 | 2:
                 story.do("poll")
-                if story.member.must_prepare:
+                if story.member.should_prepare:
                     story.do("prepared")
             case 3:
                 story.do("coordinator", random.choice(["found", "found", "gone"]))
@@ -743,5 +750,5 @@ def test_whatever_is_answered_a_member_keeps_its_head(seed: int) -> None:
                 story.do(random.choice(list(story.sent)), random.choice(codes + ["0"] * 10))
             case _:
                 story.do("decide")
-        story.member.news.clear()
+        story.member.log_lines.clear()
         story.member.check()

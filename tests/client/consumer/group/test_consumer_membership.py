@@ -1,10 +1,10 @@
-"""What a member by KIP-848 tells its coordinator, as transcripts: a line for what happens, what it leads to under it.
+"""Transcripts of a KIP-848 member and its coordinator: each event is a line, and its results are below it.
 
-decide              the heartbeat's thread asks what to do
-answer 2 01         the heartbeat is answered: epoch 2, and partitions 0 and 1 are to be had (`-`: none; nothing: as before)
+decide              the heartbeat thread calls `decide`
+answer 2 01         a heartbeat response with epoch 2 and the target partitions 0 and 1 (`-`: none; nothing: unchanged)
 refuse 110          an answer with that error code
 lost                the connection broke before the answer
-have 0              the user's thread has brought about what it is to have: now it has partition 0
+have 0              the user's thread has reconciled the target: the member has partition 0
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ottla.client.consumer.group.membership.consumer_membership import ConsumerM
 from ottla.client.consumer.group.membership.consumer_state import ACTIVE, TRANSITIONS, ConsumerEvent, ConsumerState
 from ottla.client.consumer.group.membership.heartbeat_fields import SubscribedTopics
 from ottla.client.consumer.group.membership.standing import Standing
-from ottla.client.consumer.group.membership.step import End, Find, Send, Wait
+from ottla.client.consumer.group.membership.step import EndStep, FindCoordinatorStep, SendStep, WaitStep
 from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.errors import ErrorCode, KafkaError, UnsupportedVersionError
 from ottla.model import FOREVER, Node
@@ -50,7 +50,7 @@ FATAL = [
 
 
 class Story:
-    """A member, its coordinator as the test says, and a clock."""
+    """A member with a clock and a coordinator that the test controls."""
 
     def __init__(self, **settings: Any) -> None:
         config = ConsumerConfig(bootstrap_servers=("kafka:9092",), group_id="g", group_protocol="consumer", **settings)
@@ -58,14 +58,14 @@ class Story:
         self.member = ConsumerMembership(config, beat, ExponentialBackoff(100, 1000, Random(1)), "m")
         self.now = 0.0
         self.coordinator: Node | None = COORDINATOR
-        self.sent: Send | None = None
-        self.farewell: Send | None = None
+        self.sent: SendStep | None = None
+        self.farewell: SendStep | None = None
 
     def play(self, transcript: str) -> None:
         for block in transcript.strip().split("\n\n"):
             command, *expected = (line.strip() for line in block.strip().splitlines())
             happened = self.do(*command.split())
-            happened += [text for level, text in self.member.take_news() if level >= 30]
+            happened += [text for level, text in self.member.take_log_lines() if level >= 30]
             self.member.check()
             assert [short(line) for line in happened] == expected, f"{command}, and it is {self.member.state}"
 
@@ -76,16 +76,16 @@ class Story:
     def do_poll(self) -> list[str]:
         self.member.heartbeat.poll(self.now)
         self.member.subscribe()
-        if self.member.must_release:
+        if self.member.should_release:
             return ["must release"]
         return [] if self.member.target is None else [f"to have {numbers(self.member.target.partitions)}"]
 
     def do_want(self, names: str, pattern: str | None = None) -> list[str]:
-        self.member.want(SubscribedTopics(frozenset(names.split(",")) - {"-"}, pattern))
+        self.member.set_subscription(SubscribedTopics(frozenset(names.split(",")) - {"-"}, pattern))
         return []
 
     def do_released(self) -> list[str]:
-        self.member.released()
+        self.member.record_release()
         return []
 
     def do_have(self, partitions: str) -> list[str]:
@@ -104,17 +104,17 @@ class Story:
 
     def do_decide(self) -> list[str]:
         match self.member.decide(self.now, self.coordinator):
-            case Find(span):
+            case FindCoordinatorStep(span):
                 return [f"find within {span:.1f}" if span < self.now + 2 else "find"]
-            case Send(message, reason=reason) as send:
+            case SendStep(message, reason=reason) as send:
                 if reason:
                     self.farewell = send
                 else:
                     self.sent = send
-                return [told(message)]
-            case Wait(span):
+                return [format_heartbeat(message)]
+            case WaitStep(span):
                 return [f"wait {span:.1f}"]
-            case End():
+            case EndStep():
                 return ["end"]
         raise AssertionError("there is nothing else to do")
 
@@ -133,12 +133,12 @@ class Story:
 
     def hear(self, answer: Any) -> list[str]:
         assert self.sent is not None
-        elsewhere = self.member.answered(self.sent, answer, self.now)
-        return [f"elsewhere: {elsewhere}"] if elsewhere else []
+        lost_reason = self.member.handle_response(self.sent, answer, self.now)
+        return [f"elsewhere: {lost_reason}"] if lost_reason else []
 
     def do_lost(self) -> list[str]:
         assert self.sent is not None
-        self.member.unanswered(self.sent, KafkaError(ErrorCode.NETWORK_EXCEPTION, "gone"), self.now)
+        self.member.handle_failure(self.sent, KafkaError(ErrorCode.NETWORK_EXCEPTION, "gone"), self.now)
         return []
 
     def do_prepare(self) -> list[str]:
@@ -146,7 +146,7 @@ class Story:
         return []
 
     def do_leave(self, *how: str) -> list[str]:
-        self.member.leave("the consumer closes", self.now, silently="silently" in how)
+        self.member.leave("the consumer is closed", self.now, silently="silently" in how)
         self.member.unsubscribe()
         return []
 
@@ -156,7 +156,7 @@ class Story:
 
     def do_farewell(self) -> list[str]:
         assert self.farewell is not None
-        self.member.answered(self.farewell, ConsumerGroupHeartbeatResponse(member_epoch=-1), self.now)
+        self.member.handle_response(self.farewell, ConsumerGroupHeartbeatResponse(member_epoch=-1), self.now)
         return []
 
     def do_failure(self) -> list[str]:
@@ -171,8 +171,8 @@ def numbers(partitions: frozenset[Any]) -> str:
     return "".join(str(n) for _, n in sorted(partitions)) or "-"
 
 
-def told(message: ConsumerGroupHeartbeatRequest) -> str:
-    """What a heartbeat says, beside who says it."""
+def format_heartbeat(message: ConsumerGroupHeartbeatRequest) -> str:
+    """Format the fields of a heartbeat except the member."""
     words = [f"beat {message.member_id}@{message.member_epoch}"]
     if message.instance_id is not None:
         words.append(f"as {message.instance_id}")
@@ -224,17 +224,17 @@ JOIN = """
 AS_I = JOIN.replace("beat m@0 within 300 wants t", "beat m@0 as i within 300 wants t matching nothing").replace(
     "beat m@1", "beat m@1 as i"
 )
-"""The same of a static member, which does not want what whoever had its name before may have matched by a pattern."""
+"""The same for a static member, which clears the pattern of the previous member with its id."""
 
 
 def stable(**settings: Any) -> Story:
-    """A member that has what it is to have."""
+    """A member that has its target assignment."""
     story = Story(**settings)
     story.play(JOIN)
     return story
 
 
-def test_a_member_joins_with_all_it_has_to_say_and_then_says_only_what_is_new() -> None:
+def test_the_first_heartbeat_is_full_and_later_ones_contain_only_changes() -> None:
     stable().play("""
         decide
         wait 5.0
@@ -255,7 +255,7 @@ def test_a_member_joins_with_all_it_has_to_say_and_then_says_only_what_is_new() 
     """)
 
 
-def test_everything_that_is_set_goes_with_the_first_heartbeat() -> None:
+def test_the_first_heartbeat_contains_every_setting() -> None:
     story = Story(group_instance_id="i", client_rack="r", group_remote_assignor="range", max_poll_interval_ms=60_000)
     story.play("""
         poll
@@ -284,7 +284,7 @@ def test_everything_that_is_set_goes_with_the_first_heartbeat() -> None:
     """)
 
 
-def test_nothing_is_said_before_it_is_known_what_the_user_wants() -> None:
+def test_no_heartbeat_is_sent_before_the_subscription_is_known() -> None:
     Story().play("""
         decide
         wait inf
@@ -308,7 +308,7 @@ def test_nothing_is_said_before_it_is_known_what_the_user_wants() -> None:
     """)
 
 
-def test_what_goes_is_given_up_before_the_coordinator_hears_of_it_and_what_comes_comes_after() -> None:
+def test_partitions_are_revoked_before_they_are_acknowledged_and_new_ones_are_assigned_afterwards() -> None:
     stable().play("""
         wait 5
 
@@ -346,7 +346,7 @@ def test_what_goes_is_given_up_before_the_coordinator_hears_of_it_and_what_comes
     """)
 
 
-def test_heartbeats_go_on_while_the_user_gives_up() -> None:
+def test_heartbeats_continue_during_a_revocation() -> None:
     stable().play("""
         wait 5
 
@@ -367,7 +367,7 @@ def test_heartbeats_go_on_while_the_user_gives_up() -> None:
     """)
 
 
-def test_a_target_that_changes_meanwhile_is_brought_about_next() -> None:
+def test_a_target_assignment_that_changes_during_reconciliation_is_reconciled_next() -> None:
     story = stable()
     story.play("""
         wait 5
@@ -400,7 +400,7 @@ def test_a_target_that_changes_meanwhile_is_brought_about_next() -> None:
     """)
 
 
-def test_what_could_not_be_named_yet_is_still_to_be_had() -> None:
+def test_partitions_of_a_topic_id_without_a_name_are_assigned_once_the_name_is_known() -> None:
     story = stable()
     story.play("""
         wait 5
@@ -433,7 +433,7 @@ def test_what_could_not_be_named_yet_is_still_to_be_had() -> None:
 @pytest.mark.parametrize(
     "code", [ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.GROUP_ID_NOT_FOUND]
 )
-def test_a_member_that_was_put_out_gives_all_up_as_lost_and_joins_again_under_its_name(code: int) -> None:
+def test_a_fenced_member_loses_its_partitions_and_rejoins_with_its_id(code: int) -> None:
     story = stable()
     story.play(f"""
         wait 5
@@ -462,7 +462,7 @@ def test_a_member_that_was_put_out_gives_all_up_as_lost_and_joins_again_under_it
     assert story.member.last_generation[:2] == (1, "m"), "with which a transaction is refused"
 
 
-def test_a_static_member_gives_its_name_free_before_it_joins_again() -> None:
+def test_a_static_member_releases_its_instance_id_before_it_rejoins() -> None:
     Story(group_instance_id="i").play("""
         poll
 
@@ -515,7 +515,7 @@ def test_a_static_member_gives_its_name_free_before_it_joins_again() -> None:
     """)
 
 
-def test_what_was_brought_about_in_an_earlier_life_does_not_count() -> None:
+def test_a_reconciliation_of_an_earlier_membership_is_ignored() -> None:
     story = stable()
     story.play("""
         wait 5
@@ -549,7 +549,7 @@ def test_what_was_brought_about_in_an_earlier_life_does_not_count() -> None:
     assert story.member.state is ConsumerState.RECONCILING
 
 
-def test_a_lost_answer_makes_the_next_heartbeat_say_everything() -> None:
+def test_after_a_lost_response_the_next_heartbeat_is_full() -> None:
     stable().play("""
         wait 5
 
@@ -569,7 +569,7 @@ def test_a_lost_answer_makes_the_next_heartbeat_say_everything() -> None:
 
 
 @pytest.mark.parametrize("code", [ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE])
-def test_a_coordinator_that_has_moved_is_looked_for(code: int) -> None:
+def test_a_moved_coordinator_is_looked_up(code: int) -> None:
     stable().play(f"""
         wait 5
 
@@ -598,7 +598,7 @@ def test_a_coordinator_that_has_moved_is_looked_for(code: int) -> None:
     """)
 
 
-def test_a_coordinator_that_reads_its_log_is_asked_again() -> None:
+def test_a_heartbeat_is_retried_while_the_coordinator_loads() -> None:
     stable().play("""
         wait 5
 
@@ -615,7 +615,7 @@ def test_a_coordinator_that_reads_its_log_is_asked_again() -> None:
 
 
 @pytest.mark.parametrize("code", FATAL, ids=lambda code: code.name)
-def test_a_refusal_is_told_at_each_poll_until_the_user_unsubscribes(code: ErrorCode) -> None:
+def test_a_rejected_subscription_is_raised_at_each_poll_until_the_user_unsubscribes(code: ErrorCode) -> None:
     story = Story(group_instance_id="i", group_remote_assignor="best")
     story.play("""
         poll
@@ -631,7 +631,7 @@ def test_a_refusal_is_told_at_each_poll_until_the_user_unsubscribes(code: ErrorC
     assert code.name in failure
     assert "It is so" in failure
     assert story.member.state is ConsumerState.FATAL
-    story.member.take_news()
+    story.member.take_log_lines()
     story.play("""
         decide
         wait inf
@@ -651,7 +651,7 @@ def test_a_refusal_is_told_at_each_poll_until_the_user_unsubscribes(code: ErrorC
     """)
 
 
-def test_topics_one_may_not_see_are_an_error_until_one_may() -> None:
+def test_unauthorized_topics_are_an_error_until_access_is_granted() -> None:
     story = stable()
     story.play("""
         wait 5
@@ -666,7 +666,7 @@ def test_topics_one_may_not_see_are_an_error_until_one_may() -> None:
     assert story.member.state is ConsumerState.STABLE
 
 
-def test_a_broker_without_the_protocol_is_told_with_the_other_one_as_the_remedy() -> None:
+def test_a_broker_without_the_consumer_protocol_is_an_error_that_names_the_classic_one() -> None:
     story = Story()
     story.do("poll")
     story.member.fail(UnsupportedVersionError("the broker kafka:9092 does not have ConsumerGroupHeartbeat"))
@@ -675,7 +675,7 @@ def test_a_broker_without_the_protocol_is_told_with_the_other_one_as_the_remedy(
     assert "does not have ConsumerGroupHeartbeat" in failure
 
 
-def test_a_fault_that_may_pass_is_told_once_and_everything_tried_again_at_the_next_poll() -> None:
+def test_a_temporary_error_is_raised_once_and_the_join_is_retried_at_the_next_poll() -> None:
     story = stable()
     story.member.fail(RuntimeError("no memory"))
     story.play("""
@@ -697,7 +697,7 @@ def test_a_fault_that_may_pass_is_told_once_and_everything_tried_again_at_the_ne
 
 
 @pytest.mark.parametrize(("instance", "goodbye"), [(None, "beat m@-1"), ("i", "beat m@-2 as i")])
-def test_leaving_says_so_and_a_static_member_that_it_may_come_back(instance: str | None, goodbye: str) -> None:
+def test_leaving_sends_epoch_minus_1_and_a_static_member_sends_minus_2(instance: str | None, goodbye: str) -> None:
     story = Story(group_instance_id=instance)
     story.play(AS_I if instance else JOIN)
     story.play("""
@@ -731,7 +731,7 @@ def test_a_member_commits_as_long_as_it_is_in_the_group() -> None:
     assert stable().member.generation[:2] == (1, "m")
 
 
-def test_heartbeats_go_on_while_a_listener_hears_that_the_member_leaves() -> None:
+def test_heartbeats_continue_while_a_listener_is_called_for_leaving() -> None:
     stable().play("""
         prepare
 
@@ -749,7 +749,7 @@ def test_heartbeats_go_on_while_a_listener_hears_that_the_member_leaves() -> Non
     """)
 
 
-def test_who_was_put_out_while_leaving_has_nothing_more_to_say() -> None:
+def test_a_member_fenced_while_leaving_sends_nothing_more() -> None:
     stable().play("""
         prepare
 
@@ -772,7 +772,7 @@ def test_who_was_put_out_while_leaving_has_nothing_more_to_say() -> None:
     """)
 
 
-def test_leaving_silently_says_nothing() -> None:
+def test_leaving_silently_sends_nothing() -> None:
     stable().play("""
         leave silently
 
@@ -804,7 +804,7 @@ def test_leaving_without_a_coordinator_takes_a_second_at_most() -> None:
     """)
 
 
-def test_who_thinks_better_of_leaving_leaves_and_joins() -> None:
+def test_a_member_that_subscribes_again_while_leaving_leaves_and_rejoins() -> None:
     stable().play("""
         leave
 
@@ -820,7 +820,7 @@ def test_who_thinks_better_of_leaving_leaves_and_joins() -> None:
     """)
 
 
-def test_a_member_whose_user_does_not_poll_leaves_and_joins_again_at_the_next_poll() -> None:
+def test_exceeding_the_max_poll_interval_leaves_the_group_and_the_next_poll_rejoins() -> None:
     stable().play("""
         wait 301
 
@@ -844,7 +844,7 @@ def test_a_member_whose_user_does_not_poll_leaves_and_joins_again_at_the_next_po
     """)
 
 
-def test_a_user_who_polls_while_the_farewell_waits_for_a_coordinator_joins_after_it() -> None:
+def test_a_poll_while_the_leave_request_waits_for_a_coordinator_rejoins_after_it() -> None:
     stable().play("""
         coordinator gone
 
@@ -869,7 +869,7 @@ def test_a_user_who_polls_while_the_farewell_waits_for_a_coordinator_joins_after
     """)
 
 
-def test_an_answer_to_who_one_was_before_counts_for_nothing() -> None:
+def test_a_response_for_an_earlier_member_identity_is_ignored() -> None:
     stable().play("""
         wait 5
 
@@ -895,24 +895,24 @@ def test_every_active_state_can_be_left_in_every_way() -> None:
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_whatever_is_answered_a_member_keeps_its_head(seed: int) -> None:
+def test_a_member_stays_consistent_for_any_sequence_of_responses(seed: int) -> None:
     random = Random(seed)
     story = Story(max_poll_interval_ms=20_000, group_instance_id=random.choice([None, "i"]))
     for _ in range(300):
         story.now += random.choice([0.0, 0.1, 1.0, 5.0, 30.0])
         random.choice(BEFALLS)(story, random)
-        story.member.news.clear()
+        story.member.log_lines.clear()
         story.member.check()
 
 
 def poll_and_want(story: Story, random: Random) -> None:
     story.do("poll")
     story.do("want", random.choice(["t", "u", "t,u", "-"]))
-    if story.member.must_release:
+    if story.member.should_release:
         story.do("released")
 
 
-def hear_anything(story: Story, random: Random) -> None:
+def receive_anything(story: Story, random: Random) -> None:
     if story.sent:
         codes = ["14", "15", "16", "25", "110", "110", "111", "82", "29"]
         answer = ["answer", str(random.randrange(1, 9)), random.choice(["-", "0", "01", "12"])]
@@ -924,7 +924,7 @@ def bring_about(story: Story, random: Random) -> None:
         story.do("have", random.choice([numbers(story.member.target.partitions), "0"]))
 
 
-def hear_the_farewell(story: Story, random: Random) -> None:
+def receive_leave_response(story: Story, random: Random) -> None:
     if story.farewell:
         story.do("farewell")
 
@@ -932,14 +932,14 @@ def hear_the_farewell(story: Story, random: Random) -> None:
 BEFALLS: tuple[Callable[[Story, Random], object], ...] = (
     poll_and_want,
     poll_and_want,
-    hear_anything,
-    hear_anything,
-    hear_anything,
+    receive_anything,
+    receive_anything,
+    receive_anything,
     bring_about,
-    hear_the_farewell,
+    receive_leave_response,
     lambda story, random: story.do("coordinator", random.choice(["found", "found", "gone"])),
     lambda story, random: story.do(random.choice(["prepare", "leave", "failure"])),
     lambda story, random: story.do("decide"),
     lambda story, random: story.do("decide"),
 )
-"""What may happen to a member."""
+"""Return a random event of a member."""

@@ -1,4 +1,4 @@
-"""Members by KIP-848 on a real broker: they share, give up and take over, and the coordinator decides what."""
+"""Members of KIP-848 on a real broker: assignment by the coordinator, revocation and takeover."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.client.consumer.conftest import Members, fill_topic, partitions, poll
 
 @pytest.fixture
 def newer(group_broker: Broker, group_id: str) -> Iterator[Members]:
-    """Makes members by KIP-848 of one group, which are closed at the end."""
+    """Create members of KIP-848 in one group; they are closed at the end."""
     made: list[Consumer] = []
 
     def make(**settings: Any) -> Consumer:
@@ -45,8 +45,8 @@ def newer(group_broker: Broker, group_id: str) -> Iterator[Members]:
         consumer.close(5)
 
 
-class Told:
-    """A listener that remembers what it was told."""
+class RecordingListener:
+    """A listener that records its calls."""
 
     def __init__(self) -> None:
         self.assigned: list[int] = []
@@ -71,7 +71,7 @@ def positions(consumer: Consumer) -> dict[TopicPartition, int]:
 def test_the_first_polls_join_and_later_ones_return_records(
     newer: Members, shared_topic: str, group_producer: Producer, group_id: str
 ) -> None:
-    consumer, told = newer(), Told()
+    consumer, told = newer(), RecordingListener()
     fill_topic(group_producer, shared_topic, 40)
     consumer.subscribe([shared_topic], told)
     assert len(poll_count(consumer, 40)) == 40
@@ -85,11 +85,11 @@ def test_the_first_polls_join_and_later_ones_return_records(
 
 
 @pytest.mark.behaviour("C14", "C15", "C16")
-def test_only_what_moves_is_given_up_and_what_was_read_of_it_is_not_read_again(
+def test_only_moving_partitions_are_revoked_and_their_records_are_not_read_twice(
     newer: Members, shared_topic: str, group_producer: Producer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    one, told = newer(auto_commit_interval_ms=60_000), Told()
+    one, told = newer(auto_commit_interval_ms=60_000), RecordingListener()
     one.subscribe([shared_topic], told)
     fill_topic(group_producer, shared_topic, 40)
     seen = poll_count(one, 40)
@@ -123,12 +123,12 @@ def test_closing_leaves_at_once_and_surplus_members_take_over(newer: Members, sh
 
 
 @pytest.mark.behaviour("C15")
-def test_a_subscription_that_changes_and_topics_that_grow_are_shared_anew(
+def test_a_changed_subscription_and_new_partitions_are_reassigned(
     newer: Members, shared_topic: str, group_admin: Admin, group_broker: Broker
 ) -> None:
     other = fresh_name()
     group_admin.create_topics([NewTopic(other, 1)])
-    consumer, told = newer(metadata_max_age_ms=100), Told()
+    consumer, told = newer(metadata_max_age_ms=100), RecordingListener()
     consumer.subscribe([shared_topic], told)
     poll_until([consumer], lambda: shared(consumer) == [4])
     consumer.subscribe([other], told)
@@ -141,7 +141,7 @@ def test_a_subscription_that_changes_and_topics_that_grow_are_shared_anew(
 
 @pytest.mark.behaviour("C15", "C19")
 @pytest.mark.parametrize("kind", [re.compile, SubscriptionPattern], ids=["ours", "the broker's"])
-def test_a_topic_that_is_made_to_match_the_pattern_is_read(
+def test_a_new_topic_that_matches_the_pattern_is_read(
     newer: Members, group_admin: Admin, group_producer: Producer, kind: Any
 ) -> None:
     name = fresh_name()
@@ -156,10 +156,10 @@ def test_a_topic_that_is_made_to_match_the_pattern_is_read(
     assert [record.value for record in poll_count(consumer, 1)] == [b"here"]
 
 
-def test_another_pattern_that_matches_the_same_takes_nothing_away(
+def test_another_pattern_with_the_same_matches_revokes_nothing(
     newer: Members, shared_topic: str, group_producer: Producer
 ) -> None:
-    consumer, told = newer(metadata_max_age_ms=50), Told()
+    consumer, told = newer(metadata_max_age_ms=50), RecordingListener()
     consumer.subscribe(SubscriptionPattern(shared_topic), told)
     poll_until([consumer], lambda: shared(consumer) == [4])
     epoch = consumer.group_metadata().generation_id
@@ -186,7 +186,7 @@ def test_a_pattern_that_the_broker_does_not_understand_is_an_error_and_another_m
 ) -> None:
     consumer = newer()
     consumer.subscribe(SubscriptionPattern("(t"))
-    with pytest.raises(KafkaError, match=r"INVALID_REGULAR_EXPRESSION.*this is no regular expression"):
+    with pytest.raises(KafkaError, match=r"INVALID_REGULAR_EXPRESSION.*invalid regular expression"):
         poll_until([consumer], lambda: False)
     with pytest.raises(KafkaError, match="INVALID_REGULAR_EXPRESSION"):
         consumer.poll(0)
@@ -196,10 +196,10 @@ def test_a_pattern_that_the_broker_does_not_understand_is_an_error_and_another_m
 
 
 @pytest.mark.behaviour("C9")
-def test_a_user_who_does_not_poll_is_told_both_remedies_and_joins_again(
+def test_exceeding_the_max_poll_interval_logs_both_remedies_and_the_next_poll_rejoins(
     newer: Members, shared_topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    slow, other, told = newer(max_poll_interval_ms=300), newer(), Told()
+    slow, other, told = newer(max_poll_interval_ms=300), newer(), RecordingListener()
     slow.subscribe([shared_topic], told)
     other.subscribe([shared_topic])
     poll_until([slow, other], lambda: shared(slow, other) == [2, 2])
@@ -210,10 +210,10 @@ def test_a_user_who_does_not_poll_is_told_both_remedies_and_joins_again(
 
 
 @pytest.mark.behaviour("C12")
-def test_a_static_member_that_comes_back_has_its_partitions_and_nobody_else_notices(
+def test_a_static_member_that_returns_keeps_its_partitions_without_a_rebalance_of_others(
     newer: Members, shared_topic: str
 ) -> None:
-    one, two, told = newer(group_instance_id="one"), newer(group_instance_id="two"), Told()
+    one, two, told = newer(group_instance_id="one"), newer(group_instance_id="two"), RecordingListener()
     one.subscribe([shared_topic])
     two.subscribe([shared_topic], told)
     poll_until([one, two], lambda: shared(one, two) == [2, 2])
@@ -227,7 +227,7 @@ def test_a_static_member_that_comes_back_has_its_partitions_and_nobody_else_noti
 
 
 @pytest.mark.behaviour("C12")
-def test_a_static_member_does_not_inherit_the_pattern_of_who_had_its_name(
+def test_a_static_member_does_not_inherit_the_pattern_of_the_previous_holder_of_its_id(
     newer: Members, shared_topic: str, group_admin: Admin
 ) -> None:
     group_admin.create_topics([NewTopic(f"{shared_topic}-too", 2)])
@@ -241,7 +241,9 @@ def test_a_static_member_does_not_inherit_the_pattern_of_who_had_its_name(
 
 
 @pytest.mark.behaviour("C12")
-def test_a_second_member_of_an_instance_id_in_use_is_refused_with_the_remedy(newer: Members, shared_topic: str) -> None:
+def test_a_second_member_with_an_instance_id_in_use_is_rejected_with_the_remedy(
+    newer: Members, shared_topic: str
+) -> None:
     first, second = newer(group_instance_id="i"), newer(group_instance_id="i")
     first.subscribe([shared_topic])
     poll_until([first], lambda: shared(first) == [4])
@@ -255,7 +257,7 @@ def test_a_second_member_of_an_instance_id_in_use_is_refused_with_the_remedy(new
 
 
 @pytest.mark.behaviour("C17")
-def test_a_listener_may_commit_what_is_taken_from_it_and_hears_of_the_end(newer: Members, shared_topic: str) -> None:
+def test_a_listener_may_commit_revoked_partitions_and_is_called_at_close(newer: Members, shared_topic: str) -> None:
     consumer, other = newer(enable_auto_commit=False), newer()
     heard: list[list[TopicPartition]] = []
 
@@ -274,7 +276,7 @@ def test_a_listener_may_commit_what_is_taken_from_it_and_hears_of_the_end(newer:
 
 
 @pytest.mark.behaviour("C17")
-def test_a_listener_hears_of_partitions_that_are_lost(newer: Members, group_broker: Broker, shared_topic: str) -> None:
+def test_a_listener_is_called_for_lost_partitions(newer: Members, group_broker: Broker, shared_topic: str) -> None:
     heard: list[tuple[str, int]] = []
     consumer = newer()
     consumer.subscribe(
@@ -293,7 +295,7 @@ def test_a_listener_hears_of_partitions_that_are_lost(newer: Members, group_brok
 
 
 @pytest.mark.behaviour("C6")
-def test_commits_go_to_the_topic_that_was_read_and_a_restart_goes_on_there(
+def test_commits_apply_to_the_topic_that_was_read_and_a_restart_continues_there(
     newer: Members, shared_topic: str, group_producer: Producer
 ) -> None:
     fill_topic(group_producer, shared_topic, 8)
@@ -310,7 +312,7 @@ def test_commits_go_to_the_topic_that_was_read_and_a_restart_goes_on_there(
     assert [record.offset for record in poll_count(two, 4)] == [2, 2, 2, 2]
 
 
-def test_who_assigns_its_partitions_itself_commits_without_a_member(
+def test_a_consumer_with_manual_assignment_commits_without_a_member(
     newer: Members, shared_topic: str, group_producer: Producer
 ) -> None:
     fill_topic(group_producer, shared_topic, 4)
@@ -323,7 +325,7 @@ def test_who_assigns_its_partitions_itself_commits_without_a_member(
     assert consumer.group_metadata().member_id == ""
 
 
-def test_what_a_listener_raises_is_raised_and_the_member_goes_on(newer: Members, shared_topic: str) -> None:
+def test_an_exception_of_a_listener_is_raised_and_the_member_continues(newer: Members, shared_topic: str) -> None:
     one, two = newer(), newer()
 
     def fail(tps: list[TopicPartition]) -> None:
@@ -351,9 +353,7 @@ def test_a_listener_may_unsubscribe_in_the_middle(newer: Members, shared_topic: 
     assert shared(one) == [0]
 
 
-def test_a_listener_that_unsubscribes_is_told_of_by_that_poll_even_if_it_does_not_wait(
-    newer: Members, shared_topic: str
-) -> None:
+def test_a_poll_without_a_timeout_reports_that_a_listener_unsubscribed(newer: Members, shared_topic: str) -> None:
     for _ in range(5):
         one = newer()
         one.subscribe([shared_topic], on_assigned=leaving(one))
@@ -366,7 +366,7 @@ def leaving(consumer: Consumer[Any, Any]) -> Callable[[list[TopicPartition]], No
     return lambda partitions: consumer.unsubscribe()
 
 
-def test_a_rebalance_cannot_be_asked_for_and_the_log_says_so(
+def test_enforce_rebalance_has_no_effect_and_logs_it(
     newer: Members, shared_topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     consumer = newer()
@@ -376,7 +376,7 @@ def test_a_rebalance_cannot_be_asked_for_and_the_log_says_so(
     poll_until([consumer], lambda: any("enforce_rebalance() does nothing" in text for text in caplog.messages))
 
 
-def test_the_broker_is_asked_for_the_assignor_of_ones_choice(newer: Members, group_admin: Admin) -> None:
+def test_the_configured_remote_assignor_is_requested_from_the_broker(newer: Members, group_admin: Admin) -> None:
     names = [fresh_name() for _ in range(2)]
     group_admin.create_topics([NewTopic(name, 3) for name in names])
     one, two = (newer(group_remote_assignor="range") for _ in range(2))
@@ -389,7 +389,7 @@ def test_the_broker_is_asked_for_the_assignor_of_ones_choice(newer: Members, gro
         poll_until([three], lambda: False)
 
 
-def test_what_happens_is_told_to_whoever_listens(newer: Members, shared_topic: str) -> None:
+def test_trace_listeners_receive_the_events_of_a_member(newer: Members, shared_topic: str) -> None:
     one, two = newer(), newer()
     trace = one.trace()
     one.subscribe([shared_topic])
@@ -405,7 +405,7 @@ def test_what_happens_is_told_to_whoever_listens(newer: Members, shared_topic: s
     ]
 
 
-def test_a_group_goes_over_and_back_while_its_members_do(
+def test_a_group_migrates_between_protocols_with_its_members(
     newer: Members, member: Members, shared_topic: str, group_producer: Producer
 ) -> None:
     old = [member(auto_commit_interval_ms=50) for _ in range(2)]
@@ -429,10 +429,10 @@ def test_a_group_goes_over_and_back_while_its_members_do(
     assert len(poll_count(back, 8)) == 8
 
 
-def test_a_topic_that_is_made_anew_is_given_up_and_taken_again(
+def test_a_recreated_topic_is_revoked_and_assigned_again(
     newer: Members, shared_topic: str, group_admin: Admin, group_producer: Producer
 ) -> None:
-    consumer, told = newer(metadata_max_age_ms=100), Told()
+    consumer, told = newer(metadata_max_age_ms=100), RecordingListener()
     consumer.subscribe([shared_topic], told)
     fill_topic(group_producer, shared_topic, 8)
     poll_count(consumer, 8)
@@ -444,12 +444,12 @@ def test_a_topic_that_is_made_anew_is_given_up_and_taken_again(
     assert sum(told.revoked) == 4
 
 
-def test_a_topic_that_is_deleted_is_given_up_without_its_offsets(
+def test_a_deleted_topic_is_revoked_without_committing_its_offsets(
     newer: Members, shared_topic: str, group_admin: Admin, group_producer: Producer
 ) -> None:
     doomed = fresh_name()
     group_admin.create_topics([NewTopic(doomed, 2)])
-    consumer, told = newer(max_poll_interval_ms=60_000), Told()
+    consumer, told = newer(max_poll_interval_ms=60_000), RecordingListener()
     consumer.subscribe([shared_topic, doomed], told)
     fill_topic(group_producer, shared_topic, 4)
     fill_topic(group_producer, doomed, 4, partitions=2)
@@ -471,7 +471,7 @@ def test_a_cluster_without_such_groups_is_an_error_that_names_the_other_protocol
 
 @pytest.fixture
 def without_groups() -> Iterator[Broker]:
-    """A broker whose feature `group.version` is at 0."""
+    """A broker with the feature `group.version` at 0."""
     from ottla.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
     with Broker() as broker, Wire(broker.bootstrap_servers) as wire:
@@ -480,7 +480,7 @@ def without_groups() -> Iterator[Broker]:
         yield broker
 
 
-def test_offsets_go_with_the_transactions_of_a_producer_that_knows_the_members_epoch(
+def test_offsets_are_committed_in_transactions_with_the_member_epoch(
     newer: Members, shared_topic: str, group_producer: Producer, group_broker: Broker
 ) -> None:
     fill_topic(group_producer, shared_topic, 4)
@@ -501,7 +501,7 @@ def test_offsets_go_with_the_transactions_of_a_producer_that_knows_the_members_e
         producer.abort_transaction()
 
 
-def test_a_member_tells_the_group_its_rack_and_its_assignor(
+def test_a_member_sends_its_rack_and_its_assignor(
     newer: Members, group_broker: Broker, group_id: str, shared_topic: str
 ) -> None:
     consumer = newer(client_rack="west", group_remote_assignor="range")
@@ -513,7 +513,7 @@ def test_a_member_tells_the_group_its_rack_and_its_assignor(
     assert [(m.member_id, m.rack_id) for m in group.members] == [(consumer.group_metadata().member_id, "west")]
 
 
-def test_heartbeats_keep_a_member_whose_user_is_busy(newer: Members, shared_topic: str) -> None:
+def test_heartbeats_keep_the_membership_during_long_processing(newer: Members, shared_topic: str) -> None:
     consumer = newer()
     trace = consumer.trace()
     consumer.subscribe([shared_topic])

@@ -9,7 +9,7 @@ import pytest
 from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
 from ottla.client.consumer import RangeReader
 from ottla.client.consumer.assignors.wire import decode_subscription
-from ottla.client.consumer.group.membership.member_state import MemberState
+from ottla.client.consumer.group.membership.member_state import ClassicMemberState
 from ottla.errors import (
     CommitFailedError,
     ConfigError,
@@ -28,8 +28,8 @@ from tests.client.conftest import eventually, fresh_name
 from tests.client.consumer.conftest import Members, beaten_for, fill_topic, partitions, poll_count, poll_until, shared
 
 
-class Heard:
-    """A listener that remembers."""
+class RecordingListener:
+    """A listener that records its calls."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, list[int]]] = []
@@ -57,13 +57,13 @@ def test_the_first_polls_join_and_later_ones_return_records(
     assert consumer.assignment() == set(partitions(shared_topic))
     coordinator = consumer._core.coordinator
     assert coordinator is not None
-    assert coordinator.state is MemberState.STABLE
+    assert coordinator.state is ClassicMemberState.STABLE
     assert coordinator.heartbeat_thread is not None
     assert coordinator.heartbeat_thread.is_alive()
 
 
 @pytest.mark.behaviour("C18")
-def test_the_parts_of_a_member_bear_their_names(member: Members, shared_topic: str) -> None:
+def test_the_classes_of_a_member_have_kafkas_names(member: Members, shared_topic: str) -> None:
     consumer = member()
     consumer.subscribe([shared_topic])
     poll_until([consumer], consumer.assignment)
@@ -74,7 +74,7 @@ def test_the_parts_of_a_member_bear_their_names(member: Members, shared_topic: s
 
 
 @pytest.mark.behaviour("C5")
-def test_positions_begin_where_the_group_has_committed(
+def test_positions_start_at_the_committed_offsets_of_the_group(
     member: Members, shared_topic: str, group_producer: Producer
 ) -> None:
     fill_topic(group_producer, shared_topic, 40)
@@ -108,7 +108,7 @@ def test_positions_are_committed_in_the_background(
 
 
 @pytest.mark.behaviour("C6")
-def test_closing_commits_and_a_restart_goes_on_there(
+def test_closing_commits_and_a_restart_continues_there(
     member: Members, shared_topic: str, group_producer: Producer
 ) -> None:
     fill_topic(group_producer, shared_topic, 8)
@@ -122,7 +122,7 @@ def test_closing_commits_and_a_restart_goes_on_there(
 
 
 @pytest.mark.behaviour("C6")
-def test_a_rebalance_commits_first_so_that_nothing_is_seen_twice(
+def test_a_rebalance_commits_first_so_that_no_record_is_read_twice(
     member: Members, shared_topic: str, group_producer: Producer
 ) -> None:
     fill_topic(group_producer, shared_topic, 8)
@@ -179,7 +179,7 @@ def test_a_session_outside_the_bounds_of_the_broker_is_an_error_that_names_them(
 
 
 @pytest.mark.behaviour("C7", "C8")
-def test_heartbeats_keep_a_member_whose_user_is_busy(member: Members, shared_topic: str) -> None:
+def test_heartbeats_keep_the_membership_during_long_processing(member: Members, shared_topic: str) -> None:
     busy, other = member(session_timeout_ms=1000), member()
     busy.subscribe([shared_topic])
     poll_until([busy], busy.assignment)
@@ -193,10 +193,10 @@ def test_heartbeats_keep_a_member_whose_user_is_busy(member: Members, shared_top
 
 
 @pytest.mark.behaviour("C9")
-def test_a_user_who_does_not_poll_is_told_both_remedies_and_joins_again(
+def test_exceeding_the_max_poll_interval_logs_both_remedies_and_the_next_poll_rejoins(
     member: Members, shared_topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    heard = Heard()
+    heard = RecordingListener()
     slow, quick = member(max_poll_interval_ms=200), member()
     slow.subscribe([shared_topic], heard)
     quick.subscribe([shared_topic])
@@ -205,7 +205,7 @@ def test_a_user_who_does_not_poll_is_told_both_remedies_and_joins_again(
     warnings = [r.getMessage() for r in caplog.records if "poll() was not called for max.poll" in r.getMessage()]
     assert warnings  # more than one, where even the first share came too late
     assert warnings[0].endswith("Raise max.poll.interval.ms, or lower max.poll.records")
-    with pytest.raises(CommitFailedError, match="no member of its group any more"):
+    with pytest.raises(CommitFailedError, match="this consumer was removed from its group"):
         slow.commit({TopicPartition(shared_topic, 0): 0})
     poll_until([slow, quick], lambda: shared(slow, quick) == [2, 2])
     assert ("lost", [0, 1]) in heard.told or ("lost", [2, 3]) in heard.told
@@ -224,7 +224,7 @@ def test_closing_leaves_at_once(member: Members, shared_topic: str) -> None:
 
 @pytest.mark.behaviour("C10")
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
-def test_who_closes_while_the_group_waits_for_another_is_not_waited_for(
+def test_a_member_that_closes_during_a_rebalance_leaves_at_once(
     member: Members, shared_topic: str, group_admin: Admin, group_id: str, strategy: str
 ) -> None:
     long = {"session_timeout_ms": 60_000, "partition_assignment_strategy": strategy}
@@ -235,7 +235,7 @@ def test_who_closes_while_the_group_waits_for_another_is_not_waited_for(
     coordinator = going._core.coordinator
     assert coordinator is not None
     going.enforce_rebalance("of a whim")
-    poll_until([going], lambda: coordinator.state is MemberState.PREPARING_REBALANCE)
+    poll_until([going], lambda: coordinator.state is ClassicMemberState.PREPARING_REBALANCE)
     going.close()
     poll_until([staying], lambda: shared(staying) == [4])
     (described,) = group_admin.describe_consumer_groups([group_id]).values()
@@ -253,9 +253,7 @@ def test_the_broker_names_a_member_after_its_client(member: Members, group_id: s
     assert member(group_instance_id="till").client_id == f"consumer-{group_id}-till"
 
 
-def test_a_member_tells_the_group_its_rack(
-    member: Members, group_broker: Broker, group_id: str, shared_topic: str
-) -> None:
+def test_a_member_sends_its_rack(member: Members, group_broker: Broker, group_id: str, shared_topic: str) -> None:
     consumer = member(client_rack="west")
     consumer.subscribe([shared_topic])
     poll_until([consumer], lambda: shared(consumer) == [4])
@@ -265,10 +263,10 @@ def test_a_member_tells_the_group_its_rack(
 
 
 @pytest.mark.behaviour("C12")
-def test_a_static_member_that_comes_back_has_its_partitions_without_a_rebalance(
+def test_a_static_member_that_returns_keeps_its_partitions_without_a_rebalance(
     member: Members, shared_topic: str
 ) -> None:
-    staying, heard = member(), Heard()
+    staying, heard = member(), RecordingListener()
     going = member(group_instance_id="till")
     staying.subscribe([shared_topic], heard)
     going.subscribe([shared_topic])
@@ -291,7 +289,7 @@ def test_a_second_consumer_of_the_same_instance_id_fences_the_first(member: Memb
     second = member(group_instance_id="till")
     second.subscribe([shared_topic])
     poll_until([second], second.assignment)
-    with pytest.raises(FencedInstanceIdError, match=r"has taken over group.instance.id = 'till'"):
+    with pytest.raises(FencedInstanceIdError, match=r"uses the same group.instance.id = 'till'"):
         poll_until([first], lambda: False)
     with pytest.raises(FencedInstanceIdError):
         first.poll(0)
@@ -311,7 +309,7 @@ def test_a_partition_has_one_owner_and_surplus_members_wait_their_turn(member: M
 
 
 @pytest.mark.behaviour("C15", "C19")
-def test_a_change_of_the_subscription_shares_anew(member: Members, shared_topic: str, group_admin: Admin) -> None:
+def test_a_changed_subscription_starts_a_rebalance(member: Members, shared_topic: str, group_admin: Admin) -> None:
     another = fresh_name()
     group_admin.create_topics([NewTopic(another, 2)])
     one, two = member(), member()
@@ -330,7 +328,7 @@ def test_a_change_of_the_subscription_shares_anew(member: Members, shared_topic:
 
 
 @pytest.mark.behaviour("C15", "C19")
-def test_a_topic_made_to_match_the_pattern_is_shared_too(member: Members, group_admin: Admin) -> None:
+def test_a_new_topic_that_matches_the_pattern_is_assigned_too(member: Members, group_admin: Admin) -> None:
     stem = fresh_name()
     group_admin.create_topics([NewTopic(f"{stem}-a", 2)])
     consumer = member(metadata_max_age_ms=100)
@@ -342,11 +340,11 @@ def test_a_topic_made_to_match_the_pattern_is_shared_too(member: Members, group_
 
 
 @pytest.mark.behaviour("C16")
-def test_eager_gives_all_up_and_says_what_it_does(
+def test_the_eager_protocol_revokes_all_partitions_and_logs_it(
     member: Members, shared_topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="ottla")
-    heard, one, two = Heard(), member(), member()
+    heard, one, two = RecordingListener(), member(), member()
     one.subscribe([shared_topic], heard)
     poll_until([one], one.assignment)
     two.subscribe([shared_topic])
@@ -360,13 +358,11 @@ def test_eager_gives_all_up_and_says_what_it_does(
         f"\tAdded partitions (assigned - owned):       [{', '.join(map(str, sorted(one.assignment())))}]\n"
         "\tRevoked partitions (owned - assigned):     []"
     ) in caplog.text
-    assert "(Re-)joining group" in caplog.text
+    assert "joining the group" in caplog.text
 
 
 @pytest.mark.behaviour("C17")
-def test_a_listener_may_commit_what_is_taken_from_it(
-    member: Members, shared_topic: str, group_producer: Producer
-) -> None:
+def test_a_listener_may_commit_revoked_partitions(member: Members, shared_topic: str, group_producer: Producer) -> None:
     fill_topic(group_producer, shared_topic, 8)
     one, two = member(enable_auto_commit=False), member()
     one.subscribe([shared_topic], on_revoked=lambda _: one.commit())
@@ -379,7 +375,9 @@ def test_a_listener_may_commit_what_is_taken_from_it(
 
 
 @pytest.mark.behaviour("C17", "C19")
-def test_a_listener_may_say_where_to_begin(member: Members, shared_topic: str, group_producer: Producer) -> None:
+def test_a_listener_may_seek_newly_assigned_partitions(
+    member: Members, shared_topic: str, group_producer: Producer
+) -> None:
     def begin_at_eight(tps: list[TopicPartition]) -> None:
         for tp in tps:
             consumer.seek(tp, 8)
@@ -391,7 +389,7 @@ def test_a_listener_may_say_where_to_begin(member: Members, shared_topic: str, g
 
 
 def put_out(broker: Broker, consumer: Consumer) -> None:
-    """Somebody else says that this member leaves: the coordinator does not know it any more."""
+    """An admin removes this member: the coordinator does not know it any more."""
     place = consumer.group_metadata()
     with Wire(broker.bootstrap_servers) as wire:
         answer = wire.ask(LeaveGroupRequest(place.group_id, members=[MemberIdentity(place.member_id)]), 5)
@@ -399,10 +397,10 @@ def put_out(broker: Broker, consumer: Consumer) -> None:
 
 
 @pytest.mark.behaviour("C17")
-def test_a_listener_hears_of_partitions_that_are_lost_and_may_not_commit_them_any_more(
+def test_a_listener_is_called_for_lost_partitions_and_cannot_commit_them(
     member: Members, group_broker: Broker, shared_topic: str
 ) -> None:
-    class Committing(Heard):
+    class Committing(RecordingListener):
         failure: Exception | None = None
 
         def on_partitions_lost(self, tps: list[TopicPartition]) -> None:
@@ -423,7 +421,7 @@ def test_a_listener_hears_of_partitions_that_are_lost_and_may_not_commit_them_an
 
 
 @pytest.mark.behaviour("C17")
-def test_who_listens_for_revoked_alone_hears_there_of_what_is_lost(
+def test_a_listener_without_on_partitions_lost_is_called_with_on_partitions_revoked(
     member: Members, group_broker: Broker, shared_topic: str
 ) -> None:
     heard: list[tuple[str, int]] = []
@@ -439,27 +437,25 @@ def test_who_listens_for_revoked_alone_hears_there_of_what_is_lost(
     assert heard == [("assigned", 4), ("revoked", 4), ("assigned", 4)]
 
 
-def test_a_topic_whose_name_will_not_do_is_an_error(member: Members) -> None:
+def test_an_invalid_topic_name_is_an_error(member: Members) -> None:
     consumer = member()
     consumer.subscribe(["no name!"])
     with pytest.raises(InvalidTopicError, match="topic 'no name!', which this consumer subscribes to"):
         poll_until([consumer], lambda: False)
 
 
-def test_a_topic_there_is_not_is_warned_of_and_read_once_it_is_there(
+def test_a_missing_topic_is_logged_and_read_once_it_exists(
     member: Members, group_admin: Admin, caplog: pytest.LogCaptureFixture
 ) -> None:
     name = fresh_name()
     consumer = member(allow_auto_create_topics=False)
     consumer.subscribe([name])
-    poll_until(
-        [consumer], lambda: f"nobody reads these topics, though the group subscribes to them: ['{name}']" in caplog.text
-    )
+    poll_until([consumer], lambda: f"subscribed topics have no assigned partitions topics=['{name}']" in caplog.text)
     group_admin.create_topics([NewTopic(name, 3)])
     poll_until([consumer], lambda: shared(consumer) == [3])
 
 
-def test_what_a_listener_raises_is_raised_and_the_rebalance_goes_on(member: Members, shared_topic: str) -> None:
+def test_an_exception_of_a_listener_is_raised_and_the_rebalance_continues(member: Members, shared_topic: str) -> None:
     def fail(_: Any) -> None:
         raise ZeroDivisionError
 
@@ -482,7 +478,7 @@ def test_a_wakeup_during_a_join_ends_the_poll_and_not_the_join(member: Members, 
 
 
 @pytest.mark.behaviour("C15")
-def test_a_rebalance_can_be_asked_for(member: Members, shared_topic: str) -> None:
+def test_a_rebalance_can_be_requested(member: Members, shared_topic: str) -> None:
     consumer = member()
     consumer.subscribe([shared_topic])
     poll_until([consumer], consumer.assignment)
@@ -493,7 +489,7 @@ def test_a_rebalance_can_be_asked_for(member: Members, shared_topic: str) -> Non
 def test_ways_to_get_partitions_exclude_each_other(member: Members, shared_topic: str) -> None:
     consumer = member()
     consumer.subscribe([shared_topic])
-    exclusive = r"has its partitions by subscribe\(\) with topics: call unsubscribe\(\) before"
+    exclusive = r"uses subscribe\(\) with topics: call unsubscribe\(\) before"
     with pytest.raises(IllegalStateError, match=rf"{exclusive} assign\(\)"):
         consumer.assign(partitions(shared_topic))
     with pytest.raises(IllegalStateError, match=rf"{exclusive} subscribe\(\) with a pattern"):
@@ -511,7 +507,7 @@ def test_ways_to_get_partitions_exclude_each_other(member: Members, shared_topic
         ({"group_instance_id": ""}, "group.instance.id is empty"),
     ],
 )
-def test_settings_that_will_not_do_are_refused_at_once(member: Members, settings: dict[str, Any], error: str) -> None:
+def test_invalid_settings_are_rejected_at_once(member: Members, settings: dict[str, Any], error: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(error)):
         member(**settings)
 
@@ -524,14 +520,12 @@ def test_settings_that_will_not_do_are_refused_at_once(member: Members, settings
         ((re.compile(b"x"),), "matches bytes"),
     ],
 )
-def test_subscriptions_that_will_not_do_are_refused_at_once(
-    member: Members, arguments: tuple[Any, ...], error: str
-) -> None:
+def test_invalid_subscriptions_are_rejected_at_once(member: Members, arguments: tuple[Any, ...], error: str) -> None:
     with pytest.raises(TypeError, match=error):
         member().subscribe(*arguments)
 
 
-def test_polling_for_ever_is_said_with_a_number(member: Members, shared_topic: str) -> None:
+def test_an_endless_poll_timeout_is_given_as_a_number(member: Members, shared_topic: str) -> None:
     consumer = member()
     consumer.subscribe([shared_topic])
     with pytest.raises(
@@ -541,7 +535,7 @@ def test_polling_for_ever_is_said_with_a_number(member: Members, shared_topic: s
 
 
 @pytest.mark.parametrize("heard_ms", [100, 300_000])
-def test_a_topic_that_was_made_anew_is_read_from_its_start(
+def test_a_recreated_topic_is_read_from_its_start(
     heard_ms: int, member: Members, group_admin: Admin, group_producer: Producer, shared_topic: str
 ) -> None:
     fill_topic(group_producer, shared_topic, 8)

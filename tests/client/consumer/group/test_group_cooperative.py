@@ -11,17 +11,17 @@ from ottla.protocol.messages.create_partitions import CreatePartitionsRequest, C
 from tests.broker.wire import Wire
 from tests.client.conftest import fresh_name
 from tests.client.consumer.conftest import Members, fill_topic, partitions, poll_until, shared
-from tests.client.consumer.group.test_group import Heard
+from tests.client.consumer.group.test_group import RecordingListener
 
 COOPERATIVE: dict[str, Any] = {"partition_assignment_strategy": "cooperative-sticky"}
 
 
 @pytest.mark.behaviour("C16")
-def test_cooperative_takes_only_what_moves_in_two_rounds_that_are_logged(
+def test_a_cooperative_rebalance_revokes_only_moving_partitions_and_logs_two_rounds(
     member: Members, shared_topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="ottla")
-    heard, one, two = Heard(), member(**COOPERATIVE), member(**COOPERATIVE)
+    heard, one, two = RecordingListener(), member(**COOPERATIVE), member(**COOPERATIVE)
     one.subscribe([shared_topic], heard)
     poll_until([one], one.assignment)
     caplog.clear()
@@ -37,16 +37,16 @@ def test_cooperative_takes_only_what_moves_in_two_rounds_that_are_logged(
     for owned, revoked in ((both, two.assignment()), (mine, set())):
         assert (
             "Updating assignment with\n"
-            f"\tAssigned partitions:                       {told(mine)}\n"
-            f"\tCurrent owned partitions:                  {told(owned)}\n"
+            f"\tAssigned partitions:                       {format_partitions(mine)}\n"
+            f"\tCurrent owned partitions:                  {format_partitions(owned)}\n"
             "\tAdded partitions (assigned - owned):       []\n"
-            f"\tRevoked partitions (owned - assigned):     {told(revoked)}"
+            f"\tRevoked partitions (owned - assigned):     {format_partitions(revoked)}"
         ) in caplog.text
-    assert f"{told(two.assignment())} are given up, for others to take" in caplog.text
+    assert f"{format_partitions(two.assignment())} were revoked for other members" in caplog.text
 
 
 @pytest.mark.behaviour("C16")
-def test_records_of_what_stays_flow_while_the_group_rebalances(
+def test_retained_partitions_are_read_while_the_group_rebalances(
     member: Members, shared_topic: str, group_producer: Producer
 ) -> None:
     """The coordinator waits for a member that does not poll: the rebalance lasts as long as the test wants."""
@@ -70,7 +70,7 @@ def test_records_of_what_stays_flow_while_the_group_rebalances(
 
 
 @pytest.mark.behaviour("C16")
-def test_nothing_is_seen_twice_when_partitions_move_without_a_pause(
+def test_no_record_is_read_twice_when_partitions_move_during_consumption(
     member: Members, shared_topic: str, group_producer: Producer
 ) -> None:
     members = [member(**COOPERATIVE)]
@@ -94,7 +94,7 @@ def test_nothing_is_seen_twice_when_partitions_move_without_a_pause(
 
 
 @pytest.mark.behaviour("C15")
-def test_partitions_that_a_topic_gains_are_shared_within_the_age_of_metadata(
+def test_new_partitions_are_assigned_within_the_metadata_max_age(
     member: Members, shared_topic: str, group_broker: Broker
 ) -> None:
     consumer = member(metadata_max_age_ms=100)
@@ -106,7 +106,7 @@ def test_partitions_that_a_topic_gains_are_shared_within_the_age_of_metadata(
 
 
 @pytest.mark.behaviour("C15")
-def test_a_leader_notices_the_growth_of_topics_that_only_others_want(
+def test_a_leader_detects_new_partitions_of_topics_that_only_others_subscribe_to(
     member: Members, shared_topic: str, group_admin: Admin
 ) -> None:
     another = fresh_name()
@@ -128,7 +128,7 @@ def test_an_assignor_of_three_arguments_is_enough(member: Members, shared_topic:
     poll_until([one, two], lambda: sorted(shared(one, two)) == [0, 4])
 
 
-def test_the_mistake_of_an_assignor_is_told_to_the_user_of_the_leader(member: Members, shared_topic: str) -> None:
+def test_an_error_of_an_assignor_is_raised_by_the_leader_of_the_group(member: Members, shared_topic: str) -> None:
     def wrong(wanted: Any, counts: Any, owned: Any) -> Any:
         return {"nobody": [(shared_topic, 0)]}
 
@@ -148,5 +148,5 @@ def test_members_without_a_common_assignor_are_refused_with_a_remedy(member: Mem
         poll_until([two], lambda: False)
 
 
-def told(tps: set[TopicPartition]) -> str:
+def format_partitions(tps: set[TopicPartition]) -> str:
     return f"[{', '.join(map(str, sorted(tps)))}]"

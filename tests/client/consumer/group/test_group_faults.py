@@ -35,7 +35,7 @@ from tests.client.consumer.group import member_process
 
 
 class MemberProcess:
-    """A member somewhere else."""
+    """A member in another process."""
 
     def __init__(self, *arguments: str) -> None:
         command = [sys.executable, str(Path(member_process.__file__)), *arguments]
@@ -69,7 +69,7 @@ class MemberProcess:
             assert time.monotonic() < deadline, self.said
 
     def interrupt(self) -> None:
-        """Press Ctrl-C; it ends, long before anybody would miss it in the group."""
+        """Press Ctrl-C; the process ends long before its session would expire."""
         self.signal(signal.SIGINT)
         assert self.process.wait(PATIENCE) == 0
         self._reader.join()
@@ -107,7 +107,7 @@ def other(group_broker: Broker, group_id: str, shared_topic: str) -> Iterator[Ca
 
 
 @pytest.mark.behaviour("C8", "C10", "C14")
-def test_a_killed_member_keeps_its_partitions_for_its_session_and_then_the_others_have_them(
+def test_the_partitions_of_a_killed_member_are_reassigned_after_its_session_timeout(
     member: Members, shared_topic: str, other: Callable[..., MemberProcess]
 ) -> None:
     process, staying = other(session_timeout_ms=1000), member()
@@ -120,7 +120,7 @@ def test_a_killed_member_keeps_its_partitions_for_its_session_and_then_the_other
 
 
 @pytest.mark.behaviour("C8")
-def test_a_stopped_member_is_told_what_it_missed_and_joins_again(
+def test_a_member_that_was_suspended_logs_the_expired_session_and_rejoins(
     member: Members, shared_topic: str, other: Callable[..., MemberProcess]
 ) -> None:
     process, staying = other(), member()
@@ -130,19 +130,19 @@ def test_a_stopped_member_is_told_what_it_missed_and_joins_again(
     poll_until([staying], lambda: shared(staying) == [4])
     process.signal(signal.SIGCONT)
     poll_until([staying], lambda: process.has_said("lost 2") and shared(staying) == [2])
-    assert process.has_said("failed due to UNKNOWN_MEMBER_ID, resetting generation")
+    assert process.has_said("failed: UNKNOWN_MEMBER_ID; the generation is dropped")
 
 
 UNTIL_MISSED = 600_000
-"""A session so long that nobody is missed in a test: who is out of the group has left it."""
+"""A session that never expires in a test: a member leaves only by its own request."""
 
 
 @pytest.mark.behaviour("C10")
-def test_a_commit_that_is_refused_until_its_time_is_over_says_what_the_coordinator_said() -> None:
+def test_a_commit_rejected_until_its_timeout_names_the_error_of_the_coordinator() -> None:
     with TestedBroker() as broker, Consumer(broker.client_settings(), group_id="g") as consumer:
         broker.faults.fail("OffsetCommit", error="COORDINATOR_NOT_AVAILABLE")
         with pytest.raises(
-            KafkaTimeoutError, match=r"within 1 s: COORDINATOR_NOT_AVAILABLE: .* its broker's log says why"
+            KafkaTimeoutError, match=r"within 1 s: COORDINATOR_NOT_AVAILABLE: .* see the log of that broker"
         ):
             consumer.commit({TopicPartition("t", 0): 1}, timeout=1)
 
@@ -157,7 +157,7 @@ def test_ctrl_c_leaves_the_group(
     process = other(session_timeout_ms=UNTIL_MISSED, do="commit" if when == "committing" else "poll")
     if when == "joining":  # the coordinator waits for us, and it for the coordinator
         deadline = time.monotonic() + PATIENCE
-        while not process.has_said("the coordinator named this member"):
+        while not process.has_said("use of the member id"):
             assert time.monotonic() < deadline
             staying.commit({partitions(shared_topic)[0]: 0})
     else:
@@ -217,7 +217,7 @@ def member_at(address: str, **settings: Any) -> Consumer:
 
 
 @pytest.mark.behaviour("C6")
-def test_a_coordinator_killed_in_any_phase_comes_back_to_a_group_that_has_lost_nothing(fallible: Fallible) -> None:
+def test_a_coordinator_killed_in_any_phase_restarts_without_losing_group_state(fallible: Fallible) -> None:
     with member_at(fallible.address) as one, member_at(fallible.address) as two:
         one.subscribe(["t"])
         seen = poll_count(one, 40)
@@ -240,7 +240,7 @@ def test_a_coordinator_killed_in_any_phase_comes_back_to_a_group_that_has_lost_n
 
 
 @pytest.mark.behaviour("C6", "C14")
-def test_a_coordinator_killed_while_members_go_to_their_new_shares_has_lost_nothing(fallible: Fallible) -> None:
+def test_a_coordinator_killed_during_a_reconciliation_loses_nothing(fallible: Fallible) -> None:
     deaths: list[str] = []
 
     def deadly(when: str) -> None:
@@ -265,7 +265,7 @@ def test_a_coordinator_killed_while_members_go_to_their_new_shares_has_lost_noth
 
 
 @pytest.mark.behaviour("C8", "C10", "C14")
-def test_a_killed_member_of_the_newer_protocol_is_waited_for_and_a_stopped_one_is_told_what_it_missed(
+def test_with_the_consumer_protocol_a_killed_member_expires_and_a_suspended_one_rejoins(
     fallible: Fallible,
 ) -> None:
     with member_at(fallible.address, **NEWER) as staying:
@@ -289,7 +289,7 @@ def test_a_killed_member_of_the_newer_protocol_is_waited_for_and_a_stopped_one_i
 
 
 @pytest.mark.behaviour("C14")
-def test_a_coordinator_killed_while_the_leader_shares_out_finds_the_group_again(fallible: Fallible) -> None:
+def test_a_coordinator_killed_during_the_leaders_assignment_restores_the_group(fallible: Fallible) -> None:
     deaths = [1]
 
     def deadly(wanted: Any, counts: Any, owned: Any) -> Any:
@@ -319,7 +319,7 @@ def test_without_a_broker_a_member_neither_spins_nor_dies(
         poll_count(consumer, 40)
         fallible.kill()
         consumer.poll(0.5)
-        looks = looks_at_the_sockets(monkeypatch)
+        looks = poll_timeouts(monkeypatch)
         started = time.monotonic()
         consumer.poll(2.0)
         took = time.monotonic() - started
@@ -331,17 +331,17 @@ def test_without_a_broker_a_member_neither_spins_nor_dies(
         consumer.commit()
 
 
-def looks_at_the_sockets(monkeypatch: pytest.MonkeyPatch) -> list[float | None]:
+def poll_timeouts(monkeypatch: pytest.MonkeyPatch) -> list[float | None]:
     """How long each look would have waited, from now on and in every thread."""
     looks: list[float | None] = []
     kind = type(default_poller())
     really = kind.poll
 
-    def counted(poller: Any, timeout: float | None) -> Any:
+    def count_partitions(poller: Any, timeout: float | None) -> Any:
         looks.append(timeout)
         return really(poller, timeout)
 
-    monkeypatch.setattr(kind, "poll", counted)
+    monkeypatch.setattr(kind, "poll", count_partitions)
     return looks
 
 
@@ -373,7 +373,7 @@ def test_closing_does_not_wait_for_a_broker_that_refuses_connections(
 
 
 @pytest.mark.behaviour("C10")
-def test_ctrl_c_between_two_calls_does_not_wait_for_a_coordinator_that_is_gone(fallible: Fallible) -> None:
+def test_ctrl_c_between_two_calls_does_not_wait_for_a_stopped_coordinator(fallible: Fallible) -> None:
     consumer = member_at(fallible.address)
     consumer.subscribe(["t"])
     poll_count(consumer, 40)
@@ -387,7 +387,7 @@ def test_ctrl_c_between_two_calls_does_not_wait_for_a_coordinator_that_is_gone(f
 
 @pytest.mark.behaviour("C10")
 @pytest.mark.parametrize("commits", ["true", "false"])
-def test_ctrl_c_while_it_closes_and_nobody_answers_leaves_the_group_as_soon_as_somebody_does(
+def test_ctrl_c_during_a_close_without_a_coordinator_leaves_the_group_once_a_coordinator_answers(
     fallible: Fallible, commits: str
 ) -> None:
     slow = {"session.timeout.ms": UNTIL_MISSED, "heartbeat.interval.ms": 50, "enable.auto.commit": commits}
@@ -439,7 +439,7 @@ def test_poll_heartbeat_commit_and_close_never_wait_for_each_other(
 
 
 def hammer(consumer: Consumer, topic: str, assigned: list[int]) -> None:
-    """All that a consumer can do, in turn."""
+    """Make every call of a consumer in turn."""
     ended = threading.Event()
 
     def wake_often() -> None:
@@ -471,6 +471,6 @@ def hammer(consumer: Consumer, topic: str, assigned: list[int]) -> None:
 
 
 def attempt(call: Callable[..., Any], *arguments: Any) -> None:
-    """Errors are part of the game here, hanging is not."""
+    """Errors are expected here; a hanging call is a failure."""
     with contextlib.suppress(OttlaError):
         call(*arguments)

@@ -1,8 +1,9 @@
-"""Ctrl-C in the middle of leaving: the group is left all the same, wherever it strikes."""
+"""A member leaves its group although Ctrl-C interrupts `close` at any point, or its heartbeat thread runs late."""
 
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
 from types import CodeType, FrameType
 from typing import Any
@@ -11,10 +12,19 @@ import pytest
 
 from ottla import Admin, Broker, Consumer
 from ottla.client.consumer.group.consumer_coordinator import ConsumerCoordinator
+from ottla.client.consumer.group.heartbeat_thread import HeartbeatThread
 from ottla.client.consumer.group.membership.classic_membership import ClassicMembership
 from ottla.client.consumer.group.membership.consumer_membership import ConsumerMembership
+from ottla.client.consumer.group.membership.heartbeat_fields import LEAVING
+from ottla.client.consumer.group.thread import GroupThread
+from ottla.client.network.client_request import ClientRequest
+from ottla.client.network.network_client import NetworkClient
+from ottla.client.runtime.deadline import ClosingDeadline
+from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from ottla.protocol.messages.leave_group import LeaveGroupRequest
+from tests.patience import PATIENCE, eventually
 
-PARTS = [ConsumerCoordinator.close, ConsumerCoordinator.leave, ConsumerCoordinator._go]
+PARTS = [ConsumerCoordinator.close, ConsumerCoordinator.leave, ConsumerCoordinator._end_membership]
 MEMBERSHIPS = {"classic": ClassicMembership, "consumer": ConsumerMembership}
 
 
@@ -25,7 +35,9 @@ def admin(group_broker: Broker) -> Iterator[Admin]:
 
 
 class Strike:
-    """Ctrl-C at one of the places where Python hears it in some functions, as they begin and behind what they call in C, counted as they are run."""
+    """Raise KeyboardInterrupt at the n-th place where Python checks for signals in some functions: at their start and
+    after calls into C.
+    """
 
     def __init__(self, codes: set[CodeType], number: int) -> None:
         self.codes, self.number = codes, number
@@ -50,7 +62,7 @@ def closed_under(strike: Strike, consumer: Consumer) -> None:
 
 
 @pytest.mark.parametrize("protocol", MEMBERSHIPS)
-def test_wherever_it_strikes_nobody_is_waited_for(
+def test_an_interrupt_at_any_point_of_leaving_blocks_nothing(
     group_broker: Broker, group_id: str, shared_topic: str, admin: Admin, protocol: str
 ) -> None:
     kind: Any = MEMBERSHIPS[protocol]
@@ -68,7 +80,55 @@ def test_wherever_it_strikes_nobody_is_waited_for(
             consumer.poll(0.1)
         strike = Strike(codes, number)
         closed_under(strike, consumer)
-        (group,) = admin.describe_consumer_groups([group_id]).values()
-        assert list(group.members) == [], f"Ctrl-C at line {number}"
+        eventually(lambda: not admin.describe_consumer_groups([group_id])[group_id].members)
         number += 1
     assert number > 10
+
+
+@pytest.mark.behaviour("C10")
+@pytest.mark.parametrize("protocol", MEMBERSHIPS)
+def test_a_heartbeat_thread_that_first_runs_after_the_deadline_of_close_sends_the_leave_request(
+    group_broker: Broker, group_id: str, shared_topic: str, protocol: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = threading.Event()
+    runs.set()
+    sent: list[Any] = []
+    wait_for_thread, decide, send = GroupThread.stop, HeartbeatThread._next_step, NetworkClient.send
+
+    def decide_while_it_runs(thread: HeartbeatThread) -> Any:
+        runs.wait(PATIENCE)
+        return decide(thread)
+
+    def continue_it_after_the_deadline(thread: GroupThread, deadline: ClosingDeadline) -> Any:
+        for span in wait_for_thread(thread, deadline):
+            runs.set()
+            yield span
+
+    def record(client: NetworkClient, request: ClientRequest, now: float) -> None:
+        sent.append(request.message)
+        send(client, request, now)
+
+    monkeypatch.setattr(HeartbeatThread, "_next_step", decide_while_it_runs)
+    monkeypatch.setattr(GroupThread, "stop", continue_it_after_the_deadline)
+    monkeypatch.setattr(NetworkClient, "send", record)
+    settings = {
+        "group_id": group_id,
+        "group_protocol": protocol,
+        "bootstrap_servers": group_broker.bootstrap_servers,
+    }
+    consumer = Consumer(settings)
+    consumer.subscribe([shared_topic])
+    while not consumer.assignment():
+        consumer.poll(0.1)
+    runs.clear()
+    try:
+        consumer.close(0)
+        assert [message for message in list(sent) if is_leave_request(message)]
+    finally:
+        runs.set()
+
+
+def is_leave_request(message: Any) -> bool:
+    return isinstance(message, LeaveGroupRequest) or (
+        isinstance(message, ConsumerGroupHeartbeatRequest) and message.member_epoch == LEAVING
+    )

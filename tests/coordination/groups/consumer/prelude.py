@@ -1,4 +1,4 @@
-"""Where stories of consumer groups begin, told once. What happens under each step is compared each time."""
+"""Common first steps of transcripts of consumer groups. The output of each step is compared every time."""
 
 from __future__ import annotations
 
@@ -38,4 +38,4 @@ GIVEN_BACK = """
     a: epoch 2
     Reconciling 2/2: a@2[t-0] b@2[?]
 """
-"""One has given back what the other is to have, which has not heard of it yet."""
+"""One member has revoked partitions for another, which has not received them yet."""

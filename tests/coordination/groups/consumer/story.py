@@ -1,16 +1,16 @@
-"""The language in which consumer groups are told, beside that of classic ones.
+"""The transcript language for consumer groups, in addition to that for classic groups.
 
-    topics t=4 u=2                  the topics there are, and how many partitions each has
+    topics t=4 u=2                  the topics, with their numbers of partitions
     hello a t+u                     a member joins; also with static=i, regex=…, by=range, rebalance=60, id=a2
-    sight a t+u                     from now on a's client may know of these topics alone
-    alive a owns=t-0,t-1            a heartbeat; what it owns only where that is said, epoch=3 for another than its own;
-                                    `alive a t owns= rebalance=60` says everything anew, as after a lost answer
+    sight a t+u                     from now on a's client may describe only these topics
+    alive a owns=t-0,t-1            a heartbeat; owned partitions only if given, epoch=3 for an epoch other than its own;
+                                    `alive a t owns= rebalance=60` is a full heartbeat, as after a lost response
     bye a | bye a for-a-while       it leaves
-    fetch a | fetch a epoch=2       it asks for committed offsets
+    fetch a | fetch a epoch=2       it fetches committed offsets
 
-Under it: the answer, and the group if it has changed: state, epoch/assignment epoch, and of each member its epoch,
-what it has, `-t-1` for what it is to give back and `?` while it waits for what others have. With `records` also what is
-kept in the log. After each step the group is built anew from the log, and has to be the same.
+Below each command: the response, and the group if it has changed: state, epoch/assignment epoch, and for each member
+its epoch and partitions, `-t-1` for one it must revoke and `?` while it waits for partitions of others. With `records`
+also the log's records. After each step the group is rebuilt from the log, and must be the same.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from uuid import UUID
 
 from ottla.coordination.groups.classic.group import ClassicGroup
 from ottla.coordination.groups.consumer import records as kept
-from ottla.coordination.groups.consumer.events import ConsumerHeartbeat, TopicsSeen
+from ottla.coordination.groups.consumer.events import ConsumerHeartbeat, TopicsChanged
 from ottla.coordination.groups.consumer.group import ConsumerGroup
 from ottla.coordination.groups.consumer.image import TopicImage, TopicMetadata
 from ottla.coordination.groups.consumer.member import ConsumerMember, MemberState, TopicIdPartition
@@ -59,7 +59,7 @@ class Story(story.Story):
         self.topic_ids: dict[str, UUID] = {}
         self.visible: dict[str, set[str]] = {}
         self.before: dict[str, dict[str, Any]] = {}
-        """The groups when something was told last."""
+        """The groups as last printed."""
 
     def do(self, verb: str, names: list[str], options: dict[str, str]) -> None:
         if verb in VERBS:
@@ -140,7 +140,7 @@ class Story(story.Story):
         return f"{member.member_id}{'~' * bool(member.classic)}@{member.epoch}[{' '.join(filter(None, parts))}{waits}]"
 
     def topics(self, names: list[str], options: dict[str, str]) -> None:
-        """Tell the machine; a topic that was gone and comes back has another id."""
+        """Apply an event; a deleted topic that is created again has another id."""
         self.version += 1
         counts = {name: int(count) for name, count in options.items()}
         self.topic_ids = {
@@ -159,7 +159,7 @@ class Story(story.Story):
             self.version,
             [TopicMetadata(name, self.topic_ids[name], count) for name, count in self.topic_counts.items()],
         )
-        self.tell("", lambda ticket: TopicsSeen(ticket, image))
+        self.tell("", lambda ticket: TopicsChanged(ticket, image))
         self.happened = []
 
     def heart(self, who: str, request: ConsumerGroupHeartbeatRequest, version: int = 1) -> None:

@@ -1,4 +1,4 @@
-"""What assignors promise, for any members and topics: all is shared out, evenly, and little of it moves."""
+"""Guarantees of the assignors for any members and topics: all partitions are assigned, evenly, with few moves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MEMBERS = st.lists(st.sampled_from("abcdefg"), min_size=1, unique=True)
 
 
 @st.composite
-def wishes(draw: st.DrawFn, *, alike: bool = False) -> GroupSpec:
+def group_specs(draw: st.DrawFn, *, alike: bool = False) -> GroupSpec:
     topics = draw(TOPICS)
     every = frozenset(topics)
     subset = st.just(every) if alike else st.frozensets(st.sampled_from(sorted(topics)), min_size=0)
@@ -35,7 +35,7 @@ def again(wanted: GroupSpec, assignment: GroupAssignment) -> GroupSpec:
 
 
 def check_whole(wanted: GroupSpec, assignment: GroupAssignment) -> None:
-    """Each partition that somebody reads is with one who reads it."""
+    """Check that each partition of a subscribed topic is assigned to one subscribed member."""
     given_away = [place for places in assignment.values() for place in places]
     assert len(given_away) == len(set(given_away)) == sum(wanted.topics.values())
     assert assignment.keys() == wanted.readers.keys()
@@ -52,20 +52,20 @@ def check_stays(assign: PartitionAssignor, wanted: GroupSpec) -> None:
     assert assign(again(wanted, first)) == first
 
 
-@given(wishes())
-def test_uniform_shares_out_everything_and_leaves_it_so(wanted: GroupSpec) -> None:
+@given(group_specs())
+def test_the_uniform_assignor_assigns_every_partition_and_is_stable(wanted: GroupSpec) -> None:
     check_whole(wanted, assign_uniformly(wanted))
     check_stays(assign_uniformly, wanted)
 
 
-@given(wishes())
-def test_range_shares_out_everything_and_leaves_it_so(wanted: GroupSpec) -> None:
+@given(group_specs())
+def test_the_range_assignor_assigns_every_partition_and_is_stable(wanted: GroupSpec) -> None:
     check_whole(wanted, assign_ranges(wanted))
     check_stays(assign_ranges, wanted)
 
 
-@given(wishes())
-def test_nobody_could_take_a_partition_from_one_who_has_two_more(wanted: GroupSpec) -> None:
+@given(group_specs())
+def test_no_member_has_two_partitions_more_than_another_that_could_own_one(wanted: GroupSpec) -> None:
     assignment = assign_uniformly(wanted)
     for giver, places in assignment.items():
         for taker, topics in wanted.readers.items():
@@ -73,8 +73,8 @@ def test_nobody_could_take_a_partition_from_one_who_has_two_more(wanted: GroupSp
                 assert len(places) <= len(assignment[taker]) + 1, (giver, taker)
 
 
-@given(wishes(alike=True))
-def test_who_comes_takes_its_share_and_nothing_else_moves(wanted: GroupSpec) -> None:
+@given(group_specs(alike=True))
+def test_a_new_member_takes_its_share_and_nothing_else_moves(wanted: GroupSpec) -> None:
     before = assign_uniformly(wanted)
     more = GroupSpec(
         wanted.topics,
@@ -87,8 +87,10 @@ def test_who_comes_takes_its_share_and_nothing_else_moves(wanted: GroupSpec) -> 
         assert after[member_id] <= places, "nobody who was there is given something else"
 
 
-@given(wishes(alike=True), st.data())
-def test_what_a_leaver_had_goes_to_the_others_who_keep_theirs(wanted: GroupSpec, data: st.DataObject) -> None:
+@given(group_specs(alike=True), st.data())
+def test_partitions_of_a_leaving_member_move_to_the_others_which_keep_theirs(
+    wanted: GroupSpec, data: st.DataObject
+) -> None:
     before = assign_uniformly(wanted)
     leaver = data.draw(st.sampled_from(sorted(before)))
     readers = {member_id: topics for member_id, topics in wanted.readers.items() if member_id != leaver}
@@ -102,7 +104,7 @@ def test_what_a_leaver_had_goes_to_the_others_who_keep_theirs(wanted: GroupSpec,
 
 
 @given(st.integers(1, 9), st.integers(1, 9), MEMBERS)
-def test_range_gives_topics_of_one_size_out_alike(count: int, topics: int, members: list[str]) -> None:
+def test_the_range_assignor_assigns_topics_of_equal_size_alike(count: int, topics: int, members: list[str]) -> None:
     ids = [UUID(int=number) for number in range(1, topics + 1)]
     assignment = assign_ranges(GroupSpec(dict.fromkeys(ids, count), dict.fromkeys(members, frozenset(ids))))
     for places in assignment.values():

@@ -1,7 +1,7 @@
-"""Consumer groups to which anything happens in any order: no partition has two owners, and all settle in the end.
+"""Consumer groups under random events: no partition has two owners, and every member becomes stable in the end.
 
-Members are clients as they ought to be: they give back what they are not assigned any more, and only what they were.
-Some freeze, some lose answers, some are killed, and the coordinator starts anew at times.
+Members are correct clients: they revoke exactly the partitions that they must revoke.
+Some freeze, some lose responses, some are killed, and the coordinator restarts at times.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from tests.coordination.groups.consumer.story import Story
 
 STEPS = 150
 ROUNDS = 12
-"""Heartbeats of everybody within which a group that is left alone settles."""
+"""The number of heartbeats of every member within which an undisturbed group becomes stable."""
 FENCED = {ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.GROUP_ID_NOT_FOUND}
 
 
 class World(Story):
-    """A coordinator, and clients that remember what they heard."""
+    """A coordinator, and clients that remember their responses."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(consumer_session_timeout_ms=20_000)
@@ -57,7 +57,7 @@ class World(Story):
         self.topics([], {name: str(self.chance.randint(1, 5)) for name in sorted(names)})
 
     def step(self) -> None:
-        """Something happens."""
+        """Run one random event."""
         wish = self.chance.random()
         running = list(self.clients.values())
         if wish < 0.12 and len(running) < 6:
@@ -82,7 +82,7 @@ class World(Story):
         self.check()
 
     def check(self) -> None:
-        """Epochs never go back, and what clients believe to have does not overlap while they are members."""
+        """Epochs never decrease, and the assignments that clients have do not overlap while they are members."""
         group = self.machine.consumers.groups.get("g")
         if group is None:
             return
@@ -102,7 +102,7 @@ class World(Story):
 
 
 class Client:
-    """What a client remembers."""
+    """The state of a client."""
 
     def __init__(self, member_id: str, chance: random.Random) -> None:
         self.member_id = member_id
@@ -142,11 +142,11 @@ class Client:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_no_partition_has_two_owners_and_everybody_settles(seed: int) -> None:
+def test_no_partition_has_two_owners_and_every_member_becomes_stable(seed: int) -> None:
     world = World(seed)
     for _ in range(STEPS):
         world.step()
-    world.wait(["100"], {})  # whoever is dead is found out
+    world.wait(["100"], {})  # so that dead members time out
     world.settle()
     group = world.machine.consumers.groups.get("g")
     if not world.clients:
@@ -162,7 +162,7 @@ def test_no_partition_has_two_owners_and_everybody_settles(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_a_group_that_nobody_disturbs_is_not_disturbed(seed: int) -> None:
+def test_an_undisturbed_group_stays_stable(seed: int) -> None:
     world = World(seed)
     for _ in range(STEPS):
         world.step()

@@ -11,7 +11,7 @@ from tests.coordination.groups.consumer.prelude import ONE_STABLE
 from tests.coordination.groups.consumer.story import Story
 
 
-def test_one_that_joins_and_is_not_heard_of_again_goes_with_its_session() -> None:
+def test_a_member_silent_after_its_join_is_removed_with_its_session() -> None:
     Story().play(
         ONE_STABLE,
         """
@@ -25,9 +25,7 @@ def test_one_that_joins_and_is_not_heard_of_again_goes_with_its_session() -> Non
     )
 
 
-def test_one_that_fetches_what_it_has_while_there_is_a_new_epoch_is_to_join_again_within_its_rebalance_timeout() -> (
-    None
-):
+def test_a_member_that_fetches_offsets_during_a_new_epoch_must_rejoin_within_its_rebalance_timeout() -> None:
     Story().play(
         ONE_STABLE,
         """
@@ -48,7 +46,7 @@ def test_one_that_fetches_what_it_has_while_there_is_a_new_epoch_is_to_join_agai
     )
 
 
-def test_one_that_joins_without_an_id_is_new_whatever_it_says_to_own() -> None:
+def test_a_join_without_an_id_is_a_new_member_regardless_of_owned_partitions() -> None:
     Story().play(
         ONE_STABLE,
         """
@@ -59,7 +57,7 @@ def test_one_that_joins_without_an_id_is_new_whatever_it_says_to_own() -> None:
     )
 
 
-def test_a_static_one_that_comes_back_has_its_place_and_what_it_had() -> None:
+def test_a_returning_static_member_keeps_its_place_and_assignment() -> None:
     told = Story().play(
         ONE_STABLE,
         """
@@ -87,14 +85,14 @@ def test_a_static_one_that_comes_back_has_its_place_and_what_it_had() -> None:
     """,
     )
     assert told.consumers.instances == {"i": "m2"}
-    assert [note for note in told.notes if "joins" in note] == [
-        "Member b joins consumer group g by the consumer protocol.",
-        "Member m1 with instance id i joins consumer group g by the classic protocol.",
-        "Member m2 with instance id i joins consumer group g by the classic protocol.",
+    assert [note for note in told.notes if "joined" in note] == [
+        "Member b joined consumer group g with the consumer protocol.",
+        "Member m1 with instance id i joined consumer group g with the classic protocol.",
+        "Member m2 with instance id i joined consumer group g with the classic protocol.",
     ]
 
 
-def test_the_broker_knows_whose_clients_they_are() -> None:
+def test_the_broker_records_the_client_of_each_member() -> None:
     told = Story().play(
         ONE_STABLE,
         """
@@ -107,7 +105,7 @@ def test_the_broker_knows_whose_clients_they_are() -> None:
 
 
 @pytest.mark.parametrize(("said", "sent"), [(0, 0), (1, 1), (3, 3), (9, 3)])
-def test_each_is_sent_its_partitions_in_the_version_in_which_it_has_asked(said: int, sent: int) -> None:
+def test_each_member_receives_its_assignment_in_the_version_of_its_request(said: int, sent: int) -> None:
     metadata = ClassicMetadata(10_000, (("range", said.to_bytes(2, "big") + b"\1\0\0"),))
     member = ConsumerMember("m", classic=metadata)
     assert assignment_bytes(member, [], TopicImage())[:2] == sent.to_bytes(2, "big")

@@ -1,4 +1,4 @@
-"""Who may commit what, and how long it is kept."""
+"""Commits of offsets: the required membership, and the retention."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.coordination.groups.consumer.prelude import GIVEN_BACK
 from tests.coordination.groups.consumer.story import Story
 
 
-def test_members_commit_in_their_epoch_and_in_an_earlier_one_what_they_have_had_since() -> None:
+def test_members_commit_in_their_epoch_and_in_earlier_ones_for_partitions_owned_since() -> None:
     Story().play("""
         topics t=2 →
 
@@ -61,7 +61,7 @@ def test_members_commit_in_their_epoch_and_in_an_earlier_one_what_they_have_had_
     """)
 
 
-def test_an_old_commit_of_a_member_is_refused_as_it_does_not_know_why_it_may_fail() -> None:
+def test_a_commit_of_an_old_version_is_rejected_for_consumer_group_members() -> None:
     Story().play("""
         topics t=1 →
 
@@ -80,7 +80,7 @@ def test_an_old_commit_of_a_member_is_refused_as_it_does_not_know_why_it_may_fai
     """)
 
 
-def test_of_several_partitions_each_must_be_the_members_since_the_epoch_that_it_says() -> None:
+def test_each_committed_partition_must_be_owned_since_the_given_epoch() -> None:
     Story().play(
         GIVEN_BACK,
         """
@@ -91,7 +91,7 @@ def test_of_several_partitions_each_must_be_the_members_since_the_epoch_that_it_
     )
 
 
-def test_a_group_without_members_keeps_what_nobody_of_it_commits() -> None:
+def test_an_empty_group_keeps_simple_commits() -> None:
     Story().play("""
         topics t=1 →
 
@@ -124,7 +124,7 @@ def test_a_group_without_members_keeps_what_nobody_of_it_commits() -> None:
         ("a", 2, ErrorCode.STALE_MEMBER_EPOCH),
     ],
 )
-def test_offsets_are_told_to_members_in_their_epoch_and_to_who_claims_no_membership(
+def test_offsets_are_returned_to_members_in_their_epoch_and_to_simple_consumers(
     member: str | None, epoch: int, code: int
 ) -> None:
     told = Story()
@@ -176,9 +176,7 @@ def test_offsets_of_an_empty_group_expire_and_then_the_group_is_no_more() -> Non
     """)
 
 
-def test_within_a_transaction_who_claims_no_membership_commits_as_before_and_who_claims_one_has_to_be_a_member() -> (
-    None
-):
+def test_transactional_commits_are_accepted_from_members_and_from_producers_without_membership() -> None:
     Story().play("""
         topics t=2 →
 
@@ -212,19 +210,24 @@ def test_within_a_transaction_who_claims_no_membership_commits_as_before_and_who
 
 
 @pytest.mark.parametrize(
-    ("member", "epoch", "code"),
+    ("member", "epoch", "version", "code"),
     [
-        ("a", 1, ErrorCode.NONE),
-        ("a", 2, ErrorCode.ILLEGAL_GENERATION),
-        ("stranger", 1, ErrorCode.UNKNOWN_MEMBER_ID),
-        ("", -1, ErrorCode.NONE),  # a producer of before KIP-447
+        ("a", 1, 5, ErrorCode.NONE),
+        ("a", 2, 5, ErrorCode.ILLEGAL_GENERATION),
+        ("a", 2, 6, ErrorCode.STALE_MEMBER_EPOCH),
+        ("a", 1, 6, ErrorCode.NONE),
+        ("stranger", 1, 5, ErrorCode.UNKNOWN_MEMBER_ID),
+        ("", -1, 5, ErrorCode.NONE),  # a producer of before KIP-447
     ],
 )
-def test_offsets_within_a_transaction_are_for_members_in_their_epoch(member: str, epoch: int, code: int) -> None:
+def test_offsets_within_a_transaction_are_for_members_in_their_epoch(
+    member: str, epoch: int, version: int, code: int
+) -> None:
     told = Story()
     told.do("topics", [], {"t": "1"})
     told.do("hello", ["a", "t"], {})
     offsets = {TopicPartition("t", 0): OffsetAndMetadata(5)}
-    decision = told.machine.decide(TransactionalOffsetsCommitted(99, "g", offsets, 1, 0, 0, epoch, member), 0.0)
+    event = TransactionalOffsetsCommitted(99, "g", offsets, 1, 0, 0, epoch, member, None, version)
+    decision = told.machine.decide(event, 0.0)
     assert [reply.message for reply in decision.replies] == [code]
     assert bool(decision.records) == (code == ErrorCode.NONE)

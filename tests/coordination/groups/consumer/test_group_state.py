@@ -1,4 +1,4 @@
-"""What a group is made of: its records as they become state, its own settings, and what assignors are told."""
+"""The state of a group: replay of its records, its own settings, and the input of assignors."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from msgspec import Struct
 
 from ottla.coordination.groups.consumer import events, group_spec, image, member, notes
 from ottla.coordination.groups.consumer import records as kept
-from ottla.coordination.groups.consumer.events import SettingsSeen
+from ottla.coordination.groups.consumer.events import GroupConfigsChanged
 from ottla.coordination.groups.consumer.group import ConsumerGroup
 from ottla.coordination.groups.consumer.group_spec import GroupSpec
 from ottla.coordination.groups.consumer.image import TopicImage, TopicMetadata
 from ottla.coordination.groups.consumer.member import MemberState
 from ottla.coordination.groups.consumer.range_assignor import assign_ranges
 from ottla.coordination.groups.consumer.records import ConsumerGroupRecord
-from ottla.coordination.groups.events import AlarmName
+from ottla.coordination.groups.events import TimerName
 from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.coordination.groups.consumer.story import Story
 
@@ -32,11 +32,11 @@ STRUCTS = [
 
 
 @pytest.mark.parametrize("struct", STRUCTS, ids=lambda struct: struct.__name__)
-def test_what_is_handed_on_cannot_be_changed(struct: type[Struct]) -> None:
+def test_the_state_passed_to_assignors_is_immutable(struct: type[Struct]) -> None:
     assert struct.__struct_config__.frozen
 
 
-def test_states_have_the_numbers_that_kafka_keeps_them_by() -> None:
+def test_states_have_kafkas_numbers() -> None:
     assert {state.name: state.value for state in MemberState} == {
         "STABLE": 0,
         "UNREVOKED_PARTITIONS": 1,
@@ -45,10 +45,10 @@ def test_states_have_the_numbers_that_kafka_keeps_them_by() -> None:
     }
 
 
-def test_a_group_has_the_session_and_the_heartbeats_that_it_was_told_itself() -> None:
+def test_a_group_uses_its_own_session_timeout_and_heartbeat_interval() -> None:
     told = Story(consumer_session_timeout_ms=45_000)
     own = {"g": {"consumer_session_timeout_ms": 7_000}, "other": {"consumer_session_timeout_ms": 1}}
-    told.tell("", lambda ticket: SettingsSeen(ticket, own))
+    told.tell("", lambda ticket: GroupConfigsChanged(ticket, own))
     told.play("""
         topics t=1 →
 
@@ -56,14 +56,14 @@ def test_a_group_has_the_session_and_the_heartbeats_that_it_was_told_itself() ->
         a: epoch 1 has t-0
         Stable 1/1: a@1[t-0]
     """)
-    session = AlarmName("session", "g", "a")
+    session = TimerName("session", "g", "a")
     assert told.alarms[session] == 7.0
-    told.tell("", lambda ticket: SettingsSeen(ticket, {}))
+    told.tell("", lambda ticket: GroupConfigsChanged(ticket, {}))
     told.play("alive a → a: epoch 1")
     assert told.alarms[session] == 45.0
 
 
-def test_who_joins_by_a_later_version_makes_up_its_id_itself() -> None:
+def test_a_later_version_requires_a_member_id_from_the_client() -> None:
     told = Story()
     request = ConsumerGroupHeartbeatRequest(
         "g", "", 0, rebalance_timeout_ms=1000, subscribed_topic_names=["t"], topic_partitions=[]
@@ -72,7 +72,7 @@ def test_who_joins_by_a_later_version_makes_up_its_id_itself() -> None:
     assert told.happened == ["x: INVALID_REQUEST MemberId can't be empty."]
 
 
-def test_a_group_that_is_over_leaves_no_record_of_itself() -> None:
+def test_a_deleted_group_leaves_no_record() -> None:
     told = Story(records=True, offsets_retention_ms=1).play("""
         topics t=1 →
 
@@ -104,7 +104,7 @@ def test_a_group_that_is_over_leaves_no_record_of_itself() -> None:
     assert told.machine.consumers.groups == {}
 
 
-def test_what_kafka_4_0_kept_of_topics_goes_with_the_next_epoch_or_with_the_group() -> None:
+def test_topic_records_of_kafka_4_0_are_deleted_with_the_next_epoch_or_with_the_group() -> None:
     of_kafka = ConsumerGroupRecord(kept.PartitionMetadataKey("g"), kept.PartitionMetadataValue())
     told = Story(records=True, offsets_retention_ms=1)
     told.do("topics", [], {"t": "1"})
@@ -118,7 +118,7 @@ def test_what_kafka_4_0_kept_of_topics_goes_with_the_next_epoch_or_with_the_grou
     assert told.happened[:3] == ["keep no TargetEpoch", "keep no PartitionMetadata", "keep no GroupEpoch"]
 
 
-def test_tombstones_of_what_is_not_there_are_none_of_anything() -> None:
+def test_tombstones_of_unknown_entries_change_nothing() -> None:
     told = Story()
     for key in (kept.GroupEpochKey("g"), kept.MemberMetadataKey("g", "m"), kept.TargetEpochKey("g")):
         told.machine.replay(ConsumerGroupRecord(key, None))
@@ -128,7 +128,7 @@ def test_tombstones_of_what_is_not_there_are_none_of_anything() -> None:
     assert (group.members, group.owners) == ({}, {})
 
 
-def test_a_target_that_was_taken_back_is_of_no_epoch() -> None:
+def test_a_removed_target_has_no_epoch() -> None:
     group = ConsumerGroup("g")
     group.apply(ConsumerGroupRecord(kept.TargetEpochKey("g"), kept.TargetEpochValue(7)))
     assert group.assignment_epoch == 7
@@ -136,7 +136,7 @@ def test_a_target_that_was_taken_back_is_of_no_epoch() -> None:
     assert group.assignment_epoch == 0
 
 
-def test_the_digest_of_no_topics_is_0_and_each_change_of_a_topic_gives_another() -> None:
+def test_the_hash_of_no_topics_is_0_and_each_topic_change_alters_it() -> None:
     names = frozenset({"t", "u"})
     images = [
         TopicImage(),
@@ -151,14 +151,14 @@ def test_the_digest_of_no_topics_is_0_and_each_change_of_a_topic_gives_another()
     assert TopicImage.of(9, [TopicMetadata("x", T, 1)]).digest(names) == 0
 
 
-def test_a_member_goes_on_with_what_it_had_as_far_as_it_is_there_and_the_member_reads_it() -> None:
+def test_a_migrated_member_keeps_its_existing_and_subscribed_partitions() -> None:
     before = {"a": frozenset({(T, 1), (T, 0), (T, 2), (T, 3), (U, 0), (V, 0)})}
     spec = GroupSpec({T: 2, U: 1}, {"a": frozenset({T, V}), "b": frozenset({U})}, before)
     assert spec.kept("a") == [(T, 0), (T, 1)]
     assert spec.kept("b") == []
 
 
-def test_by_range_members_keep_what_they_had() -> None:
+def test_the_range_assignor_keeps_existing_assignments() -> None:
     everything = frozenset({T, U})
     before = {"a": frozenset({(T, 3), (U, 1)}), "b": frozenset({(T, 2), (U, 0)})}
     spec = GroupSpec({T: 4, U: 2}, {"a": everything, "b": everything}, before)
@@ -168,5 +168,5 @@ def test_by_range_members_keep_what_they_had() -> None:
     assert {len(places) for places in given.values()} == {3}
 
 
-def test_by_range_a_topic_that_nobody_reads_is_nobodys() -> None:
+def test_the_range_assignor_leaves_an_unsubscribed_topic_unassigned() -> None:
     assert assign_ranges(GroupSpec({T: 2}, {"a": frozenset()})) == {"a": set()}

@@ -1,10 +1,10 @@
-"""Members that go, for good or for a while, what a log says of it, and alarms that are about nobody any more."""
+"""Members that leave, permanently or temporarily, the log lines about it, and timers of removed members."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from ottla.coordination.groups.events import AlarmName, AlarmRang
+from ottla.coordination.groups.events import TimerExpired, TimerName
 from tests.coordination.groups.consumer.prelude import CLASSIC_AND_THIRD
 from tests.coordination.groups.consumer.story import Story
 
@@ -17,7 +17,7 @@ ALONE = """
 """
 
 
-def test_a_static_member_that_leaves_for_a_while_need_not_give_anything_back() -> None:
+def test_a_temporarily_leaving_static_member_need_not_revoke_partitions() -> None:
     Story().play(
         ALONE,
         """
@@ -38,7 +38,7 @@ def test_a_static_member_that_leaves_for_a_while_need_not_give_anything_back() -
     )
 
 
-def test_a_member_that_is_to_give_back_has_just_its_rebalance_timeout_for_it_after_a_restart_too() -> None:
+def test_a_member_must_revoke_within_its_rebalance_timeout_after_a_restart_too() -> None:
     told = Story().play(
         ALONE,
         """
@@ -53,7 +53,7 @@ def test_a_member_that_is_to_give_back_has_just_its_rebalance_timeout_for_it_aft
         Reconciling 2/2: b@1[t-0 -t-1] a@2[?]
     """,
     )
-    assert told.alarms[AlarmName("revocation", "g", "b")] == 13.0
+    assert told.alarms[TimerName("revocation", "g", "b")] == 13.0
     told.play("restart →")
     assert {(name.kind, name.member): at for name, at in told.alarms.items()} == {
         ("session", "b"): 48.0,
@@ -63,7 +63,7 @@ def test_a_member_that_is_to_give_back_has_just_its_rebalance_timeout_for_it_aft
     told.play("wait 11 → Assigning 3/2: a@2[?]")
 
 
-def test_after_a_restart_a_classic_member_is_not_waited_for_to_say_what_it_owns() -> None:
+def test_after_a_restart_a_classic_member_need_not_report_its_partitions() -> None:
     told = Story().play("""
         topics t=2 →
 
@@ -97,7 +97,7 @@ def test_after_a_restart_a_classic_member_is_not_waited_for_to_say_what_it_owns(
     assert {(name.kind, name.member) for name in told.alarms} == {("session", "m1"), ("session", "c")}
 
 
-def test_a_classic_member_that_is_to_join_again_has_its_rebalance_timeout_from_when_it_is_told() -> None:
+def test_a_classic_members_rebalance_timeout_starts_when_it_is_notified() -> None:
     told = Story().play(
         CLASSIC_AND_THIRD,
         """
@@ -107,10 +107,10 @@ def test_a_classic_member_that_is_to_join_again_has_its_rebalance_timeout_from_w
         beat m1 gen=2 → m1: REBALANCE_IN_PROGRESS
     """,
     )
-    assert told.alarms[AlarmName("rejoin", "g", "m1")] == 24.0
+    assert told.alarms[TimerName("rejoin", "g", "m1")] == 24.0
 
 
-def test_a_log_tells_who_comes_goes_for_a_while_and_is_gone() -> None:
+def test_the_log_reports_joins_temporary_leaves_and_removals() -> None:
     told = Story().play(
         ALONE,
         """
@@ -122,18 +122,18 @@ def test_a_log_tells_who_comes_goes_for_a_while_and_is_gone() -> None:
     """,
     )
     assert told.notes == [
-        "Member b with instance id i joins consumer group g by the consumer protocol.",
+        "Member b with instance id i joined consumer group g with the consumer protocol.",
         "Consumer group g is in epoch 1 (member b has changed its subscription).",
-        "Consumer group g has a target for epoch 1: 1 members, by uniform.",
+        "Consumer group g has a target assignment for epoch 1: 1 members, assignor uniform.",
         "Member b of consumer group g is STABLE in epoch 1 with 2 partitions.",
         "Static member b with instance id i temporarily left consumer group g.",
-        "Member b is no longer in consumer group g: the member session expired.",
-        "Consumer group g is in epoch 2 (member b is gone: the member session expired).",
+        "Member b was removed from consumer group g: the member session expired.",
+        "Consumer group g is in epoch 2 (member b is removed: the member session expired).",
     ]
 
 
-def test_an_alarm_that_is_about_nobody_or_about_nothing_changes_nothing() -> None:
+def test_a_timer_without_a_member_or_a_reason_changes_nothing() -> None:
     told = Story().play(ALONE)
-    for name in (AlarmName("session", "g", "stranger"), AlarmName("join", "g", "b"), AlarmName("sync", "g", "")):
-        told.tell("", partial(AlarmRang, name=name, wall_ms=0))
+    for name in (TimerName("session", "g", "stranger"), TimerName("join", "g", "b"), TimerName("sync", "g", "")):
+        told.tell("", partial(TimerExpired, name=name, wall_ms=0))
     assert told.shown == "Stable 1/1: b@1[t-0 t-1]"

@@ -1,4 +1,4 @@
-"""Members come and go, and are brought to what they are to have."""
+"""Members join and leave, and reconcile with their targets."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_every_change_is_written_as_kafka_writes_it() -> None:
     """)
 
 
-def test_a_member_that_has_nothing_to_read_is_a_member_all_the_same() -> None:
+def test_a_member_without_partitions_stays_a_member() -> None:
     Story().play("""
         hello a t
         a: epoch 1 has nothing
@@ -105,7 +105,7 @@ def test_a_member_that_has_nothing_to_read_is_a_member_all_the_same() -> None:
     """)
 
 
-def test_a_topic_that_was_made_anew_is_another_topic() -> None:
+def test_a_recreated_topic_is_a_different_topic() -> None:
     Story().play("""
         topics t=2 →
 
@@ -131,7 +131,7 @@ def test_a_topic_that_was_made_anew_is_another_topic() -> None:
     """)
 
 
-def test_a_member_that_changes_what_it_reads_gives_the_rest_back_first() -> None:
+def test_a_changed_subscription_first_revokes_the_dropped_topics() -> None:
     Story().play("""
         topics t=2 u=2 →
 
@@ -164,7 +164,7 @@ def test_a_member_that_changes_what_it_reads_gives_the_rest_back_first() -> None
     """)
 
 
-def test_who_did_not_hear_the_answer_comes_again_with_the_epoch_before() -> None:
+def test_a_member_that_lost_a_response_repeats_its_previous_epoch() -> None:
     Story().play(
         GIVEN_BACK,
         """
@@ -176,7 +176,7 @@ def test_who_did_not_hear_the_answer_comes_again_with_the_epoch_before() -> None
     )
 
 
-def test_who_was_fenced_joins_again_and_has_what_it_had() -> None:
+def test_a_fenced_member_rejoins_and_gets_its_partitions_back() -> None:
     Story().play("""
         topics t=2 →
 
@@ -190,7 +190,7 @@ def test_who_was_fenced_joins_again_and_has_what_it_had() -> None:
     """)
 
 
-def test_a_member_that_stays_silent_for_its_session_is_removed() -> None:
+def test_a_member_without_heartbeats_is_removed_after_its_session() -> None:
     Story(consumer_session_timeout_ms=10_000).play("""
         topics t=2 →
 
@@ -222,7 +222,7 @@ def test_a_member_that_stays_silent_for_its_session_is_removed() -> None:
     """)
 
 
-def test_a_member_that_does_not_give_back_in_its_rebalance_timeout_is_removed() -> None:
+def test_a_member_that_does_not_revoke_within_its_rebalance_timeout_is_removed() -> None:
     Story(consumer_session_timeout_ms=10_000).play("""
         topics t=2 →
 
@@ -250,11 +250,11 @@ def test_a_member_that_does_not_give_back_in_its_rebalance_timeout_is_removed() 
         b: epoch 3 has t-0 t-1
         Stable 3/3: b@3[t-0 t-1]
 
-        alive a → a: UNKNOWN_MEMBER_ID group g knows nobody called a
+        alive a → a: UNKNOWN_MEMBER_ID group g has no member a
     """)
 
 
-def test_after_a_restart_everybody_is_where_they_were_and_has_a_fresh_session() -> None:
+def test_after_a_restart_members_keep_their_assignment_with_a_fresh_session() -> None:
     Story(consumer_session_timeout_ms=10_000).play("""
         topics t=3 →
 
@@ -285,7 +285,7 @@ def test_after_a_restart_everybody_is_where_they_were_and_has_a_fresh_session() 
     """)
 
 
-def test_members_are_refused_that_nobody_knows() -> None:
+def test_unknown_members_are_rejected() -> None:
     Story().play("""
         topics t=1 →
         alive a → a: GROUP_ID_NOT_FOUND there is no group g
@@ -295,12 +295,12 @@ def test_members_are_refused_that_nobody_knows() -> None:
         a: epoch 1 has t-0
         Stable 1/1: a@1[t-0]
 
-        alive b → b: UNKNOWN_MEMBER_ID group g knows nobody called b
-        bye b → b: UNKNOWN_MEMBER_ID group g knows nobody called b
+        alive b → b: UNKNOWN_MEMBER_ID group g has no member b
+        bye b → b: UNKNOWN_MEMBER_ID group g has no member b
     """)
 
 
-def test_a_full_group_takes_nobody_else() -> None:
+def test_a_full_group_rejects_new_members() -> None:
     Story(consumer_max_size=1).play("""
         topics t=1 →
 
@@ -336,7 +336,7 @@ def test_a_group_is_deleted_when_it_is_empty_and_not_before() -> None:
     """)
 
 
-def test_who_says_everything_anew_is_told_what_it_has_and_who_says_less_only_when_that_changes() -> None:
+def test_a_full_heartbeat_returns_the_assignment_and_a_partial_one_only_changes() -> None:
     Story().play("""
         topics t=2 →
 
@@ -357,7 +357,7 @@ def test_who_says_everything_anew_is_told_what_it_has_and_who_says_less_only_whe
     """)
 
 
-def test_who_joins_by_the_first_version_without_a_name_is_given_one() -> None:
+def test_the_first_version_gets_a_member_id_from_the_coordinator() -> None:
     tale = Story()
     tale.play("topics t=2 →")
     nameless = ConsumerGroupHeartbeatRequest(

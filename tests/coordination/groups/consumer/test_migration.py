@@ -1,4 +1,4 @@
-"""Groups with members of both protocols, on their way from one to the other."""
+"""Groups with members of both protocols, during the conversion from one to the other."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.coordination.groups.consumer.prelude import CLASSIC_AND_THIRD
 from tests.coordination.groups.consumer.story import Story
 
 
-def test_a_classic_group_goes_over_while_it_reads_and_back_when_the_last_new_member_leaves() -> None:
+def test_a_classic_group_is_upgraded_online_and_downgraded_with_its_last_consumer_member() -> None:
     Story().play("""
         topics t=4 →
 
@@ -42,7 +42,7 @@ def test_a_classic_group_goes_over_while_it_reads_and_back_when_the_last_new_mem
         beat m1 gen=2 → m1: NONE
 
         bye b
-        because the last member of the new protocol left: the group goes on with the classic one
+        because the last member of the new protocol left: the group continues with the classic one
         b: epoch -1
         PreparingRebalance 3: m1*
 
@@ -54,7 +54,7 @@ def test_a_classic_group_goes_over_while_it_reads_and_back_when_the_last_new_mem
     """)
 
 
-def test_a_cooperative_member_gives_back_before_it_joins_again() -> None:
+def test_a_cooperative_member_revokes_before_it_rejoins() -> None:
     Story().play("""
         topics t=4 →
 
@@ -106,7 +106,7 @@ def test_a_cooperative_member_gives_back_before_it_joins_again() -> None:
     """)
 
 
-def test_members_that_wait_for_the_end_of_a_rebalance_are_sent_into_the_other_kind_of_group() -> None:
+def test_members_waiting_for_a_rebalance_are_redirected_to_the_new_group_type() -> None:
     Story(initial_rebalance_delay=3.0).play("""
         topics t=2 →
 
@@ -150,7 +150,7 @@ def test_a_classic_member_that_does_not_join_again_in_its_rebalance_timeout_is_r
     )
 
 
-def test_a_classic_member_that_does_not_fetch_what_it_was_given_is_removed() -> None:
+def test_a_classic_member_that_does_not_fetch_its_assignment_is_removed() -> None:
     Story().play("""
         topics t=2 →
 
@@ -166,7 +166,7 @@ def test_a_classic_member_that_does_not_fetch_what_it_was_given_is_removed() -> 
     """)
 
 
-def test_a_static_member_goes_over_to_the_new_protocol_and_back_under_its_name() -> None:
+def test_a_static_member_changes_the_protocol_and_back_under_its_instance_id() -> None:
     Story().play("""
         topics t=2 →
 
@@ -186,13 +186,13 @@ def test_a_static_member_goes_over_to_the_new_protocol_and_back_under_its_name()
         alive b static=i owns=t-0,t-1 → b: epoch 1
 
         join c static=i range=t version=9
-        because the last member of the new protocol left: the group goes on with the classic one
+        because the last member of the new protocol left: the group continues with the classic one
         c: m2 in 1 by range
         PreparingRebalance 1: m2*
     """)
 
 
-def test_whoever_does_not_fit_is_told_so() -> None:
+def test_an_incompatible_member_is_rejected() -> None:
     Story().play("""
         topics t=2 →
 
@@ -223,7 +223,7 @@ def test_whoever_does_not_fit_is_told_so() -> None:
     """)
 
 
-def test_a_group_of_another_kind_is_not_taken_over() -> None:
+def test_a_group_of_another_type_is_not_converted() -> None:
     Story().play("""
         topics t=2 →
 
@@ -236,7 +236,7 @@ def test_a_group_of_another_kind_is_not_taken_over() -> None:
     """)
 
 
-def test_a_policy_can_forbid_to_go_over() -> None:
+def test_a_policy_can_forbid_an_upgrade() -> None:
     Story(consumer_migration_policy="downgrade").play("""
         topics t=2 →
 
@@ -249,7 +249,7 @@ def test_a_policy_can_forbid_to_go_over() -> None:
     """)
 
 
-def test_a_policy_can_forbid_to_go_back() -> None:
+def test_a_policy_can_forbid_a_downgrade() -> None:
     Story(consumer_migration_policy="upgrade").play("""
         topics t=2 →
 
@@ -273,7 +273,7 @@ def test_a_policy_can_forbid_to_go_back() -> None:
     """)
 
 
-def test_an_empty_group_is_whatever_its_next_member_makes_of_it() -> None:
+def test_an_empty_group_takes_the_protocol_of_its_next_member() -> None:
     Story().play("""
         topics t=2 →
 
@@ -305,7 +305,7 @@ def test_an_empty_group_is_whatever_its_next_member_makes_of_it() -> None:
 
 
 @pytest.mark.parametrize(("assignor", "goes_over"), [("cooperative-sticky", True), ("mine", False)])
-def test_what_an_assignor_of_ones_own_has_said_is_not_lost_in_silence(assignor: str, goes_over: bool) -> None:
+def test_user_data_of_a_custom_assignor_is_not_dropped_silently(assignor: str, goes_over: bool) -> None:
     told = Story()
     given = encode(ConsumerProtocolAssignment([], b"state"))
     told.assignment = lambda text: given  # type: ignore[method-assign]
@@ -317,7 +317,7 @@ def test_what_an_assignor_of_ones_own_has_said_is_not_lost_in_silence(assignor: 
     assert ("keeps data of its own" not in told.happened[-1]) == goes_over
 
 
-def test_who_was_taken_out_and_thinks_to_own_something_is_told_so_and_who_owns_nothing_may_come_back() -> None:
+def test_a_removed_member_with_partitions_is_fenced_and_one_without_may_rejoin() -> None:
     Story().play("""
         topics t=2 →
 
@@ -333,7 +333,7 @@ def test_who_was_taken_out_and_thinks_to_own_something_is_told_so_and_who_owns_n
     """)
 
 
-def test_a_group_that_goes_over_in_the_middle_of_a_rebalance_is_shared_out_anew() -> None:
+def test_a_group_upgraded_during_a_rebalance_is_assigned_again() -> None:
     Story().play("""
         topics t=2 →
 

@@ -1,4 +1,6 @@
-"""Groups in which members of both protocols come and go: sound after each step, one owner each, and settled in the end."""
+"""Groups in which members of both protocols join and leave: valid after each step, one owner per partition, stable in
+the end.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,7 @@ class Mixed(World):
             super().step()
 
     def check(self) -> None:
-        """But for epochs: a group that was empty, and then a classic one, counts them anew."""
+        """Check all but epochs: a group that was empty and then classic counts them from the start."""
         self.epochs.clear()
         super().check()
 
@@ -66,7 +68,7 @@ class Mixed(World):
 
 
 class Eager:
-    """A classic client: gives everything back before it joins, and leads where it is told to."""
+    """A classic client: it revokes everything before it joins, and leads if it is the leader."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -76,7 +78,7 @@ class Eager:
         self.owned: set[tuple[str, int]] = set()
 
     def act(self, world: Mixed) -> None:
-        """Hear what was answered; then join, fetch or send a heartbeat."""
+        """Handle the responses; then join, fetch or send a heartbeat."""
         self.hear(world)
         if self.waits:
             return
@@ -123,7 +125,7 @@ class Eager:
 
 
 def shares(world: Mixed, answer: JoinGroupResponse) -> dict[str, str]:
-    """What a leader gives to whom."""
+    """The assignment of a leader, by member id."""
     places = [f"{name}-{index}" for name in "tu" for index in range(world.topic_counts.get(name, 0))]
     members = [member.member_id for member in answer.members]
     return {member: ",".join(places[number :: len(members)]) for number, member in enumerate(members)}
@@ -133,9 +135,9 @@ def play(seed: int) -> Mixed:
     world = Mixed(seed)
     for _ in range(STEPS):
         world.step()
-    world.wait(["100"], {})  # whoever is dead is found out
+    world.wait(["100"], {})  # so that dead members time out
     for old in world.old.values():
-        old.waits = False  # those who were forgotten meanwhile ask again
+        old.waits = False  # removed members send a new request
     world.settle()
     return world
 
@@ -160,7 +162,7 @@ def test_both_kinds_of_members_settle_with_one_owner_for_each_partition(seed: in
         assert len(world.group.members) == len(world.old)
 
 
-def test_groups_went_over_and_back() -> None:
+def test_groups_were_upgraded_and_downgraded() -> None:
     """The histories above are worth something only if they get that far."""
     worlds = [play(seed) for seed in range(8)]
     assert {"consumer", "classic"} <= {kind for world in worlds for kind in world.converted}

@@ -42,11 +42,11 @@ def encoded(record: ConsumerGroupRecord) -> tuple[bytes, bytes | None]:
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record.key).__name__)
-def test_a_record_comes_back_as_it_was(record: ConsumerGroupRecord) -> None:
+def test_a_record_is_read_back_unchanged(record: ConsumerGroupRecord) -> None:
     assert decode_record(*encoded(record)) == record
 
 
-def test_an_epoch_has_the_bytes_that_kafka_gives_it() -> None:
+def test_an_epoch_record_has_kafkas_bytes() -> None:
     key, value = encoded(ConsumerGroupRecord(kept.GroupEpochKey("g"), kept.GroupEpochValue(3, 1)))
     assert key == b"\0\3" + b"\0\1g"
     assert value == b"\0\0" + b"\0\0\0\3" + b"\1" + b"\0\x08" + (1).to_bytes(8, "big")
@@ -63,7 +63,7 @@ AS_OURS_WERE = {"00": None, "010010" + "00001770" + "020672616e6765030001" + "00
 
 @pytest.mark.behaviour("B4", "P3")
 @pytest.mark.parametrize(("tagged", "classic"), OF_KAFKA.items(), ids=["consumer", "classic"])
-def test_whether_a_member_came_by_the_classic_protocol_is_kept_as_kafka_keeps_it(
+def test_the_classic_protocol_of_a_member_is_encoded_as_in_kafka(
     tagged: str, classic: kept.ClassicMemberMetadata | None
 ) -> None:
     """Else a group's coordinator could not move between a broker of Kafka's and one of ours."""
@@ -75,9 +75,7 @@ def test_whether_a_member_came_by_the_classic_protocol_is_kept_as_kafka_keeps_it
 
 
 @pytest.mark.parametrize(("tagged", "classic"), AS_OURS_WERE.items(), ids=["consumer", "classic"])
-def test_what_our_brokers_kept_of_members_before_is_read(
-    tagged: str, classic: kept.ClassicMemberMetadata | None
-) -> None:
+def test_member_records_of_earlier_releases_are_read(tagged: str, classic: kept.ClassicMemberMetadata | None) -> None:
     value = kept.MemberMetadataValue(None, None, "c", "h", ["t"], None, 5, None, classic)
     key, _ = encoded(ConsumerGroupRecord(kept.MemberMetadataKey("g", "m"), None))
     assert decode_record(key, bytes.fromhex(MEMBER + tagged)) == ConsumerGroupRecord(
@@ -86,13 +84,13 @@ def test_what_our_brokers_kept_of_members_before_is_read(
 
 
 @pytest.mark.parametrize("tagged", ["01000102", "01000101", "010000"])
-def test_a_member_that_says_neither_is_refused(tagged: str) -> None:
+def test_a_member_record_with_neither_form_is_rejected(tagged: str) -> None:
     key, _ = encoded(ConsumerGroupRecord(kept.MemberMetadataKey("g", "m"), None))
     with pytest.raises(CorruptRecordError, match="classic_member_metadata"):
         decode_record(key, bytes.fromhex(MEMBER + tagged))
 
 
-def test_what_kafka_4_0_kept_in_place_of_a_hash_is_known_to_be_there() -> None:
+def test_the_records_that_kafka_4_0_wrote_instead_of_a_hash_are_recognized() -> None:
     record = decode_record(b"\0\4\0\1g", b"\0\0\2" + bytes(40))
     assert isinstance(record, ConsumerGroupRecord)
     group = ConsumerGroup("g")

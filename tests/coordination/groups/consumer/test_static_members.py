@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.coordination.groups.consumer.story import Story
 
 
-def test_a_static_member_that_leaves_for_a_while_keeps_its_place_and_comes_back_to_it_under_another_id() -> None:
+def test_a_temporarily_leaving_static_member_returns_to_its_place_under_a_new_id() -> None:
     Story().play("""
         topics t=4 →
 
@@ -45,7 +45,7 @@ def test_a_static_member_that_leaves_for_a_while_keeps_its_place_and_comes_back_
     """)
 
 
-def test_a_static_member_that_does_not_come_back_in_its_session_loses_its_place() -> None:
+def test_a_static_member_that_does_not_return_within_its_session_loses_its_place() -> None:
     Story(consumer_session_timeout_ms=10_000).play("""
         topics t=2 →
 
@@ -79,7 +79,7 @@ def test_a_static_member_that_does_not_come_back_in_its_session_loses_its_place(
     """)
 
 
-def test_nobody_takes_a_static_members_place_while_it_is_there() -> None:
+def test_the_place_of_a_connected_static_member_cannot_be_taken() -> None:
     Story().play("""
         topics t=2 →
 
@@ -102,7 +102,7 @@ def test_nobody_takes_a_static_members_place_while_it_is_there() -> None:
     """)
 
 
-def test_a_static_member_gives_up_what_it_was_to_give_back_when_it_leaves_for_a_while() -> None:
+def test_a_temporarily_leaving_static_member_revokes_its_pending_partitions() -> None:
     Story().play("""
         topics t=2 →
 

@@ -1,11 +1,11 @@
-"""What members read, and how it is shared out."""
+"""Subscriptions of members, and their assignments."""
 
 from __future__ import annotations
 
 from tests.coordination.groups.consumer.story import Story
 
 
-def test_a_regular_expression_is_matched_against_whole_names_and_against_topics_to_come() -> None:
+def test_a_regular_expression_is_matched_against_whole_names_and_also_against_later_topics() -> None:
     Story().play("""
         topics orders-1=1 orders-2=1 payments=1 old-orders-1=1 →
 
@@ -98,7 +98,7 @@ def test_names_and_a_regular_expression_add_up_and_each_can_be_changed() -> None
     """)
 
 
-def test_a_regular_expression_finds_what_its_client_may_know_of_and_nothing_else() -> None:
+def test_a_regular_expression_matches_only_topics_the_client_may_describe() -> None:
     Story().play("""
         topics t-1=1 t-2=1 →
         sight a t-1+t-3 →
@@ -116,7 +116,7 @@ def test_a_regular_expression_finds_what_its_client_may_know_of_and_nothing_else
     """)
 
 
-def test_a_classic_member_that_joins_shows_nobody_what_they_may_not_know_of() -> None:
+def test_a_joining_classic_member_reveals_no_topic_to_unauthorized_members() -> None:
     Story().play("""
         topics t-1=2 t-2=1 →
         sight a t-1 →
@@ -139,7 +139,7 @@ def test_a_classic_member_that_joins_shows_nobody_what_they_may_not_know_of() ->
     """)
 
 
-def test_members_who_may_know_of_different_topics_do_not_undo_each_others_findings_at_every_heartbeat() -> None:
+def test_members_with_different_permissions_do_not_overwrite_each_others_matches() -> None:
     Story().play("""
         topics t-1=1 t-2=1 →
         sight a t-1+t-2 →
@@ -171,7 +171,7 @@ def test_members_who_may_know_of_different_topics_do_not_undo_each_others_findin
     """)
 
 
-def test_who_may_no_longer_know_of_a_topic_loses_it_within_ten_minutes() -> None:
+def test_a_topic_is_revoked_within_ten_minutes_after_its_permission_is_removed() -> None:
     story = Story(consumer_session_timeout_ms=3_600_000)
     story.play("""
         topics t-1=1 t-2=1 →
@@ -191,32 +191,32 @@ def test_who_may_no_longer_know_of_a_topic_loses_it_within_ten_minutes() -> None
     """)
 
 
-def test_what_is_no_regular_expression_is_refused_with_the_reason() -> None:
+def test_an_invalid_regular_expression_is_rejected_with_the_reason() -> None:
     Story().play(r"""
         topics t=1
 
         hello a regex=[
-        a: INVALID_REGULAR_EXPRESSION subscribed topics `[`: this is no regular expression: missing closing ]
+        a: INVALID_REGULAR_EXPRESSION subscribed topics `[`: invalid regular expression: missing closing ]
 
         hello a regex=(?=t)
-        a: INVALID_REGULAR_EXPRESSION subscribed topics `(?=t)`: this is no regular expression: invalid or unsupported Perl syntax: `(?=`
+        a: INVALID_REGULAR_EXPRESSION subscribed topics `(?=t)`: invalid regular expression: invalid or unsupported Perl syntax: `(?=`
 
         hello a regex=(t)\1
-        a: INVALID_REGULAR_EXPRESSION subscribed topics `(t)\1`: this is no regular expression: invalid escape sequence: `\1`
+        a: INVALID_REGULAR_EXPRESSION subscribed topics `(t)\1`: invalid regular expression: invalid escape sequence: `\1`
 
         hello a regex=*
-        a: INVALID_REGULAR_EXPRESSION subscribed topics `*`: this is no regular expression: missing argument to repetition operator: `*`
+        a: INVALID_REGULAR_EXPRESSION subscribed topics `*`: invalid regular expression: missing argument to repetition operator: `*`
 
         hello a regex=t
         a: epoch 1 has t-0
         Stable 1/1: a@1[t-0]
 
         alive a regex=)
-        a: INVALID_REGULAR_EXPRESSION subscribed topics `)`: this is no regular expression: unexpected )
+        a: INVALID_REGULAR_EXPRESSION subscribed topics `)`: invalid regular expression: unexpected )
     """)
 
 
-def test_the_assignor_is_what_most_members_want_and_one_that_is_not_known_is_refused() -> None:
+def test_the_majority_chooses_the_assignor_and_an_unknown_one_is_rejected() -> None:
     Story().play("""
         topics t=2 u=2 →
 

@@ -1,4 +1,4 @@
-"""Heartbeats that cannot be meant are told what is wrong with them, and change nothing; those just beside them are taken."""
+"""Invalid heartbeats are rejected with a reason and change nothing; valid ones close to them are accepted."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ WRONG: list[tuple[int, dict[str, Any], str]] = [
     (1, {"group_id": ""}, "GroupId can't be empty."),
     (1, {"instance_id": ""}, "an instance id is not empty"),
     (1, {"rack_id": ""}, "a rack is not empty"),
-    (1, {"rebalance_timeout_ms": -1}, "who joins says its rebalance timeout"),
-    (1, {"topic_partitions": None}, "who joins has no partitions yet"),
-    (1, {"topic_partitions": SOMETHING}, "who joins has no partitions yet"),
-    (1, {"subscribed_topic_names": None}, "who joins subscribes to something"),
+    (1, {"rebalance_timeout_ms": -1}, "a joining member must send its rebalance timeout"),
+    (1, {"topic_partitions": None}, "a joining member has no partitions"),
+    (1, {"topic_partitions": SOMETHING}, "a joining member has no partitions"),
+    (1, {"subscribed_topic_names": None}, "a joining member must subscribe to topics"),
     (1, {"member_epoch": -2}, "only a member with an instance id can leave for a while"),
-    (1, {"member_epoch": -3}, "a member epoch is -2 (gone for a while), -1 (gone), 0 (joining) or above"),
+    (1, {"member_epoch": -3}, "a member epoch is -2 (temporarily leaving), -1 (leaving), 0 (joining) or above"),
     (1, {"server_assignor": "mine"}, "group.remote.assignor = mine: not one of uniform, range"),
-    (1, {"subscribed_topic_regex": "("}, "subscribed topics `(`: this is no regular expression: missing closing )"),
+    (1, {"subscribed_topic_regex": "("}, "subscribed topics `(`: invalid regular expression: missing closing )"),
 ]
 RIGHT: list[tuple[int, dict[str, Any]]] = [
     (0, {"member_id": ""}),
@@ -55,16 +55,16 @@ def answered(version: int, said: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize(("version", "said", "sentence"), WRONG)
-def test_what_cannot_be_meant_is_refused(version: int, said: dict[str, Any], sentence: str) -> None:
+def test_an_impossible_heartbeat_is_rejected(version: int, said: dict[str, Any], sentence: str) -> None:
     assert sentence in answered(version, said)
 
 
 @pytest.mark.parametrize(("version", "said"), RIGHT)
-def test_what_can_is_taken(version: int, said: dict[str, Any]) -> None:
+def test_a_valid_heartbeat_is_accepted(version: int, said: dict[str, Any]) -> None:
     assert answered(version, said).startswith("a: epoch 1 ")
 
 
-def test_an_epoch_before_the_one_before_is_too_old_whatever_the_member_owns() -> None:
+def test_an_epoch_older_than_the_previous_one_is_rejected_for_any_owned_partitions() -> None:
     Story().play("""
         topics t=2 u=2 →
 

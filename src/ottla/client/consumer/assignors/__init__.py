@@ -1,8 +1,8 @@
-"""How the partitions of subscribed topics are shared out among the members of a group.
+"""Assign the partitions of subscribed topics to the members of a group.
 
 members' Subscriptions ─► Assignor.assign(cluster, …) on the leader ─► an Assignment for each member
    range · round_robin · sticky · cooperative_sticky · function: the user's own
-   sticky ─► claims: who owns what ─► sticky_uniform, where all want the same, or sticky_general
+   sticky ─► claims: ownership ─► sticky_uniform, if all members subscribe to the same topics, or sticky_general
 """
 
 from ottla.client.consumer.assignors.assignor import Assignment as Assignment

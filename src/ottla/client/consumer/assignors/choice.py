@@ -1,7 +1,7 @@
-"""The assignors that `partition.assignment.strategy` names.
+"""Create the assignors of `partition.assignment.strategy`.
 
-A name is Kafka's short one or its Java class; an object has what `Assignor` asks for; a function of three arguments is
-the user's own assignor, see `assignors/function.py`.
+A name is Kafka's short name or Java class; an object must have the methods of `Assignor`; a function of three arguments
+is a user-defined assignor (`assignors/function.py`).
 """
 
 from __future__ import annotations
@@ -23,28 +23,30 @@ KNOWN: Mapping[str, tuple[str, str]] = {
     "sticky": ("sticky", "StickyAssignor"),
     "cooperative-sticky": ("cooperative_sticky", "CooperativeStickyAssignor"),
 }
-"""Where each assignor lives: short name, module, class."""
+"""The module and the class of each assignor, by its short name."""
 DEFAULT = ("range", "cooperative-sticky")
-"""As Kafka's: range it is, and each member is ready for cooperative sticky once range is taken out of the setting."""
+"""Kafka's default: the group uses the range assignor, because it comes first. Once all members omit range, the group
+uses the cooperative sticky one.
+"""
 JAVA_PACKAGE = "org.apache.kafka.clients.consumer."
 METHODS = ("name", "supported_protocols", "version", "subscription_user_data", "assign", "on_assignment")
 
 
 def choose_assignors(chosen: Sequence[Any]) -> Mapping[str, Assignor]:
-    """The assignors by name, the preferred one first; ConfigError for one there is not, or two of a name."""
+    """Return the assignors by name, the preferred one first. Raises ConfigError for an unknown or duplicate one."""
     if not chosen:
         raise ConfigError(f"{SETTING} is empty: name an assignor, such as range")
     found: dict[str, Assignor] = {}
     for one in chosen:
-        assignor = named(one) if isinstance(one, str) else handed_over(one)
+        assignor = create_by_name(one) if isinstance(one, str) else create_custom(one)
         if assignor.name in found:
-            raise ConfigError(f"{SETTING} has two assignors of the name {assignor.name!r}; leave one out or rename it")
+            raise ConfigError(f"{SETTING} has two assignors named {assignor.name!r}; remove or rename one")
         found[assignor.name] = assignor
     return found
 
 
-def named(name: str) -> Assignor:
-    """A new assignor of one of Kafka's kinds."""
+def create_by_name(name: str) -> Assignor:
+    """Create one of Kafka's assignors."""
     short = next((short for short, (_, cls) in KNOWN.items() if name == JAVA_PACKAGE + cls), name)
     if short not in KNOWN:
         raise ConfigError(f"{SETTING}: {unknown('assignor', name, KNOWN)}; there are {', '.join(KNOWN)}")
@@ -53,8 +55,8 @@ def named(name: str) -> Assignor:
     return assignor
 
 
-def handed_over(one: Any) -> Assignor:
-    """An assignor of the user's own: an object, its class, or a function."""
+def create_custom(one: Any) -> Assignor:
+    """Return a user-defined assignor: an object, an instance of a class, or a wrapped function."""
     if isinstance(one, type):
         one = one()
     missing = [name for name in METHODS if not hasattr(one, name)]
@@ -62,12 +64,12 @@ def handed_over(one: Any) -> Assignor:
         assignor: Assignor = one
         return assignor
     if callable(one) and not hasattr(one, "assign"):
-        return of_function(one)
-    raise ConfigError(f"{SETTING}: {one!r} is no assignor: it has no {', '.join(missing)}")
+        return wrap_function(one)
+    raise ConfigError(f"{SETTING}: {one!r} is not an assignor: it lacks {', '.join(missing)}")
 
 
-def of_function(function: Callable[..., Any]) -> Assignor:
-    """An assignor of a function that can be called with three arguments."""
+def wrap_function(function: Callable[..., Any]) -> Assignor:
+    """Wrap a function with three arguments as an assignor."""
     from ottla.client.consumer.assignors.function import FunctionAssignor
 
     try:
@@ -75,18 +77,18 @@ def of_function(function: Callable[..., Any]) -> Assignor:
     except TypeError as error:
         name = getattr(function, "__name__", repr(function))
         raise ConfigError(f"{SETTING}: {name} must take three arguments, members, partitions, owned: {error}") from None
-    except ValueError:  # of some built-in functions Python does not tell
+    except ValueError:  # the signature of some built-in functions is unknown
         pass
     return FunctionAssignor(function)
 
 
 def common_protocol(assignors: Iterable[Assignor]) -> RebalanceProtocol:
-    """The best rebalance protocol that all of them are right for; ConfigError when there is none."""
+    """Return the best rebalance protocol that all assignors support. Raises ConfigError if there is none."""
     supported = {assignor.name: set(assignor.supported_protocols) for assignor in assignors}
     common = set.intersection(*supported.values())
     if not common:
         each = ", ".join(
             f"{name}: {', '.join(p.name for p in sorted(protocols))}" for name, protocols in supported.items()
         )
-        raise ConfigError(f"{SETTING}: no way of rebalancing is common to all of them ({each}); take some that have")
+        raise ConfigError(f"{SETTING}: the assignors have no common rebalance protocol ({each}); choose some that do")
     return max(common)

@@ -1,6 +1,6 @@
-"""What the members of a group say they own, and who is believed.
+"""Resolve the partitions that members claim to own. Pure.
 
-Pure. A claim counts less than one of a later generation; two of one generation contradict each other, and neither
+A claim of a later generation takes precedence. If two members of one generation claim a partition, neither claim
 counts.
 """
 
@@ -12,38 +12,38 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from ottla.client.consumer.assignors.assignor import NO_GENERATION, Subscription
-from ottla.client.consumer.assignors.java_order import in_hash_order
+from ottla.client.consumer.assignors.java_order import sort_by_hash
 from ottla.model import TopicPartition
 
 
-class Claim(NamedTuple):
+class OwnershipClaim(NamedTuple):
     partitions: Sequence[TopicPartition]
     generation: int | None
-    """None where it tells none."""
+    """None if the member states none."""
 
     @property
     def since(self) -> int:
-        """The generation to hold against those of others."""
+        """The generation to compare with others."""
         return NO_GENERATION if self.generation is None else self.generation
 
 
 class Claims(Struct):
-    """The members' claims, sorted out."""
+    """The resolved claims of the members."""
 
     owned: dict[str, dict[TopicPartition, None]] = field(default_factory=dict)
-    """What each member owns, of topics that somebody wants; in the order of Java's map of members."""
+    """The partitions that each member owns, of subscribed topics; in the order of Java's map of members."""
     contested: set[TopicPartition] = field(default_factory=set)
-    """Claimed by several of one generation."""
+    """Partitions claimed by several members of one generation."""
     last_generation: int = NO_GENERATION
 
 
-def sort_out(
-    claims: Mapping[str, Claim], subscriptions: Mapping[str, Subscription], counts: Mapping[str, int]
+def resolve_claims(
+    claims: Mapping[str, OwnershipClaim], subscriptions: Mapping[str, Subscription], counts: Mapping[str, int]
 ) -> Claims:
-    """Who owns what; partitions that are not there any more are nobody's."""
+    """Resolve the claims. Partitions that no longer exist are ignored."""
     found = Claims()
     owner: dict[TopicPartition, str] = {}
-    for member in in_hash_order(subscriptions):
+    for member in sort_by_hash(subscriptions):
         claim = claims[member]
         found.last_generation = max(found.last_generation, claim.since)
         found.owned[member] = {}
@@ -66,9 +66,9 @@ def sort_out(
 
 
 def former_owners(
-    claims: Mapping[str, Claim], last_generation: int, members: Collection[str]
+    claims: Mapping[str, OwnershipClaim], last_generation: int, members: Collection[str]
 ) -> dict[TopicPartition, str]:
-    """For each partition, who says to have had it in a generation before the last; the latest of them."""
+    """Return the latest owner of each partition in a generation before the last."""
     former: dict[TopicPartition, tuple[int, str]] = {}
     for member in members:
         claim = claims[member]

@@ -1,7 +1,7 @@
-"""The cooperative sticky assignor: as sticky, but nobody stops reading what they keep (KIP-429).
+"""The cooperative sticky assignor: like sticky, but members keep reading the partitions they keep (KIP-429).
 
-A partition that goes from one member to another is given to nobody at first. Its owner then gives it up, and the
-rebalance that follows gives it to the new one.
+A partition that moves is assigned to no member at first. Its owner gives it up, and a second rebalance assigns it to
+the new owner.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from ottla.client.consumer.assignors.assignor import NO_GENERATION, Assignment, RebalanceProtocol, Subscription
-from ottla.client.consumer.assignors.claims import Claim
-from ottla.client.consumer.assignors.sticky import Shares, share_out
+from ottla.client.consumer.assignors.claims import OwnershipClaim
+from ottla.client.consumer.assignors.sticky import Shares, compute_shares
 from ottla.client.metadata.cluster import Cluster
 from ottla.model import TopicPartition
 
 
 class CooperativeStickyAssignor:
-    """Even and sticky, by the cooperative protocol."""
+    """Balanced and sticky, with the cooperative protocol."""
 
     name = "cooperative-sticky"
     supported_protocols = (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
@@ -33,26 +33,26 @@ class CooperativeStickyAssignor:
 
     def assign(self, cluster: Cluster, subscriptions: Mapping[str, Subscription]) -> dict[str, Assignment]:
         claims = {member: claim(subscription) for member, subscription in subscriptions.items()}
-        shares, moving = share_out(cluster, subscriptions, claims)
+        shares, moving = compute_shares(cluster, subscriptions, claims)
         if moving is None:
-            moving = what_moves(shares, subscriptions)
+            moving = find_moves(shares, subscriptions)
         return {
             member: Assignment([tp for tp in partitions if moving.get(tp) != member])
             for member, partitions in shares.items()
         }
 
 
-def claim(subscription: Subscription) -> Claim:
-    """What a member owns; since when, older ones tell by their user data."""
+def claim(subscription: Subscription) -> OwnershipClaim:
+    """Return the partitions that a member owns; older clients state the generation in their user data."""
     since: int | None = subscription.generation_id
     if since == NO_GENERATION:
         data = subscription.user_data
         since = None if data is None else int.from_bytes(data[:4], "big", signed=True) if len(data) >= 4 else -1
-    return Claim(subscription.owned_partitions, since)
+    return OwnershipClaim(subscription.owned_partitions, since)
 
 
-def what_moves(shares: Shares, subscriptions: Mapping[str, Subscription]) -> dict[TopicPartition, str]:
-    """The partitions that somebody gets and somebody else has, with who gets them."""
+def find_moves(shares: Shares, subscriptions: Mapping[str, Subscription]) -> dict[TopicPartition, str]:
+    """Return the partitions that move from one member to another, with their new owner."""
     added: dict[TopicPartition, str] = {}
     revoked: set[TopicPartition] = set()
     for member, partitions in shares.items():

@@ -1,8 +1,8 @@
-"""The order in which Java's HashMap and HashSet hand out what they hold.
+"""The iteration order of Java's HashMap and HashSet.
 
-In a few places Kafka's sticky assignors let that order decide. Their leader and ours take turns in a mixed group, and
-only the same choice leaves partitions where they are: so it is followed here. (Java makes a tree of a bucket of eight
-or more; that is left out.)
+Kafka's sticky assignors depend on this order in a few places. In a mixed group, Java and Ottla leaders alternate, and
+only equal choices leave partitions where they are. (Java converts a bucket with eight or more entries to a tree; that
+is not modelled.)
 """
 
 from __future__ import annotations
@@ -16,31 +16,33 @@ LEAST_BUCKETS = 16
 
 
 def partition_hash(tp: TopicPartition) -> int:
-    """`TopicPartition.hashCode()`, without its sign."""
+    """Return `TopicPartition.hashCode()` as an unsigned number."""
     return (31 * (31 + tp.partition) + java_hash(tp.topic)) & 0xFFFFFFFF
 
 
-def bucket(hashed: int, buckets: int) -> int:
-    """Where among `buckets`, a power of two, a hash belongs."""
+def find_bucket(hashed: int, buckets: int) -> int:
+    """Return the bucket of a hash among `buckets`, a power of two."""
     return (hashed ^ (hashed >> 16)) & (buckets - 1)
 
 
-def buckets_for(count: int, buckets: int = LEAST_BUCKETS) -> int:
-    """How many buckets a map that had `buckets` has once it holds `count`: three quarters full at most."""
+def count_buckets(count: int, buckets: int = LEAST_BUCKETS) -> int:
+    """Return the number of buckets of a map with `count` entries that had `buckets` before: at most three quarters
+    full.
+    """
     while 4 * count > 3 * buckets:
         buckets *= 2
     return buckets
 
 
-def in_hash_order(texts: Iterable[str]) -> list[str]:
-    """As a HashMap hands its keys out that were put in as they come here."""
+def sort_by_hash(texts: Iterable[str]) -> list[str]:
+    """Return the keys in the iteration order of a HashMap with this insertion order."""
     keys = list(texts)
-    buckets = buckets_for(len(keys))
-    return sorted(keys, key=lambda text: bucket(java_hash(text), buckets))
+    buckets = count_buckets(len(keys))
+    return sorted(keys, key=lambda text: find_bucket(java_hash(text), buckets))
 
 
 class HashedPartitions:
-    """A HashSet of partitions: as many buckets as it ever needed."""
+    """A HashSet of partitions; the number of buckets never shrinks."""
 
     __slots__ = ("_buckets", "_held")
 
@@ -52,13 +54,13 @@ class HashedPartitions:
         return len(self._held)
 
     def add(self, tp: TopicPartition) -> None:
-        """Put it in, last in its bucket."""
+        """Add a partition at the end of its bucket."""
         self._held[tp] = partition_hash(tp)
-        self._buckets = buckets_for(len(self._held), self._buckets)
+        self._buckets = count_buckets(len(self._held), self._buckets)
 
     def remove(self, tp: TopicPartition) -> None:
         del self._held[tp]
 
     def first(self) -> TopicPartition:
-        """What an iterator hands out first."""
-        return min(self._held, key=lambda tp: bucket(self._held[tp], self._buckets))
+        """Return the first partition in iteration order."""
+        return min(self._held, key=lambda tp: find_bucket(self._held[tp], self._buckets))

@@ -1,7 +1,7 @@
-"""Which partitions moved from whom to whom while an assignment was balanced.
+"""The moves of partitions between members while an assignment is balanced.
 
-To move a partition of a topic from A to B and another of the same topic from B to A would be two moves for nothing:
-so where one was moved the other way before, that one goes back instead.
+Moving a partition of a topic from A to B and another of the same topic from B to A would be two moves without effect.
+If a partition was moved in the opposite direction before, that one is moved back instead.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ Pair = tuple[str, str]
 
 
 class Movements:
-    """The moves so far, each partition's as one: from its first owner to its last."""
+    """The moves so far; each partition has one, from its first owner to its last."""
 
     def __init__(self) -> None:
         self._pairs: dict[TopicPartition, Pair] = {}
         self._moved: dict[tuple[str, Pair], HashedPartitions] = {}
 
-    def better(self, tp: TopicPartition, old: str, new: str) -> TopicPartition:
-        """The partition to move from `old` to `new` rather than `tp`; `tp` itself where none is better."""
+    def choose_partition(self, tp: TopicPartition, old: str, new: str) -> TopicPartition:
+        """Return the partition to move from `old` to `new` instead of `tp`, or `tp` itself."""
         first_owner = self._pairs[tp][0] if tp in self._pairs else old
         reverse = self._moved.get((tp.topic, (new, first_owner)))
         return reverse.first() if reverse is not None else tp
 
-    def move(self, tp: TopicPartition, old: str, new: str) -> None:
+    def record_move(self, tp: TopicPartition, old: str, new: str) -> None:
         pair = self._pairs.pop(tp, None)
         if pair is not None:
             self._remove(tp, pair)

@@ -1,7 +1,7 @@
-"""The round robin assignor: all partitions of all topics, dealt out one by one.
+"""The round robin assignor: all partitions of all topics are dealt one by one.
 
-The next member in turn that wants the topic gets the partition. Where all want the same, their numbers differ by one
-at most.
+The next subscriber in turn gets the partition. If all members subscribe to the same topics, their counts differ by at
+most one.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from ottla.client.consumer.assignors.assignor import (
     Assignment,
     RebalanceProtocol,
     Subscription,
-    by_instance,
-    in_java,
+    instance_sort_key,
+    java_sort_key,
     partition_counts,
 )
 from ottla.client.metadata.cluster import Cluster
@@ -21,7 +21,7 @@ from ottla.model import TopicPartition
 
 
 class RoundRobinAssignor:
-    """One partition to each in turn."""
+    """One partition to each subscriber in turn."""
 
     name = "roundrobin"
     supported_protocols = (RebalanceProtocol.EAGER,)
@@ -31,15 +31,15 @@ class RoundRobinAssignor:
         return None
 
     def on_assignment(self, assignment: Assignment, generation: int) -> None:
-        """It remembers nothing."""
+        """Do nothing: the assignor has no state."""
 
     def assign(self, cluster: Cluster, subscriptions: Mapping[str, Subscription]) -> dict[str, Assignment]:
         counts = partition_counts(cluster, subscriptions)
-        members = sorted(subscriptions, key=lambda member: by_instance(member, subscriptions[member]))
+        members = sorted(subscriptions, key=lambda member: instance_sort_key(member, subscriptions[member]))
         wanted = {member: frozenset(subscriptions[member].topics) for member in members}
         given: dict[str, list[TopicPartition]] = {member: [] for member in members}
         turn = 0
-        for topic in sorted(counts, key=in_java):
+        for topic in sorted(counts, key=java_sort_key):
             for number in range(counts[topic]):
                 while topic not in wanted[members[turn]]:
                     turn = (turn + 1) % len(members)

@@ -1,6 +1,7 @@
-"""The sticky assignor: even numbers, and members keep what they had.
+"""The sticky assignor: balanced counts, and members keep their partitions.
 
-It is eager: members give everything up before they join, so that each tells by user data what it had, and since when.
+It uses the eager protocol: members give up all partitions before they join, so each states its previous partitions and
+their generation in the user data.
 """
 
 from __future__ import annotations
@@ -14,22 +15,22 @@ from ottla.client.consumer.assignors.assignor import (
     Subscription,
     partition_counts,
 )
-from ottla.client.consumer.assignors.claims import Claim, former_owners, sort_out
+from ottla.client.consumer.assignors.claims import OwnershipClaim, former_owners, resolve_claims
 from ottla.client.consumer.assignors.racks import Nearness
 from ottla.client.consumer.assignors.sticky_general import GeneralAssignment
 from ottla.client.consumer.assignors.sticky_uniform import UniformAssignment
-from ottla.client.consumer.assignors.wire import by_topic, flat
+from ottla.client.consumer.assignors.wire import flatten_topics, group_by_topic
 from ottla.client.metadata.cluster import Cluster
 from ottla.model import TopicPartition
 from ottla.protocol.errors import MalformedError
 from ottla.protocol.messages.sticky_user_data import StickyUserData, decode, encode
 
 Shares = dict[str, list[TopicPartition]]
-NOTHING = Claim((), None)
+NOTHING = OwnershipClaim((), None)
 
 
 class StickyAssignor:
-    """Even and sticky, by the eager protocol."""
+    """Balanced and sticky, with the eager protocol."""
 
     name = "sticky"
     supported_protocols = (RebalanceProtocol.EAGER,)
@@ -47,19 +48,19 @@ class StickyAssignor:
 
     def assign(self, cluster: Cluster, subscriptions: Mapping[str, Subscription]) -> dict[str, Assignment]:
         claims = {member: claim(subscription.user_data) for member, subscription in subscriptions.items()}
-        shares, _ = share_out(cluster, subscriptions, claims)
+        shares, _ = compute_shares(cluster, subscriptions, claims)
         return {member: Assignment(partitions) for member, partitions in shares.items()}
 
 
-def share_out(
-    cluster: Cluster, subscriptions: Mapping[str, Subscription], claimed: Mapping[str, Claim]
+def compute_shares(
+    cluster: Cluster, subscriptions: Mapping[str, Subscription], claimed: Mapping[str, OwnershipClaim]
 ) -> tuple[Shares, dict[TopicPartition, str] | None]:
-    """Who gets what, and what of that goes from one owner to another, with the new one; None: not known."""
+    """Return the partitions of each member, and those that move with their new owner; None if the moves are not known."""
     if not subscriptions:
         return {}, {}
     counts = partition_counts(cluster, subscriptions)
-    claims = sort_out(claimed, subscriptions, counts)
-    nearness = Nearness.of(cluster, counts, subscriptions)
+    claims = resolve_claims(claimed, subscriptions, counts)
+    nearness = Nearness.from_cluster(cluster, counts, subscriptions)
     if len({frozenset(subscription.topics) for subscription in subscriptions.values()}) == 1:
         uniform = UniformAssignment(counts, claims, nearness)
         return uniform.build(), uniform.moving
@@ -68,16 +69,16 @@ def share_out(
 
 
 def user_data(partitions: Sequence[TopicPartition], generation: int) -> bytes:
-    """What a member had, and since when."""
-    return encode(StickyUserData(by_topic(sorted(partitions)), generation))
+    """Encode the partitions of a member and their generation."""
+    return encode(StickyUserData(group_by_topic(sorted(partitions)), generation))
 
 
-def claim(data: bytes | None) -> Claim:
-    """What a member tells by its user data; nothing where that cannot be read."""
+def claim(data: bytes | None) -> OwnershipClaim:
+    """Decode the user data of a member; empty if it cannot be decoded."""
     if not data:
         return NOTHING
     try:
         decoded, version = decode(data)
     except MalformedError:
         return NOTHING
-    return Claim(flat(decoded.previous_assignment), decoded.generation if version else None)
+    return OwnershipClaim(flatten_topics(decoded.previous_assignment), decoded.generation if version else None)

@@ -1,1 +1,1 @@
-"""The coordinator as whoever speaks to it sees it: which broker it is, what its refusals mean, and who we are to it."""
+"""The group coordinator from the client's view: finding it, its errors, and the member's generation."""

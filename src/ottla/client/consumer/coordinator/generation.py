@@ -1,4 +1,4 @@
-"""Which member this is, and in which generation of its group."""
+"""The identity of a member and the generation of its group."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ UNKNOWN_MEMBER_ID = ""
 
 
 class Generation(NamedTuple):
-    """A member's place in its group."""
+    """A member's id and its generation."""
 
     generation_id: int = UNKNOWN_GENERATION
     member_id: str = UNKNOWN_MEMBER_ID
     protocol_name: str | None = None
-    """The assignor that the group has agreed on."""
+    """The assignor that the members agreed on."""
 
     def __str__(self) -> str:
         return (
@@ -24,7 +24,7 @@ class Generation(NamedTuple):
 
     @property
     def is_none(self) -> bool:
-        """Whether it is no place at all: nothing that was assigned in an earlier one is still ours."""
+        """True if there is no membership: assignments of an earlier one are no longer valid."""
         return self.generation_id == UNKNOWN_GENERATION or self.member_id == UNKNOWN_MEMBER_ID
 
 
@@ -32,7 +32,7 @@ NO_GENERATION = Generation()
 
 
 class ConsumerGroupMetadata(NamedTuple):
-    """What a transactional producer hands on with the offsets it commits (KIP-447)."""
+    """The group metadata that a transactional producer sends with offsets (KIP-447)."""
 
     group_id: str
     generation_id: int = UNKNOWN_GENERATION

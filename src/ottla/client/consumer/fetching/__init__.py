@@ -1,6 +1,6 @@
-"""Getting bytes from brokers, ahead of the user, and rows out of them.
+"""Fetch record batches ahead of the user, and return their records.
 
-Fetcher.send_fetches ─► FetchSessionHandler: what to tell each broker ─► Fetch
-        │   └ ReadReplicas: which broker; PositionValidator: whether its log still is the one that was read
-        └ collect_fetch ◄─ CompletedFetch ◄─ answers, a partition's share each
+Fetcher.send_fetches ─► FetchSessionHandler: the changes to send to each broker ─► Fetch
+        │   └ ReadReplicas: the broker to fetch from; PositionValidator: detects truncated logs
+        └ collect_fetch ◄─ CompletedFetch ◄─ responses, one per partition
 """

@@ -1,4 +1,4 @@
-"""Where in fetched bytes the first damage lies that a reader meets. Nobody comes here before decoding has failed."""
+"""Locate the first damaged batch in fetched data, after decoding has failed."""
 
 from __future__ import annotations
 
@@ -11,41 +11,45 @@ from ottla.records.columns import MAX_OFFSET, decode
 
 
 class FetchDamage(NamedTuple):
-    """What cannot be read."""
+    """A damaged batch and its position."""
 
-    first: int
-    """The first offset that is concerned."""
-    after: int
-    """Where records go on."""
-    start: int
-    """Where in the bytes it begins: all before that can be read."""
-    stop: int
-    """Where in the bytes the next batch begins; their end where there is none."""
+    first_offset: int
+    """The first offset that cannot be read."""
+    next_offset: int
+    """The next readable offset."""
+    start_position: int
+    """The position of the damage; all data before it is readable."""
+    end_position: int
+    """The position of the next batch, or the end of the data."""
 
 
 def first_damage(data: Buffer, asked: int, below: int | None, offset: int, check_crcs: bool) -> FetchDamage:
-    """The first batch that cannot be read or cannot have its offsets; it may lie before `offset`, from which on one reads.
+    """Find the first batch that is unreadable or has impossible offsets.
 
-    `asked` and `below` are as in `decode`. Of two that contradict each other the one that leapt ahead is wrong.
+    The data is decoded from its start, so the damaged batch may end before `offset`, the first offset to read. `asked`
+    and `below` are those of `decode`: the requested offset and the log end. If the offsets of two consecutive batches
+    overlap, the first is damaged if it leaves a gap after its predecessor, otherwise the second.
     """
-    headers = whole_headers(data)
+    headers = read_headers(data)
     bound = MAX_OFFSET if below is None else below
     expected = asked
     for number, (position, header) in enumerate(headers):
         following = headers[number + 1][1] if number + 1 < len(headers) else None
-        stop = headers[number + 1][0] if following is not None else len(data)
-        if not fits(header, following, expected, bound, first=number == 0):
+        end_position = headers[number + 1][0] if following is not None else len(data)
+        if not has_plausible_offsets(header, following, expected, bound, first=number == 0):
             first = max(expected, offset)
-            return FetchDamage(first, good_offset(headers[number + 1 :], header, expected, bound), position, stop)
-        # Also where it lies before `offset`: bytes are decoded from their beginning.
-        if not readable(data, position, header, check_crcs):
-            return FetchDamage(max(header.base_offset, offset), header.next_offset, position, stop)
+            return FetchDamage(
+                first, next_plausible_offset(headers[number + 1 :], header, expected, bound), position, end_position
+            )
+        # A batch before `offset` is checked too, because the data is decoded from its start.
+        if not is_readable(data, position, header, check_crcs):
+            return FetchDamage(max(header.base_offset, offset), header.next_offset, position, end_position)
         expected = header.next_offset
     return FetchDamage(offset, offset + 1, 0, len(data))
 
 
-def whole_headers(data: Buffer) -> list[tuple[int, BatchHeader]]:
-    """The batches, as far as their lengths lead from one to the next."""
+def read_headers(data: Buffer) -> list[tuple[int, BatchHeader]]:
+    """Return the headers of the batches up to the first invalid length."""
     found: list[tuple[int, BatchHeader]] = []
     try:
         found.extend(iter_headers(data))
@@ -54,29 +58,37 @@ def whole_headers(data: Buffer) -> list[tuple[int, BatchHeader]]:
     return found
 
 
-def fits(header: BatchHeader, following: BatchHeader | None, expected: int, below: int, *, first: bool) -> bool:
-    """Whether a batch may have its offsets. The first may begin before what was asked for, if it reaches that.
+def has_plausible_offsets(
+    header: BatchHeader, following: BatchHeader | None, expected: int, below: int, *, first: bool
+) -> bool:
+    """True if the offsets of a batch are plausible.
 
-    From `below` on there may be what was written since the broker looked, without a gap.
+    `expected` is the offset after the previous batch, or the requested offset for the first batch. Only the first batch
+    may start before `expected`. A batch may end above `below`, the log end that the broker had looked up, only if it
+    was written afterwards: then it starts at or after `below`, and without a gap.
     """
     if header.next_offset > below and not below <= header.base_offset <= expected:
         return False
     if header.next_offset <= expected or (header.base_offset < expected and not first):
         return False
-    leapt = following is not None and expected <= following.base_offset < header.next_offset
-    return not leapt or header.base_offset <= expected
+    has_jumped = following is not None and expected <= following.base_offset < header.next_offset
+    return not has_jumped or header.base_offset <= expected
 
 
-def good_offset(rest: list[tuple[int, BatchHeader]], header: BatchHeader, expected: int, below: int) -> int:
-    """Where records go on behind a batch without a place: with the next that has one, else as far on as it has records."""
-    for _, each in rest:
+def next_plausible_offset(
+    following_batches: list[tuple[int, BatchHeader]], header: BatchHeader, expected: int, below: int
+) -> int:
+    """Return the offset at which reading can continue after a batch with wrong offsets: the start of the next plausible
+    batch, else `expected` plus the number of offsets in the wrong batch.
+    """
+    for _, each in following_batches:
         if each.base_offset >= expected and each.next_offset <= below:
             return each.base_offset
     return expected + max(header.last_offset_delta, 0) + 1
 
 
-def readable(data: Buffer, position: int, header: BatchHeader, check_crcs: bool) -> bool:
-    """Whether a batch is what its header says."""
+def is_readable(data: Buffer, position: int, header: BatchHeader, check_crcs: bool) -> bool:
+    """True if the batch can be decoded."""
     try:
         decode(memoryview(data)[position : position + header.size_bytes], check_crcs=check_crcs)
     except CorruptRecordError:

@@ -1,8 +1,31 @@
-"""Fetches ahead of the user, and hands out what has arrived.
+"""Fetch records ahead of the user, and return the records that have arrived.
 
-Plans and books, no I/O of its own: requests go through `ConsumerNetworkClient`. One request per broker is under way at
-a time, for all of its partitions that have no data waiting here. What waits here and what was asked for is never more
-than `fetch.max.bytes` for each broker, apart from a first batch that is larger.
+Corresponds to Java's Fetcher and FetchCollector. Requests are sent through `ConsumerNetworkClient`. The life of a
+fetch:
+
+1. `send_fetches` plans at most one request per broker. A partition is requested if it has a position, is not paused,
+revoked or in its retry backoff, and has no data in `completed_fetches`. A broker with a request in flight gets no
+second one. `Consumer.poll` calls `send_fetches` before it waits for data and again before it returns records, so the
+next data arrives while the user works.
+
+2. `_handle` receives the response. It appends a `CompletedFetch` for each partition with data or with an error. A
+request that failed as a whole leaves no entry. Its partitions are requested again after a backoff, or at once in a new
+fetch session after a session error.
+
+3. `collect_fetch` takes the first entry of `completed_fetches`. It compares the start offset of the entry with the
+position, decodes the data once, returns up to `max.poll.records` records, and advances the position. The entry stays
+first until all its records are returned.
+
+4. The error of a partition is handled when its entry is first, so the records before it are returned first. Depending
+on the error, the position is reset, the partition is retried with new metadata, or an exception is raised
+(`_check_error`).
+
+Nothing is cancelled by a seek, a reset or a rebalance. An entry is dropped when it is first and its partition is no
+longer assigned or has another position; a response that arrives later is treated in the same way. While a partition is
+paused or revoked, its entries stay in the queue and those of other partitions are returned.
+
+The buffered data of one broker plus its request in flight is limited to `fetch.max.bytes`. A single larger batch is
+accepted, because the partition could not continue without it.
 """
 
 from __future__ import annotations
@@ -21,11 +44,12 @@ from ottla.client.consumer.fetching.fetch_session_handler import (
     FetchSessionHandler,
     PartitionData,
     add_session,
-    farewell,
-    uses_ids,
+    can_use_ids,
+    close_session_request,
 )
 from ottla.client.consumer.fetching.position_validator import PositionValidator
 from ottla.client.consumer.fetching.read_replicas import ReadReplicas
+from ottla.client.consumer.partition_retry import PartitionRetry
 from ottla.client.consumer.records import RecordSlice
 from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.metrics.fetch_sensors import FetchSensors
@@ -49,8 +73,8 @@ from ottla.trace import EventStream
 
 LOG = logging.getLogger(__name__)
 LAST_VERSION_WITH_NAMES = 12
-"""Later versions of Fetch know topics by their id alone, which older brokers do not have."""
-LOOK_AGAIN = frozenset(
+"""The last version with topic names. Later versions identify topics by ids; older brokers assign no ids."""
+METADATA_ERRORS = frozenset(
     {
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
         ErrorCode.LEADER_NOT_AVAILABLE,
@@ -65,14 +89,14 @@ LOOK_AGAIN = frozenset(
         ErrorCode.UNKNOWN_SERVER_ERROR,
     }
 )
-"""Errors after which to renew the metadata and ask again a little later."""
-SESSION_LOST = frozenset({ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH})
-"""Errors after which a new session is begun at once."""
+"""Errors after which the metadata is updated and the fetch retried after a backoff."""
+SESSION_ERRORS = frozenset({ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH})
+"""Errors after which a new session is started at once."""
 Plan = dict[Node, dict[TopicPartition, PartitionData]]
 
 
 class Fetcher:
-    """What is being fetched, and what was."""
+    """Fetches in flight and fetched data."""
 
     def __init__(
         self,
@@ -83,45 +107,49 @@ class Fetcher:
         events: EventStream,
     ) -> None:
         self.completed_fetches: deque[CompletedFetch] = deque()
-        """Arrived and not handed out, oldest first; the first may be partly handed out."""
+        """Data that is not fully returned yet, oldest first. Only the first entry may be partly returned."""
         self.nodes_with_pending_fetch: set[int] = set()
-        self._passed = False
-        """Whether a position has moved past what has no records, of which nobody knows yet."""
+        self._has_skipped_records = False
+        """True if a position has advanced without returning records, and `take_skipped` has not reported it yet."""
         self._config = config
         self._client = client
         self._subscriptions = subscriptions
-        self._retry_backoff = retry_backoff
+        self._retry = PartitionRetry(client, subscriptions, retry_backoff)
         self._events = events
         self._clock = client.client.clock
         self.sensors = FetchSensors(client.client.sensors.registry)
         self._sessions: dict[int, FetchSessionHandler] = {}
         self._replicas = ReadReplicas(config.metadata_max_age_ms)
-        self._positions = PositionValidator(client, subscriptions, retry_backoff)
+        self._positions = PositionValidator(client, subscriptions, self._retry)
         self._damaged: dict[TopicPartition, tuple[int, CorruptRecordError]] = {}
-        """What decoding whole fetches came upon, and at which offset, of which the user is still to be told."""
-        self._settled: tuple[int, int] | None = None
-        """The grounds of the last plan, if no partition was in doubt; where a leader was missing, news of one changes them."""
+        """The decoding error of each partition and the offset of the damage, until `_raise_damage` raises it. Used only
+        by `collect_columns`.
+        """
+        self._planned_state: tuple[int, int] | None = None
+        """The result of `_plan_state` at the last plan; None if a position then needed validation. While every broker
+        has a request in flight, another plan is needed only if this result has changed.
+        """
         self._deserializers = (config.key_deserializer, config.value_deserializer)
         self._rollbacks = subscriptions.rollbacks
 
     def reset(self) -> None:
-        """Forget what is under way and what is buffered: it is fetched again, in new sessions, from the positions."""
+        """Forget requests in flight and buffered data. Everything is fetched again from the positions, in new sessions."""
         self.nodes_with_pending_fetch.clear()
         self._sessions.clear()
         self.completed_fetches = deque()
         self._damaged.clear()
-        self._settled, self._passed = None, False
+        self._planned_state, self._has_skipped_records = None, False
         self._positions.reset()
 
     def send_fetches(self) -> int:
-        """Queue a request to every broker that has something to be asked for; returns how many."""
+        """Queue a request to every broker that has partitions to fetch. Return the number of requests."""
         now = self._clock.monotonic()
         plan = self._plan(now)
         for node, partitions in plan.items():
             self.nodes_with_pending_fetch.add(node.node_id)
             if self._events.active:
-                places = (fact for tp, want in partitions.items() for fact in (*tp, want.offset))
-                self._events.tell_of(SENT, node.node_id, *places)
+                offsets = (fact for tp, params in partitions.items() for fact in (*tp, params.offset))
+                self._events.publish_kind(SENT, node.node_id, *offsets)
             request, max_version = self._request(node, partitions)
             timeout_ms = self._config.request_timeout_ms + self._config.fetch_max_wait_ms
             future = self._client.send(node, request, timeout_ms=timeout_ms, max_version=max_version)
@@ -130,40 +158,42 @@ class Fetcher:
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of records, as fetched, that have arrived and are not handed out."""
+        """Bytes of fetched record data that is not returned yet."""
         return sum(fetch.size_bytes for fetch in self.completed_fetches)
 
     @property
     def memory_limit_bytes(self) -> int:
-        """About the most that may wait here: `fetch.max.bytes` for each broker that we read from."""
+        """The approximate limit of buffered data: `fetch.max.bytes` per broker."""
         return self._config.fetch_max_bytes * max(1, len(self._sessions))
 
-    def collect_fetch(self, most: int) -> list[RecordSlice]:
-        """Up to `most` records of what has arrived; positions move past them.
+    def collect_fetch(self, max_records: int) -> list[RecordSlice]:
+        """Return up to `max_records` fetched records and advance the positions.
 
-        An error waits for its turn: it is raised when there are no records before it.
+        An error of a partition is raised only if no records can be returned. Otherwise the next call raises it.
         """
         self._drop_after_rollback()
         slices: list[RecordSlice] = []
         held: list[CompletedFetch] = []
         try:
-            while most > 0 and self.completed_fetches:
-                if self._paused(self.completed_fetches[0].tp):
+            while max_records > 0 and self.completed_fetches:
+                if self._is_paused(self.completed_fetches[0].tp):
                     held.append(self.completed_fetches.popleft())
                     continue
                 try:
-                    most -= self._hand_out(self.completed_fetches[0], most, slices)
+                    max_records -= self._return_records(self.completed_fetches[0], max_records, slices)
                 except Exception as error:
                     if slices:
                         break
-                    if isinstance(error, RecordDeserializationError):  # the rows are here for the next try
-                        self._subscriptions.forget_note(self.completed_fetches[0].tp)
+                    if isinstance(error, RecordDeserializationError):  # the fetch stays in the queue for the next call
+                        self._subscriptions.drop_saved_position(self.completed_fetches[0].tp)
                     else:
                         self.completed_fetches.popleft()
                     raise
-                except BaseException:  # an interrupt, most likely in a deserializer: these records are returned later
+                except (
+                    BaseException
+                ):  # for example Ctrl-C in a deserializer; the next call returns the records in `slices`
                     for part in reversed(slices):
-                        self._go_back(part.source.tp, part.source.columns.offsets[part.start])
+                        self._rewind(part.source.tp, part.source.columns.offsets[part.start])
                     raise
         finally:
             self.completed_fetches.extendleft(reversed(held))
@@ -172,13 +202,15 @@ class Fetcher:
     def collect_columns(
         self, max_bytes: int | None, *, with_headers: bool, only: Collection[str] | None = None
     ) -> list[tuple[TopicPartition, Columns]]:
-        """What has arrived, decoded, up to about `max_bytes` as fetched; the next fetches leave before the decoding.
+        """Return the fetched data decoded into columns, and advance the positions. The next fetches are sent before
+        decoding.
 
-        `only` names the columns that are wanted, as in `decode`.
+        Fetched data is taken until its size as received reaches `max_bytes`; the data of at least one fetch is taken.
+        `only` names the required columns, as in `decode`.
         """
         self._drop_after_rollback()
-        self._tell_damage()
-        taken = self._take_whole(max_bytes)
+        self._raise_damage()
+        taken = self._take_fetches(max_bytes)
         try:
             if taken:
                 self.send_fetches()
@@ -188,15 +220,19 @@ class Fetcher:
                 self._decode_into(chunks, fetch, offset, end, with_headers, only)
         except BaseException:
             for fetch, offset, _ in taken:
-                self._go_back(fetch.tp, offset)
+                self._rewind(fetch.tp, offset)
             raise
         if not chunks:
-            self._tell_damage()
-            self._passed |= bool(taken)
+            self._raise_damage()
+            self._has_skipped_records |= bool(taken)
         return chunks
 
     def _drop_after_rollback(self) -> None:
-        """Drop what is buffered if positions were restored: a fetch may have been left with rows taken off it."""
+        """Drop all buffered data if `SubscriptionState.restore_positions` has moved positions back since the last call.
+
+        Records may already have been taken from this data, so it no longer starts at the positions. It is fetched
+        again.
+        """
         if self._rollbacks != self._subscriptions.rollbacks:
             self.completed_fetches = deque()
             self._damaged.clear()
@@ -211,111 +247,129 @@ class Fetcher:
         with_headers: bool,
         only: Collection[str] | None,
     ) -> None:
-        """Decode a fetch up to its end, or up to damage, of which is told when nothing better is there to hand out."""
+        """Decode a fetch up to its end or to a damaged batch. The error of a damaged batch is stored in `_damaged`, and
+        is raised once no other data can be returned.
+        """
         try:
             crcs = self._config.check_crcs
             for columns in fetch.decode_all(offset, end, check_crcs=crcs, with_headers=with_headers, only=only):
                 chunks.append((fetch.tp, columns))
                 if self._events.active:
-                    self._events.tell_facts(HANDED_OUT, (*fetch.tp, offset, columns.count))
-                self.sensors.records.of(fetch.tp.topic).record(columns.count)
+                    self._events.publish_facts(HANDED_OUT, (*fetch.tp, offset, columns.count))
+                self.sensors.records.sensor_for(fetch.tp.topic).record(columns.count)
                 offset = columns.next_offset
         except CorruptRecordError as error:
-            self._go_back(fetch.tp, offset)
+            self._rewind(fetch.tp, offset)
             self._damaged[fetch.tp] = offset, error
 
-    def _tell_damage(self) -> None:
-        """Raise what was found damaged, unless the consumer reads elsewhere by now."""
+    def _raise_damage(self) -> None:
+        """Raise a stored decoding error, unless the position of its partition has changed since."""
         while self._damaged:
             tp, (offset, error) = self._damaged.popitem()
             state = self._subscriptions.state_or_none(tp)
             if state is not None and state.position == offset:
                 raise error
 
-    def _go_back(self, tp: TopicPartition, offset: int) -> None:
+    def _rewind(self, tp: TopicPartition, offset: int) -> None:
         state = self._subscriptions.state_or_none(tp)
         if state is not None:
             state.position, state.epoch = offset, -1
 
-    def take_passed(self) -> bool:
-        """Whether positions have moved though there was nothing to hand out: past markers, aborted, compacted records."""
-        passed, self._passed = self._passed, False
-        return passed
+    def take_skipped(self) -> bool:
+        """True if a position has advanced past offsets without records since the last call.
 
-    def end_sessions(self) -> None:
-        """Tell each broker that its fetch session is over, as far as that can be done without waiting (KIP-227)."""
+        Such offsets belong to control records, to records of aborted transactions, or to compacted records.
+        """
+        skipped, self._has_skipped_records = self._has_skipped_records, False
+        return skipped
+
+    def close_sessions(self) -> None:
+        """End the fetch session of each connected broker (KIP-227). Does not wait for connections or responses."""
         for node_id, session in self._sessions.items():
             if session.session_id:
-                self._client.send_last(node_id, farewell(session.session_id))
+                self._client.send_last(node_id, close_session_request(session.session_id))
 
     def clear_buffered(self, tps: Iterable[TopicPartition]) -> None:
-        """Drop what has arrived for these: their positions have changed or they are no longer assigned."""
-        gone = set(tps)
-        self.completed_fetches = deque(fetch for fetch in self.completed_fetches if fetch.tp not in gone)
+        """Drop the buffered data of these partitions. The caller has changed their positions, or the partitions are no
+        longer assigned.
+        """
+        dropped = set(tps)
+        self.completed_fetches = deque(fetch for fetch in self.completed_fetches if fetch.tp not in dropped)
 
     def _plan(self, now: float) -> Plan:
-        """The partitions to ask each broker for.
+        """Return the partitions to fetch from each broker.
 
-        A broker holds back an answer that has no data. With records of other partitions of its still waiting here, the
-        next question for those would be held up too: so it is then only asked where it is known to have more.
+        A broker with no new data delays its response by up to `fetch.max.wait.ms`, and no second request is sent
+        meanwhile. If the user then takes the last buffered records of this broker's other partitions, these could not
+        be fetched before the response. Therefore, while data of a broker is buffered, a request must contain at least
+        one partition that is known to have more records (`_can_fetch_more`).
         """
         cluster = self._client.metadata.cluster
-        if self._nothing_new():
+        if self._is_plan_unchanged():
             return {}
         buffered = {fetch.tp for fetch in self.completed_fetches}
         busy = {self._replicas.node(tp, cluster, now) for tp in buffered}
         plan: Plan = {}
-        doubtful = []
-        for tp in self._subscriptions.fetchable(now, buffered):
+        unvalidated = []
+        for tp in self._subscriptions.find_fetchable(now, buffered):
             state = self._subscriptions.state(tp)
             position = state.position
             assert position is not None
             node = self._replicas.node(tp, cluster, now)
             if node is None:
                 self._client.metadata.request_update()
-            elif self._positions.must_wait(tp, position, state.epoch):
-                doubtful.append(tp)
-            elif node.node_id not in self.nodes_with_pending_fetch and not self._unreachable(node, now):
-                plan.setdefault(node, {})[tp] = self._wanted(tp, position)
-        self._positions.validate(doubtful)
-        self._settled = None if doubtful else self._grounds()
-        return {node: wanted for node, wanted in plan.items() if self._has_room(node, wanted, busy, now)}
+            elif self._positions.needs_validation(tp, position, state.epoch):
+                unvalidated.append(tp)
+            elif node.node_id not in self.nodes_with_pending_fetch and not self._is_unreachable(node, now):
+                plan.setdefault(node, {})[tp] = self._partition_params(tp, position)
+        self._positions.validate(unvalidated)
+        self._planned_state = None if unvalidated else self._plan_state()
+        return {node: wanted for node, wanted in plan.items() if self._can_fetch_more(node, wanted, busy, now)}
 
-    def _grounds(self) -> tuple[int, int]:
-        """What a plan rests on, apart from positions."""
+    def _plan_state(self) -> tuple[int, int]:
+        """Return the metadata version and the number of assigned partitions. Only new metadata names a new leader, for
+        which positions must be validated.
+        """
         return self._client.metadata.version, len(self._subscriptions.assigned())
 
-    def _nothing_new(self) -> bool:
-        """Whether every broker is being asked already, and no partition has anything else to wait for: most often so."""
-        everybody = len(self.nodes_with_pending_fetch) >= len(self._client.metadata.cluster.nodes)
-        return everybody and self._settled == self._grounds()
+    def _is_plan_unchanged(self) -> bool:
+        """True if every broker has a request in flight and `_plan_state` has not changed. This is the usual case, and
+        saves a pass over all partitions.
+        """
+        all_brokers_pending = len(self.nodes_with_pending_fetch) >= len(self._client.metadata.cluster.nodes)
+        return all_brokers_pending and self._planned_state == self._plan_state()
 
-    def _wanted(self, tp: TopicPartition, position: int) -> PartitionData:
+    def _partition_params(self, tp: TopicPartition, position: int) -> PartitionData:
         cluster = self._client.metadata.cluster
-        most = self._config.max_partition_fetch_bytes
-        return PartitionData(cluster.topic_id(tp.topic), position, cluster.leader_epoch(tp), most)
+        max_records = self._config.max_partition_fetch_bytes
+        return PartitionData(cluster.topic_id(tp.topic), position, cluster.leader_epoch(tp), max_records)
 
-    def _has_room(self, node: Node, wanted: Iterable[TopicPartition], busy: set[Node | None], now: float) -> bool:
-        """Whether more of this broker may be asked for while what it sent before waits here."""
+    def _can_fetch_more(self, node: Node, wanted: Iterable[TopicPartition], busy: set[Node | None], now: float) -> bool:
+        """True if a further request to this broker is allowed while its earlier data is buffered."""
         if node not in busy:
             return True
         if not any(self._subscriptions.state(tp).has_more() for tp in wanted):
             return False
-        if self._room(node, now) > 0:
+        if self._free_bytes(node, now) > 0:
             return True
-        # What is paused may wait here for ever, and must not keep the others from being read.
-        self.clear_buffered([fetch.tp for fetch in self.completed_fetches if self._paused(fetch.tp)])
-        return self._room(node, now) > 0
+        # Data of paused partitions may stay buffered forever and must not stop the others.
+        self.clear_buffered([fetch.tp for fetch in self.completed_fetches if self._is_paused(fetch.tp)])
+        return self._free_bytes(node, now) > 0
 
-    def _room(self, node: Node, now: float) -> int:
-        """How many bytes may be asked of this broker: `fetch.max.bytes` without what waits here of it."""
+    def _free_bytes(self, node: Node, now: float) -> int:
+        """Return the number of bytes that may be requested from this broker: `fetch.max.bytes` minus its buffered data."""
         cluster = self._client.metadata.cluster
-        mine = (fetch for fetch in self.completed_fetches if self._replicas.node(fetch.tp, cluster, now) == node)
-        return self._config.fetch_max_bytes - sum(fetch.size_bytes for fetch in mine)
+        node_fetches = (
+            fetch for fetch in self.completed_fetches if self._replicas.node(fetch.tp, cluster, now) == node
+        )
+        return self._config.fetch_max_bytes - sum(fetch.size_bytes for fetch in node_fetches)
 
-    def _unreachable(self, node: Node, now: float) -> bool:
-        """Whether the broker was lost and its turn to be tried again has not come."""
-        return self._client.client.failed(node.node_id) and self._client.client.delay(node.node_id, now) > 0
+    def _is_unreachable(self, node: Node, now: float) -> bool:
+        """True if the broker is disconnected and its reconnect backoff has not passed."""
+        return (
+            self._client.client.has_failed_login(node.node_id)
+            and self._client.client.connection_delay(node.node_id, now) > 0
+        )
 
     def _request(self, node: Node, partitions: dict[TopicPartition, PartitionData]) -> tuple[FetchRequest, int | None]:
         config = self._config
@@ -323,180 +377,188 @@ class Fetcher:
         request = FetchRequest(
             max_wait_ms=config.fetch_max_wait_ms,
             min_bytes=config.fetch_min_bytes,
-            max_bytes=max(0, self._room(node, self._clock.monotonic())),
+            max_bytes=max(0, self._free_bytes(node, self._clock.monotonic())),
             isolation_level=config.isolation_number,
             rack_id=config.client_rack,
         )
-        max_version = None if uses_ids(partitions) else LAST_VERSION_WITH_NAMES
+        max_version = None if can_use_ids(partitions) else LAST_VERSION_WITH_NAMES
         return add_session(request, session.plan(partitions)), max_version
 
-    def _handle(self, node: Node, asked: dict[TopicPartition, PartitionData], done: Future[ClientResponse]) -> None:
-        """Take in an answer; what failed as a whole is asked for again a little later."""
+    def _handle(self, node: Node, requested: dict[TopicPartition, PartitionData], done: Future[ClientResponse]) -> None:
+        """Handle a response. A request that failed as a whole is retried after a backoff."""
         self.nodes_with_pending_fetch.discard(node.node_id)
         session = self._sessions.setdefault(node.node_id, FetchSessionHandler())
         error = done.exception(0)
         if self._events.active:
-            self._events.tell_of(COMPLETED, node.node_id, *completed(done))
+            self._events.publish_kind(COMPLETED, node.node_id, *response_summary(done))
         if error is None:
             response = done.result(0)
             message = response.message
             if message.error_code == ErrorCode.NONE:
-                session.answered(message.session_id)
+                session.handle_response(message.session_id)
                 self.sensors.latency.record(response.received - response.request.created)
-                self._count(message, self._file(message, asked))
+                self._record_sizes(message, self._store_response(message, requested))
                 return
-            session.refused(message.error_code)
-            if message.error_code in SESSION_LOST:
+            session.handle_error(message.error_code)
+            if message.error_code in SESSION_ERRORS:
                 return
             error = error_for(message.error_code, f"fetch from {node}")
-        session.lost()
+        session.handle_disconnect()
         if not isinstance(error, KafkaError | KafkaTimeoutError):
-            self._client.metadata.fail(error)
-        LOG.debug("fetch from %s failed: %s", node, error)
-        self._replicas.clear_preferred(asked)
-        self._try_later(asked)
+            self._client.metadata.set_fatal_error(error)
+        LOG.debug("fetch failed node=%s error=%s", node, error)
+        self._replicas.clear_preferred(requested)
+        self._retry.retry_later(requested)
 
-    def _count(self, message: Any, size_bytes: int) -> None:
+    def _record_sizes(self, message: Any, size_bytes: int) -> None:
         self.sensors.sizes.record(size_bytes)
         self.sensors.throttled.record(message.throttle_time_ms)
         if size_bytes:
             self.sensors.filled.record(1)
 
     def preferred_replica(self, tp: TopicPartition) -> int:
-        """Whom a partition is read from instead of its leader; -1 for the leader."""
-        return self._replicas.named(tp)
+        """Return the follower that a partition is fetched from; -1 for the leader."""
+        return self._replicas.preferred(tp)
 
-    def _try_later(self, tps: Iterable[TopicPartition]) -> None:
-        self._client.metadata.request_update()
-        self._subscriptions.postpone(tps, self._clock.monotonic() + self._retry_backoff.span(1))
-
-    def _file(self, message: Any, asked: dict[TopicPartition, PartitionData]) -> int:
-        """Lay down what came; returns its bytes of records."""
+    def _store_response(self, message: Any, requested: dict[TopicPartition, PartitionData]) -> int:
+        """Store the data of a response. Return its bytes of records."""
         size_bytes = 0
-        names = {want.topic_id: tp.topic for tp, want in asked.items()}
+        names = {params.topic_id: tp.topic for tp, params in requested.items()}
         for topic in message.responses:
             name = topic.topic or names.get(topic.topic_id, "")
-            for answer in topic.partitions:
-                tp = TopicPartition(name, answer.partition_index)
-                if tp in asked:
-                    size_bytes += len(answer.records or b"")
-                    self._file_one(tp, asked[tp], answer)
+            for partition_response in topic.partitions:
+                tp = TopicPartition(name, partition_response.partition_index)
+                if tp in requested:
+                    size_bytes += len(partition_response.records or b"")
+                    self._store_partition(tp, requested[tp], partition_response)
         return size_bytes
 
-    def _file_one(self, tp: TopicPartition, want: PartitionData, answer: Any) -> None:
-        if answer.error_code or answer.records:
-            self.completed_fetches.append(CompletedFetch(tp, want.offset, answer, want.leader_epoch))
+    def _store_partition(self, tp: TopicPartition, params: PartitionData, partition_response: Any) -> None:
+        if partition_response.error_code or partition_response.records:
+            self.completed_fetches.append(CompletedFetch(tp, params.offset, partition_response, params.leader_epoch))
             if self._events.active:
-                self._events.tell_facts(BUFFERED, (*tp, want.offset, len(answer.records or b"")))
-        if not answer.error_code:
-            self._note_ends(tp, answer)
-        if answer.preferred_read_replica >= 0:
-            self._replicas.prefer(tp, answer.preferred_read_replica, self._clock.monotonic())
+                self._events.publish_facts(BUFFERED, (*tp, params.offset, len(partition_response.records or b"")))
+        if not partition_response.error_code:
+            self._update_log_ends(tp, partition_response)
+        if partition_response.preferred_read_replica >= 0:
+            self._replicas.set_preferred(tp, partition_response.preferred_read_replica, self._clock.monotonic())
 
-    def _note_ends(self, tp: TopicPartition, answer: Any) -> None:
+    def _update_log_ends(self, tp: TopicPartition, partition_response: Any) -> None:
         state = self._subscriptions.state_or_none(tp)
         if state is not None:
-            committed = self._config.isolation_number and answer.last_stable_offset >= 0
-            state.log_start = answer.log_start_offset
-            state.readable_to = answer.last_stable_offset if committed else answer.high_watermark
+            committed = self._config.isolation_number and partition_response.last_stable_offset >= 0
+            state.log_start = partition_response.log_start_offset
+            state.readable_to = (
+                partition_response.last_stable_offset if committed else partition_response.high_watermark
+            )
 
     def _is_current(self, fetch: CompletedFetch) -> bool:
-        """Whether the data still is what the user wants next, if need be without the rows that a `seek` has skipped."""
+        """True if the data starts at the position.
+
+        After a seek to a later offset within decoded data, the rows before that offset are skipped and the result is
+        True.
+        """
         state = self._subscriptions.state_or_none(fetch.tp)
         if state is None or state.position is None:
             return False
         return state.position == fetch.fetch_offset or (state.epoch < 0 and fetch.skip_to(state.position))
 
-    def _paused(self, tp: TopicPartition) -> bool:
+    def _is_paused(self, tp: TopicPartition) -> bool:
         state = self._subscriptions.state_or_none(tp)
-        return state is not None and state.held
+        return state is not None and state.is_held
 
-    def _hand_out(self, fetch: CompletedFetch, most: int, slices: list[RecordSlice]) -> int:
-        """Add up to `most` records of the first fetch to `slices`; returns how many."""
-        if not self._is_current(fetch) or not self._usable(fetch):
+    def _return_records(self, fetch: CompletedFetch, max_records: int, slices: list[RecordSlice]) -> int:
+        """Add up to `max_records` records of the first fetch to `slices`. Return the number of added records."""
+        if not self._is_current(fetch) or not self._check_error(fetch):
             self.completed_fetches.popleft()
             return 0
         state = self._subscriptions.state(fetch.tp)
-        self._subscriptions.note_position(fetch.tp, state)
-        portion = fetch.fetch_records(most, fetch.fetch_offset, state.end, self._config.check_crcs, self._deserializers)
+        self._subscriptions.save_position(fetch.tp, state)
+        portion = fetch.fetch_records(
+            max_records, fetch.fetch_offset, state.end, self._config.check_crcs, self._deserializers
+        )
         if len(portion):
             slices.append(portion)
             if self._events.active:
-                self._events.tell_facts(HANDED_OUT, (*fetch.tp, fetch.fetch_offset, len(portion)))
-            self.sensors.records.of(fetch.tp.topic).record(len(portion))
+                self._events.publish_facts(HANDED_OUT, (*fetch.tp, fetch.fetch_offset, len(portion)))
+            self.sensors.records.sensor_for(fetch.tp.topic).record(len(portion))
         else:
-            self._passed = True
-        position, epoch = fetch.position_after()
-        state.position = fetch.fetch_offset = bounded(position, state.end)
+            self._has_skipped_records = True
+        position, epoch = fetch.position_after_taken()
+        state.position = fetch.fetch_offset = limit_position(position, state.end)
         state.epoch = epoch
-        self._positions.note(fetch.tp, state.position, epoch, fetch.leader_epoch)
-        if fetch.exhausted():
-            self.sensors.bytes.of(fetch.tp.topic).record(fetch.size_bytes)
+        self._positions.record_position(fetch.tp, state.position, epoch, fetch.leader_epoch)
+        if fetch.is_exhausted():
+            self.sensors.bytes.sensor_for(fetch.tp.topic).record(fetch.size_bytes)
             self.completed_fetches.popleft()
             self._subscriptions.move_to_end(fetch.tp)
         return len(portion)
 
-    def _take_whole(self, max_bytes: int | None) -> list[tuple[CompletedFetch, int, int | None]]:
-        """Take fetches off the queue with the span of offsets to decode, and move the positions past them."""
+    def _take_fetches(self, max_bytes: int | None) -> list[tuple[CompletedFetch, int, int | None]]:
+        """Take fetches from the queue and advance the positions. Return each fetch with the first and the end offset to
+        decode.
+        """
         taken: list[tuple[CompletedFetch, int, int | None]] = []
         held: list[CompletedFetch] = []
         left = FOREVER if max_bytes is None else max_bytes
         try:
             while self.completed_fetches:
                 fetch = self.completed_fetches.popleft()
-                if self._paused(fetch.tp):
+                if self._is_paused(fetch.tp):
                     held.append(fetch)
                 elif self._is_current(fetch):
-                    if taken and (fetch.size_bytes > left or fetch.answer.error_code):
+                    if taken and (fetch.size_bytes > left or fetch.response.error_code):
                         self.completed_fetches.appendleft(fetch)
                         break
-                    if self._usable(fetch):
-                        taken.append(self._move_past(fetch))
+                    if self._check_error(fetch):
+                        taken.append(self._advance_past(fetch))
                         left -= fetch.size_bytes
         finally:
             self.completed_fetches.extendleft(reversed(held))
         return taken
 
-    def _move_past(self, fetch: CompletedFetch) -> tuple[CompletedFetch, int, int | None]:
+    def _advance_past(self, fetch: CompletedFetch) -> tuple[CompletedFetch, int, int | None]:
         state = self._subscriptions.state(fetch.tp)
-        self._subscriptions.note_position(fetch.tp, state)
-        state.position = bounded(fetch.next_offset(fetch.fetch_offset), state.end)
+        self._subscriptions.save_position(fetch.tp, state)
+        state.position = limit_position(fetch.next_offset(fetch.fetch_offset), state.end)
         state.epoch = fetch.last_epoch()
-        self._positions.note(fetch.tp, state.position, state.epoch, fetch.leader_epoch)
+        self._positions.record_position(fetch.tp, state.position, state.epoch, fetch.leader_epoch)
         self._subscriptions.move_to_end(fetch.tp)
-        self.sensors.bytes.of(fetch.tp.topic).record(fetch.size_bytes)
+        self.sensors.bytes.sensor_for(fetch.tp.topic).record(fetch.size_bytes)
         return fetch, fetch.fetch_offset, state.end
 
-    def _usable(self, fetch: CompletedFetch) -> bool:
-        """Deal with an error in the answer: False when there is nothing to take, an exception when the user must know."""
-        code = fetch.answer.error_code
+    def _check_error(self, fetch: CompletedFetch) -> bool:
+        """Return True if the partition has no error. Otherwise handle the error: return False after a reset or for a
+        retry, or raise an exception for the user.
+        """
+        code = fetch.response.error_code
         if code == ErrorCode.NONE:
             return True
         from_replica = self._replicas.clear_preferred([fetch.tp])
         if code == ErrorCode.OFFSET_OUT_OF_RANGE and from_replica:
-            LOG.debug("%s; its leader may have it", out_of_range(fetch))
+            LOG.debug("%s; fetching from the leader", out_of_range_text(fetch))
         elif code == ErrorCode.OFFSET_OUT_OF_RANGE:
             self._reset(fetch)
-        elif code in LOOK_AGAIN:
-            LOG.debug("fetch of %s at %d: %s", fetch.tp, fetch.fetch_offset, name_of(code))
-            self._try_later([fetch.tp])
+        elif code in METADATA_ERRORS:
+            LOG.debug("fetch failed partition=%s offset=%d error=%s", fetch.tp, fetch.fetch_offset, name_of(code))
+            self._retry.retry_later([fetch.tp])
         elif code == ErrorCode.CORRUPT_MESSAGE:
-            raise CorruptRecordError(fetch.unreadable())
+            raise CorruptRecordError(fetch.corrupt_log_text())
         else:
             raise error_for(code, f"fetch of {fetch.tp} at offset {fetch.fetch_offset}")
         return False
 
     def _reset(self, fetch: CompletedFetch) -> None:
-        """The offset does not exist: begin anew by `auto.offset.reset`, or say so."""
+        """Handle an offset out of range: reset the position by `auto.offset.reset`, or raise OffsetOutOfRangeError."""
         policy = self._subscriptions.default_reset
         if policy is None:
-            raise OffsetOutOfRangeError(ErrorCode.OFFSET_OUT_OF_RANGE, out_of_range(fetch))
-        LOG.info("%s; starting anew by auto.offset.reset", out_of_range(fetch))
+            raise OffsetOutOfRangeError(ErrorCode.OFFSET_OUT_OF_RANGE, out_of_range_text(fetch))
+        LOG.info("%s; resetting the position by auto.offset.reset", out_of_range_text(fetch))
         self._subscriptions.request_reset(fetch.tp, policy)
 
 
-def completed(done: Future[ClientResponse]) -> tuple[int, str]:
-    """How many bytes of records an answer has, and why there is none."""
+def response_summary(done: Future[ClientResponse]) -> tuple[int, str]:
+    """Return the bytes of records of a response, and its error text or ""."""
     error = done.exception(0)
     if error is not None:
         return 0, str(error)
@@ -505,13 +567,13 @@ def completed(done: Future[ClientResponse]) -> tuple[int, str]:
     return size, name_of(message.error_code) if message.error_code else ""
 
 
-def bounded(position: int, end: int | None) -> int:
-    """A position that does not run past the bound."""
+def limit_position(position: int, end: int | None) -> int:
+    """Limit a position to the exclusive end offset that was set with `Consumer.bound`."""
     return position if end is None else min(position, max(end, 0))
 
 
-def out_of_range(fetch: CompletedFetch) -> str:
-    """The sentence about an offset that does not exist."""
-    start, end = fetch.answer.log_start_offset, fetch.answer.high_watermark
-    have = f"; it has {start} to {end}" if start >= 0 and end >= 0 else ""
-    return f"{fetch.tp} has no offset {fetch.fetch_offset}{have}"
+def out_of_range_text(fetch: CompletedFetch) -> str:
+    """Return the error text for an offset out of range."""
+    start, end = fetch.response.log_start_offset, fetch.response.high_watermark
+    known_offsets = f"; its offsets are {start} to {end}" if start >= 0 and end >= 0 else ""
+    return f"{fetch.tp} has no offset {fetch.fetch_offset}{known_offsets}"

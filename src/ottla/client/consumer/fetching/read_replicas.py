@@ -1,6 +1,7 @@
-"""Which broker to read each partition from: its leader, or the replica nearer to us that the leader named (KIP-392).
+"""The broker that each partition is fetched from: its leader, or a nearer follower that the leader named (KIP-392).
 
-Pure. A leader is asked again after `metadata.max.age.ms`, as a nearer replica may have appeared, or gone.
+Pure. A named follower is used for `metadata.max.age.ms`. Then the leader is asked again, because a nearer replica may
+have been added or removed.
 """
 
 from __future__ import annotations
@@ -12,31 +13,31 @@ from ottla.model import Node, TopicPartition
 
 
 class ReadReplicas:
-    """The replicas that leaders named."""
+    """The preferred read replicas that leaders named."""
 
     def __init__(self, max_age_ms: float) -> None:
         self._max_age = max_age_ms / 1000
-        self._named: dict[TopicPartition, tuple[int, float]] = {}
+        self._preferred: dict[TopicPartition, tuple[int, float]] = {}
 
-    def prefer(self, tp: TopicPartition, node_id: int, now: float) -> None:
-        """The leader says: read from that replica."""
-        self._named[tp] = (node_id, now + self._max_age)
+    def set_preferred(self, tp: TopicPartition, node_id: int, now: float) -> None:
+        """Record that the leader named this replica."""
+        self._preferred[tp] = (node_id, now + self._max_age)
 
-    def named(self, tp: TopicPartition) -> int:
-        """The replica that the leader named last, which may be old by now; -1 for none."""
-        named = self._named.get(tp)
-        return -1 if named is None else named[0]
+    def preferred(self, tp: TopicPartition) -> int:
+        """Return the replica that the leader named last, also after its time has expired; -1 for none."""
+        preferred = self._preferred.get(tp)
+        return -1 if preferred is None else preferred[0]
 
     def node(self, tp: TopicPartition, cluster: Cluster, now: float) -> Node | None:
-        """The broker to read from; None when nobody leads, or nobody we know."""
-        named = self._named.get(tp)
-        if named is not None:
-            replica = cluster.nodes.get(named[0])
-            if replica is not None and now < named[1]:
+        """Return the broker to fetch from; None if the leader is unknown."""
+        preferred = self._preferred.get(tp)
+        if preferred is not None:
+            replica = cluster.nodes.get(preferred[0])
+            if replica is not None and now < preferred[1]:
                 return replica
-            del self._named[tp]
+            del self._preferred[tp]
         return cluster.leader(tp)
 
     def clear_preferred(self, tps: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Ask the leaders again; returns those that were read from another replica."""
-        return [tp for tp in tps if self._named.pop(tp, None) is not None]
+        """Fetch these partitions from their leaders again. Return those that had a preferred replica."""
+        return [tp for tp in tps if self._preferred.pop(tp, None) is not None]

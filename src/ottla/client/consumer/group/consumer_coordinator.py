@@ -1,8 +1,8 @@
-"""A consumer's part in its group, as seen by the user's thread.
+"""The group membership of a consumer in the user's thread.
 
-Gives partitions up before a rebalance and takes them after it, calls the listener, commits. What is said to the
-coordinator for membership the heartbeat's thread says. The two share a `Membership` under the one lock here, which is
-held for decisions only: never while anything is sent, received, waited for, logged, or called that is not ours.
+Revokes partitions before a rebalance and assigns them after it, calls the listener, and commits. The heartbeat thread
+sends the membership requests. Both threads share a `Membership` under the one lock here. The lock is held for decisions
+only, never during I/O, waits, logging or user code. Corresponds to Java's ConsumerCoordinator.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from ottla.client.consumer.coordinator.finder import CoordinatorFinder
 from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata, Generation
 from ottla.client.consumer.group.heartbeat_thread import HeartbeatThread
 from ottla.client.consumer.group.membership.consumer_state import ConsumerState
-from ottla.client.consumer.group.membership.member_state import MemberState
+from ottla.client.consumer.group.membership.member_state import ClassicMemberState
 from ottla.client.consumer.group.membership.standing import Standing
-from ottla.client.consumer.group.partition_exchange import PartitionExchange, nothing
+from ottla.client.consumer.group.partition_exchange import PartitionExchange, do_nothing
 from ottla.client.consumer.group.parts import GroupParts
 from ottla.client.consumer.group.protocol import classic_protocol, consumer_protocol
 from ottla.client.consumer.group.rebalance_listener import RebalanceListener
 from ottla.client.consumer.group.thread import GroupThread
 from ottla.client.consumer.offsets.auto_commit import AutoCommit
 from ottla.client.consumer.offsets.commits import (
-    NOT_A_MEMBER,
-    REBALANCING,
+    NOT_A_MEMBER_TEXT,
+    REBALANCING_TEXT,
     OffsetCommits,
 )
-from ottla.client.consumer.offsets.committed import CommittedOffsets
+from ottla.client.consumer.offsets.committed import ConsumerCommittedOffsets
 from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.metrics.sensor import Sensor
 from ottla.client.runtime.backoff import ExponentialBackoff
@@ -48,10 +48,10 @@ from ottla.kafka_id import new_id
 from ottla.model import FOREVER, Node, OffsetAndMetadata, TopicPartition
 from ottla.trace import EventStream
 
-CLOSING = "the consumer closes"
+CLOSING = "the consumer is closed"
 ABANDONED = "the consumer was not closed"
 ABANDON_SECONDS = 1.0
-UNSUBSCRIBED = "the consumer gave up all of its topics"
+UNSUBSCRIBED = "unsubscribe() was called"
 
 
 class ConsumerCoordinator:
@@ -81,10 +81,10 @@ class ConsumerCoordinator:
         self._events = stream
         self._finder = CoordinatorFinder(client, config, backoff, self.log)
         self.commits = OffsetCommits(
-            config, client, self._finder, backoff, self._committing_member, self._shared, stream, self.log
+            config, client, self._finder, backoff, self._member_for_commits, self._group_partitions, stream, self.log
         )
-        self.committed = CommittedOffsets(
-            config, client, self._finder, subscriptions, backoff, self._asking_member, self.log
+        self.committed = ConsumerCommittedOffsets(
+            config, client, self._finder, subscriptions, backoff, self._member_for_queries, self.log
         )
         self._auto_commit = AutoCommit(config, self.commits, client.client, self.log)
         self._lock = threading.Lock()
@@ -94,7 +94,7 @@ class ConsumerCoordinator:
         self._is_polling = False
         """True during `poll`, and after an exception has ended it."""
         self._must_restart = False
-        """True if a step of a rebalance may be half done."""
+        """True if a step of a rebalance may be incomplete."""
         self._exchange = PartitionExchange(
             client, subscriptions, self._auto_commit, config.max_poll_interval_ms, stream, self.log
         )
@@ -112,33 +112,33 @@ class ConsumerCoordinator:
         if config.group_protocol == "consumer":
             protocol = consumer_protocol(parts, new_member_id())
         else:
-            protocol = classic_protocol(parts, assignors, self.request_rejoin, self._thread.cluster_of)
+            protocol = classic_protocol(parts, assignors, self.request_rejoin, self._thread.fetch_cluster)
         self._membership, self.heartbeat, self._topics = protocol.membership, protocol.heartbeat, protocol.topics
         self._rebalance, self._lead = protocol.rebalance, protocol.lead
 
     @property
-    def state(self) -> MemberState | ConsumerState:
-        """Where this member is on its way into the group."""
+    def state(self) -> ClassicMemberState | ConsumerState:
+        """The state of the membership."""
         return self._membership.state
 
     @property
     def node(self) -> Node | None:
-        """The group's coordinator, as far as this thread knows."""
+        """The group coordinator, if this thread knows it."""
         return self._finder.node
 
     @property
     def heartbeat_thread(self) -> HeartbeatThread | None:
-        """The thread that speaks to the coordinator; None before the first `poll` of a subscriber."""
+        """The thread that communicates with the coordinator; None before the first `poll` of a subscriber."""
         return self._thread.thread
 
     @property
     def listener_times(self) -> Mapping[str, Sensor]:
-        """How long what the listener does took: `assigned`, `revoked` and `lost`."""
+        """The duration of listener calls: `assigned`, `revoked` and `lost`."""
         return self._exchange.listener_times
 
     @property
     def listener(self) -> RebalanceListener:
-        """Who hears of partitions that come and go."""
+        """The rebalance listener."""
         return self._exchange.listener
 
     @listener.setter
@@ -146,10 +146,10 @@ class ConsumerCoordinator:
         self._exchange.listener = listener
 
     def reset(self, error: Exception) -> None:
-        """Forget what is under way with the coordinator, after an exception in the middle of a call.
+        """Forget requests in flight, after an exception interrupted a call.
 
-        The membership stays, and with it the right to commit. Where the exception ended a step of a rebalance, that is
-        done again by the next `poll`.
+        The membership is kept, so positions can still be committed. If the exception interrupted a step of a rebalance,
+        the next `poll` repeats it.
         """
         self._finder.reset()
         self.committed.reset()
@@ -158,108 +158,112 @@ class ConsumerCoordinator:
         self._is_polling = False
 
     def poll(self, now: float) -> None:
-        """Do what is due. Blocks only where the listener does; raises what the user must hear."""
+        """Do the work that is due. Blocks only in the listener; raises errors for the user."""
         if self._disowned:
-            raise IllegalStateError("this client belongs to the process that forked this one; make a new one here")
+            raise IllegalStateError("this client belongs to the parent process; create a new one after a fork")
         self._is_polling = True
         self._send_wait = self.commits.send_waiting()
-        if self._subscriptions.by_group:
+        if self._subscriptions.is_group_managed:
             if self._must_restart:
                 self._exchange.abandon()
                 self._rebalance.restart()
                 self._must_restart = False
-            self._topics.look()
+            self._topics.check_topics()
             with self._lock:
                 self._membership.heartbeat.poll(now)
                 self._membership.subscribe()
                 failure = self._membership.take_failure()
-            self._finder.adopt(self._thread.ensure().finder.node)
+            self._finder.set_node(self._thread.ensure_running().finder.node)
             if failure is not None:
                 raise failure
-            self._rebalance.look()
-            if self._exchange.go_on(now):
+            self._rebalance.drop_obsolete_wait()
+            if self._exchange.resume(now):
                 self._rebalance.proceed(now)
-        if not self._exchange.waits and self._auto_commit.enabled:
+        if not self._exchange.is_waiting and self._auto_commit.enabled:
             self._auto_commit.maybe_commit(now, self._consumed_by_member)
         self._is_polling = False
 
     def wait_span(self, now: float) -> float:
-        """Seconds after which `poll` has something to do, unless the heartbeat's thread wakes the user's before."""
-        spans = (self._send_wait, self._auto_commit.wait(now), self._config.max_poll_interval_ms / 3000)
+        """Return the seconds until `poll` has work. The heartbeat thread may wake the user's thread earlier."""
+        spans = (self._send_wait, self._auto_commit.time_until_due(now), self._config.max_poll_interval_ms / 3000)
         return max(0.0, min(*spans, self._exchange.wait_span(now), self._rebalance.wait_span(now)))
 
-    def subscription_changed(self) -> None:
-        """The user wants something else: the group is told at the next `poll`."""
-        self._topics.changed(self._clock.monotonic())
+    def handle_subscription_change(self) -> None:
+        """Record that the subscription changed; the next `poll` informs the group."""
+        self._topics.record_subscription_change(self._clock.monotonic())
 
     def request_rejoin(self, reason: str, *, resubscribed: bool = False) -> None:
-        """Have the group rebalance, where members have a say in that."""
+        """Request a rebalance, if the protocol allows members to do so."""
         with self._lock:
             self._membership.request_rejoin(reason, resubscribed=resubscribed)
         self._thread.wake()
 
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """The generation in which this member was given its partitions; also once it is lost: nobody else read in it."""
+        """Return the group metadata of the last assignment. It is kept after the generation is lost, because the
+        records read in it may still be committed in a transaction.
+        """
         with self._lock:
-            return self._as_metadata(self._rebalance.taken_as)
+            return self._make_group_metadata(self._rebalance.assigned_generation)
 
     @property
-    def listening(self) -> bool:
-        """Whether a coroutine of the listener is under way."""
-        return self._exchange.listening
+    def is_listener_running(self) -> bool:
+        """True while a coroutine of the listener runs."""
+        return self._exchange.is_listener_running
 
     def leave(self, reason: str = UNSUBSCRIBED, until: float = FOREVER) -> Steps[None]:
-        """Give everything up and leave the group; the others hear of it while this goes on."""
+        """Revoke all partitions and leave the group."""
         try:
             self._topics.reset()
             with self._lock:
                 self._membership.prepare_leaving()
             yield from self._exchange.wait_for_listener(until)
             self._exchange.abandon()
-            if self._subscriptions.by_group:
+            if self._subscriptions.is_group_managed:
                 lost = self._membership.generation.is_none
-                self._exchange.give_up(list(self._subscriptions.assigned()), lost=lost, then=nothing)
+                self._exchange.revoke(list(self._subscriptions.assigned()), lost=lost, then=do_nothing)
                 yield from self._exchange.wait_for_listener(until)
         finally:
-            self._go(reason, until)
+            self._end_membership(reason, until)
 
-    def _go(self, reason: str, until: float) -> None:
-        """Be no member any more, and have the thread say so."""
+    def _end_membership(self, reason: str, until: float) -> None:
+        """End the membership and let the heartbeat thread send the leave request."""
         self._exchange.abandon()
         self._rebalance.reset()
         with self._lock:
             now = self._clock.monotonic()
-            self._membership.leave(reason, now, silently=self._stays_silent(reason), until=until)
+            self._membership.leave(reason, now, silently=self._should_leave_silently(reason), until=until)
             self._membership.unsubscribe()
         self._thread.wake()
 
     def close(self, deadline: ClosingDeadline) -> Steps[None]:
-        """Commit what is to be committed, leave, and end the thread, by the deadline. What was done of it may be done again."""
+        """Commit, leave the group and end the thread by the deadline. May be repeated after an interrupt."""
         if self._disowned:
             return
         try:
-            with deadline.hurried():
+            with deadline.shorten_on_interrupt():
                 yield from self._commit_finally(deadline)
         finally:
             try:
-                if self._subscriptions.by_group:
-                    with deadline.hurried():
+                if self._subscriptions.is_group_managed:
+                    with deadline.shorten_on_interrupt():
                         yield from self.leave(CLOSING, deadline.at)
             finally:
-                if self._membership.active:  # Ctrl-C came between, or had kept `unsubscribe` from it
-                    self._go(CLOSING, deadline.at)
+                if self._membership.active:  # Ctrl-C interrupted before `unsubscribe`
+                    self._end_membership(CLOSING, deadline.at)
                 with self._lock:
                     self._membership.closing = True
-                yield from self._thread.end(deadline)
+                yield from self._thread.stop(deadline)
 
     def abandon(self) -> threading.Thread | None:
-        """Leave without waiting and without a word to the user, who has dropped the consumer; returns who says it."""
+        """Leave without waiting and without calling the listener, for a garbage collected consumer. Return the thread
+        that sends the request.
+        """
         thread = self._thread.thread
-        # The garbage collector may have come here in the very thread that holds the lock.
+        # The garbage collector may run this in the thread that holds the lock.
         if self._disowned or thread is None or not self._lock.acquire(timeout=ABANDON_SECONDS):
             return None
         try:
-            self._membership.leave(ABANDONED, self._clock.monotonic(), silently=self._stays_silent(CLOSING))
+            self._membership.leave(ABANDONED, self._clock.monotonic(), silently=self._should_leave_silently(CLOSING))
             self._membership.unsubscribe()
             self._membership.closing = True
         finally:
@@ -268,7 +272,9 @@ class ConsumerCoordinator:
         return thread.thread
 
     def disown(self) -> None:
-        """In a child that was forked: the membership is the parent's, and so may be whoever held the lock."""
+        """Disable this object in a forked child. The membership belongs to the parent process, and a thread of the
+        parent may hold the lock.
+        """
         self._disowned = True
         self._lock = threading.Lock()
         self._thread.thread = None
@@ -287,58 +293,60 @@ class ConsumerCoordinator:
             self.log,
         )
 
-    def _stays_silent(self, reason: str) -> bool:
+    def _should_leave_silently(self, reason: str) -> bool:
         return reason == CLOSING and not self._config.internal_leave_group_on_close
 
     # Commits.
 
-    def _shared(self) -> Collection[TopicPartition]:
-        """What the group may take away."""
-        return self._subscriptions.assigned() if self._subscriptions.by_group else ()
+    def _group_partitions(self) -> Collection[TopicPartition]:
+        """Return the partitions that the group may revoke."""
+        return self._subscriptions.assigned() if self._subscriptions.is_group_managed else ()
 
-    def _asking_member(self) -> ConsumerGroupMetadata:
-        """As whom to ask for what is committed: as nobody in particular while this is no member."""
+    def _member_for_queries(self) -> ConsumerGroupMetadata:
+        """Return the member for requests of committed offsets; without member id and generation while there is no
+        membership.
+        """
         with self._lock:
-            return self._as_metadata(self._membership.generation)
+            return self._make_group_metadata(self._membership.generation)
 
-    def _as_metadata(self, generation: Generation) -> ConsumerGroupMetadata:
+    def _make_group_metadata(self, generation: Generation) -> ConsumerGroupMetadata:
         group, instance = self._config.group_id or "", self._config.group_instance_id
         return ConsumerGroupMetadata(group, generation.generation_id, generation.member_id, instance)
 
-    def _committing_member(self) -> ConsumerGroupMetadata:
-        """As whom to commit; raises when this is no member who may."""
-        if not self._subscriptions.by_group:
+    def _member_for_commits(self) -> ConsumerGroupMetadata:
+        """Return the member for commits. Raises if it may not commit now."""
+        if not self._subscriptions.is_group_managed:
             return ConsumerGroupMetadata(self._config.group_id or "")
         with self._lock:
             standing, generation = self._membership.standing, self._membership.generation
         if standing is Standing.REBALANCING:
-            raise RebalanceInProgressError(ErrorCode.REBALANCE_IN_PROGRESS, REBALANCING)
+            raise RebalanceInProgressError(ErrorCode.REBALANCE_IN_PROGRESS, REBALANCING_TEXT)
         if standing is Standing.OUTSIDE:
-            raise CommitFailedError(ErrorCode.UNKNOWN_MEMBER_ID, NOT_A_MEMBER)
-        return self._as_metadata(generation)
+            raise CommitFailedError(ErrorCode.UNKNOWN_MEMBER_ID, NOT_A_MEMBER_TEXT)
+        return self._make_group_metadata(generation)
 
     def _consumed_by_member(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """What may be committed now: a subscriber commits only as a member in good standing."""
-        if self._subscriptions.by_group and self._membership.standing is not Standing.GOOD:
+        """Return the offsets that may be committed now. A subscriber may commit only while its membership is stable."""
+        if self._subscriptions.is_group_managed and self._membership.standing is not Standing.GOOD:
             return {}
-        return self._subscriptions.consumed()
+        return self._subscriptions.consumed_offsets()
 
     def _commit_finally(self, deadline: ClosingDeadline) -> Steps[None]:
         left = deadline.at - self._clock.monotonic()
         offsets = self._consumed_by_member() if self._auto_commit.enabled else {}
         yield from self._auto_commit.commit_finally(offsets, left / 2)
-        self.commits.give_up(IllegalStateError("the consumer was closed before the offsets could be committed"))
+        self.commits.fail_unsent(IllegalStateError("the consumer was closed before the offsets could be committed"))
 
 
 def group_log(config: ConsumerConfig, client_id: str) -> logging.LoggerAdapter[Any]:
-    """Return a logger whose lines start with the client id and the group id, as in the Java client."""
+    """Return a logger that prefixes each line with the client id and the group id, as in the Java client."""
     instance = f"instanceId={config.group_instance_id}, " if config.group_instance_id else ""
     prefix = f"[Consumer {instance}clientId={client_id}, groupId={config.group_id}] "
     return PrefixedLog(logging.getLogger(__name__), {"prefix": prefix})
 
 
 class PrefixedLog(logging.LoggerAdapter[Any]):
-    """Puts a prefix before each line."""
+    """Adds a prefix to each log line."""
 
     def process(self, msg: Any, kwargs: Any) -> tuple[Any, Any]:
         assert self.extra is not None

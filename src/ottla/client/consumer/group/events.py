@@ -1,7 +1,4 @@
-"""The events of a member's talk with its coordinator, read off requests and answers.
-
-Pure.
-"""
+"""Derive the events of a membership from its requests and responses. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from ottla.client.consumer.events import (
     Synced,
 )
 from ottla.client.consumer.group.membership.heartbeat_fields import JOINING
-from ottla.client.consumer.group.membership.step import Send
+from ottla.client.consumer.group.membership.step import SendStep
 from ottla.client.network.client_request import ClientResponse
 from ottla.client.runtime.future import Future
 from ottla.errors import name_of
@@ -26,32 +23,35 @@ from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartb
 from ottla.protocol.messages.heartbeat import HeartbeatRequest
 from ottla.protocol.messages.join_group import JoinGroupRequest
 from ottla.protocol.messages.leave_group import LeaveGroupRequest
+from ottla.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from ottla.protocol.messages.sync_group import SyncGroupRequest
 
 
-def sending(step: Send) -> Iterator[Any]:
-    """The events of a request that leaves."""
+def request_events(step: SendStep) -> Iterator[Any]:
+    """Yield the events of a request that is sent."""
     match step.message:
         case JoinGroupRequest(reason=reason):
             yield RebalanceStarted(reason or "")
-        case ConsumerGroupHeartbeatRequest(member_epoch=epoch) if epoch == JOINING:
+        case ConsumerGroupHeartbeatRequest(member_epoch=epoch) | ShareGroupHeartbeatRequest(member_epoch=epoch) if (
+            epoch == JOINING
+        ):
             yield RebalanceStarted("")
-        case LeaveGroupRequest() | ConsumerGroupHeartbeatRequest() if step.reason:
+        case LeaveGroupRequest() | ConsumerGroupHeartbeatRequest() | ShareGroupHeartbeatRequest() if step.reason:
             yield Left(step.reason)
-        case HeartbeatRequest() | ConsumerGroupHeartbeatRequest():
+        case HeartbeatRequest() | ConsumerGroupHeartbeatRequest() | ShareGroupHeartbeatRequest():
             yield HeartbeatSent(step.generation.generation_id)
 
 
-def outcome(step: Send, done: Future[ClientResponse]) -> Iterator[Any]:
-    """The events of an answer, or of none."""
+def response_events(step: SendStep, done: Future[ClientResponse]) -> Iterator[Any]:
+    """Yield the events of a response, or of its failure."""
     error = done.exception(0)
     answer = None if error is not None else done.result(0).message
-    trouble = str(error) if answer is None else name_of(answer.error_code) if answer.error_code else ""
+    error_text = str(error) if answer is None else name_of(answer.error_code) if answer.error_code else ""
     match step.message:
         case HeartbeatRequest():
-            yield HeartbeatAnswered(trouble)
-        case JoinGroupRequest() | SyncGroupRequest() if trouble:
-            yield JoinRefused(trouble)
+            yield HeartbeatAnswered(error_text)
+        case JoinGroupRequest() | SyncGroupRequest() if error_text:
+            yield JoinRefused(error_text)
         case JoinGroupRequest():
             assert answer is not None
             leads = answer.leader == answer.member_id
@@ -59,20 +59,24 @@ def outcome(step: Send, done: Future[ClientResponse]) -> Iterator[Any]:
         case SyncGroupRequest():
             yield Synced(step.generation.generation_id)
         case ConsumerGroupHeartbeatRequest() if not step.reason:
-            yield from of_heartbeat(step.message, answer, trouble)
+            yield from heartbeat_events(step.message, answer, error_text, "consumer")
+        case ShareGroupHeartbeatRequest() if not step.reason:
+            yield from heartbeat_events(step.message, answer, error_text, "share")
 
 
-def of_heartbeat(request: ConsumerGroupHeartbeatRequest, answer: Any, trouble: str) -> Iterator[Any]:
-    """The events of a heartbeat of KIP-848, which joins and syncs as well."""
+def heartbeat_events(
+    request: ConsumerGroupHeartbeatRequest | ShareGroupHeartbeatRequest, answer: Any, error_text: str, protocol: str
+) -> Iterator[Any]:
+    """Yield the events of a heartbeat of KIP-848 or KIP-932, which also joins and syncs."""
     joins = request.member_epoch == JOINING
-    if answer is None or trouble:
-        yield JoinRefused(trouble) if joins else HeartbeatAnswered(trouble)
+    if answer is None or error_text:
+        yield JoinRefused(error_text) if joins else HeartbeatAnswered(error_text)
         return
     if joins:
-        yield Joined(answer.member_epoch, answer.member_id or request.member_id, "consumer", leads=False)
+        yield Joined(answer.member_epoch, answer.member_id or request.member_id, protocol, leads=False)
     else:
         yield HeartbeatAnswered("")
     if answer.assignment is not None:
         if not joins:
-            yield RebalanceStarted("the coordinator has shared out anew")
+            yield RebalanceStarted("the coordinator changed the assignment")
         yield Synced(answer.member_epoch)

@@ -1,6 +1,6 @@
-"""When a member must be heard of, and when it has been silent for too long.
+"""The timers of a member: heartbeats, session and polls. Pure.
 
-Pure: told what happened and when. Moments and spans are seconds on the monotonic clock.
+Times and durations are seconds of the monotonic clock. Corresponds to Java's Heartbeat.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from ottla.model import FOREVER
 
 
 class Heartbeat:
-    """The three clocks of a member: its heartbeats, its session, and the polls of its user."""
+    """The three timers of a member: its heartbeats, its session, and the polls of its user."""
 
     def __init__(self, *, interval_ms: float, session_timeout_ms: float, max_poll_interval_ms: float) -> None:
         self.interval = interval_ms / 1000
@@ -20,50 +20,50 @@ class Heartbeat:
         self._session_started = FOREVER
 
     def start(self, now: float) -> None:
-        """A session begins: the member was let into the group."""
+        """Start a session after the member has joined the group."""
         self._session_started = now
         self._due = now + self.interval
 
     def stop(self) -> None:
-        """There is no session to keep up."""
+        """End the session."""
         self._session_started = self._due = FOREVER
 
     def poll(self, now: float) -> None:
-        """The user has called `poll`."""
+        """Record a call of `poll`."""
         self._polled = max(self._polled, now)
 
-    def sent(self, now: float) -> None:
-        """A heartbeat has left; the next is due an interval later."""
+    def record_sent(self, now: float) -> None:
+        """Record a sent heartbeat; the next is due after an interval."""
         self._due = now + self.interval
 
-    def received(self, now: float) -> None:
-        """The coordinator has answered one: the session is good for its whole span again."""
+    def record_received(self, now: float) -> None:
+        """Record a response of the coordinator, which extends the session."""
         self._session_started = now
 
-    def hurry(self, moment: float) -> None:
-        """The last one failed: try again at `moment`."""
+    def send_by(self, moment: float) -> None:
+        """Send the next heartbeat at `moment` at the latest, after a failure."""
         self._due = min(self._due, moment)
 
-    def wait(self, now: float) -> float:
-        """Seconds until the next heartbeat is due."""
+    def time_to_next(self, now: float) -> float:
+        """Return the seconds until the next heartbeat is due."""
         return max(0.0, self._due - now)
 
-    def session_expired(self, now: float) -> bool:
-        """Whether the coordinator has been silent for so long that it must have given this member up."""
+    def is_session_expired(self, now: float) -> bool:
+        """True if the coordinator has not responded for a session timeout, so it must have removed this member."""
         return now - self._session_started > self.session_timeout
 
-    def poll_expired(self, now: float) -> bool:
-        """Whether the user has not polled for longer than `max.poll.interval.ms`."""
+    def is_poll_expired(self, now: float) -> bool:
+        """True if the user has not polled for `max.poll.interval.ms`."""
         return now - self._polled > self.max_poll_interval
 
     def poll_gap(self, now: float) -> float:
-        """Seconds since the user was last in `poll`; infinity before the first."""
+        """Return the seconds since the last `poll`; infinity before the first."""
         return now - self._polled
 
-    def silence(self, now: float) -> float:
-        """Seconds since the coordinator last answered; minus infinity outside a session."""
+    def response_gap(self, now: float) -> float:
+        """Return the seconds since the last response of the coordinator; minus infinity outside a session."""
         return now - self._session_started
 
-    def poll_wait(self, now: float) -> float:
-        """Seconds until the user's patience with `poll` is over."""
+    def time_to_poll_expiry(self, now: float) -> float:
+        """Return the seconds until `max.poll.interval.ms` expires."""
         return max(0.0, self._polled + self.max_poll_interval - now)

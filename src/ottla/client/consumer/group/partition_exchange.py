@@ -1,7 +1,12 @@
-"""Partitions given up and received in a rebalance: offsets are committed first, then the listener is called.
+"""Partitions revoked and assigned in a rebalance: offsets are committed first, then the listener is called.
 
-Runs in the user's thread. A wait for a commit or for a coroutine of the listener is a `Handover`; there is at most
-one, and the rebalance continues only after it has ended.
+Runs in the user's thread. A step that cannot end at once, a commit or a coroutine of the listener, is stored as a
+`ListenerCall`. There is at most one, and the rebalance continues only after it has ended.
+
+Buffered records of a revoked partition are never returned. `commit_first` marks the partition as revoking, so that
+`Fetcher` keeps its records in the queue while the commit, which does not include them, is in flight. `revoke` then
+removes the partition and its position, and the fetcher drops the records. The partitions that stay assigned keep their
+positions and their buffered records.
 """
 
 from __future__ import annotations
@@ -15,10 +20,10 @@ from msgspec import Struct
 
 from ottla.client.consumer import events
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
-from ottla.client.consumer.group.membership.retry import Retry
+from ottla.client.consumer.group.membership.retry import RetryTimer
 from ottla.client.consumer.group.rebalance_listener import Callback, RebalanceListener
 from ottla.client.consumer.offsets.auto_commit import AutoCommit
-from ottla.client.consumer.offsets.commits import may_succeed_later
+from ottla.client.consumer.offsets.commits import is_retriable
 from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.metrics.sensor import Sensor
 from ottla.client.runtime.future import Future
@@ -28,10 +33,10 @@ from ottla.model import FOREVER, OffsetAndMetadata, TopicPartition
 from ottla.trace import EventStream
 
 NO_TOPIC = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
-LOST = "all partitions are lost: the group goes on without this member, under another generation or member id"
+LOST = "all partitions are lost: the generation or the member id is no longer valid"
 
 
-class Handover(Struct):
+class ListenerCall(Struct):
     """A commit or a coroutine of the listener that a rebalance waits for, and the function to call after it.
 
     Partitions are given up only once their offsets are committed.
@@ -40,8 +45,8 @@ class Handover(Struct):
     waits_for: Future[None]
     then: Callable[[], None]
     deadline: float = FOREVER
-    listening: bool = False
-    """True if it is the listener: until it has ended, no record is fetched or returned."""
+    is_listener_running: bool = False
+    """True if the wait is for the listener. Until it has ended, no record is fetched or returned."""
 
     def is_due(self, now: float) -> bool:
         """True if the wait is over."""
@@ -67,25 +72,25 @@ class PartitionExchange:
         self._patience = max_poll_interval_ms / 1000
         self._events = stream
         self._log = log
-        self._handover: Handover | None = None
+        self._handover: ListenerCall | None = None
         self.listener_times = {name: Sensor() for name in ("assigned", "revoked", "lost")}
         """The seconds that calls of the listener took; for a coroutine, until its end."""
 
     @property
-    def waits(self) -> bool:
-        """True while a `Handover` is pending."""
+    def is_waiting(self) -> bool:
+        """True while a `ListenerCall` is pending."""
         return self._handover is not None
 
     @property
-    def listening(self) -> bool:
+    def is_listener_running(self) -> bool:
         """True while a coroutine of the listener runs."""
-        return self._handover is not None and self._handover.listening
+        return self._handover is not None and self._handover.is_listener_running
 
     def wait_span(self, now: float) -> float:
-        """Return the seconds until the deadline of the pending `Handover`."""
+        """Return the seconds until the deadline of the pending `ListenerCall`."""
         return FOREVER if self._handover is None else self._handover.deadline - now
 
-    def go_on(self, now: float) -> bool:
+    def resume(self, now: float) -> bool:
         """Continue after waits that are over; return False while one is pending."""
         while self._handover is not None:
             if not self._handover.is_due(now):
@@ -95,14 +100,14 @@ class PartitionExchange:
         return True
 
     def abandon(self) -> None:
-        """Drop the pending `Handover`."""
+        """Drop the pending `ListenerCall`."""
         self._handover = None
 
     def consumed(self, among: Collection[TopicPartition] | None = None) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return the offsets to commit before these partitions are given up, if commits are automatic."""
+        """Return the offsets to commit before these partitions are revoked; none if auto-commit is disabled."""
         if not self._auto_commit.enabled:
             return {}
-        consumed = self._subscriptions.consumed()
+        consumed = self._subscriptions.consumed_offsets()
         return {tp: at for tp, at in consumed.items() if among is None or tp in among}
 
     def commit_first(
@@ -111,14 +116,15 @@ class PartitionExchange:
         offsets: dict[TopicPartition, OffsetAndMetadata],
         now: float,
         then: Callable[[], None],
-        retry: Retry | None = None,
+        retry: RetryTimer | None = None,
     ) -> None:
-        """Return no more records of the partitions `gone`, commit `offsets`, and call `then` after the result or a timeout.
+        """Commit `offsets` before the partitions `gone` are revoked, and call `then` after the result or a timeout.
 
-        With `retry`, a commit that may succeed later is retried without limit: an unanswered commit must not arrive after
-        other members have got the partitions.
+        From now on no records of these partitions are returned. With `retry`, a commit with a retriable error is
+        repeated without limit. Otherwise a delayed commit could be stored after other members have received the
+        partitions.
         """
-        self._subscriptions.hold_back(gone)
+        self._subscriptions.mark_revoking(gone)
         self._commit(offsets, now + self._patience if retry is None else FOREVER, then, retry)
 
     def _commit(
@@ -126,53 +132,53 @@ class PartitionExchange:
         offsets: dict[TopicPartition, OffsetAndMetadata],
         deadline: float,
         then: Callable[[], None],
-        retry: Retry | None,
+        retry: RetryTimer | None,
     ) -> None:
         commit = self._auto_commit.commit(offsets)
 
-        def go_on() -> None:
+        def resume() -> None:
             error = commit.exception(0) if commit.done() else None
-            if retry is None or error is None or is_of_no_topic(error) or not may_succeed_later(error):
+            if retry is None or error is None or is_unknown_topic(error) or not is_retriable(error):
                 then()
             else:
-                at = retry.failed(self._client.client.clock.monotonic())
-                self._handover = Handover(Future(), partial(self._commit, offsets, deadline, then, retry), at)
+                at = retry.record_failure(self._client.client.clock.monotonic())
+                self._handover = ListenerCall(Future(), partial(self._commit, offsets, deadline, then, retry), at)
 
-        self._handover = Handover(commit, go_on, deadline)
+        self._handover = ListenerCall(commit, resume, deadline)
         if commit.done():
             self._handover = None
-            go_on()
+            resume()
 
-    def give_up(self, gone: list[TopicPartition], *, lost: bool, then: Callable[[], None]) -> None:
+    def revoke(self, gone: list[TopicPartition], *, lost: bool, then: Callable[[], None]) -> None:
         """Call the listener, remove the partitions even if it fails, and call `then`."""
 
-        def go_on() -> None:
+        def resume() -> None:
             self._subscriptions.assign([tp for tp in self._subscriptions.assigned() if tp not in set(gone)])
             then()
 
         if not gone:
-            go_on()
+            resume()
         elif lost:
             self._log.info(LOST)
-            self._log.info("Lost previously assigned partitions %s", listed(gone))
-            self._events.tell(events.Lost(tuple(sorted(gone))))
-            self._call_listener("lost", self.listener.on_partitions_lost, gone, go_on)
+            self._log.info("Lost previously assigned partitions %s", format_partitions(gone))
+            self._events.publish(events.Lost(tuple(sorted(gone))))
+            self._call_listener("lost", self.listener.on_partitions_lost, gone, resume)
         else:
-            self._log.info("Revoke previously assigned partitions %s", listed(gone))
-            self._events.tell(events.Revoked(tuple(sorted(gone))))
-            self._call_listener("revoked", self.listener.on_partitions_revoked, gone, go_on)
+            self._log.info("revoking partitions %s", format_partitions(gone))
+            self._events.publish(events.Revoked(tuple(sorted(gone))))
+            self._call_listener("revoked", self.listener.on_partitions_revoked, gone, resume)
 
     def assign(self, given: Collection[TopicPartition], added: list[TopicPartition], then: Callable[[], None]) -> None:
         """Set the assignment, call the listener with the new partitions, and call `then`."""
         self._subscriptions.assign(given)
         self._log.info("newly assigned: %s", ", ".join(map(str, added)))
-        self._events.tell(events.Assigned(tuple(sorted(given)), tuple(added)))
+        self._events.publish(events.Assigned(tuple(sorted(given)), tuple(added)))
         self._call_listener("assigned", self.listener.on_partitions_assigned, added, then)
 
     def wait_for_listener(self, until: float) -> Steps[None]:
         """Wait for a coroutine of the listener."""
-        while (handover := self._handover) is not None and handover.listening:
-            if not (yield from self._client.until(handover.waits_for.done, until)):
+        while (handover := self._handover) is not None and handover.is_listener_running:
+            if not (yield from self._client.wait_until(handover.waits_for.done, until)):
                 return
             self._handover = None
             handover.then()
@@ -181,48 +187,50 @@ class PartitionExchange:
         self, what: str, method: Callback, partitions: Iterable[TopicPartition], then: Callable[[], None]
     ) -> None:
         """Call the listener, and call `then` when it has returned or failed; for a coroutine, when that has ended."""
-        outcome: Any = None
+        response_events: Any = None
         monotonic, sensor = self._client.client.clock.monotonic, self.listener_times[what]
         began = monotonic()
         try:
-            outcome = method(sorted(partitions))
+            response_events = method(sorted(partitions))
         finally:
-            if not isinstance(outcome, Future):
+            if not isinstance(response_events, Future):
                 sensor.record(monotonic() - began)
                 then()
-        if isinstance(outcome, Future):
-            outcome.add_done_callback(lambda _: sensor.record(monotonic() - began))
-            self._handover = Handover(outcome, partial(go_on_after, outcome, then), listening=True)
+        if isinstance(response_events, Future):
+            response_events.add_done_callback(lambda _: sensor.record(monotonic() - began))
+            self._handover = ListenerCall(
+                response_events, partial(continue_after, response_events, then), is_listener_running=True
+            )
 
 
-def go_on_after(outcome: Future[None], then: Callable[[], None]) -> None:
+def continue_after(response_events: Future[None], then: Callable[[], None]) -> None:
     """Call `then`, and raise the listener's error afterwards."""
     then()
-    error = outcome.exception(0)
+    error = response_events.exception(0)
     if error is not None:
         raise error
 
 
-def is_of_no_topic(error: Exception) -> bool:
+def is_unknown_topic(error: Exception) -> bool:
     """True if a commit failed because its topic was deleted; offsets of other topics are committed by then."""
     return isinstance(error, KafkaError) and error.code in NO_TOPIC
 
 
-def nothing() -> None:
+def do_nothing() -> None:
     """Do nothing."""
 
 
-def listed(partitions: Iterable[TopicPartition]) -> str:
+def format_partitions(partitions: Iterable[TopicPartition]) -> str:
     """Return partitions as Kafka's logs show them."""
     return f"[{', '.join(map(str, sorted(partitions)))}]"
 
 
-def compared(given: Iterable[TopicPartition], owned: Iterable[TopicPartition]) -> str:
+def describe_change(given: Iterable[TopicPartition], owned: Iterable[TopicPartition]) -> str:
     """Return the four lines of Kafka's log after a rebalance."""
     now, before = set(given), set(owned)
     return (
-        f"\tAssigned partitions:                       {listed(now)}\n"
-        f"\tCurrent owned partitions:                  {listed(before)}\n"
-        f"\tAdded partitions (assigned - owned):       {listed(now - before)}\n"
-        f"\tRevoked partitions (owned - assigned):     {listed(before - now)}"
+        f"\tAssigned partitions:                       {format_partitions(now)}\n"
+        f"\tCurrent owned partitions:                  {format_partitions(before)}\n"
+        f"\tAdded partitions (assigned - owned):       {format_partitions(now - before)}\n"
+        f"\tRevoked partitions (owned - assigned):     {format_partitions(before - now)}"
     )

@@ -1,4 +1,4 @@
-"""What both protocols of groups are built of."""
+"""The components that both group protocols use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ottla.client.runtime.backoff import ExponentialBackoff
 
 
 class GroupParts(Struct, frozen=True):
-    """What a member's side in the user's thread has, whichever protocol it speaks."""
+    """The components of a member in the user's thread."""
 
     config: ConsumerConfig
     subscriptions: SubscriptionState

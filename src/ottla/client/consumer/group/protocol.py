@@ -1,4 +1,4 @@
-"""The two protocols of consumer groups, each as the parts that are its own: who is a member, and what a rebalance is."""
+"""The two group protocols, each with its membership and its rebalance."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class GroupProtocol(Struct, frozen=True):
     topics: TopicWatch
     rebalance: ClassicRebalance | Reconciliation
     lead: Leader | None
-    """Shares the partitions out; None where the coordinator does."""
+    """Assigns the partitions; None if the coordinator does."""
 
 
 def classic_protocol(
     parts: GroupParts,
     assignors: Mapping[str, Assignor],
     request_rejoin: Callable[..., None],
-    cluster_of: Callable[[Any], Cluster],
+    fetch_cluster: Callable[[Any], Cluster],
 ) -> GroupProtocol:
-    """JoinGroup, SyncGroup, Heartbeat, LeaveGroup."""
+    """Create the components of the classic protocol: JoinGroup, SyncGroup, Heartbeat, LeaveGroup."""
     from ottla.client.consumer.group.classic_rebalance import ClassicRebalance
     from ottla.client.consumer.group.leader import GroupLeader
     from ottla.client.consumer.group.membership.classic_membership import ClassicMembership
@@ -50,15 +50,15 @@ def classic_protocol(
         max_poll_interval_ms=config.max_poll_interval_ms,
     )
     membership = ClassicMembership(config, heartbeat, parts.backoff)
-    topics = watch(parts, request_rejoin)
+    topics = make_topic_watch(parts, request_rejoin)
     rebalance = ClassicRebalance(parts, membership, topics, assignors, request_rejoin)
-    leader = GroupLeader(assignors, rebalance.protocol, cluster_of, parts.log)
-    complain_of_rare_heartbeats(config, parts.log)
-    return GroupProtocol(membership, heartbeat, topics, rebalance, leader.lead)
+    leader = GroupLeader(assignors, rebalance.protocol, fetch_cluster, parts.log)
+    warn_of_long_heartbeat_interval(config, parts.log)
+    return GroupProtocol(membership, heartbeat, topics, rebalance, leader.assign)
 
 
 def consumer_protocol(parts: GroupParts, member_id: str) -> GroupProtocol:
-    """ConsumerGroupHeartbeat (KIP-848). The session and the interval of the heartbeats are the broker's to say."""
+    """Create the components of KIP-848. The broker sets the session timeout and the heartbeat interval."""
     from ottla.client.consumer.group.membership.consumer_membership import ConsumerMembership
     from ottla.client.consumer.group.reconciliation import Reconciliation
 
@@ -69,27 +69,27 @@ def consumer_protocol(parts: GroupParts, member_id: str) -> GroupProtocol:
         max_poll_interval_ms=config.max_poll_interval_ms,
     )
     membership = ConsumerMembership(config, heartbeat, parts.backoff, member_id)
-    topics = watch(parts, unconcerned)
+    topics = make_topic_watch(parts, ignore_rejoin_request)
     rebalance = Reconciliation(parts, membership, topics)
     return GroupProtocol(membership, heartbeat, topics, rebalance, None)
 
 
-def watch(parts: GroupParts, request_rejoin: Callable[..., None]) -> TopicWatch:
-    """Who looks at the topics."""
+def make_topic_watch(parts: GroupParts, request_rejoin: Callable[..., None]) -> TopicWatch:
+    """Create the watch of subscribed topics."""
     excludes = parts.config.exclude_internal_topics
     return TopicWatch(parts.subscriptions, parts.metadata, request_rejoin, exclude_internal=excludes)
 
 
-def unconcerned(reason: str, *, resubscribed: bool = False) -> None:
-    """The coordinator sees for itself when to share out anew."""
+def ignore_rejoin_request(reason: str, *, resubscribed: bool = False) -> None:
+    """Do nothing: the coordinator detects changes itself."""
 
 
-def complain_of_rare_heartbeats(config: ConsumerConfig, log: logging.LoggerAdapter[Any]) -> None:
-    """Warn of settings that work on a good day."""
+def warn_of_long_heartbeat_interval(config: ConsumerConfig, log: logging.LoggerAdapter[Any]) -> None:
+    """Warn if the heartbeat interval is more than a third of the session timeout."""
     if config.heartbeat_interval_ms * 3 > config.session_timeout_ms:
         log.warning(
-            "heartbeat.interval.ms = %d is more than a third of session.timeout.ms = %d: two lost heartbeats cost "
-            "this member its partitions; lower it, or raise the session's",
+            "heartbeat.interval.ms = %d is more than a third of session.timeout.ms = %d: after two lost heartbeats "
+            "this member loses its partitions; lower the interval, or raise the timeout",
             config.heartbeat_interval_ms,
             config.session_timeout_ms,
         )

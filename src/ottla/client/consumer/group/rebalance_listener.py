@@ -1,4 +1,4 @@
-"""Who hears that partitions come and go."""
+"""Callbacks for assigned, revoked and lost partitions."""
 
 from __future__ import annotations
 
@@ -13,24 +13,26 @@ METHODS = ("on_partitions_assigned", "on_partitions_revoked", "on_partitions_los
 
 
 class RebalanceListener:
-    """Told in the thread that polls, from within `poll`, `unsubscribe` and `close`.
+    """Called in the polling thread, within `poll`, `unsubscribe` and `close`.
 
-    Write a class with some of the three methods, or hand three functions to `subscribe`; this one does nothing.
+    Write a class with some of the three methods, or pass functions to `subscribe`. This base class does nothing.
     """
 
     def on_partitions_assigned(self, partitions: list[TopicPartition]) -> Any:
-        """These are this member's from now on, beside those it kept; positions are looked up after this."""
+        """Handle newly assigned partitions, in addition to those kept. Positions are looked up afterwards."""
 
     def on_partitions_revoked(self, partitions: list[TopicPartition]) -> Any:
-        """These are given up; they still are this member's until this returns, and offsets may be committed."""
+        """Handle revoked partitions. They are still owned until this returns, and offsets may be committed."""
 
     def on_partitions_lost(self, partitions: list[TopicPartition]) -> Any:
-        """These are gone, and may be another member's already: there is nothing to commit. By default as revoked."""
+        """Handle lost partitions. Other members may own them already, so nothing can be committed. Calls
+        `on_partitions_revoked` by default.
+        """
         return self.on_partitions_revoked(partitions)
 
 
-class Functions(RebalanceListener):
-    """A listener of functions; without one for lost, the one for revoked is called."""
+class FunctionListener(RebalanceListener):
+    """A listener made of functions. Without a function for lost partitions, that for revoked ones is called."""
 
     def __init__(self, assigned: Callback | None, revoked: Callback | None, lost: Callback | None) -> None:
         self._assigned = assigned
@@ -52,25 +54,27 @@ class Functions(RebalanceListener):
 
 
 def listener_of(given: Any, functions: Sequence[Callback | None]) -> RebalanceListener:
-    """The listener that was handed to `subscribe` as an object, as functions, or not at all."""
+    """Return the listener for the arguments of `subscribe`: an object, functions, or none."""
     if given is None:
         for name, function in zip(METHODS, functions, strict=True):
             if function is not None and not callable(function):
                 raise TypeError(f"{name} = {function!r}: must be a function of a list of partitions")
-        return Functions(*functions)
+        return FunctionListener(*functions)
     if any(functions):
-        raise TypeError("give a listener or functions, not both")
+        raise TypeError("pass a listener or functions, not both")
     if isinstance(given, RebalanceListener):
         return given
     methods = [getattr(given, name, None) for name in METHODS]
     if not any(map(callable, methods)):
         raise TypeError(f"listener = {given!r}: must have {', '.join(METHODS[:2])} or {METHODS[2]}")
-    return Functions(*methods)
+    return FunctionListener(*methods)
 
 
 def refuse_coroutines(listener: RebalanceListener) -> RebalanceListener:
-    """The listener, if its methods are done when they return; TypeError for one that would have to be awaited."""
-    methods = listener.functions if isinstance(listener, Functions) else [getattr(listener, name) for name in METHODS]
+    """Return the listener. Raises TypeError if one of its methods is a coroutine function."""
+    methods = (
+        listener.functions if isinstance(listener, FunctionListener) else [getattr(listener, name) for name in METHODS]
+    )
     for method in methods:
         if iscoroutinefunction(method):
             raise TypeError(f"{method.__qualname__} is a coroutine function: only ottla.aio.Consumer can await it")

@@ -1,7 +1,4 @@
-"""What a member says to its coordinator.
-
-Pure: builds messages.
-"""
+"""Build the requests of a classic member. Pure."""
 
 from __future__ import annotations
 
@@ -16,13 +13,13 @@ from ottla.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentit
 from ottla.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 LONGEST_REASON = 255
-"""The coordinator refuses longer ones (KIP-800)."""
+"""The coordinator rejects longer reasons (KIP-800)."""
 
 
-def join(
+def build_join(
     config: ConsumerConfig, generation: Generation, protocols: Sequence[JoinGroupRequestProtocol], reason: str | None
 ) -> JoinGroupRequest:
-    """Ask to be let in, or to stay when the group is made up anew."""
+    """Build the request to join, or to rejoin in a rebalance."""
     return JoinGroupRequest(
         group_id=config.group_id or "",
         session_timeout_ms=config.session_timeout_ms,
@@ -35,8 +32,8 @@ def join(
     )
 
 
-def sync(config: ConsumerConfig, generation: Generation, assignments: Mapping[str, bytes]) -> SyncGroupRequest:
-    """Ask what one was given; the leader brings what it gave to each member id."""
+def build_sync(config: ConsumerConfig, generation: Generation, assignments: Mapping[str, bytes]) -> SyncGroupRequest:
+    """Build the request for the assignment; the leader includes the assignments of all members."""
     return SyncGroupRequest(
         group_id=config.group_id or "",
         generation_id=generation.generation_id,
@@ -48,8 +45,8 @@ def sync(config: ConsumerConfig, generation: Generation, assignments: Mapping[st
     )
 
 
-def heartbeat(config: ConsumerConfig, generation: Generation) -> HeartbeatRequest:
-    """Say that one is there."""
+def build_heartbeat(config: ConsumerConfig, generation: Generation) -> HeartbeatRequest:
+    """Build a heartbeat."""
     return HeartbeatRequest(
         group_id=config.group_id or "",
         generation_id=generation.generation_id,
@@ -58,13 +55,13 @@ def heartbeat(config: ConsumerConfig, generation: Generation) -> HeartbeatReques
     )
 
 
-def leave(group_id: str, member_id: str, reason: str) -> LeaveGroupRequest:
-    """Say good-bye; in the form that coordinators since Kafka 2.4 take."""
+def build_leave(group_id: str, member_id: str, reason: str) -> LeaveGroupRequest:
+    """Build the leave request in the form of Kafka 2.4 and later."""
     return LeaveGroupRequest(
         group_id=group_id, members=[MemberIdentity(member_id=member_id, reason=reason[:LONGEST_REASON])]
     )
 
 
-def leave_of_old(message: LeaveGroupRequest) -> LeaveGroupRequest:
-    """The same for an older coordinator."""
+def leave_request_before_v3(message: LeaveGroupRequest) -> LeaveGroupRequest:
+    """Convert a leave request to the form of older coordinators."""
     return LeaveGroupRequest(group_id=message.group_id, member_id=message.members[0].member_id)

@@ -1,4 +1,4 @@
-"""The heartbeat's thread of a consumer, as its user's thread sees it: begun with the first `poll`, woken, ended."""
+"""The heartbeat thread as the user's thread sees it: started by the first `poll`, woken, and ended."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from ottla.client.runtime.steps import Steps
 from ottla.errors import OttlaError
 
 TOPICS_PATIENCE = 5.0
-"""Seconds that a leader waits to hear of topics that only other members want."""
+"""Seconds that a leader waits for metadata of topics that only other members subscribe to."""
+LAST_TURNS = 100
+LAST_TURN_SECONDS = 0.01
+"""The number and length of the pauses after the deadline in which the thread can still write the leave request."""
 
 
 class GroupThread:
@@ -22,36 +25,50 @@ class GroupThread:
         self._clock = client.client.clock
         self._make = make
 
-    def ensure(self) -> HeartbeatThread:
-        """The thread, begun if there is none that lives."""
+    def ensure_running(self) -> HeartbeatThread:
+        """Return the thread, starting one if none is running."""
         if self.thread is None or not self.thread.is_alive():
             self.thread = self._make()
             self.thread.start()
         return self.thread
 
     def wake(self) -> None:
-        """Have it look at the membership again."""
+        """Make the thread check the membership again."""
         if self.thread is not None:
             self.thread.wakeup()
 
-    def end(self, deadline: ClosingDeadline) -> Steps[None]:
-        """Wait until it has said everything."""
+    def stop(self, deadline: ClosingDeadline) -> Steps[None]:
+        """Wait until the thread has finished. After the deadline, only wait until it has written the leave request.
+
+        If the operating system suspends the process, the deadline may pass before the thread has run. Therefore a fixed
+        number of pauses follows the deadline, in which the thread can run. Without the leave request the other members
+        would wait for the session to expire.
+        """
         thread = self.thread
         if thread is None or not thread.is_alive():
             return
+        first_turn = thread.turns
         thread.wakeup()
         while not thread.ended and (left := deadline.at - self._clock.monotonic()) > 0:
-            try:
-                yield left
-            except OttlaError:  # the user's connections are in trouble, which is of no importance any more
-                self._metadata.fatal = None
+            yield from self._pause(left)
+        for _ in range(LAST_TURNS):
+            if thread.ended or thread.has_sent_since(first_turn):
+                break
+            thread.wakeup()
+            yield from self._pause(LAST_TURN_SECONDS)
         if thread.ended:
             thread.join()
 
-    def cluster_of(self, topics: Collection[str]) -> Cluster:
-        """For the leader, in the heartbeat's thread: the cluster with these topics, as far as there are such."""
-        cluster = self._metadata.cluster  # a snapshot, replaced as a whole
+    def _pause(self, span: float) -> Steps[None]:
+        try:
+            yield span
+        except OttlaError:  # errors of the user's connections do not matter any more
+            self._metadata.fatal = None
+
+    def fetch_cluster(self, topics: Collection[str]) -> Cluster:
+        """Return the cluster with these topics, for the leader in the heartbeat thread."""
+        cluster = self._metadata.cluster  # an immutable snapshot
         if all(topic in cluster.topics for topic in topics):
             return cluster
         assert self.thread is not None
-        return self.thread.cluster_of(topics, TOPICS_PATIENCE)
+        return self.thread.fetch_cluster(topics, TOPICS_PATIENCE)

@@ -1,6 +1,6 @@
-"""What becomes of the topics a member subscribes to: the group shares out anew when there is something else to share.
+"""Watch the subscribed topics, and request a rebalance when they or their partition counts change.
 
-No I/O of its own: it says which topics it wants to hear of, and looks at the metadata when there is new.
+No I/O of its own: it registers topics with the metadata, and compares when new metadata has arrived.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from ottla.client.consumer.group.leader import counted
+from ottla.client.consumer.group.leader import count_partitions
 from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.metadata.cluster import REFUSED_TOPIC, Cluster
 from ottla.client.metadata.metadata import Metadata
@@ -16,7 +16,7 @@ from ottla.errors import error_for, topic_asked
 
 
 class TopicWatch:
-    """What was there to be shared out at the last rebalance, against what there is now."""
+    """The topics and partition counts at the last rebalance, and the current ones."""
 
     def __init__(
         self,
@@ -36,49 +36,49 @@ class TopicWatch:
         self._pattern_version = -1
 
     def reset(self) -> None:
-        """The member leaves: nothing is to be compared any more."""
+        """Forget the last rebalance: the member leaves."""
         self._joined_topics = self._counts = None
 
-    def joined(self) -> None:
-        """The member joins with the topics as they are."""
+    def record_join(self) -> None:
+        """Record the topics with which the member joins."""
         self._joined_topics, self._counts = self._subscriptions.topics, None
 
-    def led(self, counts: Mapping[str, int], now: float) -> None:
-        """The member has shared these topics out, with so many partitions: it must notice their growth."""
+    def record_assignment(self, counts: Mapping[str, int], now: float) -> None:
+        """Record the partition counts of the leader's assignment, to detect their growth."""
         self._counts = counts
         self._seen_version = -1  # topics may have grown since the leader counted
-        self._metadata.want_only(self._wanted_topics(), now)
+        self._metadata.track_only(self._wanted_topics(), now)
         if self._subscriptions.pattern is not None:
-            self._metadata.want_all()
+            self._metadata.track_all_topics()
 
-    def changed(self, now: float) -> None:
-        """The user wants something else."""
+    def record_subscription_change(self, now: float) -> None:
+        """Record a changed subscription."""
         if self._subscriptions.broker_pattern is not None:
-            return  # only what is assigned has to be known, and that has not changed yet
+            return  # only metadata of assigned topics is needed, and the assignment has not changed yet
         version = self._metadata.version
         if self._subscriptions.pattern is not None:
-            self._metadata.want_all()
+            self._metadata.track_all_topics()
             if self._metadata.time_to_next_update(now) <= 0 or not version:
                 self._pattern_version = version
         else:
-            self._metadata.want_only(self._wanted_topics(), now)
+            self._metadata.track_only(self._wanted_topics(), now)
         self._seen_version = -1
 
-    def awaits_pattern(self) -> bool:
-        """Whether it is not known yet what there is for the pattern to match."""
+    def is_awaiting_pattern(self) -> bool:
+        """True if the metadata for the pattern has not arrived yet."""
         return self._subscriptions.pattern is not None and self._metadata.version <= self._pattern_version
 
-    def wants(self, topic: str) -> bool:
-        """Whether partitions of this topic may be assigned."""
+    def is_subscribed(self, topic: str) -> bool:
+        """True if partitions of this topic may be assigned."""
         if self._subscriptions.broker_pattern is not None:
             return True
         pattern: re.Pattern[str] | None = self._subscriptions.pattern
-        if pattern is not None:  # the leader may have heard of a new topic first
+        if pattern is not None:  # the leader may know a new topic first
             return pattern.fullmatch(topic) is not None
         return topic in self._subscriptions.topics
 
-    def look(self) -> None:
-        """Have the group rebalance when there is something else to share out; raises for topics that are of no use."""
+    def check_topics(self) -> None:
+        """Compare new metadata with the last rebalance, and request another one if needed. Raises for unusable topics."""
         metadata = self._metadata
         if metadata.version == self._seen_version or not metadata.version:
             return
@@ -87,7 +87,7 @@ class TopicWatch:
         for topic in self._subscriptions.topics:
             if (code := cluster.errors.get(topic, 0)) in REFUSED_TOPIC:
                 raise error_for(code, f"{topic_asked(code, topic)}, which this consumer subscribes to")
-        self._subscriptions.match(cluster, exclude_internal=self._exclude_internal)
+        self._subscriptions.match_topics(cluster, exclude_internal=self._exclude_internal)
         self._compare_topics()
         self._compare_counts(cluster)
 
@@ -96,7 +96,7 @@ class TopicWatch:
         if before is not None and before != topics:
             self._joined_topics = topics
             self._request_rejoin(
-                f"we subscribed to {sorted(before)} when the rebalance began, and to {sorted(topics)} by now",
+                f"the subscription has changed from {sorted(before)} to {sorted(topics)} since the rebalance started",
                 resubscribed=True,
             )
 
@@ -105,13 +105,13 @@ class TopicWatch:
         if before is None:
             return
         complete = self._subscriptions.pattern is not None
-        counts = counted(cluster, self._subscriptions.topics, before, complete=complete)
+        counts = count_partitions(cluster, self._subscriptions.topics, before, complete=complete)
         if counts != before:
             self._counts = None
             self._request_rejoin(
-                f"the topics' partitions were {dict(before)} when the rebalance began, and are {counts}"
+                f"partition counts have changed from {dict(before)} to {counts} since the rebalance started"
             )
 
     def _wanted_topics(self) -> set[str]:
-        """The user's topics, and where this member leads those of the others, whose growth it must notice."""
+        """The subscribed topics, and for a leader those of the other members, to detect their growth."""
         return {*self._subscriptions.topics, *(self._counts or ())}

@@ -1,7 +1,7 @@
-"""Offsets: where to begin, by time or by what the group has committed, and how far it has got.
+"""Offset lookups and commits: start positions by time or from committed offsets, and commits of progress.
 
-OffsetFetcher ─► ListOffsets                                the leaders' word
-CommittedOffsets ─► OffsetFetch     AutoCommit ─► OffsetCommits ─► OffsetCommit    the coordinator's
+OffsetFetcher ─► ListOffsets                                                        to partition leaders
+CommittedOffsets ─► OffsetFetch     AutoCommit ─► OffsetCommits ─► OffsetCommit     to the coordinator
 
-Knows a member only by the `ConsumerGroupMetadata` as which it commits; nothing of how members come and go.
+This package receives the identity of the group member as a `ConsumerGroupMetadata`. It does not depend on rebalances.
 """

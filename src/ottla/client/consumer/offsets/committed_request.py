@@ -1,7 +1,4 @@
-"""How a group's committed offsets are asked for, and what the answer says.
-
-Pure: builds and reads messages.
-"""
+"""OffsetFetch requests, and how their responses are read. Pure."""
 
 from __future__ import annotations
 
@@ -20,37 +17,37 @@ from ottla.protocol.messages.offset_fetch import (
 
 LAST_WITH_ONE_GROUP, LAST_WITH_NAMES = 7, 9
 PartitionsByTopic = Mapping[str, Sequence[int]]
-"""The numbers of partitions, by topic."""
+"""Partition numbers by topic."""
 
 
-def of_group(group_id: str, topics: PartitionsByTopic, stable: bool) -> OffsetFetchRequest:
-    """Ask in the form that brokers since Kafka 0.10 understand."""
-    asked = [OffsetFetchRequestTopic(name, numbers) for name, numbers in topics.items()]
-    return OffsetFetchRequest(group_id=group_id, topics=asked, require_stable=stable)
+def group_request(group_id: str, topics: PartitionsByTopic, stable: bool) -> OffsetFetchRequest:
+    """Build a request in the form that brokers understand since Kafka 0.10."""
+    requested = [OffsetFetchRequestTopic(name, numbers) for name, numbers in topics.items()]
+    return OffsetFetchRequest(group_id=group_id, topics=requested, require_stable=stable)
 
 
-def of_member(
+def member_request(
     member: ConsumerGroupMetadata, topics: PartitionsByTopic, cluster: Cluster, stable: bool
 ) -> OffsetFetchRequest:
-    """Ask as a member in its epoch (KIP-848), for topics by id where all are known; without an epoch as anybody."""
-    asked = [OffsetFetchRequestTopics(name, cluster.topic_id(name), numbers) for name, numbers in topics.items()]
-    group = OffsetFetchRequestGroup(member.group_id, member.member_id or None, member.generation_id, asked)
+    """Build a request of a member with its epoch (KIP-848). Topics are identified by id if all ids are known."""
+    requested = [OffsetFetchRequestTopics(name, cluster.topic_id(name), numbers) for name, numbers in topics.items()]
+    group = OffsetFetchRequestGroup(member.group_id, member.member_id or None, member.generation_id, requested)
     return OffsetFetchRequest(groups=[group], require_stable=stable)
 
 
-def newest(request: OffsetFetchRequest) -> int | None:
-    """The newest version that can carry it; None: any."""
+def max_request_version(request: OffsetFetchRequest) -> int | None:
+    """Return the highest version that can carry the request; None for any."""
     if not request.groups:
         return LAST_WITH_ONE_GROUP
-    asked = request.groups[0].topics or ()
-    return LAST_WITH_NAMES if any(topic.topic_id == NO_ID for topic in asked) else None
+    requested = request.groups[0].topics or ()
+    return LAST_WITH_NAMES if any(topic.topic_id == NO_ID for topic in requested) else None
 
 
-def read_answer(answer: Any, cluster: Cluster) -> tuple[int, dict[TopicPartition, Any]]:
-    """The first error, and what is said of each partition."""
+def read_response(answer: Any, cluster: Cluster) -> tuple[int, dict[TopicPartition, Any]]:
+    """Return the first error code, and the response of each partition."""
     group = answer.groups[0] if answer.groups else answer
     parts = {
-        TopicPartition(name_of(topic, cluster), p.partition_index): p
+        TopicPartition(topic_name(topic, cluster), p.partition_index): p
         for topic in group.topics
         for p in topic.partitions
     }
@@ -58,7 +55,7 @@ def read_answer(answer: Any, cluster: Cluster) -> tuple[int, dict[TopicPartition
     return code, parts
 
 
-def name_of(topic: Any, cluster: Cluster) -> str:
-    """What a topic is called that may be told by its id alone."""
+def topic_name(topic: Any, cluster: Cluster) -> str:
+    """Return the name of a topic, which the response may identify by id only."""
     name: str = topic.name or cluster.names.get(topic.topic_id, "")
     return name

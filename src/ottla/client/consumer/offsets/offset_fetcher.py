@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
+from ottla.client.consumer.partition_retry import PartitionRetry
 from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.metadata.cluster import Cluster
 from ottla.client.network.client_request import ClientResponse
@@ -29,7 +30,7 @@ READ_UNCOMMITTED = 0
 UNKNOWN_GRACE = 3.0
 """Seconds until an unknown topic is reported: a new topic is not known to all brokers at once."""
 EXPLANATIONS: Mapping[int, str] = {
-    ErrorCode.UNKNOWN_SERVER_ERROR: ": its leader cannot use the partition, as where what is stored is damaged; the log of that broker says why"
+    ErrorCode.UNKNOWN_SERVER_ERROR: ": its leader cannot use the partition, for example because the stored data is damaged; see the log of that broker"
 }
 """Explanations of error codes; a ListOffsets response has no error message."""
 CONSUMER_REPLICA_ID = -1
@@ -50,11 +51,11 @@ LEADER_MOVED = frozenset(
 """Errors after which the metadata is refreshed and the request retried."""
 
 
-class Findings(Struct):
+class OffsetLookup(Struct):
     """A ListOffsets response, sorted."""
 
     offsets: dict[TopicPartition, OffsetAndTimestamp] = field(default_factory=dict)
-    """Offset -1 if no record has such a timestamp or a later one."""
+    """The first offset at or after the requested timestamp; -1 if there is no such record."""
     retriable: dict[TopicPartition, int] = field(default_factory=dict)
     fatal: dict[TopicPartition, int] = field(default_factory=dict)
 
@@ -74,6 +75,7 @@ class OffsetFetcher:
         self._client = client
         self._subscriptions = subscriptions
         self._retry_backoff = retry_backoff
+        self._retry = PartitionRetry(client, subscriptions, retry_backoff)
         self._request_timeout_ms = request_timeout_ms
         self._isolation_level = isolation_level
         self._clock = client.client.clock
@@ -83,23 +85,24 @@ class OffsetFetcher:
     def reset_positions(self) -> None:
         """Request missing positions; they are set by later polls."""
         now = self._clock.monotonic()
-        wanted = self._subscriptions.needing_reset(now)
+        wanted = self._subscriptions.find_reset_timestamps(now)
         if not wanted:
             return
         requests, leaderless = list_offsets_requests(
             self._client.metadata.cluster, wanted, self._isolation_level, self._request_timeout_ms
         )
-        if leaderless:  # the following poll waits for the metadata, and the next call sends the requests
+        if leaderless:  # a later call sends the requests, after the metadata has arrived
             self._client.metadata.request_update()
         for node, request, tps in requests:
-            self._subscriptions.postpone(tps, now + self._request_timeout_ms / 1000)
+            self._subscriptions.postpone_requests(tps, now + self._request_timeout_ms / 1000)
             future = self._client.send(node, request)
             future.add_done_callback(partial(self._handle_reset, tps, wanted))
 
     def fetch_offsets(
         self, timestamps: Mapping[TopicPartition, int], timeout: float
     ) -> Steps[dict[TopicPartition, OffsetAndTimestamp]]:
-        """Return the first offset at or after each timestamp (-1 if there is none), or that of a special timestamp.
+        """Return the first offset at or after each timestamp, -1 if there is none. EARLIEST and LATEST are timestamps
+        too.
 
         Retriable errors are retried for `timeout` seconds; KafkaTimeoutError names the missing partitions.
         """
@@ -109,29 +112,31 @@ class OffsetFetcher:
         left = dict(timestamps)
         attempts, why = 0, ""
         for topic in {tp.topic for tp in left}:
-            self._client.metadata.want(topic, started)
+            self._client.metadata.track_topic(topic, started)
         while left:
-            # The last request has no time for a response: the earlier reason is reported.
+            # If the deadline ends the last round without a reason, the reason of an earlier round is reported.
             why = (yield from self._request_offsets(left, found, deadline)) or why
             left = {tp: timestamp for tp, timestamp in left.items() if tp not in found}
             if left:
                 attempts += 1
-                yield from self._wait(left, why, deadline, attempts)
+                yield from self._wait_for_retry(left, why, deadline, attempts)
         return found
 
     def _request_offsets(
         self, timestamps: dict[TopicPartition, int], found: dict[TopicPartition, OffsetAndTimestamp], deadline: Deadline
     ) -> Steps[str]:
-        """Send one round of requests and add the results to `found`; return the reason for missing ones, if it is known."""
+        """Send one round of requests and add the results to `found`. Return the reason for missing results; "" if it is
+        unknown.
+        """
         requests, leaderless = list_offsets_requests(
             self._client.metadata.cluster, timestamps, self._isolation_level, self._request_timeout_ms
         )
         why = "the leader is not known" if leaderless else ""
         futures = [self._client.send(node, request) for node, request, _ in requests]
         for future in futures:
-            if not (yield from self._client.until(future.done, deadline.at)):
+            if not (yield from self._client.wait_until(future.done, deadline.at)):
                 return ""
-            findings = findings_of(future)
+            findings = lookup_of(future)
             for tp, code in findings.fatal.items():
                 raise error_for(
                     code, f"{describe_lookup(tp, timestamps[tp])} cannot be looked up{EXPLANATIONS.get(code, '')}"
@@ -140,19 +145,21 @@ class OffsetFetcher:
             why = ", ".join({name_of(code) for code in findings.retriable.values()}) or why
         return why
 
-    def _wait(self, left: Iterable[TopicPartition], why: str, deadline: Deadline, attempts: int) -> Steps[None]:
+    def _wait_for_retry(
+        self, left: Iterable[TopicPartition], why: str, deadline: Deadline, attempts: int
+    ) -> Steps[None]:
         """Refresh the metadata and back off before the next round; raise an error if there is no time for one."""
         now = self._clock.monotonic()
         if now - (deadline.at - deadline.span) >= UNKNOWN_GRACE and self._client.metadata.version:
             self.raise_unknown(left)
         if now >= deadline.at:
-            raise self._timeout(left, why, deadline)
+            raise self._timeout_error(left, why, deadline)
         yield from self._client.fresh_metadata(min(deadline.at, now + 1.0))
         pause = min(deadline.at, now + self._retry_backoff.span(attempts))
-        while (rest := pause - self._clock.monotonic()) > 0 and (attempts > 1 or self._leaderless(left)):
+        while (rest := pause - self._clock.monotonic()) > 0 and (attempts > 1 or self._has_leaderless(left)):
             yield rest
 
-    def _leaderless(self, tps: Iterable[TopicPartition]) -> bool:
+    def _has_leaderless(self, tps: Iterable[TopicPartition]) -> bool:
         return any(self._client.metadata.cluster.leader(tp) is None for tp in tps)
 
     def raise_unknown(self, tps: Iterable[TopicPartition]) -> None:
@@ -166,35 +173,33 @@ class OffsetFetcher:
             if info is None and tp.topic in cluster.errors:
                 raise error_for(cluster.errors[tp.topic], topic_asked(cluster.errors[tp.topic], tp.topic))
 
-    def _timeout(self, left: Iterable[TopicPartition], why: str, deadline: Deadline) -> KafkaTimeoutError:
-        if not self._client.metadata.knows_more_than_bootstrap():  # no broker has answered, or none answers any more
+    def _timeout_error(self, left: Iterable[TopicPartition], why: str, deadline: Deadline) -> KafkaTimeoutError:
+        if not self._client.metadata.has_discovered_brokers():  # no broker has answered, or none answers any more
             setting = "default.api.timeout.ms, or the call's own timeout"
-            return self._client.client.unavailable(deadline.span * 1000, setting)
-        reason = why or self._client.client.trouble()
+            return self._client.client.unavailable_error(deadline.span * 1000, setting)
+        reason = why or self._client.client.describe_trouble()
         return KafkaTimeoutError(f"no offset of {few_of(list(left))} within {deadline.span:g} s: {reason}")
 
     def _handle_reset(
         self, tps: list[TopicPartition], wanted: Mapping[TopicPartition, int], done: Future[ClientResponse]
     ) -> None:
         try:
-            findings = findings_of(done)
+            findings = lookup_of(done)
         except OttlaError as error:
-            self._client.metadata.fail(error)
+            self._client.metadata.set_fatal_error(error)
             return
         for tp, found in findings.offsets.items():
             self._subscriptions.reset(tp, wanted[tp], found.offset)
             self._logged_errors.pop(tp, None)
         for tp, code in findings.fatal.items():
-            if self._logged_errors.get(tp) != code:  # they are requested again ten times a second
+            if (
+                self._logged_errors.get(tp) != code
+            ):  # log a repeated error once only; the lookup is retried about ten times a second
                 LOG.warning("cannot look up the start position of %s: %s", tp, explain_error(code))
         self._logged_errors.update(findings.fatal)
         missing = [tp for tp in tps if tp not in findings.offsets]
         if missing:
-            self._try_later(missing)
-
-    def _try_later(self, tps: Iterable[TopicPartition]) -> None:
-        self._client.metadata.request_update()
-        self._subscriptions.postpone(tps, self._clock.monotonic() + self._retry_backoff.span(1))
+            self._retry.retry_later(missing)
 
 
 def describe_lookup(tp: TopicPartition, timestamp: int) -> str:
@@ -208,15 +213,15 @@ def explain_error(code: int) -> str:
     return f"{name_of(code)}{EXPLANATIONS.get(code, '')}"
 
 
-def findings_of(future: Future[ClientResponse]) -> Findings:
+def lookup_of(future: Future[ClientResponse]) -> OffsetLookup:
     """Return the findings of a response; none if it was lost with its connection. Raise errors that are not retriable."""
     error = future.exception(0)
     if error is None:
         return read_response(future.result(0).message)
     if isinstance(error, KafkaError) and error.retriable:
-        return Findings()
+        return OffsetLookup()
     if isinstance(error, KafkaTimeoutError):
-        return Findings()
+        return OffsetLookup()
     raise error
 
 
@@ -255,9 +260,9 @@ def topics_of(
     return [ListOffsetsTopic(name=name, partitions=parts) for name, parts in by_topic.items()]
 
 
-def read_response(message: Any) -> Findings:
+def read_response(message: Any) -> OffsetLookup:
     """Sort a ListOffsetsResponse into offsets and errors."""
-    found = Findings()
+    found = OffsetLookup()
     for topic in message.topics:
         for part in topic.partitions:
             tp = TopicPartition(topic.name, part.partition_index)

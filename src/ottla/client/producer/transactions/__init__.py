@@ -1,4 +1,4 @@
-"""What a transactional producer asks its coordinators: one request a file, each with a table of what errors mean.
+"""The transaction state machine of a producer, and its requests to coordinators.
 
 TransactionManager ─► TxnRequest.message ─► TransactionSender ─► TxnRequest.failures ─► Verdict
 """

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from uuid import UUID
 
+from ottla.client.metadata.cluster import NO_ID
 from ottla.client.metadata.coordinators import GROUP, LAST_VERSION_WITH_ONE_KEY, TRANSACTION
 from ottla.client.producer.producer_id_and_epoch import NO_PRODUCER, ProducerIdAndEpoch
-from ottla.client.producer.transactions.outcome import Outcome
+from ottla.client.producer.transactions.call_outcome import CallOutcome
 from ottla.errors import ErrorCode
 from ottla.model import FOREVER, OffsetAndMetadata, TopicPartition
 from ottla.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -33,6 +35,8 @@ LAST_ADD_PARTITIONS_VERSION = 3
 LAST_INIT_PRODUCER_ID_VERSION = 5
 """The next version is for transactions with two-phase commit (KIP-939)."""
 FIRST_VERSION_WITH_EPOCH = 3
+LAST_OFFSET_COMMIT_VERSION_WITH_NAMES = 5
+"""Later versions have topic ids (KIP-1319)."""
 LAST_OFFSET_COMMIT_VERSION_BEFORE_V2 = 4
 """With later versions the coordinator adds the offsets to the transaction itself (KIP-890)."""
 LAST_END_TXN_VERSION_BEFORE_V2 = 4
@@ -78,6 +82,8 @@ ERRORS: Mapping[int, Verdict] = {
     ErrorCode.UNKNOWN_MEMBER_ID: Verdict.ABORT,
     ErrorCode.ILLEGAL_GENERATION: Verdict.ABORT,
     ErrorCode.STALE_MEMBER_EPOCH: Verdict.ABORT,
+    ErrorCode.GROUP_ID_NOT_FOUND: Verdict.ABORT,
+    ErrorCode.UNKNOWN_TOPIC_ID: Verdict.ABORT,
     ErrorCode.FENCED_INSTANCE_ID: Verdict.ABORT,
     ErrorCode.OFFSET_METADATA_TOO_LARGE: Verdict.ABORT,
     ErrorCode.INVALID_COMMIT_OFFSET_SIZE: Verdict.ABORT,
@@ -90,13 +96,13 @@ Failure = tuple[str, int]
 """The partition (or an empty text) and its error code."""
 
 
-class Learner(Protocol):
+class ResponseHandler(Protocol):
     """The state that successful responses update."""
 
-    def learn_coordinator(self, kind: int, key: str, node_id: int, host: str, port: int) -> None: ...
-    def learn_producer(self, producer: ProducerIdAndEpoch) -> None: ...
-    def learn_end(self, producer: ProducerIdAndEpoch) -> None: ...
-    def learn_partitions(self, partitions: Any) -> None: ...
+    def set_coordinator(self, kind: int, key: str, node_id: int, host: str, port: int) -> None: ...
+    def set_producer(self, producer: ProducerIdAndEpoch) -> None: ...
+    def handle_end(self, producer: ProducerIdAndEpoch) -> None: ...
+    def confirm_partitions(self, partitions: Any) -> None: ...
 
 
 class TxnRequest:
@@ -114,18 +120,18 @@ class TxnRequest:
         self.coordinator = coordinator
         """Kind and key of the coordinator; None if any broker can answer."""
         self.max_version = max_version
-        self.outcome = Outcome()
+        self.outcome = CallOutcome()
         self.attempts = 0
         self.retry_at = -FOREVER
 
-    def failures(self, answer: Any) -> list[Failure]:
+    def find_failures(self, answer: Any) -> list[Failure]:
         """Return the errors of a response; an empty list if it succeeded."""
         return [] if answer.error_code == ErrorCode.NONE else [("", answer.error_code)]
 
-    def succeed(self, answer: Any, learner: Learner) -> None:
+    def handle_success(self, answer: Any, handler: ResponseHandler) -> None:
         """Apply a successful response to `learner`."""
 
-    def verdict(self, code: int) -> Verdict:
+    def classify_error(self, code: int) -> Verdict:
         """Return the reaction of this request to an error."""
         return self.OVERRIDES.get(code, ERRORS.get(code, Verdict.FATAL))
 
@@ -145,8 +151,8 @@ class FindCoordinator(TxnRequest):
         self.kind = kind
         self.key = key
 
-    def succeed(self, answer: Any, learner: Learner) -> None:
-        learner.learn_coordinator(self.kind, self.key, answer.node_id, answer.host, answer.port)
+    def handle_success(self, answer: Any, handler: ResponseHandler) -> None:
+        handler.set_coordinator(self.kind, self.key, answer.node_id, answer.host, answer.port)
 
 
 class InitProducerId(TxnRequest):
@@ -172,8 +178,8 @@ class InitProducerId(TxnRequest):
         """True if it requests the next epoch of a running producer (brokers since 2.5)."""
         return self.producer != NO_PRODUCER
 
-    def succeed(self, answer: Any, learner: Learner) -> None:
-        learner.learn_producer(ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch))
+    def handle_success(self, answer: Any, handler: ResponseHandler) -> None:
+        handler.set_producer(ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch))
 
 
 class AddPartitionsToTxn(TxnRequest):
@@ -201,7 +207,7 @@ class AddPartitionsToTxn(TxnRequest):
         )
         super().__init__(message, (TRANSACTION, transactional_id), LAST_ADD_PARTITIONS_VERSION)
 
-    def failures(self, answer: Any) -> list[Failure]:
+    def find_failures(self, answer: Any) -> list[Failure]:
         results = [
             (f"{topic.name}-{each.partition_index}", each.partition_error_code)
             for topic in answer.results_by_topic_v3_and_below
@@ -211,8 +217,8 @@ class AddPartitionsToTxn(TxnRequest):
         # The error of one partition keeps the others out; that one is reported.
         return [failure for failure in failed if failure[1] != ErrorCode.OPERATION_NOT_ATTEMPTED] or failed
 
-    def succeed(self, answer: Any, learner: Learner) -> None:
-        learner.learn_partitions(self.partitions)
+    def handle_success(self, answer: Any, handler: ResponseHandler) -> None:
+        handler.confirm_partitions(self.partitions)
 
 
 class AddOffsetsToTxn(TxnRequest):
@@ -230,7 +236,8 @@ class AddOffsetsToTxn(TxnRequest):
 class TxnOffsetCommit(TxnRequest):
     """Commits a group's offsets as a part of the transaction (KIP-447).
 
-    The group's coordinator rejects a generation that has ended.
+    The group's coordinator rejects a generation that has ended. With the ids of all topics, it also rejects offsets of a topic
+    that was deleted and created again (KIP-1319).
     """
 
     NAME = "TxnOffsetCommit"
@@ -242,6 +249,7 @@ class TxnOffsetCommit(TxnRequest):
         producer: ProducerIdAndEpoch,
         group: ConsumerGroupMetadata,
         offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        topic_ids: Mapping[str, UUID],
         *,
         v2: bool,
     ) -> None:
@@ -256,13 +264,15 @@ class TxnOffsetCommit(TxnRequest):
             group.generation_id,
             group.member_id,
             group.group_instance_id,
-            [TxnOffsetCommitRequestTopic(name, parts) for name, parts in topics.items()],
+            [TxnOffsetCommitRequestTopic(name, topic_ids.get(name, NO_ID), parts) for name, parts in topics.items()],
         )
-        super().__init__(message, (GROUP, group.group_id), None if v2 else LAST_OFFSET_COMMIT_VERSION_BEFORE_V2)
+        last = None if topics.keys() <= topic_ids.keys() else LAST_OFFSET_COMMIT_VERSION_WITH_NAMES
+        super().__init__(message, (GROUP, group.group_id), last if v2 else LAST_OFFSET_COMMIT_VERSION_BEFORE_V2)
+        self._names = {topic_id: name for name, topic_id in topic_ids.items()}
 
-    def failures(self, answer: Any) -> list[Failure]:
+    def find_failures(self, answer: Any) -> list[Failure]:
         return [
-            (f"{topic.name}-{each.partition_index}", each.error_code)
+            (f"{topic.name or self._names.get(topic.topic_id, '')}-{each.partition_index}", each.error_code)
             for topic in answer.topics
             for each in topic.partitions
             if each.error_code != ErrorCode.NONE
@@ -280,5 +290,5 @@ class EndTxn(TxnRequest):
         message = EndTxnRequest(transactional_id, *producer, commit)
         super().__init__(message, (TRANSACTION, transactional_id), None if v2 else LAST_END_TXN_VERSION_BEFORE_V2)
 
-    def succeed(self, answer: Any, learner: Learner) -> None:
-        learner.learn_end(ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch))
+    def handle_success(self, answer: Any, handler: ResponseHandler) -> None:
+        handler.handle_end(ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch))

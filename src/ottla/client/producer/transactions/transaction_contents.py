@@ -1,7 +1,7 @@
-"""What is in a transaction: the partitions that take part, and how much of it brokers may know.
+"""The contents of a transaction: its partitions, and how far brokers know of them.
 
-queued for ─► new ─► asked to be taken in (AddPartitionsToTxn) ─► in: batches may be sent
-    └───────────────── version 2: the broker takes it in with its first batch ──────────┘
+queued ─► new ─► request to add it (AddPartitionsToTxn) ─► added: batches may be sent
+   └───────────── version 2: the broker adds it with its first batch ──────────┘
 """
 
 from __future__ import annotations
@@ -10,37 +10,38 @@ from ottla.model import TopicPartition
 
 
 class TransactionContents:
-    """Partitions, and whether there is anything to be ended."""
+    """The partitions, and whether there is anything to end."""
 
     def __init__(self) -> None:
         self.taking_part: set[TopicPartition] = set()
-        """The partitions that something was queued for. It stays the same set: who sends looks into it without a lock."""
+        """The partitions with queued records. The set object never changes, because the sender reads it without a lock.
+        """
         self.new: set[TopicPartition] = set()
-        """Those of them that no broker was told of."""
+        """Partitions that were not sent to the coordinator yet."""
         self.partitions: set[TopicPartition] = set()
-        """Those of them whose batches may be sent."""
+        """Partitions with batches that may be sent."""
         self.started = False
-        """Whether there is anything in the transaction."""
+        """True if the transaction contains anything."""
         self.reached = False
-        """Whether a broker may know of it."""
+        """True if a broker may know of the transaction."""
 
-    def add(self, tp: TopicPartition, *, implicit: bool) -> None:
-        """Something is queued for a partition; `implicit` where its broker takes it in unasked.
+    def add_partition(self, tp: TopicPartition, *, implicit: bool) -> None:
+        """Add a partition; with `implicit` its broker adds it by itself.
 
-        Called again if an exception ended it: `taking_part`, which says that it is done, comes last.
+        Is called again if an exception ended it: `taking_part`, which marks it as done, comes last.
         """
         if tp not in self.partitions:
             (self.partitions if implicit else self.new).add(tp)
         self.started = True
         self.taking_part.add(tp)
 
-    def take_new(self) -> set[TopicPartition]:
-        """Those that a broker has to be told of, which is about to be done."""
+    def take_new_partitions(self) -> set[TopicPartition]:
+        """Return the partitions that must be sent to the coordinator now."""
         new, self.new = self.new, set()
         return new
 
     def clear(self) -> None:
-        """The transaction has ended."""
+        """Clear it after the transaction has ended."""
         for partitions in (self.taking_part, self.partitions, self.new):
             partitions.clear()
         self.started = self.reached = False

@@ -1,35 +1,38 @@
-"""What a producer with an id has been told and what it asks next: the state of its transaction, decided without a clock.
+"""The state machine of a transactional or idempotent producer. Pure, without a clock.
 
-Pure. Users' calls, batches that failed and answers of coordinators come in as calls with the moment they happened;
-`next_request` says what to ask, `Outcome` how a user's call ended, `status` where the producer is and what of that is worth a line in
-the log, `contents` what the transaction has. Whoever calls has seen to it that nobody else does: `TransactionManager` holds the lock.
+Users' calls, failed batches and coordinator responses are calls with the time as an argument. `next_request` returns
+the next request, an `CallOutcome` the result of a user's call, `status` the state and its log lines, `contents` the
+contents of the transaction. The caller guarantees exclusive access: `TransactionManager` holds the lock. Corresponds to
+Java's TransactionManager.
 
     init_transactions ─► InitProducerId ──────────────────────────────► READY
     begin_transaction ─► IN_TRANSACTION
-      a record        ─► AddPartitionsToTxn, then its batch may be drained    (version 2: the broker sees to it, KIP-890)
+      a record        ─► AddPartitionsToTxn, then its batch may be drained    (version 2: done by the broker, KIP-890)
       offsets         ─► AddOffsetsToTxn, then TxnOffsetCommit                (version 2: TxnOffsetCommit alone)
-    commit, abort     ─► every batch has its outcome ─► EndTxn ────────► READY
+    commit, abort     ─► every batch has its result ─► EndTxn ─────────► READY
 
-What has to wait for what: a batch for the answer that took its partition in, or a broker could write what no coordinator
-would ever commit or abort; the end for the outcome of every batch, or what is written later belongs to the next transaction;
-and an abort for the answer to whatever may have begun the transaction at the coordinator (`TxnRequest.JOINS`): only then is it known
-whether there is anything to be ended. One request is under way at a time, so that what one answer says (another epoch, another
-coordinator) is known before the next is written.
+A batch waits for the response that added its partition; otherwise a broker could write records that no coordinator
+commits or aborts. EndTxn waits for the result of every batch; otherwise later writes would belong to the next
+transaction. An abort waits for the response to every request that may have started the transaction at the coordinator
+(`TxnRequest.JOINS`); only then is it known whether there is anything to end. One request is in flight at a time, so
+that a new epoch or coordinator in its response is known before the next is created.
 
-A producer that is only idempotent goes through INITIALIZING and READY for its id, and does not see the rest.
+An idempotent producer without a transactional id uses only INITIALIZING and READY, to get its producer id.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from ottla.client.producer.open_transaction import OpenTransaction
 from ottla.client.producer.producer_batch import ProducerBatch
 from ottla.client.producer.producer_id_and_epoch import NO_PRODUCER, ProducerIdAndEpoch
 from ottla.client.producer.producer_sequences import ProducerSequences
-from ottla.client.producer.transactions.outcome import Outcome
+from ottla.client.producer.transactions.call_outcome import CallOutcome
 from ottla.client.producer.transactions.requests import (
     AddOffsetsToTxn,
     AddPartitionsToTxn,
@@ -40,7 +43,7 @@ from ottla.client.producer.transactions.requests import (
     Verdict,
 )
 from ottla.client.producer.transactions.transaction_contents import TransactionContents
-from ottla.client.producer.transactions.transaction_state import TransactionState, check_call
+from ottla.client.producer.transactions.transaction_state import ProducerTransactionState, check_call
 from ottla.client.producer.transactions.transaction_status import TransactionStatus
 from ottla.client.producer.transactions.txn_requests import TxnRequests
 from ottla.client.producer.transactions.unfinished_call import UnfinishedCall
@@ -60,8 +63,9 @@ from ottla.model import FOREVER, Node, OffsetAndMetadata, TopicPartition
 if TYPE_CHECKING:
     from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
 
-S = TransactionState
+S = ProducerTransactionState
 SEND_OFFSETS = "send_offsets_to_transaction"
+NO_IDS: Mapping[str, UUID] = MappingProxyType({})
 FATAL_CODES = frozenset(
     {
         ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
@@ -69,18 +73,18 @@ FATAL_CODES = frozenset(
         ErrorCode.PRODUCER_FENCED,
     }
 )
-"""Errors of a batch after which no other will be taken either."""
+"""Errors of a batch after which no further batch would be accepted."""
 REMARKS: Mapping[int, str] = {
-    ErrorCode.INVALID_TRANSACTION_TIMEOUT: "transaction.timeout.ms = {} is more than the brokers' "
-    "transaction.max.timeout.ms; lower the one or raise the other",
-    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "this client's user may write to no topic: have a rule (ACL) for WRITE on the "
-    f"topic made, {HOW_RULES_ARE_MADE}; brokers before Apache Kafka 2.8 want IDEMPOTENT_WRITE on the cluster as well",
+    ErrorCode.INVALID_TRANSACTION_TIMEOUT: "transaction.timeout.ms = {} exceeds the brokers' "
+    "transaction.max.timeout.ms; lower it or raise the brokers' limit",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "this client's user may write to no topic: add an ACL for WRITE on the "
+    f"topic, {HOW_RULES_ARE_MADE}; brokers before Apache Kafka 2.8 require IDEMPOTENT_WRITE on the cluster as well",
 }
-"""What a person can do about an error."""
+"""Remedies for errors."""
 
 
 class TransactionMachine:
-    """Takes calls and answers, and decides what is asked next."""
+    """Handles calls and responses, and decides on the next request."""
 
     def __init__(self, backoff: ExponentialBackoff, transactional_id: str | None, timeout_ms: int) -> None:
         self.status = TransactionStatus()
@@ -89,195 +93,201 @@ class TransactionMachine:
         self.sequences = ProducerSequences(transactional=transactional_id is not None)
         self.requests = TxnRequests(backoff)
         self.v2 = False
-        """Whether the brokers take partitions into a transaction by themselves (KIP-890)."""
+        """True if brokers add partitions to a transaction by themselves (KIP-890)."""
         self._called = "the producer" if transactional_id is None else f"transactional.id {transactional_id!r}"
         self._timeout_ms = timeout_ms
         self._call = UnfinishedCall()
-        self._ending: Outcome | None = None
-        """What is to be told when the state is READY."""
+        self._ending: CallOutcome | None = None
+        """Set when the state becomes READY."""
 
-    # What users call
+    # Called by users.
 
-    def init_transactions(self) -> Outcome:
-        """Ask for an id; whoever had the `transactional.id` is fenced, its transaction aborted."""
-        if (under_way := self._call.outcome_of("init_transactions")) is not None:
+    def init_transactions(self) -> CallOutcome:
+        """Request a producer id. The previous producer with this `transactional.id` is fenced, its transaction aborted."""
+        if (under_way := self._call.find_outcome("init_transactions")) is not None:
             return under_way
         check_call("init_transactions", self.status.state, self.status.error)
-        self.status.become(S.INITIALIZING)
-        return self._call.begin("init_transactions", self._ask_for_id(NO_PRODUCER))
+        self.status.transition_to(S.INITIALIZING)
+        return self._call.start_call("init_transactions", self._request_producer_id(NO_PRODUCER))
 
     def begin_transaction(self) -> None:
-        """From here on records belong to a transaction."""
-        self._check("begin_transaction")
-        self.status.become(S.IN_TRANSACTION)
+        """Begin a transaction; the records from now on belong to it."""
+        self._check_call("begin_transaction")
+        self.status.transition_to(S.IN_TRANSACTION)
 
     def check_send(self) -> None:
-        """See that a record may be sent now."""
-        self._check("send")
+        """Check that a record may be sent now."""
+        self._check_call("send")
 
-    def send_to(self, tp: TopicPartition) -> bool:
-        """Something is queued for this partition, which takes part in the transaction; whether that is new."""
+    def add_partition(self, tp: TopicPartition) -> bool:
+        """Add a partition to the transaction for a queued record. Return True if it is new."""
         if tp in self.contents.taking_part or self.status.state is not S.IN_TRANSACTION:
             return False
-        self.contents.add(tp, implicit=self.v2)
+        self.contents.add_partition(tp, implicit=self.v2)
         return True
 
     def send_offsets(
-        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: ConsumerGroupMetadata
-    ) -> Outcome:
-        """Offsets of a group that count when the transaction commits; called again, those of the first call."""
-        if (under_way := self._call.outcome_of(SEND_OFFSETS)) is not None:
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        group: ConsumerGroupMetadata,
+        topic_ids: Mapping[str, UUID] = NO_IDS,
+    ) -> CallOutcome:
+        """Add a group's offsets to the transaction. A repeated call waits for the offsets of the first.
+
+        `topic_ids` has the ids of the topics that are known.
+        """
+        if (under_way := self._call.find_outcome(SEND_OFFSETS)) is not None:
             return under_way
-        self._check(SEND_OFFSETS)
+        self._check_call(SEND_OFFSETS)
         assert self.transactional_id is not None
         self.contents.started = True
         producer = self.sequences.producer
         if not self.v2:
             self.requests.add(AddOffsetsToTxn(self.transactional_id, producer, group.group_id))
-        commit = TxnOffsetCommit(self.transactional_id, producer, group, offsets, v2=self.v2)
+        commit = TxnOffsetCommit(self.transactional_id, producer, group, offsets, topic_ids, v2=self.v2)
         self.requests.add(commit)
-        return self._call.begin(SEND_OFFSETS, commit.outcome)
+        return self._call.start_call(SEND_OFFSETS, commit.outcome)
 
-    def commit_transaction(self) -> Outcome:
-        """Make it count, once everything is written."""
-        if (under_way := self._call.outcome_of("commit_transaction")) is not None:
+    def commit_transaction(self) -> CallOutcome:
+        """Commit the transaction, once everything is written."""
+        if (under_way := self._call.find_outcome("commit_transaction")) is not None:
             return under_way
-        self._check("commit_transaction")
-        self.status.become(S.COMMITTING_TRANSACTION)
-        return self._call.begin("commit_transaction", self._end(commit=True))
+        self._check_call("commit_transaction")
+        self.status.transition_to(S.COMMITTING_TRANSACTION)
+        return self._call.start_call("commit_transaction", self._end_transaction(commit=True))
 
-    def abort_transaction(self) -> Outcome:
-        """Make it count for nothing."""
-        if (under_way := self._call.outcome_of("abort_transaction")) is not None:
+    def abort_transaction(self) -> CallOutcome:
+        """Abort the transaction."""
+        if (under_way := self._call.find_outcome("abort_transaction")) is not None:
             return under_way
-        self.acknowledged(SEND_OFFSETS)  # offsets are not to count any more
+        self.acknowledge_call(SEND_OFFSETS)  # the offsets are aborted, too
         if self.status.state is not S.ABORTABLE_ERROR:
-            self._check("abort_transaction")
+            self._check_call("abort_transaction")
         self._call.clear()
-        return self._call.begin("abort_transaction", self._begin_abort())
+        return self._call.start_call("abort_transaction", self._begin_abort())
 
-    def hand_over(self) -> OpenTransaction:
+    def hand_over_transaction(self) -> OpenTransaction:
         """Leave the transaction open, for another producer to end."""
-        self._check("hand_over_transaction")
+        self._check_call("hand_over_transaction")
         assert self.transactional_id is not None
         if not self.contents.reached:
             raise IllegalStateError("hand_over_transaction(): no broker knows of the transaction yet; flush() first")
         given = OpenTransaction(self.transactional_id, *self.sequences.producer, self.v2)
-        self.status.error = IllegalStateError("the transaction was handed over to another producer; close this one")
-        self.status.enter(S.FATAL_ERROR)
+        self.status.error = IllegalStateError("the transaction was passed to another producer; close this one")
+        self.status.enter_state(S.FATAL_ERROR)
         return given
 
-    def take_over(self, given: OpenTransaction) -> None:
-        """Be where the producer was that handed its transaction over."""
+    def take_over_transaction(self, given: OpenTransaction) -> None:
+        """Continue the transaction of another producer."""
         check_call("init_transactions", self.status.state, self.status.error)
-        self.sequences.adopt(ProducerIdAndEpoch(given.producer_id, given.epoch))
+        self.sequences.set_producer(ProducerIdAndEpoch(given.producer_id, given.epoch))
         self.v2 = given.implicit
         self.contents.started = self.contents.reached = True
-        self.status.enter(S.IN_TRANSACTION)
+        self.status.enter_state(S.IN_TRANSACTION)
 
     @property
     def unfinished_call(self) -> str | None:
-        """The name of the user's call whose end was not returned to the user, such as `commit_transaction`."""
+        """The name of the user's call with a result that was not returned yet, such as `commit_transaction`."""
         return self._call.name
 
-    def acknowledged(self, call: str) -> None:
-        """The user has heard how the call ended."""
+    def acknowledge_call(self, call: str) -> None:
+        """Record that the result of a call was returned to the user."""
         self._call.acknowledge(call)
 
-    # What the sender asks and tells
+    # Called by the sender.
 
-    def abandon(self) -> None:
-        """The producer is being closed in the middle of a transaction."""
+    def abandon_transaction(self) -> None:
+        """Abort an open transaction at close."""
         if self.status.can_abort:
-            self.status.tell(logging.INFO, "aborting the open transaction: the producer is being closed")
+            self.status.add_log_line(logging.INFO, "aborting the open transaction: the producer is closing")
             self._begin_abort()
 
-    def may_drain(self, batch: ProducerBatch) -> bool:
-        """True if the first batch of a queue may be sent: it is its turn, and its partition takes part.
+    def can_drain(self, batch: ProducerBatch) -> bool:
+        """True if the first batch of a queue may be sent: it is next, and its partition was added.
 
-        The partition is added here if an exception in the user's thread came between the record and `send_to`.
+        Adds the partition if an exception in the user's thread prevented `add_partition`.
         """
-        self.send_to(batch.tp)
+        self.add_partition(batch.tp)
         begun = self.status.is_open or batch.has_sequence
-        if not begun or batch.tp not in self.contents.partitions or not self.sequences.may_drain(batch):
+        if not begun or batch.tp not in self.contents.partitions or not self.sequences.can_drain(batch):
             return False
         self.contents.reached = self.contents.reached or self.v2
         return True
 
     def fail_transaction(self, error: Exception) -> None:
-        """A record of the transaction is lost: all of it must be aborted."""
+        """Record that a record of the transaction has failed: the transaction must be aborted."""
         if isinstance(error, KafkaError) and error.code in FATAL_CODES:
             self.fail(error)
         elif self.status.is_open:
             self._become_abortable(error)
 
-    def resolve(self) -> None:
-        """Before each turn: look after numbers whose batches were given up."""
+    def resolve_failed_batches(self) -> None:
+        """Resolve sequence numbers of failed batches; called before each turn."""
         sequences = self.sequences
-        sequences.resolve()
+        sequences.resolve_failed_batches()
         if self.transactional_id is None:
             if sequences.bump_needed:
-                sequences.bump()
+                sequences.bump_epoch()
             if not sequences.producer.is_known and not self.status.is_fatal and self.status.state is not S.INITIALIZING:
-                self.status.enter(S.INITIALIZING)
-                self._ask_for_id(NO_PRODUCER)
+                self.status.enter_state(S.INITIALIZING)
+                self._request_producer_id(NO_PRODUCER)
 
     def next_request(self, now: float, *, incomplete: Callable[[], bool]) -> tuple[TxnRequest | None, float]:
-        """The request to send now, and the seconds until the next one may be due."""
+        """Return the request to send now, and the seconds until the next one may be due."""
         if self.requests.in_flight is not None or self.status.is_fatal:
             return None, FOREVER
         self._add_new_partitions()
-        request = self.requests.first()
-        # Producing first: what is not written when the transaction ends is not part of it.
+        request = self.requests.first_request()
+        # Records first: what is written after the end does not belong to the transaction.
         if request is None or (isinstance(request, EndTxn) and incomplete()):
             return None, FOREVER
         if self.status.state is S.ABORTING_TRANSACTION and isinstance(request, EndTxn) and not self.contents.reached:
             self.requests.remove(request)
             self.sequences.bump_needed = False
-            self._become_ready()  # no broker has heard of the transaction
-            return None, 0.0  # somebody may wait for just that
+            self._become_ready()  # no broker knows of the transaction
+            return None, 0.0  # a caller may be waiting for this
         if request.retry_at > now:
             return None, request.retry_at - now
         return request, 0.0
 
-    def sent(self, request: TxnRequest) -> None:
-        """It is on its way."""
+    def record_sent(self, request: TxnRequest) -> None:
+        """Record that a request is in flight."""
         self.requests.in_flight = request
         self.contents.reached = self.contents.reached or isinstance(request, TxnOffsetCommit)
 
-    def answered(self, request: TxnRequest, answer: Any, now: float, *, v2: bool) -> None:
-        """Its answer is here, from a broker that speaks version 2 of transactions or does not."""
-        self.requests.landed(request)
+    def handle_response(self, request: TxnRequest, answer: Any, now: float, *, v2: bool) -> None:
+        """Handle a response; `v2` is True if the broker supports version 2 of transactions."""
+        self.requests.clear_in_flight(request)
         if isinstance(request, InitProducerId | EndTxn):
             self.v2 = v2
-        failures = request.failures(answer)
+        failures = request.find_failures(answer)
         if failures:
-            self._heed(request, *max(failures, key=lambda failure: request.verdict(failure[1])), now)
+            self._handle_error(request, *max(failures, key=lambda failure: request.classify_error(failure[1])), now)
         elif request in self.requests:
             self.requests.remove(request)
             self.contents.reached = self.contents.reached or request.JOINS
-            request.succeed(answer, self)
-            request.outcome.settle()
+            request.handle_success(answer, self)
+            request.outcome.set_result()
 
-    def lost(self, request: TxnRequest, now: float) -> None:
-        """The connection ended before the answer: it is asked again, which does no harm."""
-        self.requests.landed(request)
-        self._heed(request, "", ErrorCode.NETWORK_EXCEPTION, now)
+    def handle_disconnect(self, request: TxnRequest, now: float) -> None:
+        """Handle a lost connection: the request is repeated, which is safe."""
+        self.requests.clear_in_flight(request)
+        self._handle_error(request, "", ErrorCode.NETWORK_EXCEPTION, now)
 
     def fail(self, error: Exception) -> None:
-        """Nothing can be done any more with this producer."""
+        """Enter the fatal error state."""
         self.status.fail(error)
         self.drop_requests(error)
 
     def drop_requests(self, error: Exception, *, aborting: bool = False) -> None:
-        """Fail everybody who waits, as of `TxnRequests.drop`."""
+        """Fail all waiting callers, as `TxnRequests.drop_requests` does."""
         ending, self._ending = self._ending, None
-        self.requests.drop(error, aborting=aborting)
+        self.requests.drop_requests(error, aborting=aborting)
         if ending is not None:
-            ending.settle(error)
+            ending.set_result(error)
 
     def check(self) -> None:
-        """What holds at any time."""
+        """Assert the invariants."""
         self.status.check()
         self.contents.check()
         assert self.status.state not in (S.UNINITIALIZED, S.READY) or not (
@@ -286,47 +296,47 @@ class TransactionMachine:
         assert not self.status.is_open or not self.contents.new or not self.v2
         assert self._ending is None or not self._ending.done
 
-    # What requests have learnt
+    # Called by successful requests.
 
-    def learn_coordinator(self, kind: int, key: str, node_id: int, host: str, port: int) -> None:
+    def set_coordinator(self, kind: int, key: str, node_id: int, host: str, port: int) -> None:
         self.requests.coordinators[kind, key] = Node(node_id, host, port)
 
-    def learn_producer(self, producer: ProducerIdAndEpoch) -> None:
-        self.status.tell(logging.DEBUG, f"producer id {producer.producer_id}, epoch {producer.epoch}")
+    def set_producer(self, producer: ProducerIdAndEpoch) -> None:
+        self.status.add_log_line(logging.DEBUG, f"producer id {producer.producer_id}, epoch {producer.epoch}")
         self.sequences.bump_needed = False
-        self.sequences.adopt(producer)
+        self.sequences.set_producer(producer)
         self._become_ready()
 
-    def learn_end(self, producer: ProducerIdAndEpoch) -> None:
+    def handle_end(self, producer: ProducerIdAndEpoch) -> None:
         if producer.is_known:
-            self.sequences.adopt(producer)
-        if self.sequences.bump_needed:  # aborted, but its numbers have gaps: the next epoch begins at 0
-            self.status.become(S.INITIALIZING)
-            self._ask_for_id(self.sequences.producer)
+            self.sequences.set_producer(producer)
+        if self.sequences.bump_needed:  # aborted with gaps in the sequence numbers: the next epoch starts at 0
+            self.status.transition_to(S.INITIALIZING)
+            self._request_producer_id(self.sequences.producer)
         else:
             self._become_ready()
 
-    def learn_partitions(self, partitions: Any) -> None:
+    def confirm_partitions(self, partitions: Any) -> None:
         self.contents.partitions |= partitions
 
     # Within
 
-    def _check(self, call: str) -> None:
-        """See that a call may be made, as `TransactionStatus.check_call`; not while another has not finished, but for records."""
+    def _check_call(self, call: str) -> None:
+        """Check that a call is allowed, and that no other call except `send` is unfinished."""
         if call != "send":
             self._call.check_none(call, self.status.state)
         self.status.check_call(call)
 
     def _become_ready(self) -> None:
         if self.transactional_id is None:
-            self.status.enter(S.READY)
+            self.status.enter_state(S.READY)
         else:
-            self.status.become(S.READY)
+            self.status.transition_to(S.READY)
         self.status.error = None
         self.contents.clear()
         self.sequences.clear_unresolved()
         if self._ending is not None:
-            self._ending.settle()
+            self._ending.set_result()
             self._ending = None
 
     def _become_abortable(self, error: Exception) -> None:
@@ -334,66 +344,66 @@ class TransactionMachine:
         if not self.v2:
             self.sequences.bump_needed = True
         self.status.error = error
-        self.status.become(S.ABORTABLE_ERROR)
-        self.drop_requests(self.status.lost_transaction(), aborting=True)
+        self.status.transition_to(S.ABORTABLE_ERROR)
+        self.drop_requests(self.status.lost_transaction_error(), aborting=True)
 
-    def _begin_abort(self) -> Outcome:
-        self.status.become(S.ABORTING_TRANSACTION)
+    def _begin_abort(self) -> CallOutcome:
+        self.status.transition_to(S.ABORTING_TRANSACTION)
         error = TransactionAbortedError(ErrorCode.TRANSACTION_ABORTABLE, "the transaction is being aborted")
         self.drop_requests(error, aborting=True)
-        return self._end(commit=False)
+        return self._end_transaction(commit=False)
 
-    def _end(self, *, commit: bool) -> Outcome:
+    def _end_transaction(self, *, commit: bool) -> CallOutcome:
         assert self.transactional_id is not None
-        done = self._ending = Outcome()
+        done = self._ending = CallOutcome()
         if isinstance(self.status.error, InvalidProducerIdMappingError):
-            # The coordinator has forgotten the id, and would not take the end of a transaction from it.
-            self.status.become(S.INITIALIZING)
-            self._ask_for_id(self.sequences.producer)
+            # The coordinator does not know the producer id any more, and would reject EndTxn from it.
+            self.status.transition_to(S.INITIALIZING)
+            self._request_producer_id(self.sequences.producer)
         elif self.contents.started or self.contents.reached or not commit:
             self.requests.add(EndTxn(self.transactional_id, self.sequences.producer, commit=commit, v2=self.v2))
         else:
             self._become_ready()
         return done
 
-    def _ask_for_id(self, producer: ProducerIdAndEpoch) -> Outcome:
-        self._ending = self._ending or Outcome()
+    def _request_producer_id(self, producer: ProducerIdAndEpoch) -> CallOutcome:
+        self._ending = self._ending or CallOutcome()
         self.requests.add(InitProducerId(self.transactional_id, self._timeout_ms, producer))
         return self._ending
 
     def _add_new_partitions(self) -> None:
         if self.contents.new and self.status.is_open:
             assert self.transactional_id is not None
-            new = self.contents.take_new()
+            new = self.contents.take_new_partitions()
             self.requests.add(AddPartitionsToTxn(self.transactional_id, self.sequences.producer, new))
 
-    def _heed(self, request: TxnRequest, what: str, code: int, now: float) -> None:
-        """Do what an error asks for."""
+    def _handle_error(self, request: TxnRequest, subject: str, code: int, now: float) -> None:
+        """React to an error as its verdict requires."""
         if request not in self.requests:
-            return  # given up meanwhile
-        about = f" ({what})" if what else ""
+            return  # dropped meanwhile
+        about = f" ({subject})" if subject else ""
         remark = "" if code not in REMARKS else f": {REMARKS[code].format(self._timeout_ms)}"
         error = error_for(code, f"{request.NAME}{about} of {self._called}{remark}")
-        verdict = request.verdict(code)
+        verdict = request.classify_error(code)
         if verdict <= Verdict.REDISCOVER:
-            self.status.tell(logging.DEBUG, f"{request.NAME}: {name_of(code)}, trying again")
-            self.requests.postpone(request, verdict, code, now)
+            self.status.add_log_line(logging.DEBUG, f"{request.NAME} failed: {name_of(code)}; it is retried")
+            self.requests.postpone_request(request, verdict, code, now)
         elif verdict is Verdict.ABORT and self.status.is_open:
             self.requests.remove(request)
             self._become_abortable(error)
-            request.outcome.settle(self.status.lost_transaction())
+            request.outcome.set_result(self.status.lost_transaction_error())
         elif verdict is Verdict.ABORT and request.JOINS:
             self.requests.remove(request)  # it is being aborted already
         elif verdict is Verdict.FENCED:
-            self.fail(fenced(self.transactional_id, code))
+            self.fail(fenced_error(self.transactional_id, code))
         else:
             self.fail(error)
 
 
-def fenced(transactional_id: str | None, code: int) -> KafkaError:
-    """What a producer is told whose `transactional.id` belongs to another now."""
+def fenced_error(transactional_id: str | None, code: int) -> KafkaError:
+    """Return the error of a producer that was fenced."""
     return error_for(
         code,
-        f"another producer has taken over transactional.id {transactional_id!r}, or the transaction took longer than "
+        f"another producer uses transactional.id {transactional_id!r}, or the transaction took longer than "
         f"transaction.timeout.ms and was aborted; close this producer",
     )

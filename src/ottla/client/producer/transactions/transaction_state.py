@@ -1,6 +1,6 @@
-"""The states of a transactional producer, and what may be done in each.
+"""The states of a transactional producer, and the calls allowed in each.
 
-Literal tables; the code that walks them is at the end.
+Literal tables, followed by the code that reads them.
 
     UNINITIALIZED ─► INITIALIZING ─► READY ⇄ IN_TRANSACTION ─► COMMITTING_TRANSACTION ─► READY
                                                   │  └──────► ABORTABLE_ERROR
@@ -16,8 +16,8 @@ from enum import Enum
 from ottla.errors import ErrorCode, IllegalStateError, KafkaError
 
 
-class TransactionState(Enum):
-    """Where a transactional producer is; the names are the Java client's."""
+class ProducerTransactionState(Enum):
+    """The state of a transactional producer, with the names of the Java client."""
 
     UNINITIALIZED = "uninitialized"
     INITIALIZING = "initializing"
@@ -29,15 +29,15 @@ class TransactionState(Enum):
     FATAL_ERROR = "in a fatal error"
 
 
-S = TransactionState
+S = ProducerTransactionState
 OPEN = frozenset({S.IN_TRANSACTION, S.COMMITTING_TRANSACTION})
-"""Where a transaction may still succeed."""
+"""States in which a transaction may still succeed."""
 CAN_ABORT = frozenset({S.IN_TRANSACTION, S.ABORTABLE_ERROR})
-"""Where a user may give it up."""
+"""States in which a user may abort."""
 UNENDED = frozenset({*OPEN, *CAN_ABORT, S.ABORTING_TRANSACTION})
-"""Where there is one that was not ended."""
+"""States with a transaction that was not ended."""
 
-TRANSITIONS: Mapping[TransactionState, frozenset[TransactionState]] = {
+TRANSITIONS: Mapping[ProducerTransactionState, frozenset[ProducerTransactionState]] = {
     S.UNINITIALIZED: frozenset({S.INITIALIZING, S.FATAL_ERROR}),
     S.INITIALIZING: frozenset({S.READY, S.FATAL_ERROR}),
     S.READY: frozenset({S.IN_TRANSACTION, S.FATAL_ERROR}),
@@ -47,9 +47,9 @@ TRANSITIONS: Mapping[TransactionState, frozenset[TransactionState]] = {
     S.ABORTABLE_ERROR: frozenset({S.ABORTING_TRANSACTION, S.ABORTABLE_ERROR, S.FATAL_ERROR}),
     S.FATAL_ERROR: frozenset({S.FATAL_ERROR}),
 }
-"""Where each state may lead."""
+"""The transitions of each state."""
 
-ALLOWED: Mapping[str, frozenset[TransactionState]] = {
+ALLOWED: Mapping[str, frozenset[ProducerTransactionState]] = {
     "init_transactions": frozenset({S.UNINITIALIZED}),
     "begin_transaction": frozenset({S.READY}),
     "send": frozenset({S.IN_TRANSACTION}),
@@ -58,28 +58,28 @@ ALLOWED: Mapping[str, frozenset[TransactionState]] = {
     "commit_transaction": frozenset({S.IN_TRANSACTION}),
     "abort_transaction": frozenset({S.IN_TRANSACTION, S.ABORTABLE_ERROR}),
 }
-"""In which states each method may be called."""
+"""The states in which each method may be called."""
 
-REMEDIES: Mapping[TransactionState, str] = {
+REMEDIES: Mapping[ProducerTransactionState, str] = {
     S.UNINITIALIZED: "call init_transactions() first, once",
-    S.INITIALIZING: "init_transactions() has not finished; call it again to go on waiting",
+    S.INITIALIZING: "init_transactions() has not finished; call it again to continue waiting",
     S.READY: "call begin_transaction() first",
     S.IN_TRANSACTION: "call commit_transaction() or abort_transaction() first",
-    S.COMMITTING_TRANSACTION: "commit_transaction() has not finished; call it again to go on waiting",
-    S.ABORTING_TRANSACTION: "abort_transaction() has not finished; call it again to go on waiting",
-    S.ABORTABLE_ERROR: "call abort_transaction(), then begin anew",
-    S.FATAL_ERROR: "close this producer and make a new one",
+    S.COMMITTING_TRANSACTION: "commit_transaction() has not finished; call it again to continue waiting",
+    S.ABORTING_TRANSACTION: "abort_transaction() has not finished; call it again to continue waiting",
+    S.ABORTABLE_ERROR: "call abort_transaction(), then start again",
+    S.FATAL_ERROR: "close this producer and create a new one",
 }
-"""What to do in each state when something else was called."""
+"""The remedy in each state if another method was called."""
 
 
-def check_transition(before: TransactionState, after: TransactionState) -> None:
-    """See that the way is in the table."""
-    assert after in TRANSITIONS[before], f"{before.name} does not lead to {after.name}"
+def check_transition(before: ProducerTransactionState, after: ProducerTransactionState) -> None:
+    """Assert that the transition is allowed."""
+    assert after in TRANSITIONS[before], f"{before.name} has no transition to {after.name}"
 
 
-def check_call(call: str, state: TransactionState, cause: Exception | None) -> None:
-    """IllegalStateError where `call` may not be made now: names the state, the call and what to do."""
+def check_call(call: str, state: ProducerTransactionState, cause: Exception | None) -> None:
+    """Raise IllegalStateError if `call` is not allowed now. The error names the state and the remedy."""
     if state in ALLOWED[call]:
         return
     why = f" ({cause})" if cause is not None else ""
@@ -93,8 +93,10 @@ def check_call(call: str, state: TransactionState, cause: Exception | None) -> N
     )
 
 
-def as_raised(what: str, state: TransactionState, cause: Exception | None, kind: type[KafkaError]) -> KafkaError:
-    """The error that stands in the way of a call, as one of a kind that tells what to do."""
+def error_to_raise(
+    what: str, state: ProducerTransactionState, cause: Exception | None, kind: type[KafkaError]
+) -> KafkaError:
+    """Return the error that prevents a call, with the type that states the remedy."""
     code = cause.code if isinstance(cause, KafkaError) else ErrorCode.UNKNOWN_SERVER_ERROR
     message = cause.message if isinstance(cause, KafkaError) else f"{type(cause).__name__}: {cause}"
     if isinstance(cause, KafkaError) and isinstance(cause, kind):

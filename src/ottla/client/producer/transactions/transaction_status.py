@@ -1,6 +1,6 @@
-"""Where a producer with an id is: its state, what went wrong, and what of that is worth a line in the log.
+"""The status of a producer: its state, its error, and the log lines of its changes.
 
-Says what may be called and what is under way; what follows from a call or an answer is the machine's to decide.
+States which calls are allowed; the effects of calls and responses are decided by the machine.
 """
 
 from __future__ import annotations
@@ -11,29 +11,29 @@ from ottla.client.producer.transactions.transaction_state import (
     CAN_ABORT,
     OPEN,
     UNENDED,
-    TransactionState,
-    as_raised,
+    ProducerTransactionState,
     check_call,
     check_transition,
+    error_to_raise,
 )
 from ottla.errors import ApplicationRecoverableError, KafkaError, TransactionAbortableError
 
-S = TransactionState
+S = ProducerTransactionState
 WITH_ERROR = frozenset({S.ABORTABLE_ERROR, S.FATAL_ERROR, S.ABORTING_TRANSACTION, S.INITIALIZING})
-"""Where something may have gone wrong that is not settled."""
+"""States that may have an unresolved error."""
 
 
 class TransactionStatus:
-    """A state by Kafka's names, and the error that led there."""
+    """A state with Kafka's name, and the error that led to it."""
 
     def __init__(self) -> None:
         self.state = S.UNINITIALIZED
         self.error: Exception | None = None
-        """What went wrong in ABORTABLE_ERROR and FATAL_ERROR."""
-        self.news: list[tuple[int, str]] = []
-        """Lines for the log that were not written yet, each with its level."""
-        self.passed: list[TransactionState] = []
-        """States that were left since the news were last taken, the first of them first."""
+        """The error in ABORTABLE_ERROR and FATAL_ERROR."""
+        self.log_lines: list[tuple[int, str]] = []
+        """Log lines that were not written yet, each with its level."""
+        self.left_states: list[ProducerTransactionState] = []
+        """The states left since they were last taken, in order."""
 
     @property
     def is_fatal(self) -> bool:
@@ -41,12 +41,12 @@ class TransactionStatus:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a transaction that may still succeed."""
+        """True if there is a transaction that may still succeed."""
         return self.state in OPEN
 
     @property
     def is_aborting(self) -> bool:
-        """Whether records that were not sent yet need not be."""
+        """True if unsent records are not sent any more."""
         return self.state in (S.ABORTING_TRANSACTION, S.ABORTABLE_ERROR)
 
     @property
@@ -55,51 +55,51 @@ class TransactionStatus:
 
     @property
     def can_abort(self) -> bool:
-        """Whether a user may call `abort_transaction`."""
+        """True if the user may call `abort_transaction`."""
         return self.state in CAN_ABORT
 
     def check_call(self, call: str) -> None:
-        """IllegalStateError for what may not be called now, the cause itself for what failed."""
+        """Raise IllegalStateError for a call that is not allowed now, or the cause after a failure."""
         if self.is_fatal:
-            raise as_raised(f"{call}() cannot be called", self.state, self.error, ApplicationRecoverableError)
+            raise error_to_raise(f"{call}() cannot be called", self.state, self.error, ApplicationRecoverableError)
         if self.state is S.ABORTABLE_ERROR and call != "begin_transaction":
-            raise as_raised(f"{call}() cannot be called", self.state, self.error, TransactionAbortableError)
+            raise error_to_raise(f"{call}() cannot be called", self.state, self.error, TransactionAbortableError)
         check_call(call, self.state, self.error)
 
-    def become(self, state: TransactionState) -> None:
+    def transition_to(self, state: ProducerTransactionState) -> None:
         check_transition(self.state, state)
-        self.tell(logging.DEBUG, f"{self.state.name} -> {state.name}")
-        self.enter(state)
+        self.add_log_line(logging.DEBUG, f"{self.state.name} -> {state.name}")
+        self.enter_state(state)
 
-    def enter(self, state: TransactionState) -> None:
-        """What `become` does, where it is no news for the log."""
-        self.passed.append(self.state)
+    def enter_state(self, state: ProducerTransactionState) -> None:
+        """Change the state without a log line."""
+        self.left_states.append(self.state)
         self.state = state
 
     def fail(self, error: Exception) -> None:
-        """Nothing can be done any more; the first reason stays."""
+        """Enter FATAL_ERROR. The first error is kept."""
         if not self.is_fatal:
-            self.enter(S.FATAL_ERROR)
+            self.enter_state(S.FATAL_ERROR)
             self.error = error
-            self.tell(logging.ERROR, f"the producer cannot go on: {error}")
+            self.add_log_line(logging.ERROR, f"the producer failed fatally: {error}")
 
-    def lost_transaction(self) -> KafkaError:
-        """What those are told who waited for something of a transaction that must be aborted."""
-        return as_raised("the transaction failed", self.state, self.error, TransactionAbortableError)
+    def lost_transaction_error(self) -> KafkaError:
+        """Return the error of callers that waited for a transaction that must be aborted."""
+        return error_to_raise("the transaction failed", self.state, self.error, TransactionAbortableError)
 
-    def tell(self, level: int, text: str) -> None:
-        self.news.append((level, text))
+    def add_log_line(self, level: int, text: str) -> None:
+        self.log_lines.append((level, text))
 
-    def take_news(self) -> list[tuple[int, str]]:
-        """What was not told yet."""
-        news = self.news[:]
-        self.news.clear()
+    def take_log_lines(self) -> list[tuple[int, str]]:
+        """Return the log lines not taken yet."""
+        news = self.log_lines[:]
+        self.log_lines.clear()
         return news
 
-    def take_passed(self) -> list[TransactionState]:
-        """The states since the last time, that of now at the end; nothing where it has not changed."""
-        states = [*self.passed, self.state] if self.passed else []
-        self.passed.clear()
+    def take_states(self) -> list[ProducerTransactionState]:
+        """Return the states since the last call, with the current one at the end; empty if it has not changed."""
+        states = [*self.left_states, self.state] if self.left_states else []
+        self.left_states.clear()
         return states
 
     def check(self) -> None:

@@ -34,10 +34,10 @@ class TxnRequests:
         """Remove a request that is complete or no longer needed."""
         self._waiting.remove(request)
 
-    def first(self) -> TxnRequest | None:
+    def first_request(self) -> TxnRequest | None:
         return min(self._waiting, key=lambda request: request.PRIORITY, default=None)
 
-    def coordinator_of(self, request: TxnRequest) -> Node | None:
+    def find_coordinator(self, request: TxnRequest) -> Node | None:
         """Return the coordinator for a request; None while a FindCoordinator request is pending."""
         assert request.coordinator is not None
         node = self.coordinators.get(request.coordinator)
@@ -50,12 +50,12 @@ class TxnRequests:
         if request.coordinator is not None:
             self.coordinators.pop(request.coordinator, None)
 
-    def landed(self, request: TxnRequest) -> None:
-        """Note that the request has a response, or that its connection has ended."""
+    def clear_in_flight(self, request: TxnRequest) -> None:
+        """Record that the request has a response, or that its connection was lost."""
         if self.in_flight is request:
             self.in_flight = None
 
-    def postpone(self, request: TxnRequest, verdict: Verdict, code: int, now: float) -> None:
+    def postpone_request(self, request: TxnRequest, verdict: Verdict, code: int, now: float) -> None:
         """Retry the request after a backoff, perhaps at another coordinator."""
         if verdict is Verdict.REDISCOVER:
             self.forget_coordinator(request)
@@ -63,13 +63,13 @@ class TxnRequests:
         is_brief = code == ErrorCode.CONCURRENT_TRANSACTIONS
         request.retry_at = now + (SOON if is_brief else self._backoff.span(request.attempts))
 
-    def drop(self, error: Exception, *, aborting: bool) -> None:
+    def drop_requests(self, error: Exception, *, aborting: bool) -> None:
         """Fail all waiting requests. A request in flight stays there, so that no later one overtakes it.
 
         An abort needs to know whether there is a transaction: a request that may have started it is retried.
         """
         dropped, self._waiting = self._waiting, []
         for request in dropped:
-            request.outcome.settle(error)
+            request.outcome.set_result(error)
             if aborting and request.JOINS and (request.attempts or request is self.in_flight):
                 self._waiting.append(request)

@@ -19,7 +19,7 @@ rebalance N times.
 **Sessions.** A member that waits for a response cannot send heartbeats on that connection; it counts as alive while the connection is open.
 A new member has no session before its first response, only the long timeout of `GroupConfig.new_member_join_timeout`.
 
-A restart of the coordinator during a rebalance loses nothing that a member was told: the log has the last stable generation, and the members
+A restart of the coordinator during a rebalance loses nothing that a member received: the log has the last stable generation, and the members
 join again. Sources of the rules: KIP-62, KIP-134, KIP-345, KIP-394, KIP-429, KIP-559, KIP-731, KIP-814.
 """
 
@@ -36,9 +36,9 @@ from ottla.coordination.groups.classic.group import (
     ClassicMember,
     Protocols,
     as_named,
-    as_said,
     assigned_partitions,
-    listed,
+    format_members,
+    format_reason,
     owned_partitions,
 )
 from ottla.coordination.groups.classic.notes import (
@@ -62,13 +62,13 @@ from ottla.coordination.groups.classic.responses import (
 )
 from ottla.coordination.groups.config import GroupConfig
 from ottla.coordination.groups.events import (
-    AlarmName,
-    CallerGone,
+    ClientDisconnected,
     HeartbeatReceived,
     JoinRequested,
     LeaveRequested,
     OffsetsCommitted,
     SyncRequested,
+    TimerName,
     TransactionalOffsetsCommitted,
 )
 from ottla.coordination.machine import Alarm, Decision, Reply
@@ -86,9 +86,11 @@ SYNC = "sync"
 MEMBER_ID_REQUIRED_VERSION = 4
 """The JoinGroup version from which on a new member gets its id before it joins (KIP-394)."""
 SKIP_ASSIGNMENT_VERSION = 9
-"""The JoinGroup version from which on a leader can be told to keep the existing assignment (KIP-814)."""
+"""The JoinGroup version from which on a leader can be requested to keep the existing assignment (KIP-814)."""
 GROUP_ID_NOT_FOUND_VERSION = 9
 """The OffsetCommit version from which on the error for an unknown group is GROUP_ID_NOT_FOUND."""
+TRANSACTIONAL_GROUP_ID_NOT_FOUND_VERSION = 6
+"""The same for TxnOffsetCommit (KIP-1319)."""
 HEARTBEAT_ERRORS: Mapping[ClassicGroupState, int] = {
     ClassicGroupState.EMPTY: ErrorCode.UNKNOWN_MEMBER_ID,
     ClassicGroupState.PREPARING_REBALANCE: ErrorCode.REBALANCE_IN_PROGRESS,
@@ -113,7 +115,7 @@ class ClassicGroupDecision:
         self._wall_ms = wall_ms
         self._is_persisted = False
         self._replies: list[Reply] = []
-        self._alarms: dict[AlarmName, Alarm] = {}
+        self._alarms: dict[TimerName, Alarm] = {}
         self._notes: list[Note] = []
 
     def result(self) -> Decision[ClassicGroupRecord | GroupInMemory]:
@@ -141,11 +143,11 @@ class ClassicGroupDecision:
         self._notes.append(note)
 
     def _start_timer(self, kind: str, seconds: float, member: str = "") -> None:
-        name = AlarmName(kind, self.group.group_id, member)
+        name = TimerName(kind, self.group.group_id, member)
         self._alarms[name] = Alarm(name, self._now + seconds)
 
     def _cancel_timer(self, kind: str, member: str = "") -> None:
-        name = AlarmName(kind, self.group.group_id, member)
+        name = TimerName(kind, self.group.group_id, member)
         self._alarms[name] = Alarm(name, None)
 
     def _enter(self, state: ClassicGroupState, **fields: Any) -> None:
@@ -169,12 +171,12 @@ class ClassicGroupDecision:
         elif request.group_instance_id is None and event.version >= MEMBER_ID_REQUIRED_VERSION:
             self._assign_member_id(event)
         else:
-            self._add_member(event, event.fresh_id)
+            self._add_member(event, event.new_member_id)
 
     def _join_error(self, request: JoinGroupRequest) -> ErrorCode:
         if self._is_full(request.member_id):
             return ErrorCode.GROUP_MAX_SIZE_REACHED
-        if not self.group.supports(request.protocol_type, {protocol.name for protocol in request.protocols}):
+        if not self.group.is_supporting(request.protocol_type, {protocol.name for protocol in request.protocols}):
             return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         return ErrorCode.NONE
 
@@ -191,10 +193,10 @@ class ClassicGroupDecision:
         Otherwise a client that lost the response would join as another member at each retry, and every rebalance would wait
         for the members that it left behind. The id is remembered for one session timeout.
         """
-        self._log_event(MemberIdGiven(self.group.group_id, event.fresh_id, self.group.state))
-        self.group = self.group.changed(pending=self.group.pending | {event.fresh_id})
-        self._start_timer(SESSION, event.request.session_timeout_ms / 1000, event.fresh_id)
-        self._respond(event.ticket, join_error_response(ErrorCode.MEMBER_ID_REQUIRED, event.fresh_id))
+        self._log_event(MemberIdGiven(self.group.group_id, event.new_member_id, self.group.state))
+        self.group = self.group.changed(pending=self.group.pending | {event.new_member_id})
+        self._start_timer(SESSION, event.request.session_timeout_ms / 1000, event.new_member_id)
+        self._respond(event.ticket, join_error_response(ErrorCode.MEMBER_ID_REQUIRED, event.new_member_id))
 
     def _join_known_member(self, event: JoinRequested) -> None:
         """Handle JoinGroup with a member id, which was just assigned or belongs to a member."""
@@ -238,7 +240,7 @@ class ClassicGroupDecision:
         is_leader = self.group.state is ClassicGroupState.STABLE and member.member_id == self.group.leader
         name = f"the leader, {member.member_id}," if is_leader else member.member_id
         self.group = self.group.with_member(updated_member(member, event, member.member_id))
-        self._rebalance(f"{name} joins again in {self.group.state}{as_said(event.request.reason)}")
+        self._rebalance(f"{name} joins again in {self.group.state}{format_reason(event.request.reason)}")
 
     def _add_member(self, event: JoinRequested, member_id: str) -> None:
         request, group = event.request, self.group
@@ -259,7 +261,7 @@ class ClassicGroupDecision:
         self.group = group.with_member(member).changed(has_new_member=True)
         self._start_timer(SESSION, self._config.new_member_join_timeout, member_id)
         name = as_named(member_id, request.group_instance_id)
-        self._rebalance(f"{name} joins{as_said(request.reason)}")
+        self._rebalance(f"{name} joins{format_reason(request.reason)}")
 
     def _drop_member(self, member_id: str) -> None:
         """Remove a member that waits for no response."""
@@ -275,7 +277,7 @@ class ClassicGroupDecision:
         Either two processes use one instance id, or a process was restarted before its end was noticed: the newer one wins.
         Nothing is rebalanced if the group is stable and the assignment is still what the members want.
         """
-        new = updated_member(old, event, event.fresh_id)
+        new = updated_member(old, event, event.new_member_id)
         self._respond(old.join_ticket, join_error_response(ErrorCode.FENCED_INSTANCE_ID, old.member_id))
         self._respond(old.sync_ticket, sync_error_response(ErrorCode.FENCED_INSTANCE_ID))
         before = self.group
@@ -288,7 +290,9 @@ class ClassicGroupDecision:
         if is_stable and keeps_assignment(before, self.group) and not has_to_revoke(before, old):
             self._keep_assignment(event, new, before.leader)
         else:
-            self._rebalance(f"{as_named(new.member_id, new.instance_id)} joins again{as_said(event.request.reason)}")
+            self._rebalance(
+                f"{as_named(new.member_id, new.instance_id)} joins again{format_reason(event.request.reason)}"
+            )
 
     def _keep_assignment(self, event: JoinRequested, member: ClassicMember, leader_before: str | None) -> None:
         """Answer a returned member in the current generation.
@@ -510,7 +514,7 @@ class ClassicGroupDecision:
             for member_id in late:
                 self._cancel_timer(SESSION, member_id)
             self._log_event(MembersRemoved(self.group.group_id, late, "synced"))
-            self.prepare_rebalance(f"{len(late)} members did not ask for their part in time")
+            self.prepare_rebalance(f"{len(late)} members did not send SyncGroup in time")
 
     # --- Heartbeats, timers and members that leave ---------------------------------------------------------------
 
@@ -521,7 +525,7 @@ class ClassicGroupDecision:
             self.restart_session(self.group.members[request.member_id])
         self._respond(event.ticket, error or HEARTBEAT_ERRORS[self.group.state])
 
-    def handle_timer(self, name: AlarmName) -> None:
+    def handle_timer(self, name: TimerName) -> None:
         if name.kind == SESSION:
             self._expire_session(name.member)
         elif name.kind == JOIN:
@@ -540,7 +544,7 @@ class ClassicGroupDecision:
         elif member.is_new or not member.is_waiting:
             self._log_event(MemberFailed(self.group.group_id, member_id))
             self._remove_member(member)
-            self._rebalance_if_members_changed(f"{member_id} was silent for its session")
+            self._rebalance_if_members_changed(f"the session of {member_id} timed out")
 
     def leave(self, event: LeaveRequested) -> None:
         """Handle LeaveGroup of a member, or of several members by an administrator."""
@@ -575,7 +579,7 @@ class ClassicGroupDecision:
         self._respond(event.ticket, results)
         if self.group is not before:
             self._rebalance_if_members_changed(
-                f"{listed(left) or 'a member that had not joined yet'} left by LeaveGroup"
+                f"{format_members(left) or 'a member that had not joined yet'} left by LeaveGroup"
             )
 
     def _leaving_member(
@@ -616,7 +620,7 @@ class ClassicGroupDecision:
         ):
             self._rebalance(reason)
 
-    def handle_disconnect(self, event: CallerGone) -> None:
+    def handle_disconnect(self, event: ClientDisconnected) -> None:
         """Handle a closed connection. A known member may rejoin until its session expires; a new member is removed."""
         member = next(
             (
@@ -662,7 +666,10 @@ def transactional_commit_error(group: ClassicGroup | None, event: TransactionalO
     if event.generation < 0 and not event.member_id and event.instance_id is None:
         return ErrorCode.NONE
     if group is None:
-        return ErrorCode.NONE if event.generation < 0 else ErrorCode.ILLEGAL_GENERATION
+        if event.generation < 0:
+            return ErrorCode.NONE
+        is_known_error = event.version >= TRANSACTIONAL_GROUP_ID_NOT_FOUND_VERSION
+        return ErrorCode.GROUP_ID_NOT_FOUND if is_known_error else ErrorCode.ILLEGAL_GENERATION
     if event.generation < 0 and group.state is ClassicGroupState.EMPTY:
         return ErrorCode.NONE
     return group.generation_error(event.generation, event.member_id, event.instance_id)

@@ -24,7 +24,7 @@ from ottla.protocol.messages import consumer_protocol as wire
 Protocols = tuple[tuple[str, bytes], ...]
 """Names and metadata of the protocols that a member supports, the preferred one first."""
 CONSUMER = "consumer"
-"""The protocol type whose metadata names topics."""
+"""The protocol type with metadata that names topics."""
 
 
 class ClassicGroupState(Enum):
@@ -208,7 +208,7 @@ class ClassicGroup(Struct, frozen=True):
 
     @property
     def joined_count(self) -> int:
-        """The number of members whose JoinGroup waits for the rebalance."""
+        """The number of members with a JoinGroup that waits for the rebalance."""
         return sum(1 for member in self.members.values() if member.has_joined)
 
     @property
@@ -221,7 +221,7 @@ class ClassicGroup(Struct, frozen=True):
         count = Counter(name for member in self.members.values() for name in {name for name, _ in member.protocols})
         return frozenset(name for name, supporters in count.items() if supporters == len(self.members))
 
-    def supports(self, protocol_type: str, names: set[str]) -> bool:
+    def is_supporting(self, protocol_type: str, names: set[str]) -> bool:
         """True if a member with these protocols may join; an empty group accepts any protocol."""
         if not self.members:
             return bool(protocol_type and names)
@@ -245,7 +245,7 @@ class ClassicGroup(Struct, frozen=True):
             topics |= found
         return frozenset(topics)
 
-    def may_read(self, topic: str) -> bool:
+    def can_read(self, topic: str) -> bool:
         """True if members read the topic; a group of consumers with unknown subscriptions may read any topic."""
         return self.protocol_type == CONSUMER if self.topics is None else topic in self.topics
 
@@ -321,7 +321,7 @@ def partitions_in(topics: Iterable[wire.TopicPartition]) -> frozenset[TopicParti
 # Phrases for log lines.
 
 
-def listed(members: Sequence[str], most: int = 10) -> str:
+def format_members(members: Sequence[str], most: int = 10) -> str:
     """Return the first few member ids as text."""
     return few_of(members, most)
 
@@ -331,6 +331,6 @@ def as_named(member_id: str, instance_id: str | None) -> str:
     return member_id if instance_id is None else f"{member_id}, which is instance {instance_id},"
 
 
-def as_said(reason: str | None) -> str:
+def format_reason(reason: str | None) -> str:
     """Return a client's reason (KIP-800) as the end of a sentence; an empty text if there is none."""
     return f": {reason}" if reason else ""

@@ -1,48 +1,48 @@
-"""What happened in a group, for people: each note says itself in the words of Kafka's log."""
+"""Notes on what happened in a classic group, for log files and live views. Each note's text resembles Kafka's log line."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
-from ottla.coordination.groups.classic.group import ClassicGroupState, listed
+from ottla.coordination.groups.classic.group import ClassicGroupState, format_members
 
 
 class MemberIdGiven(Struct, frozen=True):
-    """A client without an id was given one, and is to join again with it (KIP-394)."""
+    """A new client was given a member id, and has to join again with it (KIP-394)."""
 
     group: str
     member: str
     state: ClassicGroupState
 
     def __str__(self) -> str:
-        return f"group {self.group} ({self.state}): a new member is to be called {self.member}, and is asked to join with that id"
+        return f"group {self.group} ({self.state}): a new member without an id was assigned {self.member}, and has to join again with it"
 
 
 class RebalanceStarted(Struct, frozen=True):
-    """Members are to join, and why."""
+    """A rebalance started: members have to join."""
 
     group: str
     generation: int
     reason: str
-    """What set it off: who came, went, fell silent or changed."""
+    """The cause: a member joined, left, expired or changed."""
 
     def __str__(self) -> str:
-        return f"group {self.group} ({ClassicGroupState.PREPARING_REBALANCE}): generation {self.generation} is over: {self.reason}"
+        return f"group {self.group} ({ClassicGroupState.PREPARING_REBALANCE}): rebalance of generation {self.generation}: {self.reason}"
 
 
 class Stabilized(Struct, frozen=True):
-    """All have joined, and a generation begins."""
+    """All members joined, and a generation started."""
 
     group: str
     generation: int
     members: int
 
     def __str__(self) -> str:
-        return f"group {self.group}: generation {self.generation} begins with {self.members} members"
+        return f"group {self.group}: generation {self.generation} started with {self.members} members"
 
 
 class Assigned(Struct, frozen=True):
-    """The leader said who gets what."""
+    """The leader sent the assignment."""
 
     group: str
     generation: int
@@ -52,55 +52,55 @@ class Assigned(Struct, frozen=True):
 
     def __str__(self) -> str:
         return (
-            f"group {self.group}: {self.leader} shared the partitions of generation {self.generation} out to {self.members} "
+            f"group {self.group}: the leader {self.leader} sent the assignment of generation {self.generation} for {self.members} "
             f"members, {self.static} of them static"
         )
 
 
 class Emptied(Struct, frozen=True):
-    """The last member is gone."""
+    """The last member was removed."""
 
     group: str
     generation: int
 
     def __str__(self) -> str:
-        return f"group {self.group}: nobody is left after generation {self.generation}"
+        return f"group {self.group}: generation {self.generation} is empty"
 
 
 class MemberFailed(Struct, frozen=True):
-    """A member was silent for its session."""
+    """A member sent no heartbeat in its session timeout."""
 
     group: str
     member: str
 
     def __str__(self) -> str:
-        return f"group {self.group}: {self.member} was silent for its session and is out"
+        return f"group {self.group}: member {self.member} was removed because its session timed out"
 
 
 class MemberLeft(Struct, frozen=True):
-    """A member went of its own will, or somebody removed it."""
+    """A member left, or an administrator removed it."""
 
     group: str
     member: str
     reason: str
 
     def __str__(self) -> str:
-        return f"group {self.group}: {self.member} left by LeaveGroup: {self.reason}"
+        return f"group {self.group}: member {self.member} left by LeaveGroup: {self.reason}"
 
 
 class MembersRemoved(Struct, frozen=True):
-    """Members did not come in time."""
+    """Members were removed because they did not join or sync in time."""
 
     group: str
     members: tuple[str, ...]
     why: str
 
     def __str__(self) -> str:
-        return f"group {self.group}: members that have not {self.why} are out: {listed(self.members)}"
+        return f"group {self.group}: removed members that have not {self.why} in time: {format_members(self.members)}"
 
 
 class InstanceReplaced(Struct, frozen=True):
-    """A static member came back under a new id."""
+    """A static member rejoined with a new member id."""
 
     group: str
     instance: str
@@ -108,7 +108,7 @@ class InstanceReplaced(Struct, frozen=True):
     new: str
 
     def __str__(self) -> str:
-        return f"group {self.group}: instance {self.instance} is back, as {self.new} instead of {self.old}"
+        return f"group {self.group}: static member {self.instance} rejoined as {self.new}, before as {self.old}"
 
 
 Note = (

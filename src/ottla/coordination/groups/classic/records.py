@@ -18,7 +18,7 @@ from ottla.protocol.schema import Bytes, Int32, Int64, Message, String, message,
 
 KEY_KIND = 2
 VALUE_VERSION = 3
-"""What Kafka writes; 4 differs only in how it is written."""
+"""The version that Kafka writes; version 4 has the same fields in the flexible encoding."""
 
 
 @message(key=2, versions="0")
@@ -49,14 +49,13 @@ class GroupMetadataValue(Message):
 
 
 class ClassicGroupRecord(NamedTuple):
-    """A group's members and their assignment, Stable or Empty; without a value the group is no more."""
+    """The members of a group and their assignment, Stable or Empty; a tombstone (no value) deletes the group."""
 
     key: GroupMetadataKey
     value: GroupMetadataValue | None
 
     @classmethod
     def of(cls, group: ClassicGroup) -> ClassicGroupRecord:
-        """A group as the log keeps it."""
         members = [metadata_of(member, group.protocol_name) for member in group.members.values()]
         value = GroupMetadataValue(
             group.protocol_type, group.generation, group.protocol_name, group.leader, group.changed_ms, members
@@ -65,18 +64,17 @@ class ClassicGroupRecord(NamedTuple):
 
     @classmethod
     def tombstone(cls, group_id: str) -> ClassicGroupRecord:
-        """What takes a group away."""
+        """Return the record that deletes a group."""
         return cls(GroupMetadataKey(group_id), None)
 
 
 class GroupInMemory(NamedTuple):
-    """A group as it is in memory, with everybody who waits; one that is blank is forgotten."""
+    """A group with its held requests, as kept in memory. A blank group is removed."""
 
     group: ClassicGroup
 
 
 def metadata_of(member: ClassicMember, protocol: str | None) -> MemberMetadata:
-    """A member as the log keeps it."""
     return MemberMetadata(
         member.member_id,
         member.instance_id,
@@ -90,10 +88,10 @@ def metadata_of(member: ClassicMember, protocol: str | None) -> MemberMetadata:
 
 
 def group_of(record: ClassicGroupRecord) -> ClassicGroup:
-    """A group as it comes back from the log: with members it is Stable, and nobody waits."""
+    """Return the group of a record: Stable if it has members, without held requests."""
     value = record.value
     assert value is not None, "a tombstone is no group"
-    # Nobody can wait across a restart, so what comes back is Stable or Empty, whatever it was.
+    # Held requests do not survive a restart, so the group is Stable or Empty, whatever it was.
     members = {each.member_id: member_of(each, value.protocol) for each in value.members}
     group = ClassicGroup(
         record.key.group,
@@ -101,7 +99,7 @@ def group_of(record: ClassicGroupRecord) -> ClassicGroup:
         value.generation,
         value.protocol_type,
         value.protocol,
-        # Kafka can write a group whose leader has left.
+        # Kafka can write a group after its leader has left.
         value.leader if value.leader in members else next(iter(members), None),
         members,
         changed_ms=value.current_state_timestamp,
@@ -110,7 +108,7 @@ def group_of(record: ClassicGroupRecord) -> ClassicGroup:
 
 
 def member_of(kept: MemberMetadata, protocol: str | None) -> ClassicMember:
-    """A member as it comes back; of its protocols only the one that was chosen is known."""
+    """Return the member of a record; of its protocols only the elected one is stored."""
     return ClassicMember(
         kept.member_id,
         kept.group_instance_id,
@@ -124,13 +122,12 @@ def member_of(kept: MemberMetadata, protocol: str | None) -> ClassicMember:
 
 
 def encode_record(record: ClassicGroupRecord) -> tuple[bytes, bytes | None]:
-    """Key and value as bytes."""
     key = encode(KEY_KIND, 0, record.key)
     return key, None if record.value is None else encode(VALUE_VERSION, VALUE_VERSION, record.value)
 
 
 def decode_record(key: bytes, value: bytes | None) -> ClassicGroupRecord:
-    """A record of the log; CorruptRecordError where it cannot be read."""
+    """Decode a record. Raise CorruptRecordError if it is malformed."""
     try:
         read_key: GroupMetadataKey = Reader(key, 2).read(plan_of(GroupMetadataKey, 0))
         if value is None:

@@ -1,20 +1,21 @@
-"""Consumer groups whose coordinator assigns the partitions (KIP-848), beside the classic ones in the same log.
+"""Consumer groups: the coordinator assigns the partitions (KIP-848). They share the log with classic groups.
 
-    heartbeat ──► who is it, and what does it want?    subscriptions → group epoch
-              ──► what is everybody to have?           assignors     → target assignment
-              ──► what may this member have by now?    reconciling   → member epoch, current assignment
+    heartbeat ──► identify the member, compare its subscription      subscription → group epoch
+              ──► compute the assignment of all members              assignor     → target assignment
+              ──► advance this member towards its target             reconciling  → member epoch, current assignment
 
-Three epochs count what has been done. The group epoch grows with every change of members, subscriptions or topics. The target
-assignment is worked out for a group epoch, and bears it as `assignment_epoch`; here that happens in the same heartbeat, in
-Kafka perhaps later. A member epoch is the assignment epoch that the member has arrived at. So a group is
+Three epochs measure the progress. The group epoch increases with every change of members, subscriptions or topics. The target assignment is
+computed for a group epoch, its `assignment_epoch`; here within the same heartbeat, in Kafka possibly later. The member epoch is the
+assignment epoch that the member has reached. A group is
 
-    Assigning     while the group epoch is ahead of the assignment epoch
-    Reconciling   while the member epoch of anybody is behind the assignment epoch, or somebody waits for partitions
-    Stable        once everybody has what it is to have
+    Assigning     while the group epoch is greater than the assignment epoch
+    Reconciling   while a member epoch is less than the assignment epoch, or a member waits for partitions
+    Stable        when every member has its target assignment
 
-and nobody ever waits for all the others: a member that need not give anything back is in the new epoch with its next heartbeat.
-What it is to get, and another one still has, it gets with a later one (`reconciling`).
+No member waits for all others, as in a classic rebalance. A member with nothing to revoke reaches the new epoch with its next heartbeat.
+Partitions that another member has not revoked yet are assigned to it with a later heartbeat (`reconciling`).
 
-What changes a group is written as Kafka's records, and the records are what changes it: a `ConsumerDraft` of the group takes them
-while the decision is made, and the group itself once they are in the log.
+Changes of a group are written as Kafka's records, and only records change a group: a `ConsumerDraft` applies them while the decision is
+made, and the group itself applies them after they were appended. Kafka's counterparts are ConsumerGroup, TargetAssignmentBuilder
+and CurrentAssignmentBuilder.
 """

@@ -9,4 +9,4 @@ from ottla.coordination.groups.consumer.range_assignor import assign_ranges
 from ottla.coordination.groups.consumer.uniform_assignor import assign_uniformly
 
 ASSIGNORS: Mapping[str, PartitionAssignor] = {"uniform": assign_uniformly, "range": assign_ranges}
-"""What `group.consumer.assignors` may name."""
+"""The assignors that `group.consumer.assignors` may name."""

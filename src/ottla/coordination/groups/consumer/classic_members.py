@@ -1,7 +1,7 @@
-"""Members of a consumer group that speak the classic protocol, while a group is on its way from one to the other.
+"""Members of a consumer group that use the classic protocol, while the group is converted from one to the other.
 
-Their JoinGroup is a heartbeat that says everything, their generation is their member epoch, nobody of them leads, and
-their SyncGroup fetches what they have been given.
+Their JoinGroup is handled as a full heartbeat. Their generation is their member epoch, no member is the leader, and SyncGroup returns the
+assignment that the coordinator computed.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from ottla.coordination.groups.classic.decision import MEMBER_ID_REQUIRED_VERSION, protocols_of, rebalance_timeout_ms
-from ottla.coordination.groups.classic.group import as_said
+from ottla.coordination.groups.classic.group import format_reason
 from ottla.coordination.groups.classic.responses import join_error_response
 from ottla.coordination.groups.consumer.draft import FETCH, REJOIN, ConsumerDraft
 from ottla.coordination.groups.consumer.group import ConsumerGroup
-from ottla.coordination.groups.consumer.heartbeats import reconcile_member, replaced
+from ottla.coordination.groups.consumer.heartbeats import reconcile_member, replace_static_member
 from ottla.coordination.groups.consumer.image import TopicImage
-from ottla.coordination.groups.consumer.leaving import remove
+from ottla.coordination.groups.consumer.leaving import remove_members
 from ottla.coordination.groups.consumer.member import (
     ClassicMetadata,
     ConsumerMember,
@@ -27,9 +27,9 @@ from ottla.coordination.groups.consumer.member import (
     by_topic,
 )
 from ottla.coordination.groups.consumer.notes import MemberJoined
-from ottla.coordination.groups.consumer.refusal import Refused
+from ottla.coordination.groups.consumer.refusal import RequestRejected
 from ottla.coordination.groups.consumer.subscribing import subscribe
-from ottla.coordination.groups.consumer.validation import check_room, identified, known_instance
+from ottla.coordination.groups.consumer.validation import check_group_size, find_member, find_static_member
 from ottla.coordination.groups.events import HeartbeatReceived, JoinRequested, LeaveRequested, SyncRequested
 from ottla.errors import ErrorCode
 from ottla.protocol.errors import MalformedError
@@ -52,19 +52,19 @@ def join(draft: ConsumerDraft, event: JoinRequested) -> None:
     """A member joins, at first or again."""
     request = event.request
     check_timeout(draft, request)
-    check_room(draft.group, request.member_id, draft.config.consumer_max_size)
+    check_group_size(draft.group, request.member_id, draft.config.consumer_max_size)
     subscription = read_subscription(draft.group, request)
     if not request.member_id and request.group_instance_id is None and event.version >= MEMBER_ID_REQUIRED_VERSION:
-        draft.reply(event.ticket, join_error_response(ErrorCode.MEMBER_ID_REQUIRED, event.fresh_id))
+        draft.reply(event.ticket, join_error_response(ErrorCode.MEMBER_ID_REQUIRED, event.new_member_id))
         return
     check_not_removed(draft.group, request, subscription)
-    before = joining(draft, request, event.fresh_id)
+    before = joining(draft, request, event.new_member_id)
     is_changed = subscribe(draft, before, updated_member(before, event, subscription))
     member = reconcile_member(
         draft, before.member_id, owned_partitions(subscription, draft.image), is_changed=is_changed
     )
     draft.cancel(member.member_id, REJOIN)
-    draft.begin_session(member)
+    draft.start_session(member)
     draft.schedule(FETCH, member.rebalance_timeout_ms, member.member_id)
     draft.reply(event.ticket, joined(member))
 
@@ -74,11 +74,11 @@ def check_timeout(draft: ConsumerDraft, request: JoinGroupRequest) -> None:
     config = draft.config
     if not config.min_session_timeout_ms <= request.session_timeout_ms <= config.max_session_timeout_ms:
         text = f"session.timeout.ms = {request.session_timeout_ms} is not between the broker's limits"
-        raise Refused(ErrorCode.INVALID_SESSION_TIMEOUT, text)
+        raise RequestRejected(ErrorCode.INVALID_SESSION_TIMEOUT, text)
 
 
 def read_subscription(group: ConsumerGroup, request: JoinGroupRequest) -> ConsumerProtocolSubscription:
-    """What a member wants and has; Refused where it is no consumer, or has no assignor in common with the others."""
+    """Return the subscription of a member. Raise Refused if it is no consumer, or supports no protocol of the other classic members."""
     names = {protocol.name for protocol in request.protocols}
     try:
         if request.protocol_type == PROTOCOL_TYPE and names and supports(group, names):
@@ -86,43 +86,43 @@ def read_subscription(group: ConsumerGroup, request: JoinGroupRequest) -> Consum
     except MalformedError:
         pass
     text = f"{request.member_id} names no assignor that all members know"
-    raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, text)
+    raise RequestRejected(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, text)
 
 
 def check_not_removed(
     group: ConsumerGroup, request: JoinGroupRequest, subscription: ConsumerProtocolSubscription
 ) -> None:
-    """Refuse who was taken out and thinks to have something still: others may have it, and it must hear of that."""
+    """Raise Refused for a removed member that still claims partitions, which may belong to others now: it has to give them up first."""
     is_new = request.group_instance_id is None and request.member_id not in group.members
     if request.member_id and is_new and subscription.owned_partitions:
-        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, f"{request.member_id} has gone from the group meanwhile")
+        raise RequestRejected(ErrorCode.UNKNOWN_MEMBER_ID, f"{request.member_id} has been removed from the group")
 
 
 def supports(group: ConsumerGroup, names: set[str]) -> bool:
-    """Whether one of these protocols is known to all who speak the classic protocol."""
+    """True if all classic members support one of these protocols."""
     others = [{name for name, _ in each.classic.protocols} for each in group.members.values() if each.classic]
     return not others or bool(names.intersection(*others))
 
 
-def joining(draft: ConsumerDraft, request: JoinGroupRequest, fresh_id: str) -> ConsumerMember:
-    """Who it is: somebody known, somebody new, or a static member in its old place."""
+def joining(draft: ConsumerDraft, request: JoinGroupRequest, new_member_id: str) -> ConsumerMember:
+    """Return the member that joins: a known one, a new one, or a static member in its previous place."""
     group, instance_id = draft.group, request.group_instance_id
-    member_id = request.member_id or fresh_id
+    member_id = request.member_id or new_member_id
     if instance_id is not None and request.member_id:
-        return known_instance(group, instance_id, request.member_id)
+        return find_static_member(group, instance_id, request.member_id)
     known = group.members.get(member_id)
     old = group.instance(instance_id)
     if old is not None:
-        return replaced(draft, old, member_id, "classic")
+        return replace_static_member(draft, old, member_id, "classic")
     if known is None:
-        draft.note(MemberJoined(group.group_id, member_id, instance_id, "classic"))
+        draft.add_note(MemberJoined(group.group_id, member_id, instance_id, "classic"))
     return known or ConsumerMember(member_id)
 
 
 def updated_member(
     member: ConsumerMember, event: JoinRequested, subscription: ConsumerProtocolSubscription
 ) -> ConsumerMember:
-    """A member with what its join says."""
+    """Return a member with the values of its JoinGroup."""
     request = event.request
     return replace(
         member,
@@ -138,7 +138,7 @@ def updated_member(
 
 
 def owned_partitions(subscription: ConsumerProtocolSubscription, image: TopicImage) -> list[TopicIdPartition]:
-    """What it says that it has. Who gives everything back before it joins says nothing, and that is what it means."""
+    """Return the partitions that the member claims to own. An eager member, which revokes all before it joins, claims none."""
     return topic_id_partitions(subscription.owned_partitions, image)
 
 
@@ -153,7 +153,7 @@ def topic_id_partitions(partitions: Iterable[TopicIndexes], image: TopicImage) -
 
 
 def joined(member: ConsumerMember) -> JoinGroupResponse:
-    """Welcome, as a follower of nobody."""
+    """Return the JoinGroup response; the member is always a follower."""
     return JoinGroupResponse(
         generation_id=member.epoch,
         protocol_type=PROTOCOL_TYPE,
@@ -163,7 +163,7 @@ def joined(member: ConsumerMember) -> JoinGroupResponse:
 
 
 def protocol_of(member: ConsumerMember) -> str:
-    """What is said to have been chosen, though nobody assigns by it."""
+    """Return the protocol name for the response, although no member assigns by it."""
     assert member.classic is not None
     return member.classic.protocols[0][0]
 
@@ -173,28 +173,28 @@ def sync(draft: ConsumerDraft, event: SyncRequested) -> None:
     request = event.request
     member = classic_member(draft.group, request.member_id, request.group_instance_id, request.generation_id)
     check_protocol(member, request)
-    # There is a newer target than what it would fetch. Who has still to revoke fetches nevertheless: in the
-    # cooperative protocol that is how it learns what to revoke.
+    # A newer target exists than the one that SyncGroup would return. A member that has to revoke syncs nevertheless: with the
+    # cooperative protocol that is how it is notified of the partitions to revoke.
     if draft.group.epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
         draft.schedule_if_absent(REJOIN, member.rebalance_timeout_ms, member.member_id)
         draft.reply(event.ticket, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
         return
     draft.cancel(member.member_id, FETCH)
-    draft.begin_session(member)
+    draft.start_session(member)
     assignment = assignment_bytes(member, member.assigned, draft.image)
     draft.reply(event.ticket, SyncGroupResponse(0, 0, request.protocol_type, request.protocol_name, assignment))
 
 
 def classic_member(group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int) -> ConsumerMember:
-    """Who it is, in the generation that it says."""
-    member = identified(group, member_id, instance_id)
+    """Return the classic member, after a check of its generation."""
+    member = find_member(group, member_id, instance_id)
     if member.classic is None:
-        raise Refused(
+        raise RequestRejected(
             ErrorCode.UNKNOWN_MEMBER_ID,
             f"{member_id} speaks the consumer protocol, and this is a request of the classic one",
         )
     if generation != member.epoch:
-        raise Refused(
+        raise RequestRejected(
             ErrorCode.ILLEGAL_GENERATION,
             f"member {member_id} is in generation {member.epoch}, not {generation}",
         )
@@ -206,7 +206,7 @@ def check_protocol(member: ConsumerMember, request: SyncGroupRequest) -> None:
     if request.protocol_type in (None, PROTOCOL_TYPE) and request.protocol_name in (None, protocol_of(member)):
         return
     text = f"{request.protocol_type} {request.protocol_name} is not what the join was answered with"
-    raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, text)
+    raise RequestRejected(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, text)
 
 
 def assignment_bytes(
@@ -222,46 +222,46 @@ def assignment_bytes(
 
 
 def classic_heartbeat(draft: ConsumerDraft, event: HeartbeatReceived) -> None:
-    """A member lives, and hears whether it is to join again."""
+    """Handle a heartbeat; the response requests a rejoin if necessary."""
     request = event.request
     member = classic_member(draft.group, request.member_id, request.group_instance_id, request.generation_id)
-    draft.begin_session(member)
-    if is_to_rejoin(draft.group, member):
+    draft.start_session(member)
+    if has_to_rejoin(draft.group, member):
         draft.schedule_if_absent(REJOIN, member.rebalance_timeout_ms, member.member_id)
         draft.reply(event.ticket, ErrorCode.REBALANCE_IN_PROGRESS)
     else:
         draft.reply(event.ticket, ErrorCode.NONE)
 
 
-def is_to_rejoin(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Whether there is a new epoch, something to give back, or something to be had."""
+def has_to_rejoin(group: ConsumerGroup, member: ConsumerMember) -> bool:
+    """True if there is a new epoch, a partition to revoke, or a partition to be assigned."""
     match member.state:
-        # To join is how a classic member says that it gave back.
+        # A classic member acknowledges a revocation by joining again.
         case MemberState.UNREVOKED_PARTITIONS:
             return True
-        case MemberState.UNRELEASED_PARTITIONS if not group.waits_for_others(member):
+        case MemberState.UNRELEASED_PARTITIONS if not group.is_waiting_for_others(member):
             return True
     return member.epoch < group.epoch
 
 
 def leave(draft: ConsumerDraft, event: LeaveRequested) -> None:
-    """Members go, each for itself or by an administrator's wish; also such as speak the newer protocol."""
+    """Remove members that leave, or that an administrator removes; they may use either protocol."""
     errors: list[int] = []
     gone: dict[str, ConsumerMember] = {}
     for identity in event.members:
-        error, member = who_leaves(draft.group, identity)
+        error, member = find_leaving_member(draft.group, identity)
         errors.append(error)
         if member is not None:
             gone[member.member_id] = member
-    remove(draft, gone.values(), f"it has left{as_said(reasons_of(event.members))}")
+    remove_members(draft, gone.values(), f"it has left{format_reason(reasons_of(event.members))}")
     draft.reply(event.ticket, errors)
 
 
-def who_leaves(group: ConsumerGroup, identity: MemberIdentity) -> tuple[int, ConsumerMember | None]:
-    """An error, or the member that goes."""
+def find_leaving_member(group: ConsumerGroup, identity: MemberIdentity) -> tuple[int, ConsumerMember | None]:
+    """Return an error code, or the member that leaves."""
     try:
-        return ErrorCode.NONE, identified(group, identity.member_id, identity.group_instance_id)
-    except Refused as refused:
+        return ErrorCode.NONE, find_member(group, identity.member_id, identity.group_instance_id)
+    except RequestRejected as refused:
         return refused.code, None
 
 

@@ -1,4 +1,7 @@
-"""Who may commit and fetch offsets of a consumer group: members in their epoch, anybody while it has no members."""
+"""Checks of commits and fetches of offsets of a consumer group:
+
+members need a valid epoch; any client may commit if there are no members.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,12 @@ from ottla.model import TopicPartition
 
 EPOCHS_SINCE = 9
 """From this version of OffsetCommit on a client knows what STALE_MEMBER_EPOCH means."""
+TRANSACTIONAL_EPOCHS_SINCE = 6
+"""The same for TxnOffsetCommit (KIP-1319)."""
 
 
 def commit_error(group: ConsumerGroup, image: TopicImage, event: OffsetsCommitted) -> int:
-    """Why these offsets are not kept."""
+    """Return the error for OffsetCommit."""
     if event.generation < 0 and not group.members:
         return ErrorCode.NONE
     member = group.members.get(event.member_id)
@@ -28,38 +33,41 @@ def commit_error(group: ConsumerGroup, image: TopicImage, event: OffsetsCommitte
 
 
 def transactional_commit_error(group: ConsumerGroup, image: TopicImage, event: TransactionalOffsetsCommitted) -> int:
-    """Why these may not be part of a transaction. Producers of before KIP-447 claim no membership."""
+    """Return the error for TxnOffsetCommit. Producers before KIP-447 claim no membership."""
     if event.generation < 0 and (not group.members or (not event.member_id and event.instance_id is None)):
         return ErrorCode.NONE
     member = group.members.get(event.member_id)
     if member is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    # Producers know epochs as generations, of whichever protocol the member is for which they commit.
-    is_stale = epoch_error(member, event.generation, image, event.offsets)
-    return ErrorCode.ILLEGAL_GENERATION if is_stale else ErrorCode.NONE
+    error = epoch_error(member, event.generation, image, event.offsets)
+    # Older producers know epochs as generations, of whichever protocol the member is for which they commit.
+    return ErrorCode.ILLEGAL_GENERATION if error and event.version < TRANSACTIONAL_EPOCHS_SINCE else error
 
 
 def fetch_error(group: ConsumerGroup, member_id: str | None, epoch: int) -> int:
-    """Why a member is not told offsets; who claims no membership is told them."""
+    """Return the error for OffsetFetch. A client that claims no membership may fetch."""
     if not member_id and epoch < 0:
         return ErrorCode.NONE
     member = group.members.get(member_id or "")
     if member is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    return ErrorCode.NONE if epoch == member.epoch else stale(member)
+    return ErrorCode.NONE if epoch == member.epoch else wrong_epoch_error(member)
 
 
 def epoch_error(member: ConsumerMember, epoch: int, image: TopicImage, partitions: Iterable[TopicPartition]) -> int:
-    """Whether a member may commit in this epoch: in its own, and in an earlier one what it has had since (KIP-1251)."""
+    """Return the error for a commit in this epoch:
+
+    a member may use its own epoch, or an earlier one for partitions that it has had since (KIP-1251).
+    """
     if epoch == member.epoch:
         return ErrorCode.NONE
-    if 0 <= epoch < member.epoch and all(had_since(member, epoch, image, each) for each in partitions):
+    if 0 <= epoch < member.epoch and all(has_had_since(member, epoch, image, each) for each in partitions):
         return ErrorCode.NONE
-    return stale(member)
+    return wrong_epoch_error(member)
 
 
-def had_since(member: ConsumerMember, epoch: int, image: TopicImage, partition: TopicPartition) -> bool:
-    """Whether a partition is the member's, and was in that epoch already."""
+def has_had_since(member: ConsumerMember, epoch: int, image: TopicImage, partition: TopicPartition) -> bool:
+    """True if the member had the partition in that epoch already and still has it."""
     topic = image.topics.get(partition.topic)
     if topic is None:
         return False
@@ -68,6 +76,6 @@ def had_since(member: ConsumerMember, epoch: int, image: TopicImage, partition: 
     return given is not None and given <= epoch
 
 
-def stale(member: ConsumerMember) -> int:
-    """What a member of its protocol knows for another epoch than its own."""
+def wrong_epoch_error(member: ConsumerMember) -> int:
+    """Return the error for a wrong epoch in the member's protocol."""
     return ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION

@@ -13,23 +13,28 @@ from ottla.coordination.groups.config import GroupConfig
 from ottla.coordination.groups.consumer import classic_members
 from ottla.coordination.groups.consumer.conversion import downgrade, is_to_downgrade, upgrade
 from ottla.coordination.groups.consumer.draft import REVOCATION, ConsumerDraft
-from ottla.coordination.groups.consumer.events import ConsumerHeartbeat, ImageSeen, OwnSettings, OwnSettingsSeen
+from ottla.coordination.groups.consumer.events import (
+    ConsumerHeartbeat,
+    GroupConfigsRecord,
+    OwnSettings,
+    TopicImageRecord,
+)
 from ottla.coordination.groups.consumer.group import ConsumerGroup
 from ottla.coordination.groups.consumer.heartbeats import heartbeat
 from ottla.coordination.groups.consumer.image import TopicImage
-from ottla.coordination.groups.consumer.leaving import ring
+from ottla.coordination.groups.consumer.leaving import handle_timer
 from ottla.coordination.groups.consumer.member import MemberState
 from ottla.coordination.groups.consumer.records import ConsumerGroupRecord, GroupEpochKey
-from ottla.coordination.groups.consumer.refusal import Refused
+from ottla.coordination.groups.consumer.refusal import RequestRejected
 from ottla.coordination.groups.consumer.validation import check_request
 from ottla.coordination.groups.events import (
-    AlarmRang,
     HeartbeatReceived,
     JoinRequested,
     LeaveRequested,
     SyncRequested,
+    TimerExpired,
 )
-from ottla.coordination.machine import Decision, Reply, together
+from ottla.coordination.machine import Decision, Reply, merge_decisions
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 
@@ -43,12 +48,12 @@ class ConsumerGroups:
         self.image = TopicImage()
         self.settings: OwnSettings = {}
 
-    def replay(self, record: ConsumerGroupRecord | ImageSeen | OwnSettingsSeen) -> None:
-        """Let a record become state. A tombstone of a group that is not there is none of anything."""
-        if isinstance(record, ImageSeen):
+    def replay(self, record: ConsumerGroupRecord | TopicImageRecord | GroupConfigsRecord) -> None:
+        """Replay a record. A tombstone of an unknown group is ignored."""
+        if isinstance(record, TopicImageRecord):
             self.image = record.image
             return
-        if isinstance(record, OwnSettingsSeen):
+        if isinstance(record, GroupConfigsRecord):
             self.settings = record.settings
             return
         if isinstance(record.key, GroupEpochKey) and record.value is None:
@@ -72,15 +77,15 @@ class ConsumerGroups:
             check_request(event.request, event.version, self.config.consumer_assignors)
             draft = self._draft_of(event, classic, now)
             heartbeat(draft, event)
-        except Refused as refused:
+        except RequestRejected as refused:
             answer = ConsumerGroupHeartbeatResponse(error_code=refused.code, error_message=str(refused))
             return Decision(replies=(Reply(event.ticket, answer),))
-        return self._finished(draft)
+        return self._finish_draft(draft)
 
     def join(self, event: JoinRequested, now: float) -> Decision[Any]:
         """A member of the classic protocol joins a group that has members of the newer one."""
         request = event.request
-        return self._try(
+        return self._decide_or_reject(
             request.group_id,
             now,
             event.wall_ms,
@@ -89,7 +94,7 @@ class ConsumerGroups:
         )
 
     def sync(self, event: SyncRequested, now: float) -> Decision[Any]:
-        return self._try(
+        return self._decide_or_reject(
             event.request.group_id,
             now,
             event.wall_ms,
@@ -97,8 +102,8 @@ class ConsumerGroups:
             lambda code: Reply(event.ticket, sync_error_response(code)),
         )
 
-    def beat(self, event: HeartbeatReceived, now: float) -> Decision[Any]:
-        return self._try(
+    def classic_heartbeat(self, event: HeartbeatReceived, now: float) -> Decision[Any]:
+        return self._decide_or_reject(
             event.request.group_id,
             now,
             0,
@@ -107,8 +112,8 @@ class ConsumerGroups:
         )
 
     def leave(self, event: LeaveRequested, now: float) -> Decision[Any]:
-        """Members go, of either protocol."""
-        return self._try(
+        """Remove members of either protocol that leave."""
+        return self._decide_or_reject(
             event.request.group_id,
             now,
             event.wall_ms,
@@ -116,36 +121,36 @@ class ConsumerGroups:
             lambda code: Reply(event.ticket, code),
         )
 
-    def ring(self, event: AlarmRang, now: float) -> Decision[Any]:
+    def handle_timer(self, event: TimerExpired, now: float) -> Decision[Any]:
         draft = self._draft(self.groups[event.name.group], now, event.wall_ms)
-        ring(draft, event.name)
-        return self._finished(draft)
+        handle_timer(draft, event.name)
+        return self._finish_draft(draft)
 
     def loaded(self, now: float, wall_ms: int) -> list[Decision[Any]]:
         """Everybody has a fresh session, and time to give back what was not given back."""
-        return [self._resumed(self._draft(group, now, wall_ms)) for group in self.groups.values()]
+        return [self._resume_timers(self._draft(group, now, wall_ms)) for group in self.groups.values()]
 
-    def buried(self, group: ConsumerGroup) -> tuple[Any, ...]:
-        """What takes away a group."""
+    def tombstones(self, group: ConsumerGroup) -> tuple[Any, ...]:
+        """Return the records that delete a group."""
         draft = self._draft(group, 0.0, 0)
         draft.remove_group()
         return tuple(draft.records)
 
-    def _resumed(self, draft: ConsumerDraft) -> Decision[Any]:
+    def _resume_timers(self, draft: ConsumerDraft) -> Decision[Any]:
         for member in draft.group.members.values():
-            draft.begin_session(member)
+            draft.start_session(member)
             if member.state is MemberState.UNREVOKED_PARTITIONS and member.classic is None:
                 draft.schedule(REVOCATION, member.rebalance_timeout_ms, member.member_id)
         return draft.decision()
 
     def _draft_of(self, event: ConsumerHeartbeat, classic: ClassicGroup | None, now: float) -> ConsumerDraft:
-        """Of the group that is there, of a new one, or of one that was a classic group until now."""
+        """Return the draft of the existing group, of a new one, or of one that is converted from a classic group."""
         group_id = event.request.group_id
         group = self.groups.get(group_id)
         if group is not None:
             return self._draft(group, now, event.wall_ms)
         if event.request.member_epoch != 0:
-            raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, not_found(group_id, classic))
+            raise RequestRejected(ErrorCode.GROUP_ID_NOT_FOUND, not_found(group_id, classic))
         # It becomes part of the machine when its first record is replayed, and not if the member is refused.
         made = ConsumerGroup(group_id)
         draft = ConsumerDraft(made, self._config_of(group_id), self.image, now, event.wall_ms, group_is_new=True)
@@ -157,11 +162,12 @@ class ConsumerGroups:
         return ConsumerDraft(group, self._config_of(group.group_id), self.image, now, wall_ms)
 
     def _config_of(self, group_id: str) -> GroupConfig:
-        """What all groups are told, but for what this one is told itself."""
+        """Return the settings of a group: the broker's, overridden by the group's own configs."""
         own: Mapping[str, Any] | None = self.settings.get(group_id)
-        return replace(self.config, **own) if own else self.config
+        ours = {name: value for name, value in own.items() if name.startswith("consumer_")} if own else {}
+        return replace(self.config, **ours) if ours else self.config
 
-    def _try(
+    def _decide_or_reject(
         self,
         group_id: str,
         now: float,
@@ -172,24 +178,24 @@ class ConsumerGroups:
         draft = self._draft(self.groups[group_id], now, wall_ms)
         try:
             act(draft)
-        except Refused as refused:
+        except RequestRejected as refused:
             return Decision(replies=(refusal(refused.code),))
-        return self._finished(draft)
+        return self._finish_draft(draft)
 
-    def _finished(self, draft: ConsumerDraft) -> Decision[Any]:
+    def _finish_draft(self, draft: ConsumerDraft) -> Decision[Any]:
         """The draft as a decision; where only classic members are left the group is a classic one again."""
         if not draft.records or not is_to_downgrade(draft.group, self.config):
             return draft.decision()
         step = downgrade(draft)
-        return together([draft.decision(), step.result()])
+        return merge_decisions([draft.decision(), step.result()])
 
 
-def not_found(group_id: str, other: ClassicGroup | ConsumerGroup | None) -> str:
-    """Why a group of one protocol is not there; `other` is what has its id."""
+def not_found(group_id: str, other: object | None) -> str:
+    """Return the message for a group that does not exist in this protocol; `other` is the group of that id in the other protocol, if any."""
     return f"there is no group {group_id}" if other is None else f"group {group_id} is of another protocol"
 
 
-def stand_in(group: ConsumerGroup) -> ClassicGroup:
-    """A consumer group as far as keeping offsets goes: whether it has members, and what they read."""
+def as_classic_group(group: ConsumerGroup) -> ClassicGroup:
+    """Return a consumer group in the form that is needed to expire and delete offsets: its state and the topics that its members read."""
     state = ClassicGroupState.STABLE if group.members else ClassicGroupState.EMPTY
     return ClassicGroup(group.group_id, state, group.epoch, CONSUMER, topics=group.names)

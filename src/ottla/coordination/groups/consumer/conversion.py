@@ -1,13 +1,12 @@
-"""A group goes over from the classic protocol to KIP-848, or back, while its members go on reading.
+"""Conversion of a group from the classic protocol to KIP-848 and back, while its members keep consuming.
 
-It goes over when the first member joins by the newer protocol, and back when the last one of these is gone.
+A group is upgraded when the first member joins with the consumer protocol, and downgraded when the last such member is removed.
 
-Nobody stops reading for it. On the way over, the generation becomes the epoch of the group and of each member, and what the
-leader shared out last becomes both the target and what everybody has: to the newer protocol it looks like a group that is
-Stable. Its classic members are told by their heartbeats when to join again, one by one as their own state asks for it, and not all
-of them at once. On the way back there is no leader yet who could share out, so the classic group begins with a rebalance, with the epoch
-as its generation, and everybody goes on with what it has until then. Both ways the tombstones of the old form and the records
-of the new one are in one batch, so a crash finds one of the two, whole.
+No member has to stop consuming. In an upgrade, the generation becomes the epoch of the group and of each member, and the leader's last
+assignment becomes both the target and the current assignment: the consumer group starts Stable. Its classic members are requested by
+heartbeat responses to join again, one by one as their state requires, not all at once. In a downgrade there is no leader yet that could
+assign, so the classic group starts with a rebalance, with the epoch as its generation, and every member keeps its partitions until then.
+In both directions the tombstones of the old form and the records of the new one are in one batch, so a crash leaves one whole form.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from ottla.coordination.groups.consumer.group import ConsumerGroup
 from ottla.coordination.groups.consumer.image import TopicImage
 from ottla.coordination.groups.consumer.member import ClassicMetadata, ConsumerMember, TopicIdPartition
 from ottla.coordination.groups.consumer.notes import GroupConverted
-from ottla.coordination.groups.consumer.refusal import Refused
+from ottla.coordination.groups.consumer.refusal import RequestRejected
 from ottla.errors import ErrorCode
 from ottla.protocol.errors import MalformedError
 from ottla.protocol.messages.consumer_protocol import (
@@ -41,9 +40,9 @@ DOWNGRADES = ("downgrade", "bidirectional")
 NOTHING_SHARED = 0
 """The digest of no topics."""
 STATELESS = ("range", "roundrobin", "sticky", "cooperative-sticky")
-"""Assignors that come with clients: what they say beside an assignment, as librdkafka's sticky ones do, can be lost.
+"""Assignors of clients of which the user data may be dropped in a conversion, although librdkafka's sticky assignors send some.
 
-Kafka refuses these too, so that no such group of librdkafka's could ever go over.
+Kafka rejects user data of these too, which makes such librdkafka groups impossible to convert.
 """
 
 
@@ -58,21 +57,21 @@ def upgrade(draft: ConsumerDraft, classic: ClassicGroup) -> None:
     if not classic.members:
         return
     for member in members_of(classic, draft.image):
-        draft.put(member)
+        draft.put_member(member)
         draft.set_target(member.member_id, frozenset(member.assigned))
-        draft.begin_session(member)
+        draft.start_session(member)
     group = draft.group
-    value = kept.GroupEpochValue(classic.generation, digest_of_shared(group, draft.image))
+    value = kept.GroupEpochValue(classic.generation, assigned_topics_digest(group, draft.image))
     draft.write(kept.GroupEpochKey(group.group_id), value)
     draft.write(kept.TargetEpochKey(group.group_id), kept.TargetEpochValue(classic.generation, draft.wall_ms))
-    send_back(draft, classic)
-    draft.note(GroupConverted(group.group_id, ConsumerGroup.kind))
+    reject_member(draft, classic)
+    draft.add_note(GroupConverted(group.group_id, ConsumerGroup.kind))
 
 
-def digest_of_shared(group: ConsumerGroup, image: TopicImage) -> int:
-    """Which topics are shared out; none where something has no owner, so that it is shared out anew.
+def assigned_topics_digest(group: ConsumerGroup, image: TopicImage) -> int:
+    """Return the digest of the assigned topics; 0 if a partition has no owner, so that a new assignment is computed.
 
-    So it is in the middle of a rebalance, and a member that takes the place of another would not begin an epoch.
+    The group is then in the middle of a rebalance, and a static member that replaces another would not start an epoch.
     """
     every = {(topic.topic_id, number) for topic in image.known(group.names) for number in range(topic.partitions)}
     return image.digest(group.names) if every <= group.owners.keys() else NOTHING_SHARED
@@ -88,13 +87,13 @@ def check_upgrade(classic: ClassicGroup, config: GroupConfig) -> None:
     elif len(classic.members) > config.consumer_max_size:
         why = f"it has {len(classic.members)} members, and may have {config.consumer_max_size}"
     if why:
-        raise not_upgraded(classic, why)
+        raise upgrade_error(classic, why)
 
 
-def not_upgraded(classic: ClassicGroup, why: str) -> Refused:
-    """What the member that wanted it is told."""
+def upgrade_error(classic: ClassicGroup, why: str) -> RequestRejected:
+    """Return the error for the member that caused the upgrade."""
     text = f"group {classic.group_id} stays with the classic protocol: {why}"
-    return Refused(ErrorCode.GROUP_ID_NOT_FOUND, text)
+    return RequestRejected(ErrorCode.GROUP_ID_NOT_FOUND, text)
 
 
 def members_of(classic: ClassicGroup, image: TopicImage) -> list[ConsumerMember]:
@@ -102,7 +101,7 @@ def members_of(classic: ClassicGroup, image: TopicImage) -> list[ConsumerMember]
     taken: set[TopicIdPartition] = set()
     members = []
     for member in classic.members.values():
-        subscription, partitions = read(classic, member, image)
+        subscription, partitions = read_member(classic, member, image)
         mine = [partition for partition in partitions if partition not in taken]
         taken.update(mine)
         members.append(
@@ -123,17 +122,17 @@ def members_of(classic: ClassicGroup, image: TopicImage) -> list[ConsumerMember]
     return members
 
 
-def read(
+def read_member(
     classic: ClassicGroup, member: ClassicMember, image: TopicImage
 ) -> tuple[ConsumerProtocolSubscription, Sequence[TopicIdPartition]]:
-    """What a classic member wants and has."""
+    """Return the subscription of a classic member."""
     try:
-        # Members in one rebalance have no protocol in common yet; what they want they say with each of theirs.
+        # Members in a rebalance have not elected a protocol yet; every protocol of a member has the same subscription.
         metadata = member.metadata(classic.protocol_name) or member.protocols[0][1]
         subscription = decode(ConsumerProtocolSubscription, metadata)
         given = decode(ConsumerProtocolAssignment, member.assignment) if member.assignment else None
     except MalformedError:
-        raise not_upgraded(classic, "what a member says of its subscription cannot be read") from None
+        raise upgrade_error(classic, "the subscription of a member is malformed") from None
     if given is None:
         return subscription, ()
     if given.user_data and classic.protocol_name not in STATELESS:
@@ -141,11 +140,11 @@ def read(
             f"its assignor {classic.protocol_name} keeps data of its own, which would be lost; let the members take range, "
             "roundrobin or cooperative-sticky first"
         )
-        raise not_upgraded(classic, why)
+        raise upgrade_error(classic, why)
     return subscription, topic_id_partitions(given.assigned_partitions, image)
 
 
-def send_back(draft: ConsumerDraft, classic: ClassicGroup) -> None:
+def reject_member(draft: ConsumerDraft, classic: ClassicGroup) -> None:
     """Have members that wait for the end of a rebalance join again, now into the other kind of group."""
     for member in classic.members.values():
         if member.join_ticket:
@@ -155,7 +154,7 @@ def send_back(draft: ConsumerDraft, classic: ClassicGroup) -> None:
 
 
 def is_to_downgrade(group: ConsumerGroup, config: GroupConfig) -> bool:
-    """Whether only members of the classic protocol are left."""
+    """True if only classic members are left."""
     return (
         bool(group.members)
         and all(member.classic for member in group.members.values())
@@ -178,8 +177,8 @@ def downgrade(draft: ConsumerDraft) -> ClassicGroupDecision:
     decision.persist()
     for member in members.values():
         decision.restart_session(member)
-    decision.prepare_rebalance("the last member of the new protocol left: the group goes on with the classic one")
-    draft.note(GroupConverted(group.group_id, ClassicGroup.kind))
+    decision.prepare_rebalance("the last member of the new protocol left: the group continues with the classic one")
+    draft.add_note(GroupConverted(group.group_id, ClassicGroup.kind))
     return decision
 
 

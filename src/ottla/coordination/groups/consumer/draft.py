@@ -1,6 +1,6 @@
-"""What follows from one event for one group, while it is being worked out.
+"""The effect of one event on one consumer group, while the decision is made.
 
-The draft writes records, and changes with them; the group itself does when they are in the log.
+The draft collects records and applies them; the group itself applies them after they were appended.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from ottla.coordination.groups.consumer.member import (
     by_topic,
 )
 from ottla.coordination.groups.consumer.records import ConsumerGroupRecord
-from ottla.coordination.groups.events import AlarmName
+from ottla.coordination.groups.events import TimerName
 from ottla.coordination.machine import Alarm, Decision, Reply
 from ottla.protocol.schema import Message
 
 SESSION = "session"
-"""A member is to be heard of until then."""
+"""The timer of a member's session."""
 REVOCATION = "revocation"
-"""A member is to have given back by then what it was asked to: its rebalance timeout."""
+"""The timer for a member to revoke partitions: its rebalance timeout."""
 REJOIN = "rejoin"
-"""A member that speaks the classic protocol is to join again until then."""
+"""A member that speaks the classic protocol must rejoin until then."""
 FETCH = "fetch-assignment"
 """Such a member is to fetch its assignment until then."""
 KINDS = (SESSION, REVOCATION, REJOIN, FETCH)
@@ -49,7 +49,7 @@ class ConsumerDraft:
         group_is_new: bool = False,
     ) -> None:
         self.group = group
-        """As it is with what was written so far."""
+        """The group with the records written so far."""
         self.config = config
         self.image = image
         self.now = now
@@ -57,7 +57,7 @@ class ConsumerDraft:
         self._untouched = not group_is_new
         self.records: list[Any] = []
         self._replies: list[Reply] = []
-        self._alarms: dict[AlarmName, Alarm] = {}
+        self._alarms: dict[TimerName, Alarm] = {}
         self._notes: list[Any] = []
 
     def write(self, key: Message, value: Message | None) -> None:
@@ -69,8 +69,8 @@ class ConsumerDraft:
         self.records.append(record)
         self.group.apply(record)
 
-    def put(self, member: ConsumerMember) -> None:
-        """Keep a member as it is now: what it said, and what it has, each if it has changed."""
+    def put_member(self, member: ConsumerMember) -> None:
+        """Write a member: its metadata and its assignment, each if it has changed."""
         group_id, before = self.group.group_id, self.group.members.get(member.member_id)
         if before == member:
             return
@@ -82,7 +82,7 @@ class ConsumerDraft:
         if current_of(fresh) != current_of(member):
             self.write(kept.CurrentMemberKey(group_id, member.member_id), current_of(member))
 
-    def remove(self, member_id: str) -> None:
+    def remove_member(self, member_id: str) -> None:
         """Take a member out with everything it has."""
         group_id = self.group.group_id
         # In this order, since each record is applied to the group at once, and a current assignment needs its member.
@@ -91,7 +91,7 @@ class ConsumerDraft:
         self.write(kept.MemberMetadataKey(group_id, member_id), None)
         self.cancel(member_id, *KINDS)
 
-    def resolve(self, regex: str, topics: frozenset[str]) -> None:
+    def set_regex_topics(self, regex: str, topics: frozenset[str]) -> None:
         """Keep which topics an expression matches."""
         value = kept.RegularExpressionValue(sorted(topics), self.image.version, self.wall_ms)
         self.write(kept.RegularExpressionKey(self.group.group_id, regex), value)
@@ -103,12 +103,11 @@ class ConsumerDraft:
             self.write(kept.RegularExpressionKey(self.group.group_id, regex), None)
 
     def bump_epoch(self) -> None:
-        """Begin an epoch: the assignment is to be worked out anew."""
+        """Start an epoch: the assignment has to be computed again."""
         group = self.group
         if group.has_partition_metadata:
             self.write(kept.PartitionMetadataKey(group.group_id), None)
-        # The digest is that of the topics as they are now: a later heartbeat that finds another one begins the next
-        # epoch.
+        # The digest is that of the current topics: a later heartbeat that finds another digest starts the next epoch.
         has_subscription = bool(group.names or group.regexes)
         before = max(group.epoch, self.config.consumer_first_epoch) if has_subscription else group.epoch
         value = kept.GroupEpochValue(before + 1, self.image.digest(group.names))
@@ -130,7 +129,7 @@ class ConsumerDraft:
     def remove_group(self) -> None:
         """Take the whole group away."""
         for member_id in list(self.group.members):
-            self.remove(member_id)
+            self.remove_member(member_id)
         for regex in list(self.group.regexes):
             self.write(kept.RegularExpressionKey(self.group.group_id, regex), None)
         self.write(kept.TargetEpochKey(self.group.group_id), None)
@@ -139,30 +138,29 @@ class ConsumerDraft:
         self.write(kept.GroupEpochKey(self.group.group_id), None)
 
     def reply(self, ticket: int, message: Any) -> None:
-        """Answer who waits under `ticket`."""
         self._replies.append(Reply(ticket, message))
 
-    def note(self, note: Any) -> None:
+    def add_note(self, note: Any) -> None:
         self._notes.append(note)
 
     def schedule(self, kind: str, timeout_ms: int, member_id: str) -> None:
-        """Be told when so much time has passed."""
-        name = AlarmName(kind, self.group.group_id, member_id)
+        """Start a timer of a member."""
+        name = TimerName(kind, self.group.group_id, member_id)
         self._alarms[name] = Alarm(name, self.now + timeout_ms / 1000)
 
     def schedule_if_absent(self, kind: str, timeout_ms: int, member_id: str) -> None:
         """The same, but where that is awaited already it stays as it is."""
-        name = AlarmName(kind, self.group.group_id, member_id)
+        name = TimerName(kind, self.group.group_id, member_id)
         self._alarms[name] = Alarm(name, self.now + timeout_ms / 1000, keep=True)
 
     def cancel(self, member_id: str, *kinds: str) -> None:
-        """Not be told any more."""
+        """Cancel timers of a member."""
         for kind in kinds:
-            name = AlarmName(kind, self.group.group_id, member_id)
+            name = TimerName(kind, self.group.group_id, member_id)
             self._alarms[name] = Alarm(name, None)
 
-    def begin_session(self, member: ConsumerMember) -> None:
-        """Give a member its session anew; one that speaks the classic protocol has said how long that is."""
+    def start_session(self, member: ConsumerMember) -> None:
+        """Restart a member's session; a classic member has sent its own session timeout."""
         own = member.classic and member.classic.session_timeout_ms
         self.schedule(SESSION, own or self.config.consumer_session_timeout_ms, member.member_id)
 
@@ -171,7 +169,7 @@ class ConsumerDraft:
 
 
 def metadata_of(member: ConsumerMember) -> kept.MemberMetadataValue:
-    """What a member said, as the log keeps it."""
+    """Return the metadata record of a member."""
     classic = member.classic
     return kept.MemberMetadataValue(
         member.instance_id,
@@ -187,13 +185,13 @@ def metadata_of(member: ConsumerMember) -> kept.MemberMetadataValue:
 
 
 def classic_metadata(classic: ClassicMetadata) -> kept.ClassicMemberMetadata:
-    """What it said by the classic protocol."""
+    """Return the part of a member's metadata that is stored for the classic protocol."""
     protocols = [kept.ClassicProtocol(name, metadata) for name, metadata in classic.protocols]
     return kept.ClassicMemberMetadata(classic.session_timeout_ms, protocols)
 
 
 def current_of(member: ConsumerMember) -> kept.CurrentMemberValue:
-    """What a member has, as the log keeps it."""
+    """Return the current-assignment record of a member."""
     return kept.CurrentMemberValue(
         member.epoch,
         member.previous_epoch,

@@ -1,4 +1,4 @@
-"""What can happen to consumer groups beside what happens to all groups."""
+"""The events of consumer groups, in addition to those of all groups."""
 
 from __future__ import annotations
 
@@ -11,45 +11,45 @@ from ottla.coordination.groups.consumer.image import TopicImage
 from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 Sees = Callable[[str], bool]
-"""Whether a client may know of a topic of that name."""
+"""True if the client may see the topic of that name."""
 OwnSettings = Mapping[str, Mapping[str, int]]
 """By group, fields of `GroupConfig` that are others for it."""
 
 
 class ConsumerHeartbeat(Struct, frozen=True):
-    """A member joins, stays or goes. The reply is a ConsumerGroupHeartbeatResponse."""
+    """A member joins, stays or leaves. The reply is a ConsumerGroupHeartbeatResponse."""
 
     ticket: int
     request: ConsumerGroupHeartbeatRequest
     version: int
-    fresh_id: str
-    """A member id that nobody has."""
+    new_member_id: str
+    """A random, unused member id."""
     client_id: str
     client_host: str
     wall_ms: int
     sees: Sees | None = None
-    """Which of the topics that its expression matches it may know of; None: all."""
+    """The check for topics that match its regular expression: True if the member may see one. None allows all."""
 
 
-class TopicsSeen(Struct, frozen=True):
+class TopicsChanged(Struct, frozen=True):
     """The cluster's topics, whenever they are others than before. There is no reply."""
 
     ticket: int
     image: TopicImage
 
 
-class SettingsSeen(Struct, frozen=True):
-    """What single groups are told, whenever it is something else than before. There is no reply."""
+class GroupConfigsChanged(Struct, frozen=True):
+    """The configs of groups have changed. There is no reply."""
 
     ticket: int
     settings: OwnSettings
 
 
-class ImageSeen(NamedTuple):
-    """As a record, which is kept in memory only."""
+class TopicImageRecord(NamedTuple):
+    """The image of topics as a record, which is kept in memory only."""
 
     image: TopicImage
 
 
-class OwnSettingsSeen(NamedTuple):
+class GroupConfigsRecord(NamedTuple):
     settings: OwnSettings

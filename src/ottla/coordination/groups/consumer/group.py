@@ -1,9 +1,9 @@
-"""A consumer group: who is in it, what everybody is to have, and what everybody has by now.
+"""A consumer group: its members, their target assignments and their current assignments.
 
-Changes only by its records. Who may do what, and which records follow from it, is not here.
+Only records change it. The rules about which request causes which records are elsewhere.
 
-What is worked out of the members, `owners` and `instances`, is kept beside them, since every heartbeat asks for it: with 1,000
-members a walk over all of them would cost more than everything else. `check` holds it against the members.
+`owners` and `instances` are derived from the members and stored, because every heartbeat needs them: with 1,000 members a scan of all
+would cost more than everything else. `check` compares them with the members.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ NO_ASSIGNMENT: MemberAssignment = frozenset()
 
 
 class Resolved(NamedTuple):
-    """What a regular expression was found to match."""
+    """The topics that a regular expression matched."""
 
     topics: frozenset[str]
     version: int
-    """Of the image of topics that was looked at."""
+    """The version of the image of topics that was searched."""
     wall_ms: int
 
 
@@ -64,21 +64,21 @@ class ConsumerGroup:
         self.epoch = 0
         """Grows with every change of members, of what they want, and of the topics that they read."""
         self.metadata_hash = 0
-        """Of the topics, when that was looked at last."""
+        """The digest of the topics when the assignment was last computed for them."""
         self.assignment_epoch = 0
         """The group's epoch for which the targets were worked out."""
         self.members: dict[str, ConsumerMember] = {}
-        """By id, in the order in which they came."""
+        """By member id, in order of arrival."""
         self.targets: dict[str, MemberAssignment] = {}
-        """What each member is to have."""
+        """The target assignment of each member."""
         self.regexes: dict[str, Resolved] = {}
         """Regular expression → the topics it was found to match."""
         self.owners: dict[TopicIdPartition, str] = {}
-        """Who has a partition, or has still to give it back."""
+        """The member that has a partition, or has not revoked it yet."""
         self.instances: dict[str, str] = {}
         """Name of a static member → its id."""
         self.has_partition_metadata = False
-        """Whether the log has a record that a hash stands for nowadays."""
+        """True if the log has a record that `metadata_hash` replaces today."""
         self._names: frozenset[str] | None = None
 
     def __str__(self) -> str:
@@ -107,7 +107,7 @@ class ConsumerGroup:
         return None if member_id is None else self.members[member_id]
 
     def target(self, member_id: str) -> MemberAssignment:
-        """What a member is to have."""
+        """Return the target assignment of a member."""
         return self.targets.get(member_id, NO_ASSIGNMENT)
 
     def names_of(self, member: ConsumerMember) -> frozenset[str]:
@@ -122,14 +122,13 @@ class ConsumerGroup:
             self._names = frozenset().union(*map(self.names_of, self.members.values()))
         return self._names
 
-    def waits_for_others(self, member: ConsumerMember) -> bool:
-        """Whether something that it is to have is still with somebody else."""
+    def is_waiting_for_others(self, member: ConsumerMember) -> bool:
+        """True if a partition of its target still belongs to another member."""
         return any(
             partition in self.owners for partition in self.target(member.member_id) if partition not in member.assigned
         )
 
     def apply(self, record: ConsumerGroupRecord) -> None:
-        """Let a record become state."""
         APPLIES[type(record.key)](self, record.key, record.value)
 
     def check(self) -> None:
@@ -185,8 +184,8 @@ class ConsumerGroup:
         before = self.members.get(key.member_id)
         if before is None:
             return  # a tombstone that outlived its member, while the log was compacted
-        # A record may come again, or for a partition that another one has by now: after compaction only the last
-        # record of each member is left, and not in the order in which it happened.
+        # A record may be replayed twice, or name a partition that another member has by now: after compaction only the last record
+        # of each member remains, not in the original order.
         for partition in (*before.assigned, *before.revoking):
             if self.owners.get(partition) == key.member_id:
                 del self.owners[partition]
@@ -212,11 +211,11 @@ APPLIES: Mapping[type[Message], Callable[[ConsumerGroup, Any, Any], None]] = {
     kept.CurrentMemberKey: ConsumerGroup._current,
     kept.RegularExpressionKey: ConsumerGroup._regex,
 }
-"""What each kind of record changes."""
+"""The effect of each kind of record."""
 
 
 def with_metadata(member: ConsumerMember, value: kept.MemberMetadataValue) -> ConsumerMember:
-    """A member with what it said."""
+    """Return a member with the values of a metadata record."""
     classic = value.classic_member_metadata
     return replace(
         member,
@@ -233,7 +232,7 @@ def with_metadata(member: ConsumerMember, value: kept.MemberMetadataValue) -> Co
 
 
 def classic_of(said: kept.ClassicMemberMetadata) -> ClassicMetadata:
-    """What a member said by the classic protocol."""
+    """Return the part of a member's metadata that concerns the classic protocol."""
     protocols = tuple((each.name, bytes(each.metadata)) for each in said.supported_protocols)
     return ClassicMetadata(said.session_timeout_ms, protocols)
 

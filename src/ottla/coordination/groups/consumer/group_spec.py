@@ -1,4 +1,4 @@
-"""What an assignor is given, and what it gives back."""
+"""The input and output of an assignor."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ GroupAssignment = dict[str, set[TopicIdPartition]]
 
 
 class GroupSpec(Struct, frozen=True):
-    """What members read, what there is of it, and what each was to have until now."""
+    """The members' subscriptions, the topics, and the previous target assignment."""
 
     topics: Mapping[UUID, int]
-    """Topic → how many partitions it has; every topic that somebody reads."""
+    """Topic id → number of partitions, for every topic that a member reads."""
     readers: Mapping[str, frozenset[UUID]]
     """Member → the topics it reads, in the order in which members are served."""
     before: Mapping[str, frozenset[TopicIdPartition]] = field(default_factory=dict)
 
     def kept(self, member_id: str) -> list[TopicIdPartition]:
-        """What a member was to have and may go on with, in order; a topic may have shrunk by being made anew."""
+        """Return the partitions of a member's previous target that it may keep, in order; a recreated topic may have fewer."""
         reads = self.readers[member_id]
         return sorted(
             partition

@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat: a member joins, stays, says what it wants and has, and hears what it may have."""
+"""ConsumerGroupHeartbeat: a member joins or stays, sends its subscription and owned partitions, and receives its assignment."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ottla.coordination.groups.consumer.draft import REVOCATION, ConsumerDraft
 from ottla.coordination.groups.consumer.events import ConsumerHeartbeat
-from ottla.coordination.groups.consumer.leaving import leave
+from ottla.coordination.groups.consumer.leaving import handle_leave
 from ottla.coordination.groups.consumer.member import (
     LEAVING,
     LEAVING_FOR_A_WHILE,
@@ -19,14 +19,14 @@ from ottla.coordination.groups.consumer.member import (
     by_topic,
 )
 from ottla.coordination.groups.consumer.notes import MemberJoined, MemberMoved
-from ottla.coordination.groups.consumer.reconciling import Goal, reconciled
-from ottla.coordination.groups.consumer.refusal import Refused
+from ottla.coordination.groups.consumer.reconciling import ReconciliationGoal, advance_to_goal
+from ottla.coordination.groups.consumer.refusal import RequestRejected
 from ottla.coordination.groups.consumer.subscribing import subscribe
 from ottla.coordination.groups.consumer.targets import update_target_assignment
 from ottla.coordination.groups.consumer.validation import (
     check_epoch,
-    check_room,
-    identified,
+    check_group_size,
+    find_member,
 )
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.consumer_group_heartbeat import (
@@ -38,34 +38,38 @@ from ottla.protocol.messages.consumer_group_heartbeat import (
 
 
 def heartbeat(draft: ConsumerDraft, event: ConsumerHeartbeat) -> None:
-    """What is to be done about a heartbeat; Refused where nothing is."""
+    """Handle a heartbeat. Raise Refused if it is rejected."""
     if event.request.member_epoch in (LEAVING, LEAVING_FOR_A_WHILE):
-        leave(draft, event)
+        handle_leave(draft, event)
     else:
-        stay(draft, event)
+        join_or_stay(draft, event)
 
 
-def stay(draft: ConsumerDraft, event: ConsumerHeartbeat) -> None:
-    """A member that joins or goes on."""
+def join_or_stay(draft: ConsumerDraft, event: ConsumerHeartbeat) -> None:
+    """Handle the heartbeat of a member that joins or stays."""
     request = event.request
-    member_id = request.member_id or event.fresh_id
-    check_room(draft.group, request.member_id, draft.config.consumer_max_size)
+    member_id = request.member_id or event.new_member_id
+    check_group_size(draft.group, request.member_id, draft.config.consumer_max_size)
     owned = topic_id_partitions(request.topic_partitions)
-    before = joining(draft, request, member_id) if request.member_epoch == 0 else staying(draft, request, owned)
+    before = (
+        joining_member(draft, request, member_id)
+        if request.member_epoch == 0
+        else existing_member(draft, request, owned)
+    )
     # From here on the draft's group has the member, and perhaps a new epoch for which the target is worked out next.
     is_changed = subscribe(draft, before, updated_member(before, event), event.sees)
     member = reconcile_member(draft, member_id, owned, is_changed=is_changed)
-    draft.begin_session(member)
-    # A heartbeat that says everything comes from a client that joins, has lost an answer, or does not know whether it has:
-    # it is told its assignment.
-    is_full = request.rebalance_timeout_ms != -1 and owned is not None and wishes_something(request)
+    draft.start_session(member)
+    # A full heartbeat is sent by a client that joins, lost a response, or does not know whether it did. The response has the
+    # assignment.
+    is_full = request.rebalance_timeout_ms != -1 and owned is not None and has_subscription(request)
     is_told = is_full or before.assigned.keys() != member.assigned.keys()
     interval_ms = draft.config.consumer_heartbeat_interval_ms
-    draft.reply(event.ticket, answer(member, interval_ms, assignment_of(member.assigned) if is_told else None))
+    draft.reply(event.ticket, build_response(member, interval_ms, assignment_of(member.assigned) if is_told else None))
 
 
-def wishes_something(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Whether it says what it reads."""
+def has_subscription(request: ConsumerGroupHeartbeatRequest) -> bool:
+    """True if the request has a subscription."""
     return request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
 
 
@@ -75,47 +79,47 @@ def topic_id_partitions(partitions: Collection[TopicPartitions] | None) -> list[
     return [(each.topic_id, partition) for each in partitions for partition in each.partitions]
 
 
-def staying(
+def existing_member(
     draft: ConsumerDraft, request: ConsumerGroupHeartbeatRequest, owned: Collection[TopicIdPartition] | None
 ) -> ConsumerMember:
-    """A member that says to be in the group already."""
-    member = identified(draft.group, request.member_id, request.instance_id)
+    """Return the known member of a heartbeat, after a check of its epoch."""
+    member = find_member(draft.group, request.member_id, request.instance_id)
     check_epoch(member, request.member_epoch, owned)
     return member
 
 
-def joining(draft: ConsumerDraft, request: ConsumerGroupHeartbeatRequest, member_id: str) -> ConsumerMember:
-    """A member that comes, or comes back after it was fenced; a static one takes its old place."""
-    # Epoch 0 means to join. Somebody known may do so too: it was fenced, or its first answer was lost.
+def joining_member(draft: ConsumerDraft, request: ConsumerGroupHeartbeatRequest, member_id: str) -> ConsumerMember:
+    """Return the member of a heartbeat with epoch 0: a new one, a fenced one that returns, or a static member in its previous place."""
+    # A known member may send epoch 0 too: it was fenced, or lost its first response.
     old = draft.group.instance(request.instance_id)
     if old is not None:
         if old.classic is None and old.epoch != LEAVING_FOR_A_WHILE:
-            raise Refused(
+            raise RequestRejected(
                 ErrorCode.UNRELEASED_INSTANCE_ID,
                 f"instance id {request.instance_id} is {old.member_id}'s, which has not left: {member_id} cannot have it",
             )
-        return replaced(draft, old, member_id, "consumer")
+        return replace_static_member(draft, old, member_id, "consumer")
     known = draft.group.members.get(member_id)
     if known is None:
-        draft.note(MemberJoined(draft.group.group_id, member_id, request.instance_id, "consumer"))
+        draft.add_note(MemberJoined(draft.group.group_id, member_id, request.instance_id, "consumer"))
     return known or ConsumerMember(member_id)
 
 
-def replaced(draft: ConsumerDraft, old: ConsumerMember, member_id: str, protocol: str) -> ConsumerMember:
-    """A static member under its new id, in its old place, with what it had; it comes by `protocol`."""
+def replace_static_member(draft: ConsumerDraft, old: ConsumerMember, member_id: str, protocol: str) -> ConsumerMember:
+    """Return a static member under its new member id, in its previous place and with its assignment; it joins with `protocol`."""
     target = draft.group.target(old.member_id)
     member = replace(old, member_id=member_id, epoch=0, previous_epoch=0)
-    # Removed and put anew, as its id is the key of its records.
-    draft.remove(old.member_id)
-    draft.put(member)
+    # Removed and added, because the member id is the key of its records.
+    draft.remove_member(old.member_id)
+    draft.put_member(member)
     draft.set_target(member_id, target)
     assert member.instance_id is not None
-    draft.note(MemberJoined(draft.group.group_id, member_id, member.instance_id, protocol))
+    draft.add_note(MemberJoined(draft.group.group_id, member_id, member.instance_id, protocol))
     return member
 
 
 def updated_member(member: ConsumerMember, event: ConsumerHeartbeat) -> ConsumerMember:
-    """A member with what its heartbeat says; what is left out is as it was."""
+    """Return a member with the values of its heartbeat; omitted fields are unchanged."""
     request = event.request
     names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
     timeout_ms = request.rebalance_timeout_ms
@@ -144,18 +148,18 @@ def reconcile_member(
     if member.is_reconciled_to(group.assignment_epoch) and not is_changed:
         return member
     topics = draft.image.ids_of(group.names_of(member))
-    goal = Goal(group.assignment_epoch, group.target(member_id), topics, group.owners, owned, is_changed)
-    moved = reconciled(member, goal)
+    goal = ReconciliationGoal(group.assignment_epoch, group.target(member_id), topics, group.owners, owned, is_changed)
+    moved = advance_to_goal(member, goal)
     if moved != member:
-        draft.put(moved)
-        note_moved(draft, moved)
+        draft.put_member(moved)
+        report_move(draft, moved)
     return moved
 
 
-def note_moved(draft: ConsumerDraft, member: ConsumerMember) -> None:
+def report_move(draft: ConsumerDraft, member: ConsumerMember) -> None:
     """A member that is to give something back has its rebalance timeout for it."""
     sizes = len(member.assigned), len(member.revoking)
-    draft.note(MemberMoved(draft.group.group_id, member.member_id, member.epoch, member.state.name, *sizes))
+    draft.add_note(MemberMoved(draft.group.group_id, member.member_id, member.epoch, member.state.name, *sizes))
     # Such a member has no list of what it owns in its heartbeats; REJOIN watches over it instead.
     if member.classic is not None:
         return
@@ -165,7 +169,9 @@ def note_moved(draft: ConsumerDraft, member: ConsumerMember) -> None:
         draft.cancel(member.member_id, REVOCATION)
 
 
-def answer(member: ConsumerMember, interval_ms: int, assignment: Assignment | None) -> ConsumerGroupHeartbeatResponse:
+def build_response(
+    member: ConsumerMember, interval_ms: int, assignment: Assignment | None
+) -> ConsumerGroupHeartbeatResponse:
     return ConsumerGroupHeartbeatResponse(
         member_id=member.member_id,
         member_epoch=member.epoch,

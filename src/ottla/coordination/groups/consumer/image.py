@@ -1,4 +1,4 @@
-"""The topics of the cluster at one moment, as groups are told them."""
+"""The topics of the cluster at one moment, as groups see them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from uuid import UUID
 from msgspec import Struct, field
 
 from ottla.coordination.regular_expression import MOST_VISITS, TooMuchWork, compiled
-from ottla.digests import mark
+from ottla.digests import compute_fingerprint
 
 
 class TopicMetadata(NamedTuple):
-    """What an assignment needs to know of a topic."""
+    """The properties of a topic that an assignment depends on."""
 
     name: str
     topic_id: UUID
@@ -28,7 +28,7 @@ class TopicImage(Struct, frozen=True, eq=False):
     _names: dict[UUID, str] = field(default_factory=dict)
     _digests: dict[frozenset[str], int] = field(default_factory=dict)
     _matches: dict[str, frozenset[str] | TooMuchWork] = field(default_factory=dict)
-    """What was worked out once, since every heartbeat asks for it again."""
+    """Cached results, because every heartbeat needs them."""
 
     @classmethod
     def of(cls, version: int, topics: Iterable[TopicMetadata]) -> TopicImage:
@@ -45,18 +45,18 @@ class TopicImage(Struct, frozen=True, eq=False):
         return frozenset(self.topics[name].topic_id for name in names if name in self.topics)
 
     def known(self, names: Iterable[str]) -> Iterator[TopicMetadata]:
-        """Those topics that are there."""
+        """Yield those topics that exist."""
         return (self.topics[name] for name in names if name in self.topics)
 
     def digest(self, names: frozenset[str]) -> int:
-        """A number, an int64, that changes with any of these topics: when one comes, goes, grows or is made anew."""
+        """Return a number (int64) that changes if one of these topics is created, deleted, recreated, or gets partitions."""
         found = self._digests.get(names)
         if found is None:
             found = self._digests[names] = digest_of(sorted(self.known(names)))
         return found
 
     def matching(self, regex: str) -> frozenset[str]:
-        """The topics whose whole name a regular expression matches; TooMuchWork where that takes too long to find out."""
+        """Return the topics of which a regular expression matches the whole name. Raise TooMuchWork if the match is too expensive."""
         found = self._matches.get(regex)
         if found is None:
             found = self._matches[regex] = self._matched(regex)
@@ -76,4 +76,4 @@ class TopicImage(Struct, frozen=True, eq=False):
 def digest_of(topics: Sequence[TopicMetadata]) -> int:
     """0 where there are none."""
     text = "\n".join(f"{topic.name} {topic.topic_id} {topic.partitions}" for topic in topics)
-    return int.from_bytes(mark(text.encode()), "big", signed=True) if topics else 0
+    return int.from_bytes(compute_fingerprint(text.encode()), "big", signed=True) if topics else 0

@@ -15,7 +15,7 @@ PartitionEpochs = Mapping[TopicIdPartition, int]
 """Partitions, and for each the epoch in which it was given."""
 NO_PARTITIONS: PartitionEpochs = MappingProxyType({})
 LEAVING, LEAVING_FOR_A_WHILE = -1, -2
-"""Epochs with which members say that they go; a static member may come back."""
+"""The epochs with which members leave; with the second a static member leaves temporarily."""
 
 
 class MemberState(IntEnum):
@@ -24,7 +24,7 @@ class MemberState(IntEnum):
     STABLE = 0
     """It has all that it is to have in its epoch."""
     UNREVOKED_PARTITIONS = 1
-    """It is to give partitions back, and has not said that it did."""
+    """It has partitions to revoke, and has not acknowledged that yet."""
     UNRELEASED_PARTITIONS = 2
     """It waits for partitions that others have not given back."""
     UNKNOWN = 127
@@ -32,7 +32,7 @@ class MemberState(IntEnum):
 
 
 class ClassicMetadata(Struct, frozen=True):
-    """What a member has said that speaks the classic protocol."""
+    """The JoinGroup fields of a classic member."""
 
     session_timeout_ms: int
     protocols: tuple[tuple[str, bytes], ...]
@@ -47,9 +47,9 @@ class ConsumerMember(Struct, frozen=True):
     client_id: str = ""
     client_host: str = ""
     topics: frozenset[str] = frozenset()
-    """What it reads by name."""
+    """The topics that it reads by name."""
     regex: str = ""
-    """What it reads by pattern; empty where it has none."""
+    """The regular expression by which it reads topics; empty if it has none."""
     rebalance_timeout_ms: int = -1
     assignor: str | None = None
     classic: ClassicMetadata | None = None
@@ -59,10 +59,10 @@ class ConsumerMember(Struct, frozen=True):
     state: MemberState = MemberState.STABLE
     assigned: PartitionEpochs = field(default_factory=dict)
     revoking: PartitionEpochs = field(default_factory=dict)
-    """What it is to give back, and may still use."""
+    """The partitions that it has to revoke and may still use."""
 
     def is_reconciled_to(self, epoch: int) -> bool:
-        """Whether nothing is left to do for it in this epoch."""
+        """True if it has reached this epoch and has nothing to revoke or wait for."""
         return self.state is MemberState.STABLE and self.epoch == epoch
 
 

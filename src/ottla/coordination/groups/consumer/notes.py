@@ -1,4 +1,4 @@
-"""What happened in a consumer group, for people: each note says itself."""
+"""Notes on what happened in a consumer group, for log files and live views."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ class MemberJoined(Struct, frozen=True):
     member: str
     instance: str | None
     protocol: str
-    """Which one it speaks: consumer or classic."""
+    """The member's protocol: consumer or classic."""
 
     def __str__(self) -> str:
         static = f" with instance id {self.instance}" if self.instance is not None else ""
-        return f"Member {self.member}{static} joins consumer group {self.group} by the {self.protocol} protocol."
+        return f"Member {self.member}{static} joined consumer group {self.group} with the {self.protocol} protocol."
 
 
 class EpochBegun(Struct, frozen=True):
-    """The assignment is to be worked out anew, and why."""
+    """An epoch started: the assignment has to be computed again."""
 
     group: str
     epoch: int
@@ -29,7 +29,7 @@ class EpochBegun(Struct, frozen=True):
 
 
 class TargetChanged(Struct, frozen=True):
-    """It is known who is to have what."""
+    """A new target assignment was computed."""
 
     group: str
     epoch: int
@@ -37,7 +37,7 @@ class TargetChanged(Struct, frozen=True):
     members: int
 
     def __str__(self) -> str:
-        return f"Consumer group {self.group} has a target for epoch {self.epoch}: {self.members} members, by {self.assignor}."
+        return f"Consumer group {self.group} has a target assignment for epoch {self.epoch}: {self.members} members, assignor {self.assignor}."
 
 
 class MemberMoved(Struct, frozen=True):
@@ -51,7 +51,7 @@ class MemberMoved(Struct, frozen=True):
     revoking: int
 
     def __str__(self) -> str:
-        back = f", and is to give back {self.revoking}" if self.revoking else ""
+        back = f", {self.revoking} to revoke" if self.revoking else ""
         return (
             f"Member {self.member} of consumer group {self.group} is {self.state} in epoch {self.epoch} "
             f"with {self.assigned} partitions{back}."
@@ -66,11 +66,11 @@ class MemberGone(Struct, frozen=True):
     why: str
 
     def __str__(self) -> str:
-        return f"Member {self.member} is no longer in consumer group {self.group}: {self.why}."
+        return f"Member {self.member} was removed from consumer group {self.group}: {self.why}."
 
 
 class StaticMemberPaused(Struct, frozen=True):
-    """A static member has left, and may come back within its session."""
+    """A static member has left temporarily, and may return until its session expires."""
 
     group: str
     member: str
@@ -81,11 +81,11 @@ class StaticMemberPaused(Struct, frozen=True):
 
 
 class GroupConverted(Struct, frozen=True):
-    """A group goes on by the other protocol."""
+    """A group was converted to the other protocol."""
 
     group: str
     kind: str
-    """What it is now."""
+    """Its kind after the conversion."""
 
     def __str__(self) -> str:
-        return f"Group {self.group} is a {self.kind} group from now on."
+        return f"Group {self.group} was converted to a {self.kind} group."

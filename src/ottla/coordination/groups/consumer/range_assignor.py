@@ -19,14 +19,14 @@ def assign_ranges(spec: GroupSpec) -> GroupAssignment:
         for partition in spec.kept(member_id):
             had.setdefault((member_id, partition[0]), []).append(partition)
     for topic_id in sorted(spec.topics):
-        share_out(spec, topic_id, had, assignment)
+        assign_topic(spec, topic_id, had, assignment)
     return assignment
 
 
-def share_out(
+def assign_topic(
     spec: GroupSpec, topic_id: UUID, had: dict[tuple[str, UUID], list[TopicIdPartition]], assignment: GroupAssignment
 ) -> None:
-    """One topic among those who read it."""
+    """Assign the partitions of one topic to the members that read it."""
     members = spec.readers_of(topic_id)
     if not members:
         return

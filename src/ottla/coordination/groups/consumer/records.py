@@ -34,12 +34,12 @@ class GroupEpochKey(Message):
 class GroupEpochValue(Message):
     epoch: Int32 = 0
     metadata_hash: Int64 = tagged(0, since=0, default=0)
-    """Of the topics that the group reads (KIP-1101); how it is computed is each coordinator's own affair."""
+    """The digest of the topics that the group reads (KIP-1101); each coordinator may compute it in its own way."""
 
 
 @message(key=4, versions="0")
 class PartitionMetadataKey(Message):
-    """What stood for the hash until Kafka 4.1; never written with a value."""
+    """The record that the digest replaced in Kafka 4.1; never written with a value."""
 
     group_id: String = ""
 
@@ -166,7 +166,7 @@ class ConsumerGroupRecord(NamedTuple):
 
     @property
     def group_id(self) -> str:
-        group_id: str = self.key.group_id  # type: ignore[attr-defined]  # each of the keys begins with it
+        group_id: str = self.key.group_id  # type: ignore[attr-defined]  # the first field of each key
         return group_id
 
 
@@ -177,7 +177,7 @@ def encode_record(record: ConsumerGroupRecord) -> tuple[bytes, bytes | None]:
 
 
 def decode_record(key: bytes, value: bytes | None) -> ConsumerGroupRecord:
-    """A record of the log whose kind is one of `PAIRS`. CorruptRecordError where it cannot be read."""
+    """Decode a record of which the kind is in `PAIRS`. Raise CorruptRecordError if it is malformed."""
     kind = int.from_bytes(key[:2], "big")
     key_class, value_class = PAIRS[kind]
     try:

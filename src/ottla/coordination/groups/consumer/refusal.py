@@ -1,10 +1,10 @@
-"""Why a request of a member is not done: what it is told."""
+"""The rejection of a member's request."""
 
 from __future__ import annotations
 
 
-class Refused(Exception):
-    """An error code and a sentence; the draft of whoever raises it is thrown away."""
+class RequestRejected(Exception):
+    """An error code and a message. The draft of the decision that raises it is discarded."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)

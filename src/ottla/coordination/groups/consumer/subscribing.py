@@ -1,4 +1,4 @@
-"""What a member reads, and whether that or the topics have changed so that partitions are to be shared out anew."""
+"""The subscription of a member, and the decision whether it or the topics have changed so that a new assignment is needed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ottla.coordination.groups.consumer.events import Sees
 from ottla.coordination.groups.consumer.group import Resolved
 from ottla.coordination.groups.consumer.member import ConsumerMember
 from ottla.coordination.groups.consumer.notes import EpochBegun
-from ottla.coordination.groups.consumer.refusal import Refused
+from ottla.coordination.groups.consumer.refusal import RequestRejected
 from ottla.coordination.regular_expression import TooMuchWork
 from ottla.errors import ErrorCode
 
@@ -16,25 +16,25 @@ REFRESH_MS = 600_000
 
 
 def subscribe(draft: ConsumerDraft, before: ConsumerMember, member: ConsumerMember, sees: Sees | None = None) -> bool:
-    """Keep what a member says, and begin an epoch where that is needed; whether it has changed what it reads.
+    """Write a member's subscription, and start an epoch if necessary. Return True if the member's subscription has changed.
 
-    `sees` says which topics its client may know of; None: all.
+    `sees` returns True for topics that the client may see; None for all.
     """
-    draft.put(member)
+    draft.put_member(member)
     names, regex = before.topics != member.topics, before.regex != member.regex
     if regex:
-        # Before the new one is resolved, so that an expression which nobody has any more is not looked at again.
+        # Before the new one is resolved, so that an unused expression is not resolved again.
         draft.drop_unused_regexes()
-    # A member of the classic protocol has none, and nobody has asked what it may see.
+    # A classic member has no expression, and its permissions were not checked.
     found = member.classic is None and resolve_regexes(draft, member.regex, sees)
-    reason = reason_to_begin(draft, f"member {member.member_id}" if names or regex else "", found)
+    reason = new_epoch_reason(draft, f"member {member.member_id}" if names or regex else "", found)
     if reason:
         begin_epoch(draft, reason)
     return names or regex
 
 
 def resolve_regexes(draft: ConsumerDraft, regex: str, sees: Sees | None) -> bool:
-    """Look which topics match by now, this expression and the others; whether they are others than before."""
+    """Resolve this expression and the outdated ones. Return True if the matching topics have changed."""
     changed = False
     for each in sorted({*draft.group.regexes, regex} - {""}):
         before = draft.group.regexes.get(each)
@@ -45,31 +45,33 @@ def resolve_regexes(draft: ConsumerDraft, regex: str, sees: Sees | None) -> bool
         except TooMuchWork as fault:
             if before is None:
                 text = f"subscribed topics `{each}`: {fault}"
-                raise Refused(ErrorCode.INVALID_REGULAR_EXPRESSION, text) from None
-            continue  # another member's, which goes on with the topics that it matched before
+                raise RequestRejected(ErrorCode.INVALID_REGULAR_EXPRESSION, text) from None
+            continue  # another member's, which keeps the topics that it matched before
         if sees is not None:
             topics = frozenset(filter(sees, topics))
         if before is None or before.topics != topics:
-            draft.resolve(each, topics)
+            draft.set_regex_topics(each, topics)
             changed = True
     return changed
 
 
 def is_due(draft: ConsumerDraft, resolved: Resolved) -> bool:
-    """Whether to look again where members may see different topics: not at each heartbeat, or theirs would undo each other's."""
+    """True if an expression may be resolved again although members may see different topics:
+
+    not at each heartbeat, or they would undo each other's result.
+    """
     return resolved.version != draft.image.version or draft.wall_ms - resolved.wall_ms >= REFRESH_MS
 
 
-def reason_to_begin(draft: ConsumerDraft, who: str, found: bool) -> str:
-    """Why the target is no longer right; empty where it is."""
+def new_epoch_reason(draft: ConsumerDraft, who: str, found: bool) -> str:
+    """Return the reason for which the target assignment is outdated; empty if it is not."""
     if who:
         return f"{who} has changed its subscription"
     if found:
         return "other topics match its regular expressions"
     if draft.group.epoch == 0:
         return "it is new"
-    # Topics are looked at when a member sends a heartbeat, and not when they change: a group without heartbeats has
-    # nobody to tell.
+    # Topics are compared when a member sends a heartbeat, not when they change: a group without heartbeats has no member to notify.
     if draft.image.digest(draft.group.names) != draft.group.metadata_hash:
         return "its topics have changed"
     return ""
@@ -77,4 +79,4 @@ def reason_to_begin(draft: ConsumerDraft, who: str, found: bool) -> str:
 
 def begin_epoch(draft: ConsumerDraft, reason: str) -> None:
     draft.bump_epoch()
-    draft.note(EpochBegun(draft.group.group_id, draft.group.epoch, reason))
+    draft.add_note(EpochBegun(draft.group.group_id, draft.group.epoch, reason))

@@ -1,7 +1,7 @@
-"""As many partitions for each member as for any other, and as few of them moved as that allows.
+"""The uniform assignor: the same number of partitions for each member, with as few moves as possible.
 
-Where all read the same topics that is counting. Where they do not, partitions go to whoever has fewest of those that
-read their topic, and move on until nobody could take one from somebody who has two more.
+If all members read the same topics, counting is enough. If they do not, each partition is assigned to the member with the fewest partitions
+among those that read its topic, and partitions are moved until no member could take one from a member that has two more.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ottla.coordination.groups.consumer.member import TopicIdPartition
 
 def assign_uniformly(spec: GroupSpec) -> GroupAssignment:
     alike = len(set(spec.readers.values())) <= 1
-    return share_equally(spec) if alike else balance(spec)
+    return share_equally(spec) if alike else assign_balanced(spec)
 
 
 def share_equally(spec: GroupSpec) -> GroupAssignment:
@@ -26,8 +26,8 @@ def share_equally(spec: GroupSpec) -> GroupAssignment:
         return {}
     quota, extra = divmod(len(partitions), len(spec.readers))
     assignment: GroupAssignment = {}
-    # One more is for those who have more already, so that they need not give it up.
-    # What a member keeps costs nothing; what moves is read from its last commit by somebody with a cold cache.
+    # A partition that stays costs nothing; one that moves is read from its last commit by a member with a cold cache. So the members
+    # with the most partitions get the extra ones.
     had = {member_id: spec.kept(member_id) for member_id in spec.readers}
     larger = frozenset(sorted(spec.readers, key=lambda member_id: len(had[member_id]), reverse=True)[:extra])
     size = {member_id: quota + (member_id in larger) for member_id in spec.readers}
@@ -40,12 +40,12 @@ def share_equally(spec: GroupSpec) -> GroupAssignment:
     return assignment
 
 
-def balance(spec: GroupSpec) -> GroupAssignment:
+def assign_balanced(spec: GroupSpec) -> GroupAssignment:
     """Among members that do not read the same."""
     assignment: GroupAssignment = {member_id: set(spec.kept(member_id)) for member_id in spec.readers}
     taken = set().union(*assignment.values())
     free = [partition for topic_id in spec.topics for partition in spec.partitions(topic_id) if partition not in taken]
-    loads = Loads(spec, assignment)
+    loads = MemberLoads(spec, assignment)
     # First what few can take, so that there is room left to even it out.
     for partition in sorted(free, key=lambda partition: (loads.count_readers(partition[0]), partition)):
         if loads.count_readers(partition[0]):
@@ -54,12 +54,12 @@ def balance(spec: GroupSpec) -> GroupAssignment:
     return assignment
 
 
-class Loads:
-    """The reader with the fewest partitions, of each topic; of several the first.
+class MemberLoads:
+    """The reader with the fewest partitions, for each topic; the first one of several.
 
-    Topics with the same readers share a heap of (size, reader). A member's size may have grown since its entry was
-    pushed: the entry is corrected when it comes to the top. After its size has become smaller, `shrunk` pushes another.
-    A heap therefore always has an entry of each reader that is not above its size, and the search costs a logarithm.
+    Topics with the same readers share a heap of (size, reader). A member's size may have increased since its entry was pushed: the entry is
+    corrected when it reaches the top. After a size has decreased, `shrunk` pushes another entry. A heap therefore always has an entry
+    of each reader that is not greater than its size, and a search takes logarithmic time.
     """
 
     def __init__(self, spec: GroupSpec, assignment: GroupAssignment) -> None:
@@ -102,7 +102,7 @@ class Loads:
         return len(self._assignment[self._members[place]])
 
 
-def even_out(assignment: GroupAssignment, loads: Loads) -> None:
+def even_out(assignment: GroupAssignment, loads: MemberLoads) -> None:
     """Move partitions to members that have two less, while there are any.
 
     Each move makes the sum of the squares of the sizes smaller, so it ends.
@@ -111,23 +111,23 @@ def even_out(assignment: GroupAssignment, loads: Loads) -> None:
     while moved:
         moved = False
         for member_id in sorted(assignment, key=lambda member_id: len(assignment[member_id]), reverse=True):
-            moved |= give_away(assignment, loads, member_id)
+            moved |= move_one_away(assignment, loads, member_id)
 
 
-def give_away(assignment: GroupAssignment, loads: Loads, member_id: str) -> bool:
+def move_one_away(assignment: GroupAssignment, loads: MemberLoads, member_id: str) -> bool:
     """Move partitions that a member has too many of to others."""
     moved = False
     for partition in sorted(assignment[member_id], reverse=True):
         other = loads.find_least(partition[0])
         if len(assignment[other]) + 1 < len(assignment[member_id]):
-            move(assignment, partition, member_id, other)
+            move_partition(assignment, partition, member_id, other)
             moved = True
     if moved:
         loads.shrunk(member_id)
     return moved
 
 
-def move(assignment: GroupAssignment, partition: TopicIdPartition, giver: str, taker: str) -> None:
+def move_partition(assignment: GroupAssignment, partition: TopicIdPartition, giver: str, taker: str) -> None:
     """One partition from one member to another."""
     assignment[giver].remove(partition)
     assignment[taker].add(partition)

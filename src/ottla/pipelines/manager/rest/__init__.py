@@ -1,7 +1,7 @@
-"""What a running manager answers over HTTP: Kafka Connect's REST interface, in part, and tables.
+"""The HTTP interface of a running manager: a part of Kafka Connect's REST interface, and tables.
 
-    server ──► Api ──► connectors | plugins | own ──► the manager's requests and facts
+    server ──► Api ──► connectors | plugins | own ──► the manager's requests and status
 
-The rule: a request that changes something is carried out by the manager's thread; what is asked is answered from what is
-known, at once. Nothing can be defined here: what runs is what the pipeline file says.
+Changes are made by the manager's thread; reads are answered at once from the current status. Pipelines cannot be
+defined here: the pipeline file defines them.
 """

@@ -1,4 +1,4 @@
-"""Answers, and the errors among them, in the form of Kafka Connect."""
+"""Responses, and error responses in Kafka Connect's format."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ JSON = "application/json"
 BYTES = "application/octet-stream"
 
 
-class Answer(NamedTuple):
-    """What goes back: a status, and a body of its kind."""
+class RestResponse(NamedTuple):
+    """A response: status, body and content type."""
 
     status: int
     body: bytes = b""
     kind: str = JSON
 
 
-def in_json(value: Any, status: int = 200) -> Answer:
-    return Answer(status, json.dumps(value, ensure_ascii=False).encode())
+def json_response(value: Any, status: int = 200) -> RestResponse:
+    return RestResponse(status, json.dumps(value, ensure_ascii=False).encode())
 
 
 class RestError(Exception):
-    """What cannot be answered, with HTTP's number for it."""
+    """A request fails with this HTTP status."""
 
     def __init__(self, status: int, sentence: str) -> None:
         super().__init__(sentence)
         self.status = status
 
-    def answer(self) -> Answer:
-        return in_json({"error_code": self.status, "message": str(self)}, self.status)
+    def to_response(self) -> RestResponse:
+        return json_response({"error_code": self.status, "message": str(self)}, self.status)
 
 
-def not_found(sentence: str) -> RestError:
+def not_found_error(sentence: str) -> RestError:
     return RestError(404, sentence)

@@ -1,4 +1,4 @@
-"""Which function answers which request."""
+"""Dispatches requests to functions."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from urllib.parse import parse_qs, unquote
 from ottla.errors import OttlaError
 from ottla.pipelines.manager.manager import Manager
 from ottla.pipelines.manager.rest import connectors, own, plugins
-from ottla.pipelines.manager.rest.answers import Answer, RestError, not_found
+from ottla.pipelines.manager.rest.answers import RestError, RestResponse, not_found_error
 from ottla.pipelines.manager.served_tables import ServedTables
 
 
-class Asked(NamedTuple):
-    """A request as the functions see it."""
+class RestRequest(NamedTuple):
+    """A request with its context."""
 
     manager: Manager
     tables: ServedTables
     names: Mapping[str, str]
-    """What stands in the path where its pattern has names."""
+    """The values of the path parameters."""
     query: Mapping[str, list[str]]
     body: bytes
     worker_id: str
     identity: str
-    """Tells this manager from others that had its address before."""
+    """Distinguishes this manager from earlier ones at the same address."""
 
 
-Function = Callable[[Any], Answer]
+Function = Callable[[Any], RestResponse]
 ROUTES: list[tuple[str, str, Function]] = [
     ("GET", "/", own.root),
     ("GET", "/pipelines", own.pipelines),
@@ -39,33 +39,33 @@ ROUTES: list[tuple[str, str, Function]] = [
 ]
 
 
-def pattern(path: str) -> re.Pattern[str]:
-    """The expression of a path with names in it."""
+def compile_path(path: str) -> re.Pattern[str]:
+    """Return the expression for a path with parameters."""
     return re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", path))
 
 
-PATTERNS = [(method, pattern(path), function) for method, path, function in ROUTES]
+PATTERNS = [(method, compile_path(path), function) for method, path, function in ROUTES]
 
 
-class Api:
-    """Answers requests about a manager; from any thread."""
+class RestApi:
+    """Answers requests about a manager; thread-safe."""
 
     def __init__(self, manager: Manager, tables: ServedTables, worker_id: str, identity: str) -> None:
         self._manager, self._tables, self._worker_id, self._identity = manager, tables, worker_id, identity
 
-    def answer(self, method: str, target: str, body: bytes) -> Answer:
-        """The answer to a request; what is wrong with it is one as well."""
+    def answer(self, method: str, target: str, body: bytes) -> RestResponse:
+        """Return the response to a request; errors are responses too."""
         try:
             return self._answer(method, target, body)
         except RestError as error:
-            return error.answer()
+            return error.to_response()
         except OttlaError as error:
-            return RestError(409, str(error)).answer()
+            return RestError(409, str(error)).to_response()
         except OSError as error:
-            return RestError(500, f"{error.filename}: {error.strerror}").answer()
+            return RestError(500, f"{error.filename}: {error.strerror}").to_response()
 
-    def _answer(self, method: str, target: str, body: bytes) -> Answer:
-        path, _, query_text = target.partition("?")  # not urlsplit: in `//host/path` it takes the host off
+    def _answer(self, method: str, target: str, body: bytes) -> RestResponse:
+        path, _, query_text = target.partition("?")  # not urlsplit, which would remove the host of `//host/path`
         path = path.rstrip("/") or "/"
         fitting = [
             (one, found, call) for one, path_pattern, call in PATTERNS if (found := path_pattern.fullmatch(path))
@@ -74,11 +74,11 @@ class Api:
             if one == method:
                 names = {name: unquote(text) for name, text in found.groupdict().items()}
                 query = parse_qs(query_text, keep_blank_values=True)
-                asked = Asked(self._manager, self._tables, names, query, body, self._worker_id, self._identity)
-                return function(asked)
+                request = RestRequest(self._manager, self._tables, names, query, body, self._worker_id, self._identity)
+                return function(request)
         if fitting:
             there = ", ".join(sorted({one for one, _, _ in fitting}))
             raise RestError(
-                405, f"{method} {path}: only {there}; what runs is defined by the pipeline file, and not here"
+                405, f"{method} {path}: allowed are {there}; pipelines are defined by the pipeline file, not here"
             )
-        raise not_found(f"there is nothing at {path}")
+        raise not_found_error(f"no such path: {path}")

@@ -1,6 +1,6 @@
-"""`/connectors`: pipelines as Kafka Connect's tools know connectors, each with one task.
+"""`/connectors`: pipelines for tools of Kafka Connect, each with one task.
 
-A pipeline that reads topics is of the type `sink`, as its position are offsets of topics; any other is a `source`.
+A pipeline that reads topics has the type `sink`, because its position is offsets of topics; all others are a `source`.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any
 
 from ottla.pipelines.manager.facts import Facts
-from ottla.pipelines.manager.life import State
-from ottla.pipelines.manager.offsets import Way, position_of, topic_offsets
-from ottla.pipelines.manager.rest.answers import Answer, RestError, in_json, not_found
+from ottla.pipelines.manager.lifecycle import PipelineState
+from ottla.pipelines.manager.offsets import ResetTarget, position_of, topic_offsets
+from ottla.pipelines.manager.rest.answers import RestError, RestResponse, json_response, not_found_error
 from ottla.pipelines.manager.runner import Runner
 from ottla.pipelines.sinks.topic import TopicSinkBase
 from ottla.pipelines.sources.topic import TopicBase
 
 if TYPE_CHECKING:
-    from ottla.pipelines.manager.rest.api import Asked
+    from ottla.pipelines.manager.rest.api import RestRequest
 
 PATIENCE = 60.0
 """Seconds that a request waits for the manager, which may be starting another pipeline."""
@@ -38,109 +38,111 @@ SECRET = re.compile(r"password|secret|token|jaas", re.IGNORECASE)
 HIDDEN = "[hidden]"
 
 
-def runner_of(asked: Asked) -> Runner:
-    """The pipeline that the path names."""
-    name = asked.names["name"]
-    found = next((runner for runner in asked.manager.runners if runner.name == name), None)
+def runner_of(request: RestRequest) -> Runner:
+    """Return the pipeline in the request's path."""
+    name = request.names["name"]
+    found = next((runner for runner in request.manager.runners if runner.name == name), None)
     if found is None:
-        raise not_found(f"there is no pipeline {name!r}")
+        raise not_found_error(f"there is no pipeline {name!r}")
     return found
 
 
-def done(asked: Asked, call: Callable[[], Any]) -> Any:
-    """What the manager's thread makes of a call."""
+def run_in_manager(request: RestRequest, call: Callable[[], Any]) -> Any:
+    """Return the result of a call in the manager's thread."""
     try:
-        return asked.manager.requests.ask(call).result(PATIENCE)
+        return request.manager.requests.submit(call).result(PATIENCE)
     except TimeoutError:
-        raise RestError(503, "the manager is busy starting another pipeline; ask again") from None
+        raise RestError(503, "the manager is busy starting another pipeline; try again") from None
     except CancelledError:
         raise RestError(503, "the manager is ending; ask the next one") from None
 
 
-def names(asked: Asked) -> Answer:
-    expand = asked.query.get("expand", [])
+def names(request: RestRequest) -> RestResponse:
+    expand = request.query.get("expand", [])
     if not expand:
-        return in_json([runner.name for runner in asked.manager.runners])
-    found: dict[str, dict[str, Any]] = {runner.name: {} for runner in asked.manager.runners}
-    for runner in asked.manager.runners:
+        return json_response([runner.name for runner in request.manager.runners])
+    found: dict[str, dict[str, Any]] = {runner.name: {} for runner in request.manager.runners}
+    for runner in request.manager.runners:
         if "status" in expand:
-            found[runner.name]["status"] = status_of(runner, asked.worker_id)
+            found[runner.name]["status"] = status_of(runner, request.worker_id)
         if "info" in expand:
             found[runner.name]["info"] = info_of(runner)
-    return in_json(found)
+    return json_response(found)
 
 
-def info(asked: Asked) -> Answer:
-    return in_json(info_of(runner_of(asked)))
+def info(request: RestRequest) -> RestResponse:
+    return json_response(info_of(runner_of(request)))
 
 
-def config(asked: Asked) -> Answer:
-    return in_json(config_of(runner_of(asked)))
+def config(request: RestRequest) -> RestResponse:
+    return json_response(config_of(runner_of(request)))
 
 
-def status(asked: Asked) -> Answer:
-    return in_json(status_of(runner_of(asked), asked.worker_id))
+def status(request: RestRequest) -> RestResponse:
+    return json_response(status_of(runner_of(request), request.worker_id))
 
 
-def tasks(asked: Asked) -> Answer:
-    runner = runner_of(asked)
-    return in_json([{"id": {"connector": runner.name, "task": 0}, "config": config_of(runner)}])
+def tasks(request: RestRequest) -> RestResponse:
+    runner = runner_of(request)
+    return json_response([{"id": {"connector": runner.name, "task": 0}, "config": config_of(runner)}])
 
 
-def task_status(asked: Asked) -> Answer:
-    runner = runner_of(asked)
-    if asked.names["task"] != "0":
-        raise not_found(f"pipeline {runner.name!r} has one task, number 0")
-    return in_json(task_of(runner.facts, asked.worker_id))
+def task_status(request: RestRequest) -> RestResponse:
+    runner = runner_of(request)
+    if request.names["task"] != "0":
+        raise not_found_error(f"pipeline {runner.name!r} has one task, number 0")
+    return json_response(task_of(runner.facts, request.worker_id))
 
 
-def topics(asked: Asked) -> Answer:
-    runner = runner_of(asked)
-    return in_json({runner.name: {"topics": sorted(topics_of(runner))}})
+def topics(request: RestRequest) -> RestResponse:
+    runner = runner_of(request)
+    return json_response({runner.name: {"topics": sorted(topics_of(runner))}})
 
 
-def reset_topics(asked: Asked) -> Answer:
-    """Connect's answer where that is switched off: it lists topics that it has seen, and here they are those that the file names."""
-    name = runner_of(asked).name
-    raise RestError(403, f"the topics of pipeline {name!r} are those that its file names: there is nothing to reset")
+def reset_topics(request: RestRequest) -> RestResponse:
+    """Return Connect's response for disabled topic tracking: Connect lists topics used so far, and here they are those
+    in the file.
+    """
+    name = runner_of(request).name
+    raise RestError(403, f"the topics of pipeline {name!r} are those in its file: there is nothing to reset")
 
 
-def pause(asked: Asked) -> Answer:
-    return held(asked, State.PAUSED, 202)
+def pause(request: RestRequest) -> RestResponse:
+    return hold_pipeline(request, PipelineState.PAUSED, 202)
 
 
-def stop(asked: Asked) -> Answer:
-    return held(asked, State.STOPPED, 204)
+def stop(request: RestRequest) -> RestResponse:
+    return hold_pipeline(request, PipelineState.STOPPED, 204)
 
 
-def held(asked: Asked, state: State, answer: int) -> Answer:
-    name = runner_of(asked).name
-    done(asked, lambda: asked.manager.hold(name, state))
-    return Answer(answer)
+def hold_pipeline(request: RestRequest, state: PipelineState, answer: int) -> RestResponse:
+    name = runner_of(request).name
+    run_in_manager(request, lambda: request.manager.pause_or_stop(name, state))
+    return RestResponse(answer)
 
 
-def resume(asked: Asked) -> Answer:
-    name = runner_of(asked).name
-    done(asked, lambda: asked.manager.resume(name))
-    return Answer(202)
+def resume(request: RestRequest) -> RestResponse:
+    name = runner_of(request).name
+    run_in_manager(request, lambda: request.manager.resume(name))
+    return RestResponse(202)
 
 
-def restart(asked: Asked) -> Answer:
-    """`onlyFailed` leaves one alone that has not failed."""
-    runner = runner_of(asked)
-    wanted = asked.query.get("onlyFailed", ["false"])[-1].lower() != "true" or runner.life.failures
+def restart(request: RestRequest) -> RestResponse:
+    """Restart a pipeline; with `onlyFailed` only if it has failed."""
+    runner = runner_of(request)
+    wanted = request.query.get("onlyFailed", ["false"])[-1].lower() != "true" or runner.lifecycle.failures
     if wanted:
-        done(asked, lambda: asked.manager.restart(runner.name))
-    if asked.query.get("includeTasks", ["false"])[-1].lower() == "true":
-        return in_json(status_of(runner, asked.worker_id), 202)
-    return Answer(204)
+        run_in_manager(request, lambda: request.manager.restart(runner.name))
+    if request.query.get("includeTasks", ["false"])[-1].lower() == "true":
+        return json_response(status_of(runner, request.worker_id), 202)
+    return RestResponse(204)
 
 
-def offsets(asked: Asked) -> Answer:
-    runner = runner_of(asked)
+def offsets(request: RestRequest) -> RestResponse:
+    runner = runner_of(request)
     position = position_of(runner.home.checkpoint)
     if position is None:
-        return in_json({"offsets": []})
+        return json_response({"offsets": []})
     if isinstance(runner.built.read.model.source, TopicBase):
         found = [
             {
@@ -149,33 +151,33 @@ def offsets(asked: Asked) -> Answer:
             }
             for tp, offset in sorted(topic_offsets(position).items())
         ]
-        return in_json({"offsets": found})
+        return json_response({"offsets": found})
     source = runner.built.read.model.source.describe()
-    return in_json({"offsets": [{"partition": {"source": source}, "offset": one} for one in position.offsets]})
+    return json_response({"offsets": [{"partition": {"source": source}, "offset": one} for one in position.offsets]})
 
 
-def reset_offsets(asked: Asked) -> Answer:
-    return moved(asked, Way("earliest"))
+def reset_offsets(request: RestRequest) -> RestResponse:
+    return reset_to(request, ResetTarget("earliest"))
 
 
-def alter_offsets(asked: Asked) -> Answer:
-    """To what the body says, in Connect's form for sinks."""
+def alter_offsets(request: RestRequest) -> RestResponse:
+    """Set the offsets of the body, in Connect's format for sink connectors."""
     wanted: dict[str, dict[str, int]] = {}
     try:
-        for one in json.loads(asked.body)["offsets"]:
+        for one in json.loads(request.body)["offsets"]:
             topic, partition = one["partition"]["kafka_topic"], int(one["partition"]["kafka_partition"])
             wanted.setdefault(topic, {})[str(partition)] = int(one["offset"]["kafka_offset"])
     except (ValueError, TypeError, KeyError):
         example = {"partition": {"kafka_topic": "t", "kafka_partition": 0}, "offset": {"kafka_offset": 5}}
-        raise RestError(400, f"the body must be such as {json.dumps({'offsets': [example]})}") from None
-    return moved(asked, Way("given", json.dumps(wanted)))
+        raise RestError(400, f"the body must be for example {json.dumps({'offsets': [example]})}") from None
+    return reset_to(request, ResetTarget("given", json.dumps(wanted)))
 
 
-def moved(asked: Asked, way: Way) -> Answer:
-    name = runner_of(asked).name
-    discard = asked.query.get("discardState", ["false"])[-1].lower() == "true"
-    done(asked, lambda: asked.manager.reset(name, way, discard))
-    return in_json({"message": f"pipeline {name!r} begins there when it is resumed"})
+def reset_to(request: RestRequest, way: ResetTarget) -> RestResponse:
+    name = runner_of(request).name
+    discard = request.query.get("discardState", ["false"])[-1].lower() == "true"
+    run_in_manager(request, lambda: request.manager.reset(name, way, discard))
+    return json_response({"message": f"pipeline {name!r} starts there when it is resumed"})
 
 
 def kind_of(runner: Runner) -> str:
@@ -192,7 +194,7 @@ def info_of(runner: Runner) -> dict[str, Any]:
 
 
 def status_of(runner: Runner, worker_id: str) -> dict[str, Any]:
-    """Connector and task are the same thing here; one that is stopped has no task."""
+    """Return the status of connector and task, which are the same here; a stopped pipeline has no task."""
     facts = runner.facts
     state = STATES[facts.state]
     return {
@@ -211,7 +213,7 @@ def task_of(facts: Facts, worker_id: str) -> dict[str, Any]:
 
 
 def topics_of(runner: Runner) -> Iterator[str]:
-    """The topics that the file names."""
+    """Yield the topics in the pipeline file."""
     model = runner.built.read.model
     if isinstance(model.source, TopicBase):
         yield from model.source.names()
@@ -220,22 +222,24 @@ def topics_of(runner: Runner) -> Iterator[str]:
 
 
 def config_of(runner: Runner) -> dict[str, str]:
-    """What the file says, flat as Connect has it: `source.topic`, `transforms.0.type`; placeholders instead of secrets."""
+    """Return the pipeline's configuration, flat as in Connect: `source.topic`, `transforms.0.type`; placeholders
+    instead of secrets.
+    """
     model = runner.built.read.model
     dumped = model.model_dump(mode="json", by_alias=True, exclude_unset=True)
     part, which = (model.source, "source") if kind_of(runner) == "source" else (model.sink, "sink")
     whole = {"name": runner.name, "connector.class": f"ottla.{which}.{part.type}", "tasks.max": "1"}
-    return whole | dict(flat("", dumped))
+    return whole | dict(flatten_value("", dumped))
 
 
-def flat(path: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Values by the path to each."""
+def flatten_value(path: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Yield the values with their paths."""
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from flat(f"{path}.{key}" if path else key, inner)
+            yield from flatten_value(f"{path}.{key}" if path else key, inner)
     elif isinstance(value, list) and any(isinstance(one, dict) for one in value):
         for number, inner in enumerate(value):
-            yield from flat(f"{path}.{number}", inner)
+            yield from flatten_value(f"{path}.{number}", inner)
     elif isinstance(value, list):
         yield path, ",".join(map(str, value))
     elif value is not None:
@@ -243,7 +247,7 @@ def flat(path: str, value: Any) -> Iterator[tuple[str, str]]:
         yield path, HIDDEN if SECRET.search(path) and "${" not in text else PASSWORD.sub(rf"\1:{HIDDEN}@", text)
 
 
-ROUTES: list[tuple[str, str, Callable[[Any], Answer]]] = [
+ROUTES: list[tuple[str, str, Callable[[Any], RestResponse]]] = [
     ("GET", "/connectors", names),
     ("GET", "/connectors/{name}", info),
     ("GET", "/connectors/{name}/config", config),

@@ -1,4 +1,4 @@
-"""`/connector-plugins`: the sources, sinks, transforms and predicates that a pipeline file can name, and checks of their settings."""
+"""`/connector-plugins`: the available sources, sinks, transforms and predicates, and validation of their settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ottla.config import unknown
 from ottla.pipelines.file.document import Document
 from ottla.pipelines.file.reading import paths
 from ottla.pipelines.file.sentences import path_of, sentence
-from ottla.pipelines.manager.rest.answers import Answer, RestError, in_json, not_found
+from ottla.pipelines.manager.rest.answers import RestError, RestResponse, json_response, not_found_error
 from ottla.pipelines.model import WithTexts
 from ottla.pipelines.place import Place
 from ottla.pipelines.sinks import SINKS
@@ -23,26 +23,26 @@ from ottla.pipelines.transforms.connect.connect_transform import PACKAGE
 from ottla.pipelines.transforms.predicates import PACKAGE as PREDICATES_PACKAGE
 
 if TYPE_CHECKING:
-    from ottla.pipelines.manager.rest.api import Asked
+    from ottla.pipelines.manager.rest.api import RestRequest
 
 CONNECTS_OWN = {"name", "connector.class", "tasks.max", "key.converter", "value.converter", "header.converter"}
-"""Settings that tools of Connect send along, and that mean nothing to a part of a pipeline."""
+"""Settings that tools of Connect add, and that have no meaning here."""
 KINDS = {"string": "STRING", "integer": "LONG", "number": "DOUBLE", "boolean": "BOOLEAN", "array": "LIST"}
-"""Of JSON Schema, and Connect's."""
+"""Types of JSON Schema and Connect's names for them."""
 
 
 class Plugin(NamedTuple):
-    """Something that a pipeline file can name."""
+    """A source, sink, transform or predicate."""
 
     name: str
-    """As `type` says it."""
+    """The value of `type`."""
     kind: str
-    """As Connect calls it."""
+    """Connect's name for the kind."""
     model: type[BaseModel]
 
     @property
     def of_class(self) -> str:
-        """Its class, as tools of Connect see it."""
+        """Return the class name for tools of Connect."""
         if self.kind == "transformation":
             return f"{PACKAGE}{self.name}"
         return f"{PREDICATES_PACKAGE}{self.name}" if self.kind == "predicate" else f"ottla.{self.kind}.{self.name}"
@@ -56,32 +56,34 @@ PLUGINS = [
 ]
 
 
-def plugins(asked: Asked) -> Answer:
-    """Sources and sinks; `connectorsOnly=false`: the others as well."""
-    only = asked.query.get("connectorsOnly", ["true"])[-1].lower() != "false"
+def plugins(request: RestRequest) -> RestResponse:
+    """Return sources and sinks; with `connectorsOnly=false` the others too."""
+    only = request.query.get("connectorsOnly", ["true"])[-1].lower() != "false"
     shown = [one for one in PLUGINS if not only or one.kind in ("source", "sink")]
-    return in_json([{"class": one.of_class, "type": one.kind, "version": __version__} for one in shown])
+    return json_response([{"class": one.of_class, "type": one.kind, "version": __version__} for one in shown])
 
 
-def plugin_of(asked: Asked) -> Plugin:
-    """By its class, or the end of it: `ottla.sink.delta`, `sink.delta`, `delta` where there is one of it."""
-    name = asked.names["plugin"].removesuffix("$Value").removesuffix("$Key")
+def plugin_of(request: RestRequest) -> Plugin:
+    """Return the plugin of a class, or of an unambiguous end of it: `ottla.sink.delta`, `sink.delta`, `delta`."""
+    name = request.names["plugin"].removesuffix("$Value").removesuffix("$Key")
     fitting = [one for one in PLUGINS if one.of_class == name or one.of_class.endswith(f".{name}")]
     if len(fitting) != 1:
-        told = unknown("plugin", name, [one.of_class for one in PLUGINS])
-        raise not_found(told if not fitting else f"{name!r} may be {' or '.join(one.of_class for one in fitting)}")
+        text = unknown("plugin", name, [one.of_class for one in PLUGINS])
+        raise not_found_error(
+            text if not fitting else f"{name!r} may be {' or '.join(one.of_class for one in fitting)}"
+        )
     return fitting[0]
 
 
-def config(asked: Asked) -> Answer:
-    return in_json(definitions(plugin_of(asked).model))
+def config(request: RestRequest) -> RestResponse:
+    return json_response(definitions(plugin_of(request).model))
 
 
-def validate(asked: Asked) -> Answer:
-    """Each setting with what is wrong with it; what is unknown is among them."""
-    plugin = plugin_of(asked)
+def validate(request: RestRequest) -> RestResponse:
+    """Return each setting with its errors, including unknown settings."""
+    plugin = plugin_of(request)
     try:
-        given = {str(name): value for name, value in dict(json.loads(asked.body)).items()}
+        given = {str(name): value for name, value in dict(json.loads(request.body)).items()}
     except (ValueError, TypeError):
         raise RestError(400, "the body must be an object of JSON, with settings and their values") from None
     errors = errors_of(plugin, {name: value for name, value in given.items() if name not in CONNECTS_OWN})
@@ -100,15 +102,15 @@ def validate(asked: Asked) -> Answer:
         }
         for name in shown
     ]
-    return in_json(
+    return json_response(
         {"name": plugin.of_class, "error_count": sum(map(len, errors.values())), "groups": [], "configs": configs}
     )
 
 
 def errors_of(plugin: Plugin, given: dict[str, Any]) -> dict[str, list[str]]:
-    """What is wrong, by setting."""
+    """Return the errors by setting."""
     schema = plugin.model.model_json_schema(by_alias=True).get("properties", {})
-    value = {name: typed(text, schema.get(name, {})) for name, text in given.items()}
+    value = {name: convert_setting(text, schema.get(name, {})) for name, text in given.items()}
     if "type" in schema:
         value["type"] = plugin.name
     document = Document("", value, {path: Place("", 0, 0) for path in paths(value, ())})
@@ -119,15 +121,15 @@ def errors_of(plugin: Plugin, given: dict[str, Any]) -> dict[str, list[str]]:
         for one in error.errors(include_url=False):
             path = path_of(document, one["loc"])
             setting = str(one["loc"][0]) if one["loc"] else next(iter(schema), "type")
-            told = sentence(document, plugin.model, dict(one), path)
-            if told not in found.setdefault(setting, []):
-                found[setting].append(told)
+            text = sentence(document, plugin.model, dict(one), path)
+            if text not in found.setdefault(setting, []):
+                found[setting].append(text)
         return found
     return {}
 
 
-def typed(text: Any, schema: dict[str, Any]) -> Any:
-    """A setting as its model wants it; tools of Connect send all as text."""
+def convert_setting(text: Any, schema: dict[str, Any]) -> Any:
+    """Return a setting in the type of its model; tools of Connect send text only."""
     kinds = {schema.get("type"), *(one.get("type") for one in schema.get("anyOf", ()))}
     if not isinstance(text, str) or "string" in kinds or "enum" in schema or not kinds - {None}:
         return text
@@ -138,7 +140,7 @@ def typed(text: Any, schema: dict[str, Any]) -> Any:
 
 
 def definitions(model: type[BaseModel]) -> list[dict[str, Any]]:
-    """Its settings, as Connect describes them."""
+    """Return the settings of a model in Connect's format."""
     schema = model.model_json_schema(by_alias=True, schema_generator=WithTexts)
     required = schema.get("required", [])
     shown = [(name, one) for name, one in schema.get("properties", {}).items() if name != "type"]
@@ -146,7 +148,7 @@ def definitions(model: type[BaseModel]) -> list[dict[str, Any]]:
 
 
 def definition(name: str, schema: dict[str, Any], required: bool, order: int = 0) -> dict[str, Any]:
-    """One of them."""
+    """Return one setting in Connect's format."""
     kinds = [schema.get("type"), *(one.get("type") for one in schema.get("anyOf", ()))]
     default = schema.get("default")
     return {
@@ -164,7 +166,7 @@ def definition(name: str, schema: dict[str, Any], required: bool, order: int = 0
     }
 
 
-ROUTES: list[tuple[str, str, Callable[[Any], Answer]]] = [
+ROUTES: list[tuple[str, str, Callable[[Any], RestResponse]]] = [
     ("GET", "/connector-plugins", plugins),
     ("GET", "/connector-plugins/{plugin}/config", config),
     ("PUT", "/connector-plugins/{plugin}/config/validate", validate),

@@ -1,10 +1,10 @@
-"""The HTTP server of a manager: uvicorn, whose parser is h11, in a thread with an event loop of its own.
+"""The HTTP server of a manager: uvicorn with h11, in a thread with its own event loop.
 
-It serves programs and has no pages. A browser sends requests to 127.0.0.1 for every page that is open in it, so a request
-must name exactly this server in Host, and exactly this server's own address in Origin if it has one.
+It serves programs and has no pages. A browser sends requests to 127.0.0.1 for any open page. So a request must have
+exactly this server in Host, and this server's own address in Origin if it has an Origin.
 
-A rejected request ends its connection. Otherwise its body, which a web page may choose freely, would be read as the next
-request, and that one has the headers that the page wants.
+A rejected request closes its connection. Otherwise its body, which a web page may choose freely, would be read as the
+next request, with headers chosen by the page.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ottla.cannot_listen import cannot_listen
 from ottla.errors import ConfigError
 from ottla.extras import extra
 from ottla.loopback import allowed_hosts, is_loopback
-from ottla.pipelines.manager.rest.answers import Answer, RestError
+from ottla.pipelines.manager.rest.answers import RestError, RestResponse
 from ottla.ports import is_port
 
 with extra("pipelines"):
@@ -32,27 +32,27 @@ with extra("pipelines"):
 
 MOST_BODY_BYTES = 1 << 20
 MOST_HEAD_BYTES = 1 << 16
-"""Of the request line and the headers together."""
+"""The limit on the request line and the headers together."""
 MOST_CONNECTIONS = 256
-"""More are closed at once: a page of a browser must not take the descriptors that pipelines need."""
+"""Further connections are closed at once: a browser's page must not use up the descriptors that pipelines need."""
 REQUEST_SECONDS = 30.0
-"""The time that a client has to send the head of a request, and as long again for its body."""
+"""The time for a client to send the head of a request, and the same again for its body."""
 IDLE_SECONDS = 60
-"""After which a connection without requests is closed."""
+"""The time after which an idle connection is closed."""
 END_SECONDS = 1
-"""The time that requests have to finish when the manager ends."""
+"""The time for requests to finish when the manager ends."""
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
 FOREIGN_SITES = ("cross-site", "same-site")
-"""Values of Sec-Fetch-Site, which browsers alone send, for requests of pages that are not this server's."""
-Answering = Callable[[str, str, bytes], Answer]
+"""Values of Sec-Fetch-Site, which only browsers send, for requests of pages of other sites."""
+Answering = Callable[[str, str, bytes], RestResponse]
 
 
 class Guard:
-    """The rules by which a request is rejected before it is read further. Pure."""
+    """The rules that reject a request before its body is read. Pure."""
 
     def __init__(self, host: str, port: int) -> None:
         self._hosts = allowed_hosts(host, port)
@@ -60,8 +60,8 @@ class Guard:
         self._is_local = is_loopback(host)
         self._address = f"127.0.0.1:{port}" if self._is_local else f"{host}:{port}"
 
-    def refusal(self, headers: Mapping[str, Sequence[str]]) -> RestError | None:
-        """Return the reason for rejecting a request, or None; the names of `headers` are in lower case."""
+    def check_request(self, headers: Mapping[str, Sequence[str]]) -> RestError | None:
+        """Return the reason to reject a request, or None; the names of `headers` are in lower case."""
         hosts = headers.get("host", ())
         if self._is_local and (not hosts or any(one.lower() not in self._hosts for one in hosts)):
             return RestError(403, f"Host {', '.join(hosts)!r} is not this server: use http://{self._address}")
@@ -86,7 +86,9 @@ def too_long(length: object) -> RestError:
 
 
 class TimedProtocol(H11Protocol):  # type: ignore[misc]  # untyped: uvicorn comes with an extra
-    """A connection whose requests must arrive in time, which uvicorn does not see to, and of which there is a limited number."""
+    """A connection with a deadline for each request, which uvicorn does not have, and with a limit on the number of
+    connections.
+    """
 
     _head_deadline: asyncio.TimerHandle | None = None
 
@@ -117,8 +119,8 @@ class TimedProtocol(H11Protocol):  # type: ignore[misc]  # untyped: uvicorn come
             self._head_deadline = None
 
 
-class Server(uvicorn.Server):  # type: ignore[misc]  # untyped: uvicorn comes with an extra
-    """A server that listens from the beginning; `serving` runs it."""
+class RestServer(uvicorn.Server):  # type: ignore[misc]  # untyped: uvicorn comes with an extra
+    """A server that listens from its creation; `serve_in_block` runs it."""
 
     def __init__(self, listener: socket, answering: Answering) -> None:
         self.listener = listener
@@ -146,10 +148,10 @@ class Server(uvicorn.Server):  # type: ignore[misc]  # untyped: uvicorn comes wi
         )
 
     async def _respond(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer one request, as ASGI has it; one whose client is gone before it is complete does nothing."""
+        """Answer one ASGI request. If the client disconnects before the request is complete, do nothing."""
         request = Request(scope, receive)
         headers = {name: request.headers.getlist(name) for name in request.headers}
-        refusal = self._guard.refusal(headers)
+        refusal = self._guard.check_request(headers)
         if refusal is None:
             try:
                 body = await read_body(request)
@@ -158,21 +160,21 @@ class Server(uvicorn.Server):  # type: ignore[misc]  # untyped: uvicorn comes wi
             except ClientDisconnect:
                 return
         if refusal is not None:
-            await response_of(refusal.answer(), {"Connection": "close"})(scope, receive, send)
+            await response_of(refusal.to_response(), {"Connection": "close"})(scope, receive, send)
             return
-        method = "GET" if request.method == "HEAD" else request.method  # uvicorn leaves out the body
+        method = "GET" if request.method == "HEAD" else request.method  # uvicorn drops the body of a response to HEAD
         target = (scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")).decode(
             "latin-1"
         )
         try:
             answer = await run_in_threadpool(self._answering, method, target, body)
-        except Exception as error:  # of whatever kind: the client gets an answer in Connect's form
-            answer = RestError(500, f"{type(error).__name__}: {error}").answer()
+        except Exception as error:  # any error becomes a response in Connect's format
+            answer = RestError(500, f"{type(error).__name__}: {error}").to_response()
         await response_of(answer)(scope, receive, send)
 
 
 async def read_body(request: Request) -> bytes:
-    """Return the whole body of a request; RestError if it is too long or too slow, ClientDisconnect if it never ends."""
+    """Return the body of a request; RestError if it is too long or too slow, ClientDisconnect if it is incomplete."""
     body = bytearray()
     try:
         async with asyncio.timeout(REQUEST_SECONDS):
@@ -185,29 +187,29 @@ async def read_body(request: Request) -> bytes:
     return bytes(body)
 
 
-def response_of(answer: Answer, more: Mapping[str, str] | None = None) -> Response:
+def response_of(answer: RestResponse, more: Mapping[str, str] | None = None) -> Response:
     headers = {**HEADERS, **(more or {})}
     if answer.body:
         headers["Content-Type"] = answer.kind
     return Response(answer.body, answer.status, headers)
 
 
-def bound(listen: str, answering: Answering) -> Server:
-    """Return a server that listens at `HOST:PORT`; port 0 is a free one."""
+def bind_server(listen: str, answering: Answering) -> RestServer:
+    """Return a server that listens at `HOST:PORT`; port 0 chooses a free one."""
     host, _, port = listen.rpartition(":")
     if not host or not is_port(port):
-        raise ConfigError(f"listen = {listen!r}: must be HOST:PORT, such as 127.0.0.1:8083")
+        raise ConfigError(f"listen = {listen!r}: must be HOST:PORT, for example 127.0.0.1:8083")
     host = host.strip("[]")
     try:
         listener = create_server((host, int(port)), family=AF_INET6 if ":" in host else AF_INET)
     except OSError as error:
         raise ConfigError(cannot_listen(error, host, int(port), "--listen")) from None
-    return Server(listener, answering)
+    return RestServer(listener, answering)
 
 
 @contextmanager
-def serving(server: Server) -> Iterator[Server]:
-    """Answer requests until the end of the `with` statement."""
+def serve_in_block(server: RestServer) -> Iterator[RestServer]:
+    """Answer requests until the end of the block."""
     thread = threading.Thread(target=server.run, args=([server.listener],), name="pipelines-rest", daemon=True)
     thread.start()
     try:

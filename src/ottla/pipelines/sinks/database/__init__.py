@@ -1,4 +1,4 @@
-"""`type: database`: rows into a table, each batch in one transaction that also has the batch's mark.
+"""`type: database`: rows into a table. Each batch is one transaction that also writes the batch's mark.
 
 model ──► one task for each batch ──► TableWriter ──► statements
 """

@@ -1,4 +1,4 @@
-"""Rows by a statement for each, as every database takes them."""
+"""Writes rows with one statement for each, in every database."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ CHUNK = 1000
 
 @dataclass(frozen=True)
 class RowByRow:
-    """In their order: of several rows of one key the last counts."""
+    """Writes rows in their order: of several rows of one key the last remains."""
 
     connection: Any
     statements: Statements
 
     def add(self, rows: pa.RecordBatch) -> None:
         names = self.statements.columns
-        columns = [plain(rows.column(name)) for name in names]
-        deleted = plain(rows.column(DELETED)) if DELETED in rows.schema.names else [False] * rows.num_rows
+        columns = [to_python(rows.column(name)) for name in names]
+        deleted = to_python(rows.column(DELETED)) if DELETED in rows.schema.names else [False] * rows.num_rows
         keys = [names.index(name) for name in self.statements.key]
         cursor = self.connection.cursor()
-        for is_deleted, chunk in runs(list(zip(*columns, strict=True)), deleted):
+        for is_deleted, chunk in iter_runs(list(zip(*columns, strict=True)), deleted):
             if is_deleted:
                 cursor.executemany(self.statements.delete(), [tuple(row[at] for at in keys) for row in chunk])
             else:
                 cursor.executemany(self.statements.write(), chunk)
 
     def finish(self) -> None:
-        """There is nothing left to do."""
+        """Do nothing: all rows are in the table."""
 
 
-def runs(rows: Sequence[Any], deleted: Sequence[Any]) -> Iterator[tuple[bool, list[Any]]]:
-    """Rows one after the other that are to be done alike, so many at a time."""
+def iter_runs(rows: Sequence[Any], deleted: Sequence[Any]) -> Iterator[tuple[bool, list[Any]]]:
+    """Yield consecutive rows with the same operation, at most `CHUNK` at a time."""
     chunk: list[Any] = []
     kind = False
     for row, one in zip(rows, deleted, strict=True):
@@ -52,8 +52,8 @@ def runs(rows: Sequence[Any], deleted: Sequence[Any]) -> Iterator[tuple[bool, li
         yield kind, chunk
 
 
-def plain(column: Any) -> list[Any]:
-    """A column as the drivers take it; times that Python does not have as text."""
+def to_python(column: Any) -> list[Any]:
+    """Return a column as Python values for the drivers; times that Python cannot represent are text."""
     try:
         return list(column.to_pylist())
     except (OverflowError, ValueError):

@@ -1,6 +1,6 @@
-"""`type: database`: the rows of a table, those that are there and then those that come.
+"""`type: database`: the rows of a table, first those that exist and then new ones.
 
-model ──► TableFeed.poll ──► bound (what can be settled) ──► query ──► rows
+model ──► TableFeed.poll ──► bound (the settled rows) ──► query ──► rows
 """
 
 from __future__ import annotations

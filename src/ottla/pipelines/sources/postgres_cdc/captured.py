@@ -1,10 +1,11 @@
-"""The table that is captured, as the catalogue and the publication describe it, and how that changed since the snapshot.
+"""The captured table as described by the catalogue and the publication, and its changes since the snapshot.
 
-The log carries less than the table has: no generated columns, no columns outside the publication's column list, no rows outside its
-row filter, and of a deleted row only the columns of the replica identity. The snapshot therefore reads exactly what the publication
-sends, and the parts that a later change could not repair are kept in the position: the table's oid, its key, and the identity of its
-entry in the publication. PostgreSQL makes a new entry whenever a table is removed and added again, or gets another row filter or
-column list, so that a change that was undone before the next look is detected too.
+The log has less than the table: no generated columns, no columns outside the publication's column list, no rows outside
+its row filter, and of a deleted row only the columns of the replica identity. The snapshot therefore reads exactly the
+data that the publication sends. Everything that a later change could not repair is part of the position: the table's
+oid, its key, and the identity of its entry in the publication. PostgreSQL creates a new entry whenever a table is
+removed and added again, or gets another row filter or column list. So a change that was reverted before the next check
+is detected too.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from ottla.pipelines.databases.postgresql import Postgresql
 from ottla.pipelines.databases.table import Table, missing_table
 
 WITH_COLUMN_LISTS = 150000
-"""The version of the server from which publications have column lists, row filters and schemas."""
+"""The version of PostgreSQL from which publications have column lists, row filters and schemas."""
 WITH_GENERATED = 180000
-"""The version from which a publication may have generated columns, if it is asked to."""
-ANEW = "begin anew under another name, with a new snapshot"
+"""The version from which a publication may send generated columns."""
+START_AGAIN = "start again under another name, with a new snapshot"
 
 RELATION = """
 select c.oid::bigint, n.nspname::text, c.relname::text, current_database()::text, c.relkind::text, c.relpersistence::text,
@@ -55,7 +56,7 @@ array(select s.oid::bigint from pg_publication_namespace s where s.pnpubid = p.o
 
 
 class Publication(msgspec.Struct, frozen=True):
-    """A publication, and what it sends of one table."""
+    """A publication with the data that it sends of one table."""
 
     name: str
     sends_changes: bool
@@ -64,17 +65,19 @@ class Publication(msgspec.Struct, frozen=True):
     is_via_root: bool
     has_table: bool
     columns: tuple[str, ...] | None
-    """The columns that it sends; None from a server before PostgreSQL 15, which has no column lists."""
+    """The columns that it sends; None for servers before PostgreSQL 15, which have no column lists."""
     row_filter: str | None
     entry: tuple[str, ...]
-    """What identifies the table's place in it. Two equal ones mean that nothing was changed in between."""
+    """The identity of the table's entry. If two are equal, the entry was not changed in between."""
 
 
 class Captured(msgspec.Struct, frozen=True):
-    """A table with the columns that the log carries, and its publication if there is one."""
+    """A table with the columns that the log has, and its publication if there is one."""
 
     table: Table
-    """Its key is the one that records have: the columns of the replica identity, or with REPLICA IDENTITY FULL the primary key."""
+    """Its key is that of the records: the columns of the replica identity, or with REPLICA IDENTITY FULL the primary
+    key.
+    """
     oid: int
     schema: str
     relation: str
@@ -91,21 +94,23 @@ class Captured(msgspec.Struct, frozen=True):
         return {"oid": self.oid, "key": list(self.table.key), "publication": entry}
 
     def source(self, database: Postgresql) -> str:
-        """Return the FROM clause of the snapshot: tables that inherit from this one have changes of their own, partitions do not."""
+        """Return the FROM clause of the snapshot. Tables that inherit from this one have their own changes; partitions
+        do not.
+        """
         only = "" if self.is_partitioned else "only "
-        return f"{only}{database.quoted(self.table.name)}"
+        return f"{only}{database.quote_table(self.table.name)}"
 
     def ensure_identity(self) -> None:
-        """ConfigError if PostgreSQL would refuse every update and deletion of the table once a publication has it."""
+        """Raise ConfigError if PostgreSQL would reject every update and deletion of the table once a publication has it."""
         if self.identity != "f" and not self.identity_columns:
             raise ConfigError(
-                f"table {self.table.name} has no replica identity, so PostgreSQL refuses its updates and deletions, those of other programs "
-                "too, as soon as a publication has it; give it a primary key, or alter table "
+                f"table {self.table.name} has no replica identity, so PostgreSQL rejects its updates and deletions, also those of other programs, "
+                "as soon as a publication has it; give it a primary key, or alter table "
                 f"{self.table.name} replica identity full"
             )
 
     def ensure_published(self) -> None:
-        """ConfigError if the publication leaves out changes of the table."""
+        """Raise ConfigError if the publication leaves out changes of the table."""
         publication, name = self.publication, self.table.name
         assert publication is not None
         if not publication.sends_changes or not publication.sends_truncates:
@@ -113,55 +118,57 @@ class Captured(msgspec.Struct, frozen=True):
         elif self.is_partitioned and not publication.is_via_root:
             what = "publish_via_partition_root = true"
         elif not publication.has_table:
-            raise ConfigError(f"publication {publication.name} does not have table {name}; add it, or name another")
+            raise ConfigError(f"publication {publication.name} does not have table {name}; add it, or choose another")
         else:
             return
         raise ConfigError(
-            f"publication {publication.name} leaves changes of {name} out; set {what} there, or name another"
+            f"publication {publication.name} leaves out changes of {name}; set {what} there, or choose another"
         )
 
     def loss_since(self, mark: Mapping[str, Any]) -> str | None:
-        """Return what happened since a position was written that the log cannot make good, or None."""
+        """Return the description of a change since a position that the log cannot repair, or None."""
         name, publication = self.table.name, self.publication
         if self.oid != mark["oid"]:
             return (
-                f"table {name} is not the table that was read: that one was renamed, or dropped and made anew, and changes of this one are "
-                f"not in the slot; give the earlier table its name back, or {ANEW}"
+                f"table {name} is not the table that was read: that one was renamed, or dropped and created again, and changes of this one are "
+                f"not in the slot; give the earlier table its name back, or {START_AGAIN}"
             )
         if list(self.table.key) != mark["key"]:
             return (
                 f"table {name} has the key ({', '.join(self.table.key)}), and rows were read with ({', '.join(mark['key'])}); give it the "
-                f"earlier primary key or replica identity back, or {ANEW}"
+                f"earlier primary key or replica identity back, or {START_AGAIN}"
             )
         if publication is None:
-            return f"the publication of table {name} is gone, and with it changes of the table; {ANEW}"
+            return f"the publication of table {name} does not exist any more, and changes of the table are lost; {START_AGAIN}"
         if not mark["publication"] or list(publication.entry) == mark["publication"]:
             return None
         if not publication.has_table:
-            return f"publication {publication.name} does not have table {name} any more, and its changes are not in the slot; {ANEW}"
+            return f"publication {publication.name} does not have table {name} any more, and its changes are not in the slot; {START_AGAIN}"
         return (
-            f"publication {publication.name} was altered in what it sends of table {name}, such as its columns, rows or operations, so that "
-            f"changes may be missing; {ANEW}"
+            f"publication {publication.name} was altered (columns, rows or operations of table {name}), so "
+            f"changes may be missing; {START_AGAIN}"
         )
 
 
 def find_captured(database: Postgresql, connection: Any, name: str, publication: str) -> Captured:
-    """Return the table as it is captured now; ConfigError where it cannot be."""
-    whole = database.table(connection, name)
-    found = connection.execute(RELATION, (database.quoted(name),)).fetchone()
-    if found is None:  # dropped since
+    """Return the table as captured now; ConfigError if it cannot be captured."""
+    whole = database.describe_table(connection, name)
+    found = connection.execute(RELATION, (database.quote_table(name),)).fetchone()
+    if found is None:  # dropped meanwhile
         raise missing_table(name, [])
     oid, schema, relation, in_database, kind, persistence, identity, generated, identity_columns = found
     if kind not in ("r", "p") or persistence != "p":
         raise ConfigError(
-            f"{name} is no table whose changes are in the server's log, which views, foreign, temporary and unlogged tables are not; "
-            "name a table, or read it with type: database"
+            f"{name} has no changes in the server's log, because it is a view, or a foreign, temporary or unlogged table; "
+            "choose a table, or read it with type: database"
         )
     published = find_publication(connection, oid, publication)
     sent = [one.name for one in whole.columns]
     if published is not None and published.has_table and published.columns is not None:
         sent = [one for one in sent if one in published.columns]
-    if published is None or connection.info.server_version < WITH_GENERATED:  # whose catalogue lists what is not sent
+    if (
+        published is None or connection.info.server_version < WITH_GENERATED
+    ):  # the catalogue lists columns that are not sent
         sent = [one for one in sent if one not in generated]
     key = tuple(identity_columns) if identity in ("d", "i") and identity_columns else whole.key
     for one in key:
@@ -171,7 +178,7 @@ def find_captured(database: Postgresql, connection: Any, name: str, publication:
                 "list; publish it, or choose another replica identity"
             )
     return Captured(
-        table=whole.of(sent)._replace(key=key),
+        table=whole.select_columns(sent)._replace(key=key),
         oid=oid,
         schema=schema,
         relation=relation,
@@ -184,7 +191,7 @@ def find_captured(database: Postgresql, connection: Any, name: str, publication:
 
 
 def find_publication(connection: Any, oid: int, name: str) -> Publication | None:
-    """Return what the publication sends of the table with this oid; None if there is no such publication."""
+    """Return the data that the publication sends of the table with this oid; None if there is no such publication."""
     is_new = connection.info.server_version >= WITH_COLUMN_LISTS
     query = PUBLICATION.format(
         columns="t.attnames::text[]" if is_new else "null::text[]",
@@ -203,6 +210,6 @@ def find_publication(connection: Any, oid: int, name: str) -> Publication | None
         has_table=has_table,
         columns=None if columns is None else tuple(columns),
         row_filter=row_filter,
-        # The xmin is another one after each ALTER PUBLICATION … SET, and the same after ADD and DROP TABLE.
+        # ALTER PUBLICATION … SET changes the xmin; ADD and DROP TABLE do not.
         entry=tuple(map(str, (pub_oid, version, *entries, "schemas", *schemas))),
     )

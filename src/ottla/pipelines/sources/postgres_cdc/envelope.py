@@ -1,4 +1,4 @@
-"""Changes as rows: in Debezium's envelope, or as the rows of the table themselves."""
+"""Converts changes to rows: in Debezium's envelope, or as rows of the table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ottla.pipelines.sources.postgres_cdc.changes import Change
 from ottla.pipelines.sources.postgres_cdc.pgoutput import UNCHANGED
 
 UNAVAILABLE = "__debezium_unavailable_value"
-"""What Debezium has in place of a long value that an update did not touch."""
+"""Debezium's placeholder for a long value that an update did not change."""
 
 SOURCE = StructType(
     [
@@ -40,12 +40,12 @@ SOURCE = StructType(
 Values = Mapping[str, Any]
 Out = dict[str, Any]
 Parse = Callable[[str, bytes], Any]
-"""A value from PostgreSQL's text, by the column that it is for."""
+"""Converts PostgreSQL's text of a value, given the column."""
 
 
 @dataclass(frozen=True)
 class About:
-    """What is known of a change besides its row."""
+    """The metadata of a change."""
 
     op: str
     ts_ms: int
@@ -56,20 +56,20 @@ class About:
 
 @dataclass(frozen=True)
 class Envelope:
-    """How changes become rows."""
+    """Converts changes to rows."""
 
     table: Table
     schema: str
     name: str
-    """Of the pipeline."""
+    """The name of the pipeline."""
     database: str
     is_whole: bool
-    """Whether rows are Debezium's envelope, and not those of the table."""
+    """True for rows in Debezium's envelope, False for rows of the table."""
     tombstones: bool
     version: str
 
     def columns(self) -> StructType:
-        """The columns of the stream; what is beside the value comes last."""
+        """Return the columns of the stream; metadata columns are last."""
         row = StructType([StructField(one.name, one.kind) for one in self.table.columns])
         fields = list(row.fields)
         if self.is_whole:
@@ -80,7 +80,7 @@ class Envelope:
         return StructType([*fields, StructField(TOMBSTONE, BooleanType())])
 
     def rows(self, about: About, before: Values | None, after: Values | None) -> Iterator[Out]:
-        """What becomes of one change; a row that is gone is also a tombstone."""
+        """Yield the rows of one change; a deleted row has a tombstone too."""
         key = self.key_of(after if after is not None else before)
         if self.is_whole:
             yield {**self.envelope(about, before, after), KEY: key, TOMBSTONE: False}
@@ -110,18 +110,18 @@ class Envelope:
         return None if row is None or not self.table.key else {name: row.get(name) for name in self.table.key}
 
     def values(self, row: Mapping[str, Any] | None, parse: Parse) -> Out | None:
-        """A row of a change, its values parsed; columns that the table does not have any more are left out."""
+        """Return a row of a change with its values parsed; columns that the table does not have any more are left out."""
         if row is None:
             return None
         kinds = {one.name: one.kind for one in self.table.columns}
         return {
-            name: self.stand_in(kinds[name]) if value is UNCHANGED else None if value is None else parse(name, value)
+            name: self.placeholder(kinds[name]) if value is UNCHANGED else None if value is None else parse(name, value)
             for name, value in row.items()
             if name in kinds
         }
 
-    def stand_in(self, kind: Any) -> Any:
-        """What is in place of a value that was not sent."""
+    def placeholder(self, kind: Any) -> Any:
+        """Return the placeholder for a value that was not sent."""
         if not self.is_whole:
             return UNCHANGED
         return (
@@ -133,5 +133,5 @@ class Envelope:
         )
 
 
-def about(change: Change) -> About:
+def about_change(change: Change) -> About:
     return About(change.op, change.begin.micros // 1000, "false", change.begin.xid, change.lsn)

@@ -1,4 +1,4 @@
-"""What the file says of a table whose changes are read."""
+"""The model of `type: postgres-cdc`."""
 
 from __future__ import annotations
 
@@ -12,47 +12,48 @@ from pydantic import Field, field_validator
 from pyspark.sql.types import StructType
 
 from ottla.errors import ConfigError
-from ottla.pipelines.address import shown
+from ottla.pipelines.address import without_secrets
 from ottla.pipelines.databases.postgresql import Postgresql
 from ottla.pipelines.databases.url import DatabaseUrl, database_of, scheme_of
 from ottla.pipelines.feeds.feed import Feed
+from ottla.pipelines.pipeline_context import PipelineContext
 from ottla.pipelines.place import KeyMistake, of_key
-from ottla.pipelines.sources.fed import FedSource, not_beside
+from ottla.pipelines.sources.fed import FedSource, check_column_names
 from ottla.pipelines.sources.postgres_cdc.captured import Captured
-from ottla.pipelines.sources.postgres_cdc.change_feed import ChangeFeed, noted_table
+from ottla.pipelines.sources.postgres_cdc.change_feed import ChangeFeed, read_table_mark
 from ottla.pipelines.sources.postgres_cdc.envelope import Envelope
 from ottla.pipelines.sources.postgres_cdc.slot import Slot
-from ottla.pipelines.surroundings import Surroundings
 
 SLOT_NAME = re.compile(r"[a-z0-9_]{1,63}")
 
 
 class PostgresCdcSource(FedSource):
-    """The rows of a table, and then each change of them, in the order in which transactions were committed."""
+    """The rows of a table, followed by each change in the order in which transactions were committed."""
 
     type: Literal["postgres-cdc"]
     url: DatabaseUrl
-    """`postgresql://user:${env:PASSWORD}@host/name`; the user may replicate and owns the table."""
+    """`postgresql://user:${env:PASSWORD}@host/name`; the user has the REPLICATION attribute and owns the table."""
     table: str
-    """The table, with its schema where that is not the usual one."""
+    """The table, with its schema if that is not the default one."""
     envelope: bool = True
-    """`true`: rows are changes as Debezium has them, `before`, `after`, `op`, `source`, `ts_ms`. `false`: the rows of the table,
-    a row that is gone as a tombstone."""
+    """`true`: rows are changes in Debezium's envelope: `before`, `after`, `op`, `source`, `ts_ms`. `false`: the rows of
+    the table, and a tombstone for a deleted row.
+    """
     tombstones_on_delete: bool = Field(default=True, alias="tombstones.on.delete")
-    """Whether a deletion in an envelope is followed by a tombstone, which compaction needs."""
+    """Write a tombstone after a deletion in an envelope; compaction needs it."""
     slot_name: str | None = Field(default=None, alias="slot.name")
-    """The replication slot, `ottla_` and the pipeline's name by default."""
+    """The replication slot; by default `ottla_` and the pipeline's name."""
     publication_name: str | None = Field(default=None, alias="publication.name")
-    """The publication, which is made where there is none; named as the slot by default."""
+    """The publication, which is created if it does not exist; by default with the name of the slot."""
     batch_max_rows: int = Field(default=100_000, ge=1, alias="batch.max.rows")
-    """After how many changes no further transaction belongs to a batch."""
+    """The number of changes after which no further transaction is added to a batch."""
 
     @field_validator("url")
     @classmethod
     def url_is_of_postgresql(cls, text: str) -> str:
         if not text.startswith("${") and scheme_of(text) != "postgresql":
             raise ValueError(
-                "changes are read from PostgreSQL alone; write postgresql://user@host/name, or use type: database"
+                "changes can only be read from PostgreSQL; write postgresql://user@host/name, or use type: database"
             )
         return text
 
@@ -61,61 +62,61 @@ class PostgresCdcSource(FedSource):
     def slot_can_be_named_so(cls, name: str | None) -> str | None:
         if name is not None and not SLOT_NAME.fullmatch(name):
             raise ValueError(
-                f"{name!r} is no name of a slot, which has small letters, digits and underscores, 63 at most"
+                f"{name!r} is not a valid slot name: use small letters, digits and underscores, at most 63"
             )
         return name
 
     def describe(self) -> str:
-        return f"changes of table {self.table} of {shown(self.url)}"
+        return f"changes of table {self.table} of {without_secrets(self.url)}"
 
     def identity(self) -> str:
         return f"{self.describe()}{'' if self.envelope else ', as rows'}"
 
-    def try_to_open(self, around: Surroundings) -> None:
+    def try_to_open(self, context: PipelineContext) -> None:
         with of_key("url"):
-            self.check_server(around)
+            self.check_server(context)
 
-    def check_server(self, around: Surroundings) -> None:
-        slot = self.slot(around)
+    def check_server(self, context: PipelineContext) -> None:
+        slot = self.slot(context)
         connection = slot.database.open()
         try:
-            with slot.database.telling():
-                self.checked(slot, connection, around.home)
+            with slot.database.translated_errors():
+                self.checked(slot, connection, context.home)
         finally:
             connection.close()
 
-    def feed(self, around: Surroundings) -> tuple[Feed, StructType]:
+    def feed(self, context: PipelineContext) -> tuple[Feed, StructType]:
         with of_key("url"):
-            slot = self.slot(around)
+            slot = self.slot(context)
             connection = slot.database.open()
         try:
-            with slot.database.telling():
+            with slot.database.translated_errors():
                 with of_key("url"):
                     slot.check(connection)
-                captured = self.checked(slot, connection, around.home)
+                captured = self.checked(slot, connection, context.home)
         finally:
             connection.close()
         if not self.envelope:
-            not_beside(f"table {captured.table.name}", captured.table.schema())
+            check_column_names(f"table {captured.table.name}", captured.table.schema())
         envelope = Envelope(
             captured.table,
             captured.schema,
-            around.name,
+            context.name,
             captured.database,
             self.envelope,
             self.tombstones_on_delete,
             version("ottla"),
         )
         return ChangeFeed(
-            slot, captured, envelope, around.home, self.batch_max_rows, around.letters
+            slot, captured, envelope, context.home, self.batch_max_rows, context.dead_letters
         ), envelope.columns()
 
     def checked(self, slot: Slot, connection: Any, home: Path) -> Captured:
-        """Return the table as it is captured; ConfigError where its changes cannot be read as the file asks."""
+        """Return the table as captured; ConfigError if its changes cannot be read as configured."""
         with of_key("table"):
-            captured = slot.captured(connection)
-            noted = noted_table(home, slot)
-            loss = None if noted is None else captured.loss_since(noted)
+            captured = slot.describe_captured(connection)
+            recorded = read_table_mark(home, slot)
+            loss = None if recorded is None else captured.loss_since(recorded)
             if loss is not None:
                 raise ConfigError(loss)
             if captured.publication is None:
@@ -126,33 +127,33 @@ class PostgresCdcSource(FedSource):
         if not self.envelope and not captured.table.key:
             raise KeyMistake(
                 "envelope",
-                f"table {captured.table.name} has no primary key, by which its rows are told apart; set envelope: true",
+                f"table {captured.table.name} has no primary key to identify its rows; set envelope: true",
             )
         return captured
 
-    def slot(self, around: Surroundings) -> Slot:
-        database = database_of(around.resolve_address(self.url), around.folder)
+    def slot(self, context: PipelineContext) -> Slot:
+        database = database_of(context.resolve_address(self.url), context.folder)
         if not isinstance(database, Postgresql):
             raise ConfigError(
-                "changes are read from PostgreSQL alone; write postgresql://user@host/name, or use type: database"
+                "changes can only be read from PostgreSQL; write postgresql://user@host/name, or use type: database"
             )
-        name = self.slot_name or f"ottla_{re.sub('[^a-z0-9_]', '_', around.reader_name.lower())}"[:63]
-        return Slot(database, name, self.publication_name or name, around.resolve(self.table))
+        name = self.slot_name or f"ottla_{re.sub('[^a-z0-9_]', '_', context.reader_name.lower())}"[:63]
+        return Slot(database, name, self.publication_name or name, context.resolve(self.table))
 
-    def left_behind(self, around: Surroundings) -> Iterator[str]:
-        """What there is on the server for this pipeline."""
-        with self.asked(around) as (slot, connection):
-            held = slot.held_back(connection)
+    def find_leftovers(self, context: PipelineContext) -> Iterator[str]:
+        """Describe the slot and the publication on the server that belong to this pipeline."""
+        with self.connected(context) as (slot, connection):
+            held = slot.held_back_bytes(connection)
             if held is not None:
                 yield f"slot {slot.name} of {slot.database.name}, for which the server keeps {held / 1e6:.1f} MB of its log"
             if slot.has_publication(connection):
                 yield f"publication {slot.publication} of {slot.database.name}"
 
-    def clean(self, around: Surroundings) -> None:
-        """Take it away."""
-        with self.asked(around) as (slot, connection):
+    def clean(self, context: PipelineContext) -> None:
+        """Drop the slot and the publication."""
+        with self.connected(context) as (slot, connection):
             slot.drop(connection)
             slot.drop_publication(connection)
 
-    def asked(self, around: Surroundings) -> Any:
-        return self.slot(around).asked()
+    def connected(self, context: PipelineContext) -> Any:
+        return self.slot(context).connection()

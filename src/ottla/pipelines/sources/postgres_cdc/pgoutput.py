@@ -13,11 +13,11 @@ from ottla.errors import OttlaError
 
 
 class PgoutputError(OttlaError):
-    """Bytes that are no message."""
+    """Bytes are not a valid message."""
 
 
 class Unchanged:
-    """Stands for a long value that an update did not touch, and which PostgreSQL therefore does not send."""
+    """The placeholder for a long value that an update did not change, and which PostgreSQL therefore does not send."""
 
     def __repr__(self) -> str:
         return "UNCHANGED"
@@ -25,18 +25,18 @@ class Unchanged:
 
 UNCHANGED = Unchanged()
 Value = bytes | Unchanged | None
-"""A value as PostgreSQL writes it, in text."""
+"""A value in PostgreSQL's text format."""
 Values = tuple[Value, ...]
 
 EPOCH_MICROS = 946_684_800_000_000
-"""PostgreSQL counts time from 2000."""
+"""The epoch of PostgreSQL is 2000-01-01."""
 
 
 class Begin(NamedTuple):
     final_lsn: int
-    """Where the commit of the transaction stands."""
+    """The position of the transaction's commit."""
     micros: int
-    """When it was committed, since 1970."""
+    """The time of the commit in microseconds since 1970."""
     xid: int
 
 
@@ -49,18 +49,18 @@ class Commit(NamedTuple):
 class RelationColumn(NamedTuple):
     name: str
     oid: int
-    """Of its type."""
+    """The oid of the type."""
     is_key: bool
 
 
 class Relation(NamedTuple):
-    """What a table is like, told before its first change and after each change of it."""
+    """The description of a table, sent before its first change and after each change of it."""
 
     oid: int
     schema: str
     table: str
     identity: str
-    """`d`: the primary key, `f`: the whole row, `i`: an index, `n`: nothing tells which row was changed."""
+    """`d`: the primary key, `f`: the whole row, `i`: an index, `n`: nothing identifies the changed row."""
     columns: tuple[RelationColumn, ...]
 
 
@@ -74,7 +74,7 @@ class Update(NamedTuple):
     new: Values
     old: Values | None
     old_is_key: bool
-    """Whether `old` has the columns of the identity alone."""
+    """True if `old` only has the columns of the identity."""
 
 
 class Delete(NamedTuple):
@@ -88,7 +88,7 @@ class Truncate(NamedTuple):
 
 
 class Other(NamedTuple):
-    """What is of no use here: origins, types, messages that programs write."""
+    """Messages that are ignored: origins, types, messages of programs."""
 
     kind: str
 
@@ -96,8 +96,8 @@ class Other(NamedTuple):
 Message = Begin | Commit | Relation | Insert | Update | Delete | Truncate | Other
 
 
-class Reader:
-    """Takes values out of a message, and never more than there are."""
+class PgoutputReader:
+    """Reads values from a message, and never beyond its end."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0
@@ -121,13 +121,15 @@ class Reader:
         try:
             return text.decode()
         except UnicodeDecodeError:
-            raise PgoutputError(f"a name at byte {self._at} is no UTF-8; set the database's encoding to UTF8") from None
+            raise PgoutputError(
+                f"a name at byte {self._at} is not UTF-8; set the database's encoding to UTF8"
+            ) from None
 
     def letter(self) -> str:
         return self.take(1).decode("latin-1")
 
     def values(self) -> Values:
-        """A row."""
+        """Read a row."""
         return tuple(self.value() for _ in range(self.number("H")))
 
     def value(self) -> Value:
@@ -138,7 +140,7 @@ class Reader:
             return None
         if kind == "u":
             return UNCHANGED
-        raise PgoutputError(f"a value of kind {kind!r} at byte {self._at}, and there are t, n and u")
+        raise PgoutputError(f"a value of kind {kind!r} at byte {self._at}: expected t, n or u")
 
     def end(self) -> None:
         if self._at != len(self._data):
@@ -146,8 +148,8 @@ class Reader:
 
 
 def decode(data: bytes) -> Message:
-    """One message; PgoutputError for bytes that are none."""
-    reader = Reader(data)
+    """Return the message in `data`; PgoutputError if it is not valid."""
+    reader = PgoutputReader(data)
     kind = reader.letter()
     if kind in ("O", "Y", "M"):
         return Other(kind)
@@ -159,66 +161,66 @@ def decode(data: bytes) -> Message:
     return message
 
 
-def begin(reader: Reader) -> Begin:
+def begin(reader: PgoutputReader) -> Begin:
     return Begin(reader.number("Q"), EPOCH_MICROS + reader.number("q"), reader.number("I"))
 
 
-def commit(reader: Reader) -> Commit:
+def commit(reader: PgoutputReader) -> Commit:
     reader.take(1)
     return Commit(reader.number("Q"), reader.number("Q"), EPOCH_MICROS + reader.number("q"))
 
 
-def relation(reader: Reader) -> Relation:
+def relation(reader: PgoutputReader) -> Relation:
     oid, schema, table, identity = reader.number("I"), reader.text(), reader.text(), reader.letter()
     columns = tuple(relation_column(reader) for _ in range(reader.number("H")))
     return Relation(oid, schema, table, identity, columns)
 
 
-def relation_column(reader: Reader) -> RelationColumn:
+def relation_column(reader: PgoutputReader) -> RelationColumn:
     flags, name, oid = reader.number("B"), reader.text(), reader.number("I")
     reader.take(4)  # the modifier of its type
     return RelationColumn(name, oid, bool(flags & 1))
 
 
-def insert(reader: Reader) -> Insert:
+def insert(reader: PgoutputReader) -> Insert:
     oid = reader.number("I")
     expect(reader, "N")
     return Insert(oid, reader.values())
 
 
-def update(reader: Reader) -> Update:
+def update(reader: PgoutputReader) -> Update:
     oid, kind = reader.number("I"), reader.letter()
     old = None
     if kind in ("K", "O"):
         old = reader.values()
         expect(reader, "N")
     elif kind != "N":
-        raise PgoutputError(f"an update has {kind!r} where K, O or N stands")
+        raise PgoutputError(f"an update has {kind!r}: expected K, O or N")
     return Update(oid, reader.values(), old, kind == "K")
 
 
-def delete(reader: Reader) -> Delete:
+def delete(reader: PgoutputReader) -> Delete:
     oid, kind = reader.number("I"), reader.letter()
     if kind not in ("K", "O"):
-        raise PgoutputError(f"a deletion has {kind!r} where K or O stands")
+        raise PgoutputError(f"a deletion has {kind!r}: expected K or O")
     return Delete(oid, reader.values(), kind == "K")
 
 
-def truncate(reader: Reader) -> Truncate:
+def truncate(reader: PgoutputReader) -> Truncate:
     count = reader.number("I")
-    reader.take(1)  # whether it cascades
+    reader.take(1)  # the flag for CASCADE
     if count > 100_000:
-        raise PgoutputError(f"a message says that {count} tables were emptied")
+        raise PgoutputError(f"a message has {count} truncated tables")
     return Truncate(tuple(reader.number("I") for _ in range(count)))
 
 
-def expect(reader: Reader, letter: str) -> None:
+def expect(reader: PgoutputReader, letter: str) -> None:
     found = reader.letter()
     if found != letter:
-        raise PgoutputError(f"a change has {found!r} where {letter} stands")
+        raise PgoutputError(f"a change has {found!r}: expected {letter}")
 
 
-READERS: dict[str, Callable[[Reader], Message]] = {
+READERS: dict[str, Callable[[PgoutputReader], Message]] = {
     "B": begin,
     "C": commit,
     "R": relation,

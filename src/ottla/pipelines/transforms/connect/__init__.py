@@ -1,4 +1,4 @@
-"""Kafka Connect's transforms, under their names and options: one file for each."""
+"""Kafka Connect's transforms, with their names and options: one file for each."""
 
 from __future__ import annotations
 
@@ -36,4 +36,4 @@ ALL: tuple[type[ConnectTransform], ...] = (
     ValueToKey,
 )
 CONNECT: dict[str, type[ConnectTransform]] = {transform.__name__: transform for transform in ALL}
-"""By name; what works on keys and values may be followed by `$Key` or `$Value`."""
+"""The transforms by name; a name of one that works on keys and values may end with `$Key` or `$Value`."""

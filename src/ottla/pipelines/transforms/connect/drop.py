@@ -1,4 +1,4 @@
-"""`Drop`: the key or the value becomes null; `DropHeaders`: headers go."""
+"""`Drop`: the key or the value becomes null; `DropHeaders`: removes headers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Drop(ConnectTransform):
 
 
 class DropHeaders(ConnectTransform):
-    """Headers of these names go."""
+    """Removes the headers of these names."""
 
     has_parts: ClassVar[bool] = False
     headers: Names

@@ -1,4 +1,4 @@
-"""`Flatten`: fields in fields become fields."""
+"""`Flatten`: nested fields become fields of the record."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ottla.pipelines.transforms.connect.connect_transform import ConnectTransfor
 
 
 class Flatten(ConnectTransform):
-    """A record in a record is taken apart, its fields named `outer.inner`; lists and maps stay."""
+    """The fields of a nested record become fields named `outer.inner`; lists and maps are unchanged."""
 
     delimiter: str = "."
-    """What stands between the names."""
+    """The separator between the names."""
 
     def step(self, frame: DataFrame) -> DataFrame:
         fields: dict[str, Column] = {}
@@ -28,7 +28,7 @@ class Flatten(ConnectTransform):
         return with_fields(frame, self.part, fields)
 
     def flat(self, name: str, one: Column, kind: DataType) -> Iterator[tuple[str, Column]]:
-        """A field, or those in it."""
+        """Return a field, or the fields nested in it."""
         if not isinstance(kind, StructType):
             yield name, one
             return

@@ -1,4 +1,4 @@
-"""`HoistField`: the whole becomes a field."""
+"""`HoistField`: the key or the value as a single field."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ottla.pipelines.transforms.connect.connect_transform import ConnectTransfor
 
 
 class HoistField(ConnectTransform):
-    """The key or the value becomes a record with one field, which is what it was."""
+    """The key or the value becomes a record with one field that has the previous value."""
 
     field: str
     """The field's name."""

@@ -1,4 +1,4 @@
-"""`MaskField`: fields become empty, or what is said."""
+"""`MaskField`: fields become empty, or a replacement."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pyspark.sql.types import DataType, NumericType, StringType
 
 from ottla.errors import ConfigError
 from ottla.pipelines.model import Scalar
-from ottla.pipelines.rows import fields_of, known, types_of, with_fields
-from ottla.pipelines.surroundings import text_of
+from ottla.pipelines.pipeline_context import text_of
+from ottla.pipelines.rows import checked_names, fields_of, types_of, with_fields
 from ottla.pipelines.transforms.connect.connect_transform import ConnectTransform, Names
 
 EMPTY = {
@@ -20,21 +20,21 @@ EMPTY = {
     "array": "array()",
     "map": "map()",
 }
-"""What is empty in a type, as Spark writes it; of numbers it is 0."""
+"""The empty value of each type in Spark SQL; for numbers it is 0."""
 
 
 class MaskField(ConnectTransform):
-    """Fields become what is empty in their type: 0, false, "", no items; or `replacement`."""
+    """Fields become the empty value of their type: 0, false, "", no items; or `replacement`."""
 
     fields: Names
     """The fields."""
     replacement: Scalar | None = None
-    """What text and numbers become instead."""
+    """The new value of text and numbers."""
 
     def step(self, frame: DataFrame) -> DataFrame:
         kinds, fields = types_of(frame, self.part), fields_of(frame, self.part)
-        for name in known(fields, self.fields):
-            # What is null stays so, as in Connect.
+        for name in checked_names(fields, self.fields):
+            # null stays null, as in Kafka Connect
             fields[name] = F.when(fields[name].isNotNull(), self.mask(name, kinds[name]))
         return with_fields(frame, self.part, fields)
 

@@ -1,4 +1,4 @@
-"""`TimestampConverter`: times as text, as numbers since 1970, as Connect's types."""
+"""`TimestampConverter`: times as text, as numbers since 1970, and as Kafka Connect's types."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DateType, IntegralType, StringType, TimestampType
 
 from ottla.errors import ConfigError
-from ottla.pipelines.rows import fields_of, known, types_of, whole_of, with_fields, with_whole
+from ottla.pipelines.rows import checked_names, fields_of, types_of, whole_of, with_fields, with_whole
 from ottla.pipelines.transforms.connect.connect_transform import ConnectTransform
 
 PER_SECOND = {"seconds": 1, "milliseconds": 1000, "microseconds": 1_000_000, "nanoseconds": 1_000_000_000}
@@ -19,18 +19,18 @@ DAY_MS = 24 * 60 * 60 * 1000
 
 
 class TimestampConverter(ConnectTransform):
-    """Turns a field, or a value that is no record, from any form of time into another; in UTC."""
+    """Converts a field, or a value that is not a record, from any representation of time to another; in UTC."""
 
     field: str = ""
-    """The field; without it the whole."""
+    """The field; the whole key or value without it."""
     target_type: Literal["string", "unix", "Date", "Time", "Timestamp"] = Field(alias="target.type")
-    """The form that it gets."""
+    """The new representation."""
     format: str = ""
-    """How text is written, by the letters of Java's SimpleDateFormat; for text that comes or goes."""
+    """The format of text, in the pattern letters of Java's SimpleDateFormat; for text that is read or written."""
     unix_precision: Literal["seconds", "milliseconds", "microseconds", "nanoseconds"] = Field(
         default="milliseconds", alias="unix.precision"
     )
-    """What numbers count."""
+    """The unit of numbers."""
 
     @model_validator(mode="after")
     def text_has_a_format(self) -> TimestampConverter:
@@ -45,21 +45,23 @@ class TimestampConverter(ConnectTransform):
         return self.convert(frame, tried=True)
 
     def convert(self, frame: DataFrame, *, tried: bool) -> DataFrame:
-        """Tried, text that is no time becomes null, and is told."""
+        """Return the rows with the conversion; if `tried`, text that is not a time becomes null and the row is marked
+        as failed.
+        """
         if not self.field:
             whole, kind = whole_of(frame, self.part)
             one = self.converted(whole, kind, tried)
             marked = self.with_untried(frame, {self.part: whole}, {self.part: one}) if tried else frame
             return with_whole(marked, self.part, one, StringType())
         kinds, fields = types_of(frame, self.part), fields_of(frame, self.part)
-        known(fields, [self.field])
+        checked_names(fields, [self.field])
         old = fields[self.field]
         new = self.converted(old, kinds[self.field], tried)
         marked = self.with_untried(frame, {self.field: old}, {self.field: new}) if tried else frame
         return with_fields(marked, self.part, fields | {self.field: new})
 
     def converted(self, column: Column, kind: DataType, tried: bool) -> Column:
-        """In the form that is wanted."""
+        """Return the column in the target representation."""
         moment = self.moment(column, kind, tried)
         if self.target_type == "string":
             return F.date_format(moment, self.format)
@@ -74,7 +76,7 @@ class TimestampConverter(ConnectTransform):
         return moment
 
     def moment(self, column: Column, kind: DataType, tried: bool) -> Column:
-        """What it is, as a timestamp."""
+        """Return the column as a timestamp."""
         if isinstance(kind, TimestampType):
             return column
         if isinstance(kind, DateType):
@@ -87,9 +89,9 @@ class TimestampConverter(ConnectTransform):
             if not self.format:
                 raise ConfigError("text needs format, such as `yyyy-MM-dd HH:mm:ss`, to be read as a time")
             return F.try_to_timestamp(column, F.lit(self.format)) if tried else F.to_timestamp(column, self.format)
-        raise ConfigError(f"{self.field or self.part} is {kind.simpleString()}, and no form of time")
+        raise ConfigError(f"{self.field or self.part} is {kind.simpleString()}, not a time")
 
 
 def whole(number: Column, by: int) -> Column:
-    """Divided towards 0, as Java does it, without a detour by doubles, which have not enough digits."""
+    """Divide towards 0 as Java does. Division by double would lose digits."""
     return F.call_function("div", number, F.lit(by))

@@ -1,12 +1,12 @@
-"""A member of a group, seen from inside: what to tell the coordinator next, and what its answers mean.
+"""The state machines of a group member: the next request to the coordinator, and the effect of its responses.
 
-Pure: no clock, no thread, no socket. There is a membership for each of Kafka's two protocols; both walk a literal table
-of states and answer the heartbeat's thread with a `Step`.
+Pure: no clock, no thread, no socket. There is one membership for each of Kafka's two protocols. Both are driven by a
+literal table of states and return a `Step` to the heartbeat thread.
 
-A `Member` holds what is known (state, generation or epoch, what waits), a `Membership` is the conversation: what to
-say, and what an answer does to that. `Farewell` is the end of it, which outlives the membership: a consumer that is
-closed does not wait.
+A `Member` holds the state (state, generation or epoch, pending data). A `Membership` adds the requests and the effects
+of their responses. A `LeaveRequest` exists longer than the membership: the user's thread does not wait for its
+response.
 
-    heartbeat's thread ── decide ──►  Membership  ◄── subscribe, join, leave ── user's thread
-                       ◄── Step ────     (one lock, held for these calls only)
+    heartbeat thread ── decide ──►  Membership  ◄── subscribe, join, leave ── user's thread
+                     ◄── Step ────     (one lock, held for these calls only)
 """

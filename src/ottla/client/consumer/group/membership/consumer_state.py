@@ -1,4 +1,4 @@
-"""Where a member of the protocol of KIP-848 is, and what moves it. The states are the Java client's."""
+"""The states and transitions of a KIP-848 member. The states are those of Java's MemberState."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from enum import Enum
 
 class ConsumerState(Enum):
     UNSUBSCRIBED = "unsubscribed"
-    """It wants no part in the group."""
+    """Not a member."""
     JOINING = "joining"
-    """It asks to be let in, and has no answer."""
+    """A join heartbeat is sent or due."""
     RECONCILING = "reconciling"
-    """What it has is not what it is to have: the user's thread gives up and takes."""
+    """The owned partitions differ from the target: the user's thread revokes and assigns."""
     ACKNOWLEDGING = "acknowledging"
-    """That is done, and the coordinator is to hear of it at once."""
+    """Reconciled; the next heartbeat, sent at once, reports the owned partitions."""
     STABLE = "stable"
-    """It has what it is to have."""
+    """The owned partitions are the target."""
     FENCED = "fenced"
-    """The coordinator has put it out: everything is lost, and it joins again once the user's thread knows that."""
+    """Fenced by the coordinator: all partitions are lost. It joins again after the user's thread has given them up."""
     PREPARE_LEAVING = "prepare leaving"
-    """The user goes: the listener is told, offsets are committed, heartbeats go on."""
+    """The user leaves: the listener is called, offsets are committed, heartbeats continue."""
     LEAVING = "leaving"
-    """The coordinator is to hear that it goes."""
+    """The leave heartbeat is due."""
     STALE = "stale"
-    """It has left because its user did not poll, and joins again once the user's thread knows that."""
+    """Left because of max.poll.interval.ms. It joins again after the user's thread has given up the partitions."""
     FATAL = "fatal"
-    """It was refused, and has no part in the group until the user unsubscribes and subscribes again."""
+    """A fatal error. Not a member until the user unsubscribes and subscribes again."""
 
 
 class ConsumerEvent(Enum):
     SUBSCRIBED = "subscribed"
     ASSIGNED = "assigned"
     RECONCILED = "reconciled"
-    ALL_TOLD = "all told"
-    PART_TOLD = "part told"
+    ALL_REPORTED = "all told"
+    PART_REPORTED = "part told"
     FENCED = "fenced"
     IDLE = "idle"
     RELEASED = "released"
@@ -47,11 +47,11 @@ class ConsumerEvent(Enum):
 
 S, E = ConsumerState, ConsumerEvent
 ACTIVE = frozenset({S.JOINING, S.RECONCILING, S.ACKNOWLEDGING, S.STABLE})
-"""Where it takes part in the group, or is about to."""
+"""States in which the member takes part in the group, or is joining."""
 IN_GROUP = frozenset({S.RECONCILING, S.ACKNOWLEDGING, S.STABLE, S.PREPARE_LEAVING})
-"""Where it may have partitions, and commit."""
+"""States in which it may own partitions and commit."""
 SILENT = frozenset({S.UNSUBSCRIBED, S.FENCED, S.STALE, S.FATAL})
-"""Where there is nothing to say."""
+"""States in which no heartbeat is sent."""
 TRANSITIONS: Mapping[tuple[ConsumerState, ConsumerEvent], ConsumerState] = {
     (S.UNSUBSCRIBED, E.SUBSCRIBED): S.JOINING,
     (S.JOINING, E.ASSIGNED): S.RECONCILING,
@@ -59,8 +59,8 @@ TRANSITIONS: Mapping[tuple[ConsumerState, ConsumerEvent], ConsumerState] = {
     (S.RECONCILING, E.ASSIGNED): S.RECONCILING,
     (S.ACKNOWLEDGING, E.ASSIGNED): S.RECONCILING,
     (S.RECONCILING, E.RECONCILED): S.ACKNOWLEDGING,
-    (S.ACKNOWLEDGING, E.ALL_TOLD): S.STABLE,
-    (S.ACKNOWLEDGING, E.PART_TOLD): S.RECONCILING,
+    (S.ACKNOWLEDGING, E.ALL_REPORTED): S.STABLE,
+    (S.ACKNOWLEDGING, E.PART_REPORTED): S.RECONCILING,
     **{(state, E.FENCED): S.FENCED for state in ACTIVE},
     **{(state, E.IDLE): S.LEAVING for state in ACTIVE},
     **{(state, E.FAILED): S.FATAL for state in (*ACTIVE, S.UNSUBSCRIBED, S.FENCED, S.STALE, S.FATAL)},

@@ -1,7 +1,4 @@
-"""What a ConsumerGroupHeartbeat says: everything to join and where an answer was lost, else only what has changed.
-
-Pure: builds messages, and remembers what the last one said.
-"""
+"""The fields of ConsumerGroupHeartbeat: all when joining or after a lost response, otherwise only changes. Pure."""
 
 from __future__ import annotations
 
@@ -13,45 +10,45 @@ from ottla.client.consumer.config import ConsumerConfig
 from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
 
 TopicIdPartition = tuple[UUID, int]
-"""A partition: its topic's id and its number."""
+"""A partition: topic id and partition number."""
 JOINING, LEAVING, LEAVING_FOR_A_WHILE = 0, -1, -2
-"""Epochs with which members come and go; a static member may come back."""
+"""Special member epochs for joining, leaving, and temporary leaving of a static member."""
 
 
 class SubscribedTopics(NamedTuple):
-    """What a member reads: topics by name, or what a pattern matches that the broker looks at."""
+    """The subscription of a member: topic names, or a pattern that the broker matches."""
 
     names: frozenset[str] = frozenset()
     pattern: str | None = None
 
 
-class Said(NamedTuple):
-    """What the coordinator has been told."""
+class ReportedFields(NamedTuple):
+    """The fields that the coordinator has received."""
 
-    wanted: SubscribedTopics
+    subscription: SubscribedTopics
     owned: frozenset[TopicIdPartition]
 
 
 class HeartbeatFields:
-    """The heartbeats of one member."""
+    """Builds the heartbeats of one member."""
 
     def __init__(self, config: ConsumerConfig) -> None:
         self._config = config
-        self._said: Said | None = None
+        self._reported: ReportedFields | None = None
 
     def reset(self) -> None:
-        """What was said may not have been heard: the next one says everything."""
-        self._said = None
+        """Send all fields in the next heartbeat, because the last one may not have arrived."""
+        self._reported = None
 
-    def is_news(self, wanted: SubscribedTopics) -> bool:
-        """Whether the coordinator knows of another subscription."""
-        return self._said is not None and self._said.wanted != wanted
+    def has_changed(self, subscription: SubscribedTopics) -> bool:
+        """True if the subscription has changed since the last heartbeat."""
+        return self._reported is not None and self._reported.subscription != subscription
 
-    def beat(
-        self, member_id: str, epoch: int, wanted: SubscribedTopics, owned: frozenset[TopicIdPartition]
+    def build(
+        self, member_id: str, epoch: int, subscription: SubscribedTopics, owned: frozenset[TopicIdPartition]
     ) -> ConsumerGroupHeartbeatRequest:
-        said = None if epoch == JOINING else self._said
-        self._said = Said(wanted, owned)
+        said = None if epoch == JOINING else self._reported
+        self._reported = ReportedFields(subscription, owned)
         return ConsumerGroupHeartbeatRequest(
             group_id=self._config.group_id or "",
             member_id=member_id,
@@ -59,24 +56,26 @@ class HeartbeatFields:
             instance_id=self._config.group_instance_id,
             rack_id=(self._config.client_rack or None) if said is None else None,
             rebalance_timeout_ms=self._config.max_poll_interval_ms if said is None else -1,
-            subscribed_topic_names=sorted(wanted.names) if said is None or said.wanted.names != wanted.names else None,
-            subscribed_topic_regex=self._pattern(said, wanted),
+            subscribed_topic_names=sorted(subscription.names)
+            if said is None or said.subscription.names != subscription.names
+            else None,
+            subscribed_topic_regex=self._pattern(said, subscription),
             server_assignor=self._config.group_remote_assignor if said is None else None,
-            topic_partitions=by_topic(owned) if said is None or said.owned != owned else None,
+            topic_partitions=group_by_topic(owned) if said is None or said.owned != owned else None,
         )
 
-    def _pattern(self, said: Said | None, wanted: SubscribedTopics) -> str | None:
-        """The pattern where it is news; an empty one for none.
+    def _pattern(self, reported: ReportedFields | None, subscription: SubscribedTopics) -> str | None:
+        """Return the pattern if it has changed; "" for none.
 
-        A static member says so also when it comes: it has the place of who had its name before, and that one's pattern.
+        A joining static member always sends it, because it replaces a member that may have had a pattern.
         """
-        if said is not None and said.wanted.pattern == wanted.pattern:
+        if reported is not None and reported.subscription.pattern == subscription.pattern:
             return None
-        had_one = said is not None or self._config.group_instance_id is not None
-        return wanted.pattern or ("" if had_one else None)
+        had_pattern = reported is not None or self._config.group_instance_id is not None
+        return subscription.pattern or ("" if had_pattern else None)
 
-    def farewell(self, member_id: str) -> ConsumerGroupHeartbeatRequest:
-        """The last one; a static member keeps its place for its session."""
+    def build_leave(self, member_id: str) -> ConsumerGroupHeartbeatRequest:
+        """Return the last heartbeat. A static member keeps its place until its session expires."""
         instance = self._config.group_instance_id
         return ConsumerGroupHeartbeatRequest(
             group_id=self._config.group_id or "",
@@ -86,8 +85,8 @@ class HeartbeatFields:
         )
 
 
-def by_topic(partitions: Iterable[TopicIdPartition]) -> list[TopicPartitions]:
-    """Partitions as they travel."""
+def group_by_topic(partitions: Iterable[TopicIdPartition]) -> list[TopicPartitions]:
+    """Group partitions by topic id."""
     topics: dict[UUID, list[int]] = {}
     for topic_id, partition in sorted(partitions):
         topics.setdefault(topic_id, []).append(partition)

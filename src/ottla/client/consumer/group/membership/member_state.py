@@ -1,4 +1,4 @@
-"""Where a member of the classic protocol is on its way into the group, and what moves it."""
+"""The states and transitions of a classic member."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from enum import Enum
 
 
-class MemberState(Enum):
-    """Where a member is on its way into the group."""
+class ClassicMemberState(Enum):
+    """The state of a classic member, as in Java's AbstractCoordinator."""
 
     UNJOINED = "unjoined"
     PREPARING_REBALANCE = "preparing rebalance"
@@ -15,7 +15,7 @@ class MemberState(Enum):
     STABLE = "stable"
 
 
-class MemberEvent(Enum):
+class ClassicMemberEvent(Enum):
     JOIN_SENT = "JoinGroup sent"
     JOINED = "joined"
     SYNCED = "synced"
@@ -23,8 +23,8 @@ class MemberEvent(Enum):
     LEFT = "left"
 
 
-S, E = MemberState, MemberEvent
-TRANSITIONS: Mapping[tuple[MemberState, MemberEvent], MemberState] = {
+S, E = ClassicMemberState, ClassicMemberEvent
+TRANSITIONS: Mapping[tuple[ClassicMemberState, ClassicMemberEvent], ClassicMemberState] = {
     (S.UNJOINED, E.JOIN_SENT): S.PREPARING_REBALANCE,
     (S.STABLE, E.JOIN_SENT): S.PREPARING_REBALANCE,
     (S.PREPARING_REBALANCE, E.JOINED): S.COMPLETING_REBALANCE,
@@ -39,4 +39,4 @@ TRANSITIONS: Mapping[tuple[MemberState, MemberEvent], MemberState] = {
     (S.STABLE, E.LEFT): S.UNJOINED,
 }
 SEEN_BY_COORDINATOR = frozenset({S.COMPLETING_REBALANCE, S.STABLE})
-"""Where the user must go on polling, or leave."""
+"""States in which the coordinator knows the member, so the user must keep polling or leave."""

@@ -1,4 +1,4 @@
-"""A member of either protocol, for those who need not know which."""
+"""A membership of either protocol."""
 
 from ottla.client.consumer.group.membership.classic_membership import ClassicMembership
 from ottla.client.consumer.group.membership.consumer_membership import ConsumerMembership

@@ -1,4 +1,4 @@
-"""When to try again what has failed."""
+"""The backoff of failed requests."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.model import FOREVER
 
 
-class Retry:
-    """Counts what fails in a row."""
+class RetryTimer:
+    """Counts consecutive failures."""
 
     def __init__(self, backoff: ExponentialBackoff) -> None:
         self.at = -FOREVER
-        """Not before this moment."""
+        """The earliest time of the next attempt."""
         self._backoff = backoff
         self._attempts = 0
 
-    def succeeded(self) -> None:
-        """The next failure is the first."""
+    def reset(self) -> None:
+        """Reset the count of failures."""
         self._attempts = 0
 
-    def failed(self, now: float) -> float:
-        """One more; returns the moment of the next try."""
+    def record_failure(self, now: float) -> float:
+        """Count a failure and return the time of the next attempt."""
         self._attempts += 1
         self.at = now + self._backoff.span(self._attempts)
         return self.at
 
     def skip_wait(self) -> None:
-        """There is nothing to wait for."""
+        """Allow the next attempt at once."""
         self.at = -FOREVER

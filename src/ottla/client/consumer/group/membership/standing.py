@@ -1,4 +1,4 @@
-"""What a member may do in its group at the moment, whichever protocol it speaks."""
+"""A member's right to commit, in either protocol."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from enum import Enum
 
 
 class Standing(Enum):
-    """Whether offsets may be committed, and what to say if not."""
+    """The right to commit offsets, or the reason why not."""
 
-    GOOD = "a member in good standing"
-    REBALANCING = "on its way through a rebalance"
-    OUTSIDE = "no member"
+    GOOD = "a stable member"
+    REBALANCING = "rebalancing"
+    OUTSIDE = "not a member"

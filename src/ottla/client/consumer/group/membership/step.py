@@ -1,4 +1,4 @@
-"""What a membership has the heartbeat's thread do next."""
+"""The next step of the heartbeat thread, decided by a membership."""
 
 from __future__ import annotations
 
@@ -8,43 +8,43 @@ from ottla.client.consumer.coordinator.generation import Generation
 from ottla.protocol.messages.join_group import JoinGroupResponse
 
 
-class Find(NamedTuple):
-    """Look the coordinator up, and come back after so many seconds at the latest."""
+class FindCoordinatorStep(NamedTuple):
+    """Look up the coordinator, for at most this many seconds."""
 
     span: float
 
 
-class Send(NamedTuple):
-    """Send this to the coordinator; the outcome comes back to `answered` or `unanswered`."""
+class SendStep(NamedTuple):
+    """Send a request to the coordinator; its result is reported to `handle_response` or `handle_failure`."""
 
     message: Any
     timeout_ms: int
     generation: Generation
     reason: str = ""
-    """Why a member leaves."""
+    """The reason of a leave request."""
 
 
-class Assign(NamedTuple):
-    """Share the partitions out: this member leads; the outcome comes back to `share` or `fail`."""
+class AssignStep(NamedTuple):
+    """Assign the partitions as the group leader; the result is reported to `distribute` or `fail`."""
 
-    answer: JoinGroupResponse
-
-
-class Disconnect(NamedTuple):
-    """The coordinator is of no more use, or is busy with what no longer matters: end the connection."""
-
-    why: str
-    find_anew: bool
+    response: JoinGroupResponse
 
 
-class Wait(NamedTuple):
-    """Nothing to do for so many seconds, unless something happens."""
+class DisconnectStep(NamedTuple):
+    """Disconnect from the coordinator, because it does not respond or is busy with an obsolete request."""
+
+    reason: str
+    should_find_coordinator: bool
+
+
+class WaitStep(NamedTuple):
+    """Wait for this many seconds, unless an event occurs."""
 
     span: float
 
 
-class End(NamedTuple):
-    """Everything is said."""
+class EndStep(NamedTuple):
+    """Stop the thread: everything is sent."""
 
 
-Step = Find | Send | Assign | Disconnect | Wait | End
+Step = FindCoordinatorStep | SendStep | AssignStep | DisconnectStep | WaitStep | EndStep

@@ -1,4 +1,4 @@
-"""How each kind of database is asked for the next rows of a table, and what it takes until none can come in between."""
+"""The dialects of databases: the SQL to find the next rows of a table, and to know when no more can appear before them."""
 
 from __future__ import annotations
 

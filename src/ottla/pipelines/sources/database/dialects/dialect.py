@@ -1,4 +1,4 @@
-"""What has to be known of a kind of database to read its tables in the order of a column."""
+"""The differences between databases when tables are read in the order of a column."""
 
 from __future__ import annotations
 
@@ -7,40 +7,45 @@ from typing import Any, Protocol
 
 
 class Dialect(Protocol):
-    """Its SQL of times, and what it knows of numbers and of those who write. Names are quoted by the caller."""
+    """The SQL of a database for times, numbers and open transactions. Names are quoted by the caller."""
 
     setting_on: str
-    """What helps where a column's numbers begin again."""
+    """The remedy for a column with restarted numbers."""
 
     example: str
-    """A time that it can compare."""
+    """A time that the database can compare."""
 
     def moment(self, of: str) -> str:
-        """A time as the database compares it."""
+        """Return a time in the form that the database compares."""
 
     def as_text(self, name: str) -> str:
-        """A column's time as positions have it."""
+        """Return a column's time in the form stored in positions."""
 
     def mark(self, declared: str) -> str:
-        """The placeholder of such a time, for a column that is declared so, as the database compares it."""
+        """Return the placeholder for such a time in the form that the database compares, for a column with this
+        declared type.
+        """
 
     def without_order(self, name: str, declared: str) -> str | None:
-        """The condition of rows whose time is before or after all others, or cannot be compared; None where there are none."""
+        """Return the condition for rows with a time that has no order: infinite or not comparable. None if there cannot
+        be any.
+        """
 
     def bound(self, connection: Any, declared: str, zone: str, delay_seconds: float) -> str:
-        """The time before which no row can come any more; the zone is that of columns that have none."""
+        """Return the time before which no more rows can appear; `zone` is that of columns without one."""
 
     def is_behind(self, connection: Any, declared: str, zone: str, last: str) -> bool:
-        """Whether its clock is behind a time that was read."""
+        """True if the database's clock is behind a time that was read."""
 
     def next_number(self, connection: Any, name: str, table: str, column: str) -> int | None:
-        """What the database would give the column of a next row by itself; None where it gives none, or does not tell.
+        """Return the number that the database would give the column in the next row; None if it gives none or does not
+        show it.
 
-        The name is the table's as the file has it, not quoted, and so is the column's.
+        `name` and `column` are not quoted.
         """
 
     def writing(self, connection: Any, table: str) -> set[str]:
-        """Those who may have taken a number of the table, and not have committed its row."""
+        """Return the transactions that may have taken a number of the table without having committed its row."""
 
     def is_settled(self, connection: Any, query: str, values: Sequence[Any]) -> bool:
-        """Whether all rows that the query would give are committed, by those who are not `writing`."""
+        """True if all rows of the query are committed by transactions that are not in `writing`."""

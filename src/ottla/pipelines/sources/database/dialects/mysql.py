@@ -1,8 +1,8 @@
-"""MySQL: what was written and is not committed is found by its locks, what is being written by the statements that run.
+"""The dialect of MySQL. Uncommitted rows are found by their locks, and rows being written by the running statements.
 
-A number is taken and its row written in one statement, which also says the row's time. So a number or time is as it will be when the
-statements have ended that ran as it was looked up, and when a read that takes locks finds no row that is locked. Such a read
-takes none of the gaps between rows, and gives up its own at once.
+One statement takes a number, sets the row's time and writes the row. So the rows up to a number or time are final when
+all statements have ended that ran when it was read, and a locking read (`FOR SHARE NOWAIT`) then finds no locked row.
+Outside of an explicit transaction such a read takes no gap locks and releases its own locks at once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ottla.pipelines.databases.database import DatabaseError
 IDLE = "('Sleep', 'Daemon', 'Binlog Dump', 'Connect', 'Slave_IO', 'Slave_SQL', 'Slave_worker')"
 RUNNING = f"from information_schema.processlist where id <> connection_id() and command not in {IDLE}"
 CLOCK = f"select utc_timestamp(6), (select max(time) {RUNNING})"
-"""Its clock, read before it is looked who runs; whole seconds that the oldest statement has taken."""
+"""The server's clock, read before the running statements, and the age of the oldest statement in whole seconds."""
 MAY_SEE = """
 select 1 from information_schema.user_privileges where privilege_type = 'PROCESS'
 and grantee = concat("'", replace(current_user(), '@', "'@'"), "'") limit 1
@@ -26,15 +26,15 @@ NEXT_NUMBER = """
 select coalesce(t.auto_increment, 1) from information_schema.tables t join information_schema.columns c using (table_schema, table_name)
 where table_schema = coalesce(%s, database()) and table_name = %s and c.column_name = %s and c.extra like '%%auto_increment%%'
 """
-"""MySQL has none for a table into which nothing was written yet."""
+"""MySQL returns no number for a table that was never written to."""
 FRESH = "set session information_schema_stats_expiry = 0"
-"""What MySQL says of tables is else up to a day old."""
+"""Disable the cache of table statistics, which is up to a day old."""
 LOCKED = (1205, 3572)
-"""How MariaDB and MySQL say that somebody has a lock."""
+"""The error codes of MariaDB and MySQL for a row locked by another transaction."""
 
 
 class MysqlDialect:
-    """Sessions are in UTC: so are columns of the type timestamp, and all others in the zone that the file says."""
+    """Sessions are in UTC. So are columns of type timestamp; all others are in the zone of the pipeline file."""
 
     example = "2026-05-01 10:00:00"
     setting_on = "set its AUTO_INCREMENT on"
@@ -86,15 +86,15 @@ class MysqlDialect:
         return True
 
     def ensure_sight(self, connection: Any) -> None:
-        """DatabaseError for a user who would not see the statements of others."""
+        """Raise DatabaseError if the user cannot see the statements of other users."""
         if connection.execute(MAY_SEE).fetchone() is None:
             raise DatabaseError(
-                "the user may not see which statements run, so that rows which are committed late would be lost; GRANT PROCESS ON *.* to it"
+                "the user cannot see running statements, so rows that are committed late would be lost; GRANT PROCESS ON *.* to the user"
             )
 
 
 def written(moment: datetime, declared: str, zone: str) -> str:
-    """A moment of UTC as such a column has it, cut to what it has of a second."""
+    """Return a UTC time as text for such a column, truncated to the column's precision."""
     if not declared.startswith("timestamp"):
         moment = moment.replace(tzinfo=UTC).astimezone(ZoneInfo(zone)).replace(tzinfo=None)
     text = f"{moment:%Y-%m-%d %H:%M:%S.%f}"
@@ -105,7 +105,7 @@ def written(moment: datetime, declared: str, zone: str) -> str:
 
 
 def digits_of(declared: str) -> int:
-    """3 of `datetime(3)`, 0 of `datetime`; 6 of what is no time, such as text."""
+    """Return the fractional digits: 3 for `datetime(3)`, 0 for `datetime`, 6 for types without times, such as text."""
     if not declared.startswith(("datetime", "timestamp")):
         return 6
     inside = declared.partition("(")[2].partition(")")[0]

@@ -1,4 +1,6 @@
-"""PostgreSQL: who writes to a table has a lock on it before he takes a number, and rows have the time of their transaction."""
+"""The dialect of PostgreSQL. A transaction locks a table before it takes a number from a sequence, and `now()` is the
+start of the transaction.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,14 @@ select (least(
    where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend')
 ) {zone})::{kind}::text
 """
-"""No row can come with a time before the oldest transaction began, if rows have the time of their transaction."""
+"""If rows have the time of their transaction, no row can appear with a time before the start of the oldest transaction."""
 SEQUENCE = "select name from pg_get_serial_sequence(%s, %s) name where has_sequence_privilege(name, 'SELECT')"
-"""The column's own sequence, where there is one and it may be looked at."""
+"""The column's own sequence, if there is one and the user may read it."""
 WITH_ZONE = "timestamp with time zone"
 
 
 class PostgresqlDialect:
-    """Times are taken for what their columns are declared as."""
+    """Compares times in the declared type of their columns."""
 
     example = "2026-05-01 10:00:00"
     setting_on = "set its sequence on"

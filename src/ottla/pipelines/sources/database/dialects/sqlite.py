@@ -1,4 +1,4 @@
-"""SQLite: one writer at a time, and times that are text in several forms."""
+"""The dialect of SQLite: it has one writer at a time, and times in several text forms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ select 1 from pragma_table_info(:table) where lower(name) = lower(:column) and p
 and (select sum(pk) from pragma_table_info(:table)) = 1
 and not exists (select 1 from pragma_index_list(:table) where origin = 'pk')
 """
-"""Whether a column is an INTEGER PRIMARY KEY, to which SQLite gives numbers: such a key has no index of its own."""
+"""Select a row if the column is an INTEGER PRIMARY KEY, to which SQLite assigns numbers: such a key has no index of its
+own.
+"""
 
 MOMENT = (
     """
@@ -30,14 +32,15 @@ else """
     + """
 end"""
 )
-"""A time as its Julian day. A date in text, a Julian day from the year 1 on, and seconds or milliseconds since 1970 (from 1973 to 2286)
-cannot be taken for each other, nor for numbers such as 20260501. All else is null, and reported: `julianday` by itself would take
-'12:00' for a day of 2000, 2026 for a day of the year -4707, and has nothing for seconds.
+"""A time as Julian day. A date in text, a Julian day from the year 1 on, and seconds or milliseconds since 1970 (from
+1973 to 2286) cannot be confused with each other, or with numbers such as 20260501. All other values are null and
+reported: `julianday` itself would read '12:00' as a day of 2000 and 2026 as a day of the year -4707, and does not
+support seconds.
 """
 
 
 class SqliteDialect:
-    """A row that is there was committed after all that were there before."""
+    """A visible row was committed after all rows that were visible before it."""
 
     example = "2026-05-01 10:00:00, or seconds or milliseconds since 1970"
     setting_on = "give the next row a greater one"
@@ -67,7 +70,7 @@ class SqliteDialect:
         if connection.execute(NUMBERED, {"table": name, "column": column}).fetchone() is None:
             return None
         (highest,) = connection.execute(f"select coalesce(max(rowid), 0) from {table}").fetchone()
-        kept = None  # a table that is declared AUTOINCREMENT gives no number twice, also where its row was deleted
+        kept = None  # a table with AUTOINCREMENT does not reuse numbers of deleted rows
         if connection.execute("select 1 from sqlite_master where name = 'sqlite_sequence'").fetchone():
             kept = connection.execute(
                 "select seq from sqlite_sequence where lower(name) = lower(?)", (name,)

@@ -1,0 +1,1 @@
+"""Brokers inside other programs: `ottla.Broker`, broker processes, and local clusters (`ottla.Cluster`)."""

@@ -1,0 +1,1 @@
+"""Tools of the event loop: timers, calls from other threads, threads for blocking disk access, rate-limited logging."""

@@ -1,0 +1,153 @@
+"""The metrics of a broker. Names follow Kafka's JMX metrics, with units in the names.
+
+They are collected in the broker's loop when they are requested. Only requests are counted as they occur.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from ottla.broker.network_server.request_counts import RequestCounts
+from ottla.broker.network_server.request_latencies import Latencies
+from ottla.broker.node import BrokerNode
+from ottla.coordination.quorum.raft import Raft
+from ottla.coordination.quorum.state import State
+from ottla.protocol.apis import APIS
+
+GAUGE, COUNTER = "gauge", "counter"
+
+
+class Figure(NamedTuple):
+    """One metric with all its values."""
+
+    name: str
+    """The name without `_total`, which the output of a counter adds."""
+    kind: str
+    meaning: str
+    labels: tuple[str, ...]
+    samples: Sequence[tuple[tuple[str, ...], float]]
+    """Values of the labels, and the value."""
+
+
+class Histogram(NamedTuple):
+    """A metric with values counted in buckets."""
+
+    name: str
+    meaning: str
+    labels: tuple[str, ...]
+    samples: Sequence[tuple[tuple[str, ...], Sequence[tuple[str, float]], float]]
+    """Values of the labels, the count up to each bound, and the sum."""
+
+
+def make_figure(name: str, kind: str, meaning: str, value: float) -> Figure:
+    return Figure(name, kind, meaning, (), [((), value)])
+
+
+def list_broker_figures(
+    node: BrokerNode,
+    counts: RequestCounts,
+    latencies: Latencies,
+    connections: Mapping[str, int],
+) -> Iterator[Figure | Histogram]:
+    """Yield the metrics of a broker; `connections` are counted by listener."""
+    yield from list_replica_figures(node)
+    yield from list_log_figures(node)
+    pushers = len(node.telemetry.list_metrics(node.clock.monotonic()))
+    yield make_figure("kafka_client_telemetry_instances", GAUGE, "Clients that push metrics.", pushers)
+    yield Figure(
+        "kafka_network_request_metrics_requests",
+        COUNTER,
+        "Requests received, by API.",
+        ("request",),
+        [((APIS[key].name,), count) for key, count in counts.by_api().items() if key in APIS],
+    )
+    yield Figure(
+        "kafka_network_request_metrics_requests_by_client",
+        COUNTER,
+        "Requests received, by client id; clients beyond the first hundred are counted together.",
+        ("client_id",),
+        [((client,), count) for client, count in counts.by_client()],
+    )
+    yield Histogram(
+        "kafka_network_request_metrics_total_time_seconds",
+        "Time from the arrival of a request to its response, by API, including the wait of a fetch for records.",
+        ("request",),
+        [((APIS[key].name,), *counted) for key, counted in latencies.buckets().items() if key in APIS],
+    )
+    yield Figure(
+        "kafka_server_socket_server_metrics_connection_count",
+        GAUGE,
+        "Connections of now, by listener.",
+        ("listener",),
+        [((name,), count) for name, count in connections.items()],
+    )
+    for name, meaning, counted in node.authentication.counts.list_counts():
+        yield Figure(f"kafka_server_socket_server_metrics_{name}", COUNTER, meaning, ("listener",), counted)
+    waiting = {each for partition in node.partitions for each in partition.waiting}
+    yield make_figure(
+        "kafka_server_delayed_fetch_purgatory_size", GAUGE, "Fetches that wait for records.", len(waiting)
+    )
+
+
+def list_replica_figures(node: BrokerNode) -> Iterator[Figure]:
+    """Yield the metrics of replicas."""
+    led = [each for each in node.partitions if each.leads]
+    assigned = {
+        (topic.name, state.index): len(state.replicas) for topic in node.topics.all() for state in topic.partitions
+    }
+    behind = [
+        each
+        for each in led
+        if each.replicas_in_sync < assigned.get((each.topic_partition.topic, each.topic_partition.partition), 1)
+    ]
+    few = [each for each in led if each.replicas_in_sync < each.min_insync_replicas]
+    offline = [each for each in node.partitions if each.fault is not None]
+    for name, meaning, which in (
+        ("partition_count", "Partitions with a replica on this broker.", list(node.partitions)),
+        ("leader_count", "Partitions that this broker leads.", led),
+        ("under_replicated_partitions", "Led partitions with a replica outside of the ISR.", behind),
+        ("under_min_isr_partition_count", "Led partitions with fewer in sync than min.insync.replicas.", few),
+        ("offline_replica_count", "Replicas that are out of service on this broker.", offline),
+    ):
+        yield make_figure(f"kafka_server_replica_manager_{name}", GAUGE, meaning, len(which))
+    yield make_figure(
+        "kafka_server_topic_count",
+        GAUGE,
+        "Topics of the cluster, as this broker knows it.",
+        len(list(node.topics.all())),
+    )
+
+
+def list_log_figures(node: BrokerNode) -> Iterator[Figure]:
+    """Yield the metrics of each open log."""
+    logs = sorted(node.directory.open_logs.items())
+    for name, meaning, read in (
+        ("log_start_offset", "The first offset of the log.", lambda log: log.start_offset),
+        (
+            "log_end_offset",
+            "The offset of the next record; its rate is the rate of records received.",
+            lambda log: log.end_offset,
+        ),
+        ("log_size_bytes", "The size of the segments on the disk.", lambda log: log.size_bytes),
+        ("num_log_segments", "Segments.", lambda log: len(log.segments)),
+    ):
+        samples = [((place.topic, str(place.partition)), float(read(log))) for place, log in logs]
+        yield Figure(f"kafka_log_{name}", GAUGE, meaning, ("topic", "partition"), samples)
+
+
+def list_controller_figures(raft: Raft) -> Iterator[Figure]:
+    """Yield the metrics of the quorum, as this voter sees it."""
+    for name, meaning, value in (
+        ("active_controller_count", "1 on the active controller, else 0.", int(raft.state is State.LEADER)),
+        ("current_leader", "The node that leads the quorum; -1 while it is unknown.", leader_id(raft)),
+        ("current_epoch", "The epoch of the quorum.", raft.epoch),
+        ("high_watermark", "The end of the committed metadata.", raft.high_watermark),
+        ("log_end_offset", "The end of this node's metadata log.", raft.log.end),
+        ("voter_count", "Voters of the quorum.", len(raft.voters)),
+    ):
+        yield make_figure(f"kafka_raft_{name}", GAUGE, meaning, value)
+
+
+def leader_id(raft: Raft) -> int:
+    return -1 if raft.leader_id is None else raft.leader_id

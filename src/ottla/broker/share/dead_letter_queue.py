@@ -1,0 +1,200 @@
+"""Copies records that a share group gives up to the group's dead letter queue (KIP-1191).
+
+    DeadLetters ──► the records of the range, if they are copied ──► one batch with headers ──┬─ this broker leads: append
+                                                                                             └─ another one: Produce
+
+The queue is the topic in the group's config `errors.deadletterqueue.topic.name`. It must exist and allow this by its own config
+`errors.deadletterqueue.group.enable`. The records of partition N go to partition N of the queue, modulo its number of partitions. A
+record whose copy fails is given up without it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ottla.broker.metadata.topics import Topics
+from ottla.broker.peers.peer_connection import PeerConnection, Question
+from ottla.broker.peers.peers import RemoteBrokers
+from ottla.broker.replica_manager.partition import Partition
+from ottla.broker.replica_manager.partitions import Partitions
+from ottla.broker.share.share_group_settings import ShareGroupSettings
+from ottla.broker.share.share_log_reader import read_records
+from ottla.clock import Clock
+from ottla.coordination.share.events import DeadLetters
+from ottla.errors import CorruptRecordError, KafkaError, OttlaError
+from ottla.model import Buffer, Header, TopicPartition
+from ottla.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from ottla.records.builder import BatchBuilder
+from ottla.records.columns import decode
+
+log = logging.getLogger(__name__)
+
+ENABLED = "errors.deadletterqueue.group.enable"
+PRODUCE_VERSION = 11
+PRODUCE_TIMEOUT_MS = 10_000
+READ_BYTES = 1024 * 1024
+"""The size of one read of the records that are copied."""
+OnDone = Callable[[], None]
+
+
+class DeadLetterQueue:
+    """The copies under way. Belongs to the event loop."""
+
+    def __init__(
+        self,
+        topics: Topics,
+        partitions: Partitions,
+        clock: Clock,
+        node_id: int,
+        append: Callable[[Partition, Buffer], Any],
+        remote: RemoteBrokers | None,
+    ) -> None:
+        """`append` appends a batch to a partition that this broker leads; `remote` is None for the only broker."""
+        self._topics = topics
+        self._partitions = partitions
+        self._clock = clock
+        self._node_id = node_id
+        self._append = append
+        self._remote = remote
+        self._connections: dict[int, PeerConnection] = {}
+        self._waiting: dict[int, list[tuple[ProduceRequest, OnDone]]] = {}
+
+    def copy(
+        self, group_id: str, source: Partition, letters: DeadLetters, settings: ShareGroupSettings, on_done: OnDone
+    ) -> None:
+        """Copy records, and call `on_done` when they are copied or cannot be."""
+        target = self._find_target(source, settings)
+        if target is None:
+            log.warning("no dead letter queue group=%s topic=%r", group_id, settings.dead_letter_topic)
+            on_done()
+            return
+        try:
+            batches = list(self._build_batches(group_id, source, letters, settings.copies_records))
+        except (KafkaError, CorruptRecordError) as error:
+            log.error("reading dead letters failed group=%s partition=%s error=%s", group_id, source, error)
+            on_done()
+            return
+        left = len(batches)
+
+        def finish_one() -> None:
+            nonlocal left
+            left -= 1
+            if left <= 0:
+                on_done()
+
+        for batch in batches:
+            self._send(target, batch, finish_one)
+        if not batches:
+            on_done()
+
+    def close(self) -> None:
+        for each in self._connections.values():
+            each.close()
+        self._waiting.clear()
+
+    def _find_target(self, source: Partition, settings: ShareGroupSettings) -> TopicPartition | None:
+        topic = self._topics.find_by_name(settings.dead_letter_topic) if settings.dead_letter_topic else None
+        if topic is None or not topic.partitions or topic.configs.get(ENABLED, "false").lower() != "true":
+            return None
+        return TopicPartition(topic.name, source.topic_partition.partition % len(topic.partitions))
+
+    def _build_batches(
+        self, group_id: str, source: Partition, letters: DeadLetters, copies_records: bool
+    ) -> Iterator[bytes]:
+        now_ms = self._clock.wall_ms()
+        builder = BatchBuilder(max_bytes=READ_BYTES)
+        for offset, key, value, own in records_of(source, letters, copies_records):
+            headers = [*own, *describe_letter(group_id, source.topic_partition, offset, letters)]
+            if not builder.append(now_ms, key, value, headers):
+                yield bytes(builder.build())
+                builder = BatchBuilder(max_bytes=READ_BYTES)
+                builder.append(now_ms, key, value, headers)
+        if builder.count:
+            yield bytes(builder.build())
+
+    def _send(self, target: TopicPartition, batch: bytes, on_done: OnDone) -> None:
+        leader = self._topics.find_leader(target)
+        partition = self._partitions.find(*target)
+        if leader == self._node_id and partition is not None:
+            try:
+                self._append(partition, batch)
+            except KafkaError as error:
+                log.error("copying dead letters failed partition=%s error=%s", target, error)
+            on_done()
+        elif self._remote is None or leader is None or leader < 0:
+            log.error("the dead letter queue has no leader partition=%s", target)
+            on_done()
+        else:
+            topic = TopicProduceData(target.topic, partition_data=[PartitionProduceData(target.partition, batch)])
+            waiting = self._waiting.setdefault(leader, [])
+            waiting.append((ProduceRequest(None, -1, PRODUCE_TIMEOUT_MS, [topic]), on_done))
+            if len(waiting) == 1:
+                self._produce(leader)
+
+    def _produce(self, leader: int) -> None:
+        """Send the first waiting batch to a broker."""
+        assert self._remote is not None
+        request, _ = self._waiting[leader][0]
+        address = self._remote.address(leader)
+        if address is None:
+            self._handle_produced(leader, OttlaError(f"the address of broker {leader} is unknown"))
+            return
+        if leader not in self._connections:
+            self._connections[leader] = self._remote.connect("dead-letters", leader)
+        done = lambda response: self._handle_produced(leader, response)  # noqa: E731
+        self._connections[leader].send_request(Question(address, request, PRODUCE_VERSION, ProduceResponse, done))
+
+    def _handle_produced(self, leader: int, response: ProduceResponse | OttlaError) -> None:
+        if isinstance(response, OttlaError):
+            log.error("copying dead letters failed broker=%d error=%s", leader, response)
+        else:
+            errors = {each.error_code for topic in response.responses for each in topic.partition_responses}
+            if errors - {0}:
+                log.error("copying dead letters failed broker=%d errors=%s", leader, sorted(errors))
+        waiting = self._waiting.get(leader)
+        if not waiting:
+            return
+        _, on_done = waiting.pop(0)
+        on_done()
+        if waiting:
+            self._produce(leader)
+
+
+def records_of(
+    source: Partition, letters: DeadLetters, copies_records: bool
+) -> Iterator[tuple[int, bytes | None, bytes | None, list[Header]]]:
+    """Yield offset, key, value and headers of the records; without contents if they are not copied."""
+    if not copies_records:
+        yield from ((offset, None, None, []) for offset in range(letters.first_offset, letters.last_offset + 1))
+        return
+    offset = max(letters.first_offset, source.log.start_offset)
+    while offset <= letters.last_offset:
+        found = read_records(source.log, offset, READ_BYTES, letters.last_offset - offset + 1, committed=False)
+        if found is None:
+            return
+        columns = decode(b"".join(found.batches), from_offset=offset, with_headers=True)
+        for row in range(columns.count):
+            if columns.offsets[row] > letters.last_offset:
+                return
+            yield columns.offsets[row], columns.key(row), columns.value(row), columns.headers(row)
+        offset = columns.next_offset
+
+
+def describe_letter(group_id: str, source: TopicPartition, offset: int, letters: DeadLetters) -> list[Header]:
+    """Return the headers of a copied record."""
+    texts = {
+        "topic": source.topic,
+        "partition": str(source.partition),
+        "offset": str(offset),
+        "group": group_id,
+        "delivery.count": str(letters.delivery_count),
+        "message": letters.cause.value,
+    }
+    return [(f"__dlq.errors.{name}", text.encode()) for name, text in texts.items()]

@@ -1,0 +1,42 @@
+"""The console of one broker in a child process, started by `ottla broker --console`.
+
+The broker passes the listening socket, and later its address on standard input. It keeps this pipe open while it lives,
+so that the console ends with it in all cases.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+from threading import Thread
+from typing import Any
+
+from ottla.console.garbage import configure_collector
+from ottla.console.server import Console
+
+
+def main() -> None:
+    """Wait for a line with `settings` and `trace`, serve, and stop when the pipe is closed."""
+    host, descriptor = sys.argv[1:]
+    line = sys.stdin.readline()
+    if not line:
+        return  # the broker failed to start
+    given: dict[str, Any] = json.loads(line)
+    console = Console(given["settings"], host, trace=given["trace"], listener=socket.socket(fileno=int(descriptor)))
+    configure_collector()
+    console.run(start_offsets)
+
+
+def start_offsets(console: Console) -> None:
+    print(f"ready {console.url}", flush=True)
+    Thread(target=end_with_the_broker, args=(console,), name="ottla-console-end", daemon=True).start()
+
+
+def end_with_the_broker(console: Console) -> None:
+    sys.stdin.read()
+    console.stop()
+
+
+if __name__ == "__main__":
+    main()

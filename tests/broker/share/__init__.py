@@ -1,0 +1,1 @@
+"""Share groups, by real requests to a broker."""
