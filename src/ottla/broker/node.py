@@ -346,12 +346,13 @@ class BrokerNode:
         """The partitions that share groups read from this broker, and the sessions of their members."""
         from ottla.broker.share.dead_letter_queue import DeadLetterQueue
         from ottla.broker.share.led_share_partition import ShareLeaderContext
+        from ottla.broker.share.share_counts import ShareCounts
         from ottla.broker.share.share_partition_manager import SharePartitionManager
 
         remote = self._remote_brokers
         letters = DeadLetterQueue(self.topics, self.partitions, self.clock, self.config.node_id, self.append, remote)
         context = ShareLeaderContext(
-            self.share_persister, self.clock, self.timers, self.waiting, self.share_settings, letters
+            self.share_persister, self.clock, self.timers, self.waiting, self.share_settings, letters, ShareCounts()
         )
         limit = lambda: self.config.group_share_max_share_sessions  # noqa: E731
         return SharePartitionManager(self.topics, self.partitions, context, limit)

@@ -5,6 +5,7 @@ They are collected in the broker's loop when they are requested. Only requests a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -53,6 +54,8 @@ def list_broker_figures(
     """Yield the metrics of a broker; `connections` are counted by listener."""
     yield from list_replica_figures(node)
     yield from list_log_figures(node)
+    yield from list_group_figures(node)
+    yield from list_share_figures(node)
     pushers = len(node.telemetry.list_metrics(node.clock.monotonic()))
     yield make_figure("kafka_client_telemetry_instances", GAUGE, "Clients that push metrics.", pushers)
     yield Figure(
@@ -134,6 +137,70 @@ def list_log_figures(node: BrokerNode) -> Iterator[Figure]:
     ):
         samples = [((place.topic, str(place.partition)), float(read(log))) for place, log in logs]
         yield Figure(f"kafka_log_{name}", GAUGE, meaning, ("topic", "partition"), samples)
+
+
+def list_group_figures(node: BrokerNode) -> Iterator[Figure]:
+    """Yield the metrics of the groups that this broker coordinates. A broker that no group has used has no coordinator."""
+    groups = [group for group, _ in node.groups.loaded_groups()] if "groups" in vars(node) else []
+    counts = Counter((group.kind, str(group.state)) for group in groups)
+    members = Counter[str]()
+    for group in groups:
+        members[group.kind] += len(group.members)
+    yield Figure(
+        "kafka_server_group_coordinator_metrics_group_count",
+        GAUGE,
+        "Groups that this broker coordinates, by kind and state.",
+        ("protocol", "state"),
+        list(counts.items()),
+    )
+    yield Figure(
+        "kafka_server_group_coordinator_metrics_member_count",
+        GAUGE,
+        "Members of these groups, by kind.",
+        ("protocol",),
+        [((kind,), count) for kind, count in members.items()],
+    )
+
+
+def list_share_figures(node: BrokerNode) -> Iterator[Figure]:
+    """Yield the metrics of share groups that read from this broker."""
+    if "share_partitions" not in vars(node):
+        return
+    counts, places = node.share_partitions.counts, node.share_partitions.describe()
+    sessions = len(node.share_partitions.sessions)
+    yield make_figure("kafka_server_share_session_cache_share_sessions_count", GAUGE, "Open share sessions.", sessions)
+    labels = ("group", "topic", "partition")
+    for name, meaning, read in (
+        ("in_flight_message_count", "Records that members have acquired.", lambda place: place.acquired_count),
+        ("start_offset", "The first record that is not finished.", lambda place: place.start_offset),
+        ("lag", "Records that are not finished.", lambda place: place.lag),
+    ):
+        samples = [((each.group_id, each.topic, str(each.partition)), float(read(each))) for each in places]
+        yield Figure(f"kafka_server_share_partition_metrics_{name}", GAUGE, meaning, labels, samples)
+    yield Figure(
+        "kafka_server_share_partition_metrics_delivery_count",
+        GAUGE,
+        "Records that are not finished, by the number of their deliveries.",
+        (*labels, "deliveries"),
+        [
+            ((each.group_id, each.topic, str(each.partition), str(deliveries)), count)
+            for each in places
+            for deliveries, count in sorted(each.delivery_counts.items())
+        ],
+    )
+    for name, meaning, by_group in (
+        ("deliveries", "Deliveries of records to members.", counts.acquired),
+        ("acquisition_lock_timeouts", "Records whose acquisition lock expired.", counts.expired),
+    ):
+        counted = [((group,), float(count)) for group, count in by_group.items()]
+        yield Figure(f"kafka_server_share_group_metrics_{name}", COUNTER, meaning, ("group",), counted)
+    yield Figure(
+        "kafka_server_share_group_metrics_record_acknowledgements",
+        COUNTER,
+        "Acknowledged records, by the type of acknowledgement.",
+        ("group", "ack_type"),
+        list(counts.acknowledged.items()),
+    )
 
 
 def list_controller_figures(raft: Raft) -> Iterator[Figure]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -25,6 +26,7 @@ from ottla.broker.coordinators.share_persister import SharePersister
 from ottla.broker.event_loop.timers import Timer, Timers
 from ottla.broker.replica_manager.fetch_purgatory import FetchPurgatory
 from ottla.broker.replica_manager.partition import Partition
+from ottla.broker.share.share_counts import ShareCounts, SharePartitionView
 from ottla.broker.share.share_group_settings import EARLIEST, ShareGroupSettings
 from ottla.broker.share.share_log_reader import LogRecords, read_records
 from ottla.clock import Clock
@@ -78,6 +80,7 @@ class ShareLeaderContext(Struct, frozen=True):
     settings: Callable[[str], ShareGroupSettings]
     """Return the settings of a group."""
     dead_letters: DeadLetterCopier
+    counts: ShareCounts
 
 
 class LedSharePartition:
@@ -160,6 +163,9 @@ class LedSharePartition:
         acquired = machine.acquire(
             member_id, records.fetched, max_records, self._context.clock.monotonic(), mode, max(1, batch_size)
         )
+        self._context.counts.count_acquired(
+            self.key.group_id, sum(each.last_offset - each.first_offset + 1 for each in acquired)
+        )
         self._set_timer()
         return acquired
 
@@ -177,13 +183,40 @@ class LedSharePartition:
         if renews and not settings.may_renew:
             on_code(ErrorCode.INVALID_RECORD_STATE)
             return
-        ticket = self._new_ticket(on_code)
+
+        def finish(code: int) -> None:
+            if not code:
+                self._context.counts.count_acknowledged(self.key.group_id, batches)
+            on_code(code)
+
+        ticket = self._new_ticket(finish)
         self._apply(machine.acknowledge(ticket, member_id, batches, self._context.clock.monotonic()))
 
     def release_member(self, member_id: str, on_code: OnCode) -> None:
         """Release the records that a member has acquired."""
         machine = self._require_machine()
         self._apply(machine.release_member(self._new_ticket(on_code), member_id))
+
+    def expire_all_locks(self) -> int:
+        """Release the records of all members as if their locks had expired now, and return their number."""
+        machine = self._require_machine()
+        count = machine.acquired_count
+        self._apply(machine.expire_locks(math.inf))
+        return count
+
+    def describe(self) -> SharePartitionView:
+        """Return the state of the partition, for metrics."""
+        machine, place = self._require_machine(), self.partition.topic_partition
+        unfinished = self.partition.log.high_watermark - machine.start_offset - machine.delivery_complete_count
+        return SharePartitionView(
+            self.key.group_id,
+            place.topic,
+            place.partition,
+            machine.start_offset,
+            machine.acquired_count,
+            max(0, unfinished),
+            machine.unfinished_counts,
+        )
 
     def end(self, error: int) -> None:
         """Stop, and fail the requests that wait."""
@@ -261,6 +294,7 @@ class LedSharePartition:
                 self._wake()
 
     def _complete(self, effects: Effects) -> None:
+        self._context.counts.count_expired(self.key.group_id, effects.expired_count)
         for ticket, error in effects.completions:
             callback = self._callbacks.pop(ticket, None)
             if callback is not None:

@@ -13,6 +13,7 @@ from ottla.broker.metadata.topics import Topics
 from ottla.broker.replica_manager.partition import Partition
 from ottla.broker.replica_manager.partitions import Partitions
 from ottla.broker.share.led_share_partition import LedSharePartition, ShareLeaderContext
+from ottla.broker.share.share_counts import ShareCounts, SharePartitionView
 from ottla.broker.share.share_sessions import SharedPartition, ShareSessions
 from ottla.coordination.share.share_state import SharePartitionKey
 from ottla.errors import ErrorCode
@@ -33,6 +34,20 @@ class SharePartitionManager:
 
     def __len__(self) -> int:
         return len(self._led)
+
+    @property
+    def counts(self) -> ShareCounts:
+        """Counters by group."""
+        return self.context.counts
+
+    def describe(self) -> list[SharePartitionView]:
+        """Return the state of each partition that a group reads here and whose log can be read."""
+        return [each.describe() for each in self._led.values() if each.is_ready and each.partition.fault is None]
+
+    def expire_locks(self, group_id: str) -> int:
+        """Release the records that members of a group have acquired, and return their number."""
+        loaded = [each for key, each in self._led.items() if key.group_id == group_id and each.is_ready]
+        return sum(each.expire_all_locks() for each in loaded)
 
     def find(self, group_id: str, place: SharedPartition) -> LedSharePartition | int:
         """Return a partition as a group reads it, loaded or being loaded; or the error code if this broker does not lead it."""

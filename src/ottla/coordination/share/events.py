@@ -125,3 +125,5 @@ class Effects(Struct, frozen=True):
     write: StateWrite | None = None
     completions: tuple[Completion, ...] = ()
     dead_letters: tuple[DeadLetters, ...] = ()
+    expired_count: int = 0
+    """Records whose locks expired in this step."""

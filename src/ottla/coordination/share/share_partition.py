@@ -216,10 +216,24 @@ class SharePartition:
         return self._deadlines[0] if self._deadlines else None
 
     @property
+    def acquired_count(self) -> int:
+        """The number of records that members have acquired and not acknowledged."""
+        return sum(each.record_count for each in self._ranges if each.state == RecordState.ACQUIRED)
+
+    @property
+    def unfinished_counts(self) -> dict[int, int]:
+        """Delivery count → the number of records with it that were delivered and are not finished."""
+        counts: dict[int, int] = {}
+        for each in self._ranges:
+            if each.delivery_count and not each.is_finished:
+                counts[each.delivery_count] = counts.get(each.delivery_count, 0) + each.record_count
+        return counts
+
+    @property
     def delivery_complete_count(self) -> int:
         """The number of records in the window that are acknowledged or archived, persisted or not."""
         finished = (RecordState.ACKNOWLEDGED, RecordState.ARCHIVED)
-        return sum(each.last_offset - each.first_offset + 1 for each in self._ranges if each.state in finished)
+        return sum(each.record_count for each in self._ranges if each.state in finished)
 
     @property
     def next_fetch_offset(self) -> int:
@@ -320,9 +334,10 @@ class SharePartition:
             return NOTHING
         while self._deadlines and self._deadlines[0] <= now:
             heappop(self._deadlines)
-        changes = Changes()
+        changes, expired_count = Changes(), 0
         for each in self._ranges:
             if each.state == RecordState.ACQUIRED and each.deadline is not None and each.deadline <= now:
+                expired_count += each.record_count
                 state = self._next_state(each, AcknowledgeType.RELEASE)
                 each.change_state(state)
                 each.member_id, each.deadline = NO_MEMBER, None
@@ -330,9 +345,9 @@ class SharePartition:
                 if state == RecordState.ARCHIVING:
                     changes.dead_letters.append((each.offsets, DeadLetterCause.DELIVERY_COUNT_EXCEEDED))
         self._merge_all()
-        effects = self._persist(changes) if changes.batches else NOTHING
+        write = self._persist(changes).write if changes.batches else None
         self._advance_start()
-        return effects
+        return Effects(write=write, expired_count=expired_count)
 
     def complete_write(self, error: ErrorCode, now: float) -> Effects:
         """Handle the result of the outstanding StateWrite; an error restores the records of acknowledgements and releases."""
@@ -352,7 +367,7 @@ class SharePartition:
             self._merge(first_offset, last_offset)
         self._advance_start()
         expired = self.expire_locks(now)
-        return Effects(write=expired.write or self._send(), completions=completions, dead_letters=letters)
+        return Effects(expired.write or self._send(), completions, letters, expired.expired_count)
 
     def fence(self) -> Effects:
         """Stop, because another broker leads the partition or the group's offsets were reset; requests get NOT_LEADER_OR_FOLLOWER."""

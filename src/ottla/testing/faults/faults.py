@@ -59,6 +59,17 @@ class Faults:
         """Leave requests without a response until the fault is removed."""
         return self._add(Fault(HOLD, known_api(api), self._undo, *checked_counts(nth, times)))
 
+    def expire_share_locks(self, group: str) -> int:
+        """Let the acquisition locks of a share group expire now, and return the number of records that are released.
+
+        They are delivered again with the next delivery count, or given up at `share.delivery.count.limit`. An acknowledgement
+        that arrives later gets INVALID_RECORD_STATE.
+        """
+        server = self._require_server()
+        released: list[int] = []
+        run_in_loop(server, lambda: released.append(server.node.share_partitions.expire_locks(group)))
+        return released[0]
+
     def clear(self) -> None:
         """Remove all faults."""
         for fault in list(self._active):
@@ -67,17 +78,21 @@ class Faults:
     def _add(self, fault: Fault) -> Fault:
         from ottla.testing.faults.faulty_handler import FaultyRequestHandler
 
-        server = self._find()
-        if server is None:
-            raise IllegalStateError(
-                "faults need a running broker in this process: remove process=True from ottla_broker_settings"
-            )
+        server = self._require_server()
         if self._faulty_handler is None or self._faulty_server is not server:
             self._faulty_handler, self._faulty_server = FaultyRequestHandler(server), server
         way = self._faulty_handler
         run_in_loop(server, lambda: way.add(fault))
         self._active.append(fault)
         return fault
+
+    def _require_server(self) -> Server:
+        server = self._find()
+        if server is None:
+            raise IllegalStateError(
+                "faults need a running broker in this process: remove process=True from ottla_broker_settings"
+            )
+        return server
 
     def _undo(self, fault: Fault) -> None:
         if fault not in self._active:
