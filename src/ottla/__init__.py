@@ -35,6 +35,7 @@ HOME = {
     "Processor": "ottla.client.process",
     "Outgoing": "ottla.client.process",
     "Admin": "ottla.client.admin",
+    "ConfigResource": "ottla.client.admin",
     "NewTopic": "ottla.client.admin",
     "TopicPartition": "ottla.model",
     "RecordMetadata": "ottla.model",
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
     from ottla.broker.embedding.embedded_broker import Broker as Broker
     from ottla.broker.embedding.local_cluster import Cluster as Cluster
     from ottla.client.admin import Admin as Admin
+    from ottla.client.admin import ConfigResource as ConfigResource
     from ottla.client.admin import NewTopic as NewTopic
     from ottla.client.config.typed_settings import AdminSettings as AdminSettings
     from ottla.client.config.typed_settings import ConsumerSettings as ConsumerSettings

@@ -83,7 +83,9 @@ def test_a_directory_with_logs_and_without_meta_properties_is_rejected(directory
 
 
 @pytest.mark.parametrize("name", [RECOVERY_POINTS, START_OFFSETS])
-def test_a_damaged_byte_of_a_checkpoint_is_harmless_or_moves_one_start(directory: Path, tmp_path: Path, name: str) -> None:
+def test_a_damaged_byte_of_a_checkpoint_is_harmless_or_moves_one_start(
+    directory: Path, tmp_path: Path, name: str
+) -> None:
     for position, copy in flipped(directory, name, tmp_path, 1):
         starts = (copy / name).read_text(encoding="latin-1").splitlines() if name == START_OFFSETS else []
         # A changed digit of a start offset is believed: the records before it look deleted.

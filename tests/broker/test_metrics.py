@@ -21,6 +21,8 @@ from ottla.broker.network_server import request_latencies
 from ottla.errors import ConfigError
 from ottla.free_ports import free_port
 from tests.broker.quorum_nodes import Place, new_hosts
+from tests.broker.share.consumer import ACCEPT, RELEASE, Sharer, configure
+from tests.broker.share.requests import GROUP, join
 from tests.broker.wire import Wire
 from tests.patience import eventually
 from tests.plain import plain
@@ -57,6 +59,19 @@ def address() -> str:
 def broker(address: str) -> Iterator[Broker]:
     with Broker(metrics_listen=address) as broker:
         yield broker
+
+
+def share_records(wire: Wire, topic: str) -> Sharer:
+    """Let a member of a share group acquire five records of a new topic and accept the first two."""
+    wire.create(topic)
+    configure(wire, {"share.auto.offset.reset": "earliest"})
+    join(wire, topics=[topic])
+    for number in range(5):
+        assert wire.produce(topic, b"%d" % number).error_code == 0
+    sharer = Sharer(wire, topic=topic)
+    assert sharer.fetch(max_wait_ms=30_000).ranges == [(0, 4, 1)]
+    assert sharer.acknowledge((0, 1, ACCEPT)) == 0
+    return sharer
 
 
 def test_partitions_records_requests_and_connections_are_counted(broker: Broker, address: str) -> None:
@@ -195,7 +210,12 @@ def test_each_metric_is_documented_and_nothing_else(broker: Broker, address: str
     names = {name for name, *_ in metrics(address) if name.startswith("kafka_")}
     with Producer(broker.client_settings()) as producer:
         producer.send("t", b"x").result()
-        names |= {name for name, *_ in metrics(address) if name.startswith("kafka_")}
+        with Wire(broker.bootstrap_servers) as wire:
+            sharer = share_records(wire, "u")
+            assert broker.server is not None
+            assert broker.server.node.share_partitions.expire_locks(GROUP) == 3
+            assert sharer.fetch(max_wait_ms=30_000).ranges == [(2, 4, 2)]
+            names |= {name for name, *_ in metrics(address) if name.startswith("kafka_")}
     text = DOCUMENTED.read_text()
     histogram = "kafka_network_request_metrics_total_time_seconds"
     assert {f"{histogram}_{part}" for part in ("bucket", "count", "sum")} <= names
@@ -203,6 +223,27 @@ def test_each_metric_is_documented_and_nothing_else(broker: Broker, address: str
     others = ("kafka_raft_", "kafka_connect_", "kafka_producer_", "kafka_consumer_")
     documented = {part for part in text.split("`") if part.startswith("kafka_") and not part.startswith(others)}
     assert names == documented
+
+
+def test_share_groups_are_counted(broker: Broker, address: str) -> None:
+    with Wire(broker.bootstrap_servers) as wire:
+        sharer = share_records(wire, "t")
+        assert sharer.acknowledge((2, 2, RELEASE)) == 0
+        assert sharer.fetch(max_wait_ms=30_000).ranges == [(2, 2, 2)]
+        found = metrics(address)
+    place, group = ("0", GROUP, "t"), "kafka_server_share_group_metrics"
+    partition = "kafka_server_share_partition_metrics"
+    assert found[f"{partition}_in_flight_message_count", *place] == 3
+    assert found[f"{partition}_start_offset", *place] == 2
+    assert found[f"{partition}_lag", *place] == 3
+    assert found[f"{partition}_delivery_count", "0", "1", GROUP, "t"] == 2
+    assert found[f"{partition}_delivery_count", "0", "2", GROUP, "t"] == 1
+    assert found[f"{group}_deliveries_total", GROUP] == 6
+    assert found[f"{group}_record_acknowledgements_total", "accept", GROUP] == 2
+    assert found[f"{group}_record_acknowledgements_total", GROUP, "release"] == 1
+    assert found["kafka_server_share_session_cache_share_sessions_count",] == 1
+    assert found["kafka_server_group_coordinator_metrics_group_count", "Stable", "share"] == 1
+    assert found["kafka_server_group_coordinator_metrics_member_count", "share"] == 1
 
 
 @pytest.mark.usefixtures("address")
