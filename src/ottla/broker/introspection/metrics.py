@@ -143,7 +143,7 @@ def list_group_figures(node: BrokerNode) -> Iterator[Figure]:
     """Yield the metrics of the groups that this broker coordinates. A broker that no group has used has no coordinator."""
     groups = [group for group, _ in node.groups.loaded_groups()] if "groups" in vars(node) else []
     counts = Counter((group.kind, str(group.state)) for group in groups)
-    members = Counter[str]()
+    members: Counter[str] = Counter()
     for group in groups:
         members[group.kind] += len(group.members)
     yield Figure(
