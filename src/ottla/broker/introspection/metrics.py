@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from ottla.broker.network_server.request_counts import RequestCounts
@@ -171,9 +172,9 @@ def list_share_figures(node: BrokerNode) -> Iterator[Figure]:
     yield make_figure("kafka_server_share_session_cache_share_sessions_count", GAUGE, "Open share sessions.", sessions)
     labels = ("group", "topic", "partition")
     for name, meaning, read in (
-        ("in_flight_message_count", "Records that members have acquired.", lambda place: place.acquired_count),
-        ("start_offset", "The first record that is not finished.", lambda place: place.start_offset),
-        ("lag", "Records that are not finished.", lambda place: place.lag),
+        ("in_flight_message_count", "Records that members have acquired.", attrgetter("acquired_count")),
+        ("start_offset", "The first record that is not finished.", attrgetter("start_offset")),
+        ("lag", "Records that are not finished.", attrgetter("lag")),
     ):
         samples = [((each.group_id, each.topic, str(each.partition)), float(read(each))) for each in places]
         yield Figure(f"kafka_server_share_partition_metrics_{name}", GAUGE, meaning, labels, samples)
