@@ -3,7 +3,7 @@
 The operation runs once to warm up and is then recorded, from the call until 50 ms after its result, over all threads of the
 process, in which the broker runs as well. Hot loops are loaded from their Python source, because compiled functions cannot be
 recorded. `--nodes 3` places the operation on a cluster of three nodes, `--functions` lists every function with its file,
-`--order` in the order of the calls.
+`--calls` lists every call in its order.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class CallRecorder:
     """Records which functions are entered while `recording` is open, in every thread started after `install`."""
 
     def __init__(self) -> None:
-        self.entered: dict[CodeType, None] = {}
+        self._entered: list[CodeType] = []
         self._is_recording = False
 
     def install(self) -> None:
@@ -66,7 +66,7 @@ class CallRecorder:
     @contextmanager
     def recording(self) -> Iterator[None]:
         """Record from here until `AFTER_SECONDS` after the block."""
-        self.entered.clear()
+        self._entered.clear()
         self._is_recording = True
         try:
             yield
@@ -74,21 +74,18 @@ class CallRecorder:
         finally:
             self._is_recording = False
 
-    def functions(self) -> list[tuple[str, str]]:
-        """Return the file and the qualified name of each function of Ottla that was entered, in the order of the first entries.
-
-        A lambda counts as one.
-        """
+    def calls(self) -> list[tuple[str, str]]:
+        """Return the file and the qualified name of the function of Ottla that each call entered. A lambda is a function, too."""
         root = f"{SOURCES}{os.sep}"
         return [
             (code.co_filename.removeprefix(root), code.co_qualname)
-            for code in self.entered
+            for code in self._entered
             if code.co_filename.startswith(root)
         ]
 
     def _profile(self, frame: FrameType, event: str, argument: object) -> None:
         if event == "call" and self._is_recording:
-            self.entered.setdefault(frame.f_code)
+            self._entered.append(frame.f_code)
 
 
 def main() -> None:
@@ -102,7 +99,7 @@ def main() -> None:
         help="1 broker; 2: one controller and one broker; 3 nodes that are both",
     )
     parser.add_argument("--functions", action="store_true", help="list the functions, by file")
-    parser.add_argument("--order", action="store_true", help="list the functions, in the order of their first calls")
+    parser.add_argument("--calls", action="store_true", help="list every call in its order")
     given = parser.parse_args()
     load_uncompiled()
     recorder = CallRecorder()
@@ -111,13 +108,14 @@ def main() -> None:
         address = stack.enter_context(STARTS[given.nodes]())
         OPERATIONS[given.operation](recorder, address, given.nodes)
     recorder.uninstall()
-    functions = recorder.functions()
+    calls = recorder.calls()
+    functions = sorted({*calls})
     files = Counter(file for file, _ in functions)
-    if given.order:
-        for file, name in functions:
+    if given.calls:
+        for file, name in calls:
             print(f"{file} {name}")
     if given.functions:
-        for file, names in itertools.groupby(sorted(functions), key=lambda function: function[0]):
+        for file, names in itertools.groupby(functions, key=lambda function: function[0]):
             print(file)
             for _, name in names:
                 print(f"    {name}")
