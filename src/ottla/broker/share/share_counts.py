@@ -49,7 +49,7 @@ class ShareCounts:
             self.expired[self._name(group_id)] += records
 
     def count_acknowledged(self, group_id: str, batches: Sequence[AcknowledgementBatch]) -> None:
-        """Count acknowledgements that succeeded."""
+        """Count the records by type of acknowledgement. Call this once the acknowledgements are persisted."""
         name = self._name(group_id)
         for batch in batches:
             if len(batch.types) == 1:

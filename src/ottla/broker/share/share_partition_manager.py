@@ -37,7 +37,6 @@ class SharePartitionManager:
 
     @property
     def counts(self) -> ShareCounts:
-        """Counters by group."""
         return self.context.counts
 
     def describe(self) -> list[SharePartitionView]:
