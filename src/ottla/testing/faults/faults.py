@@ -60,7 +60,7 @@ class Faults:
         return self._add(Fault(HOLD, known_api(api), self._undo, *checked_counts(nth, times)))
 
     def expire_share_locks(self, group: str) -> int:
-        """Let the acquisition locks of a share group expire now, and return the number of records that are released.
+        """Expire the acquisition locks of a share group now, and return the number of released records.
 
         They are delivered again with the next delivery count, or given up at `share.delivery.count.limit`. An acknowledgement
         that arrives later gets INVALID_RECORD_STATE.
