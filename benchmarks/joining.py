@@ -30,7 +30,7 @@ from ottla.records.columns import decode
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from ottla.storage.state_log.snapshot import SnapshotId, write_state
-from ottla.storage.state_log.voter import Voter
+from ottla.storage.state_log.voter import SoleVoter
 from rivals import apache_kafka as rival
 from rivals.apache_kafka import listens
 from rivals.kafka_cluster import LOG, NOT_OURS, Node, OttlaNode, wait_for
@@ -83,7 +83,7 @@ def image() -> None:
     """Measure the loading of a snapshot of 100,000 partitions, as at a start, in a process of its own."""
     with TemporaryDirectory(prefix="ottla-bench-") as folder:
         made = [each for number in range(TOPICS) for each in topic(number)]
-        write_state(Path(folder), SnapshotId(len(made), 1), made, 0, Voter(1, UUID(int=1)), sync=False)
+        write_state(Path(folder), SnapshotId(len(made), 1), made, 0, SoleVoter(1, UUID(int=1)), sync=False)
         size = sum(map(len, made))
         del made
         print(f"{TOPICS * PARTITIONS:,} partitions, {size / 1e6:.1f} MB of records", flush=True)

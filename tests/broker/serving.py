@@ -10,7 +10,7 @@ from ottla.broker.network_server.connection import Connection
 from ottla.broker.server import Server
 from ottla.broker.settings.config import BrokerConfig
 from ottla.clock import Clock, SystemClock
-from ottla.coordination.cluster.topic import Topic
+from ottla.coordination.cluster.topic import ClusterTopic
 from ottla.errors import ErrorCode
 from ottla.protocol.conversation import encode_request
 from ottla.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
@@ -46,7 +46,7 @@ def decide(server: Server, request: Message, version: int) -> Any:
     return response
 
 
-def create_topic(server: Server, name: str, partitions: int = 1, **configs: str) -> Topic:
+def create_topic(server: Server, name: str, partitions: int = 1, **configs: str) -> ClusterTopic:
     """Create a topic with one replica; configs are keywords with underscores for dots."""
     pairs = [CreatableTopicConfig(key.replace("_", "."), value) for key, value in configs.items()]
     (result,) = decide(server, CreateTopicsRequest([CreatableTopic(name, partitions, 1, configs=pairs)]), 7).topics

@@ -25,7 +25,7 @@ from ottla.records.batch import BatchHeader, parse_header
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from ottla.storage.state_log.snapshot import SnapshotId, find_snapshots, read_state, read_time, write_state
-from ottla.storage.state_log.voter import Voter
+from ottla.storage.state_log.voter import SoleVoter
 from tests.coordination import recorded
 
 CONFIG = LogConfig(max_message_bytes=INT32_MAX, segment_bytes=INT32_MAX, retention_ms=-1)
@@ -96,7 +96,7 @@ def test_batches_that_do_not_continue_the_log_are_rejected(tmp_path: Path) -> No
 def test_a_snapshot_replaces_the_log_before_it(tmp_path: Path) -> None:
     (elsewhere := tmp_path / "elsewhere").mkdir()
     snapshot = SnapshotId(500, EPOCH)
-    topic, voter = TopicRecord("in-it", UUID(int=9)), Voter(1, UUID(int=1))
+    topic, voter = TopicRecord("in-it", UUID(int=9)), SoleVoter(1, UUID(int=1))
     write_state(elsewhere, snapshot, [encode_record(topic)], 0, voter, sync=False)
     data = (elsewhere / snapshot.file_name).read_bytes()
     metadata = observed(tmp_path / "copy")

@@ -40,10 +40,10 @@ from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_entry import Origin
 from ottla.storage.state_log import snapshot as state_snapshot
 from ottla.storage.state_log.snapshot import EMPTY, SnapshotId, SnapshotState, find_snapshots, read_state, write_state
-from ottla.storage.state_log.voter import Voter
+from ottla.storage.state_log.voter import SoleVoter
 from tests.broker.wire import Wire
 
-VOTER = Voter(1, uuid.UUID(int=9))
+VOTER = SoleVoter(1, uuid.UUID(int=9))
 OFTEN = 2_000
 """Bytes between snapshots: a few topics."""
 
@@ -380,7 +380,7 @@ def test_a_directory_without_voters_gets_them_and_keeps_its_state(
 ) -> None:
     with monkeypatch.context() as before:
         # As it was written before there were voters: a header alone, and nothing at the log's beginning.
-        before.setattr(Voter, "voters_record", lambda voter: b"")
+        before.setattr(SoleVoter, "voters_record", lambda voter: b"")
         control = state_snapshot.control_batch
         before.setattr(state_snapshot, "control_batch", lambda records, now_ms: control(records[:1], now_ms))
         expected = busy(tmp_path, 60)

@@ -21,7 +21,7 @@ from ottla.records.batch import parse_header
 from ottla.storage.log import Log
 from ottla.storage.log.append_path import Appended
 from ottla.storage.producers.producer_entry import Origin, ProducerEntry
-from ottla.storage.producers.producer_state import ProducerState
+from ottla.storage.producers.producer_state import ProducerStateManager
 
 HELD_SECONDS = 0.5
 # By what is no export of theirs.
@@ -102,7 +102,7 @@ def lets_zombies_write() -> None:
     )
     transactional_write.check_write = lambda *arguments: None
     ProducerEntry._check_epoch = lambda self, epoch: None  # type: ignore[method-assign]
-    ProducerState.check = lambda self, *arguments, **settings: None  # type: ignore[method-assign]
+    ProducerStateManager.check = lambda self, *arguments, **settings: None  # type: ignore[method-assign]
 
 
 def forgets_prepared_transactions_on_restart() -> None:

@@ -17,7 +17,7 @@ from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.node_records import RegisterBrokerRecord
 from ottla.coordination.cluster.partition_request import check_count
 from ottla.coordination.cluster.records import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
-from ottla.coordination.cluster.topic import PartitionState, Topic
+from ottla.coordination.cluster.topic import ClusterTopic, PartitionState
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.coordination.controller import client_changes
 from ottla.coordination.controller.config import ControllerConfig
@@ -313,7 +313,7 @@ def test_a_topic_gets_more_partitions() -> None:
 
 
 def test_at_most_ten_thousand_partitions_are_added_at_once() -> None:
-    large = Topic("t", id_of("t"), (PartitionState(0, 7, 0, (7,), (7,)),) * 6000)
+    large = ClusterTopic("t", id_of("t"), (PartitionState(0, 7, 0, (7,), (7,)),) * 6000)
     check_count(large, 16_000)
     with pytest.raises(Refusal, match="10001 partitions: at most 10000 are made at once"):
         check_count(large, 16_001)

@@ -8,12 +8,12 @@ import pytest
 from msgspec.structs import replace
 
 from ottla.coordination.cluster.hosted_copies import compare_hosted_partitions, list_hosted_partitions
-from ottla.coordination.cluster.topic import PartitionState, Topic
+from ottla.coordination.cluster.topic import ClusterTopic, PartitionState
 
 
-def topic(*replicas: tuple[int, ...]) -> Topic:
+def topic(*replicas: tuple[int, ...]) -> ClusterTopic:
     states = (PartitionState(index, each[0], 0, each, each) for index, each in enumerate(replicas))
-    return Topic("t", UUID(int=9), tuple(states))
+    return ClusterTopic("t", UUID(int=9), tuple(states))
 
 
 def test_a_new_topic_adds_its_local_replicas() -> None:

@@ -12,7 +12,7 @@ from uuid import UUID
 from ottla.client.consumer.assignors.wire import decode_assignment
 from ottla.client.consumer.coordinator.generation import Generation
 from ottla.client.consumer.group.membership.classic_membership import ClassicMembership
-from ottla.client.metadata.cluster import Cluster, TopicInfo
+from ottla.client.metadata.metadata_snapshot import KnownTopic, MetadataSnapshot
 from ottla.coordination.groups.classic.decision import SKIP_ASSIGNMENT_VERSION
 from ottla.coordination.groups.classic.group import ClassicGroup, ClassicGroupState
 from ottla.coordination.groups.config import GroupConfig
@@ -89,7 +89,7 @@ class GroupHistory:
         self.broker = GroupBroker(world, config, chance.choice((5, 9)))
         self.owners = Owners(self.broker)
         self.counts = {topic: chance.randint(1, 4) for topic in TOPICS}
-        self.cluster = Cluster()
+        self.cluster = MetadataSnapshot()
         self.ends: dict[TopicPartition, int] = {}
         self.seen: dict[TopicPartition, int] = {}
         """The positions that members have read to."""
@@ -240,7 +240,7 @@ class GroupHistory:
     def _publish(self) -> None:
         """Publish the metadata of the cluster, and add records to every partition."""
         topics = {
-            name: TopicInfo(
+            name: KnownTopic(
                 name,
                 UUID(int=number + 1),
                 False,
@@ -249,7 +249,7 @@ class GroupHistory:
             for number, name in enumerate(TOPICS)
         }
         self.world.say("topics", f"grow to {self.counts}")
-        self.cluster = Cluster(
+        self.cluster = MetadataSnapshot(
             nodes={0: BROKER}, topics=topics, names={topic.topic_id: topic.name for topic in topics.values()}
         )
         self._images += 1

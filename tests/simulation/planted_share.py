@@ -9,11 +9,11 @@ import pytest
 from msgspec.structs import replace
 
 from ottla.coordination.share import share_partition, share_state
-from ottla.coordination.share.events import AcknowledgementBatch, Completion, Effects, PersistedState
+from ottla.coordination.share.events import Completion, Effects, PersistedState, ShareAcknowledgementBatch
 from ottla.coordination.share.record_state import RecordState
-from ottla.coordination.share.share_partition import Changes, SharePartition
+from ottla.coordination.share.share_partition import SharePartition, StateChanges
 from ottla.coordination.share.share_state import KeyState, ReadRequested, ShareState
-from ottla.coordination.share.state_batches import StateBatch, combine_state_batches
+from ottla.coordination.share.state_batches import PersisterStateBatch, combine_state_batches
 from ottla.errors import ErrorCode
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -23,7 +23,7 @@ def frees_records_whose_acknowledgement_failed(patch: pytest.MonkeyPatch) -> Non
     """A record is acquired by a second member while the first one still has its lock."""
     roll_back = SharePartition._roll_back
 
-    def free(self: SharePartition, changes: Changes) -> None:
+    def free(self: SharePartition, changes: StateChanges) -> None:
         roll_back(self, changes)
         for each in self._ranges_in(changes.revocable):
             each.state, each.member_id, each.deadline = RecordState.AVAILABLE, "", None
@@ -36,7 +36,7 @@ def forgets_to_renew_locks(patch: pytest.MonkeyPatch) -> None:
     acknowledge = SharePartition.acknowledge
 
     def ignore_renewals(
-        self: SharePartition, ticket: int, member_id: str, batches: Sequence[AcknowledgementBatch], now: float
+        self: SharePartition, ticket: int, member_id: str, batches: Sequence[ShareAcknowledgementBatch], now: float
     ) -> Effects:
         if all(set(batch.types) == {4} for batch in batches):
             return Effects(completions=(Completion(ticket, ErrorCode.NONE),))
@@ -49,13 +49,13 @@ def skips_gaps_after_a_failover(patch: pytest.MonkeyPatch) -> None:
     """Records that were acquired and never released are not in the persisted state: they are forgotten."""
     restore = SharePartition._restore
 
-    def skip_gaps(self: SharePartition, batches: Iterable[StateBatch]) -> None:
+    def skip_gaps(self: SharePartition, batches: Iterable[PersisterStateBatch]) -> None:
         start = self._start_offset
         known = combine_state_batches((), batches, start)
         gaps = []
         for batch in known:
             if start < batch.first_offset:
-                gaps.append(StateBatch(start, batch.first_offset - 1, RecordState.ARCHIVED, 0))
+                gaps.append(PersisterStateBatch(start, batch.first_offset - 1, RecordState.ARCHIVED, 0))
             start = batch.last_offset + 1
         restore(self, [*known, *gaps])
 
@@ -65,7 +65,7 @@ def skips_gaps_after_a_failover(patch: pytest.MonkeyPatch) -> None:
 def starts_behind_the_persisted_records(patch: pytest.MonkeyPatch) -> None:
     """A new leader reads on after the last record of which anything is persisted."""
 
-    def restore(self: SharePartition, batches: Iterable[StateBatch]) -> None:
+    def restore(self: SharePartition, batches: Iterable[PersisterStateBatch]) -> None:
         last = max((batch.last_offset for batch in batches), default=self._start_offset - 1)
         self._start_offset = self._end_offset = last + 1
 
@@ -77,7 +77,7 @@ def confirms_before_anything_is_persisted(patch: pytest.MonkeyPatch) -> None:
     acknowledge, complete_write = SharePartition.acknowledge, SharePartition.complete_write
 
     def confirm(
-        self: SharePartition, ticket: int, member_id: str, batches: Sequence[AcknowledgementBatch], now: float
+        self: SharePartition, ticket: int, member_id: str, batches: Sequence[ShareAcknowledgementBatch], now: float
     ) -> Effects:
         effects = acknowledge(self, ticket, member_id, batches, now)
         if effects.completions:
@@ -117,7 +117,8 @@ def loses_delivery_counts_at_a_failover(patch: pytest.MonkeyPatch) -> None:
 
     def forget(self: SharePartition, persisted: PersistedState, *rest: Any) -> None:
         batches = tuple(
-            StateBatch(*batch[:3], 0) if batch.state == RecordState.AVAILABLE else batch for batch in persisted.batches
+            PersisterStateBatch(*batch[:3], 0) if batch.state == RecordState.AVAILABLE else batch
+            for batch in persisted.batches
         )
         init(self, replace(persisted, batches=batches), *rest)
 
@@ -126,14 +127,14 @@ def loses_delivery_counts_at_a_failover(patch: pytest.MonkeyPatch) -> None:
 
 def loses_delivery_counts_when_a_lock_expires(patch: pytest.MonkeyPatch) -> None:
     """An expired lock is handled like a closed session, whose delivery does not count."""
-    add = Changes.add
+    add = StateChanges.add
 
-    def forget(self: Changes, changed: share_partition.InFlightRange) -> None:
+    def forget(self: StateChanges, changed: share_partition.InFlightRange) -> None:
         if changed.state == RecordState.AVAILABLE and not changed.is_changing:
             changed.delivery_count -= 1
         add(self, changed)
 
-    patch.setattr(Changes, "add", forget)
+    patch.setattr(StateChanges, "add", forget)
 
 
 def does_not_resume_dead_letters(patch: pytest.MonkeyPatch) -> None:
@@ -161,12 +162,12 @@ def lets_the_last_write_win(patch: pytest.MonkeyPatch) -> None:
     """A delayed write replaces the state of a later delivery."""
 
     def combine(
-        current: Sequence[StateBatch], changes: Iterable[StateBatch], start_offset: int = -1
-    ) -> tuple[StateBatch, ...]:
+        current: Sequence[PersisterStateBatch], changes: Iterable[PersisterStateBatch], start_offset: int = -1
+    ) -> tuple[PersisterStateBatch, ...]:
         states = {}
         for batch in (*current, *changes):
             for offset in range(max(batch.first_offset, start_offset), batch.last_offset + 1):
-                states[offset] = StateBatch(offset, offset, *batch[2:])
+                states[offset] = PersisterStateBatch(offset, offset, *batch[2:])
         return combine_state_batches((), states.values())
 
     patch.setattr(share_state, "combine_state_batches", combine)

@@ -10,13 +10,13 @@ from functools import partial
 from uuid import UUID
 
 from ottla.coordination.share.events import (
-    AcknowledgementBatch,
     AcquiredRange,
     AcquireMode,
+    ClosedOffsetRange,
     Effects,
     FetchedRecords,
-    OffsetRange,
     PersistedState,
+    ShareAcknowledgementBatch,
     ShareLimits,
     StateWrite,
 )
@@ -157,7 +157,9 @@ class Leader:
         self._arm()
         return acquired
 
-    def acknowledge(self, member: str, batches: list[AcknowledgementBatch], reply: Callable[[ErrorCode], None]) -> None:
+    def acknowledge(
+        self, member: str, batches: list[ShareAcknowledgementBatch], reply: Callable[[ErrorCode], None]
+    ) -> None:
         assert self.partition is not None
         self._ticket += 1
         self._tickets[self._ticket] = reply
@@ -271,11 +273,11 @@ class Member:
             offset: self._draw_type() for each in acquired for offset in range(each.first_offset, each.last_offset + 1)
         }
         batches = [
-            AcknowledgementBatch(*each[:2], [types[offset] for offset in range(each[0], each[1] + 1)])
+            ShareAcknowledgementBatch(*each[:2], [types[offset] for offset in range(each[0], each[1] + 1)])
             for each in acquired
         ]
         if len(set(types.values())) == 1:
-            batches = [AcknowledgementBatch(*each[:2], [types[each[0]]]) for each in acquired]
+            batches = [ShareAcknowledgementBatch(*each[:2], [types[each[0]]]) for each in acquired]
         self.history.model.requested.update(offset for offset, kind in types.items() if kind in SETTLING)
         # An acknowledgement after the lock has expired may be ignored without an error, as in Kafka: it promises nothing.
         held = {offset: kind for offset, kind in types.items() if leader.model.has_lock(self.name, offset, world.now)}
@@ -304,7 +306,7 @@ class Member:
             model.renewed(leader.model, self.name, offsets, world.now)
             world.after(world.chance.choice((0.5, 4.0)), lambda: self._finish(leader, acquired, is_renewed=True))
 
-        batches = [AcknowledgementBatch(*each[:2], [AcknowledgeType.RENEW]) for each in acquired]
+        batches = [ShareAcknowledgementBatch(*each[:2], [AcknowledgeType.RENEW]) for each in acquired]
         leader.acknowledge(self.name, batches, answered)
 
 
@@ -320,8 +322,8 @@ class ShareHistory:
         self.model = ShareModel(LOCK_DURATION, self.limits.max_delivery_count)
         self.coordinator = Coordinator(world)
         self.log_start = 0
-        self.batches: list[OffsetRange] = []
-        self.aborted: list[OffsetRange] = []
+        self.batches: list[ClosedOffsetRange] = []
+        self.aborted: list[ClosedOffsetRange] = []
         self.members: list[Member] = []
         self.leaders = [Leader(self, 1)]
         self.coordinator.lost = chance.choice((0.0, 0.1, 0.3))
@@ -396,7 +398,7 @@ class ShareHistory:
         for _ in range(chance.randint(1, 4)):
             # Compaction leaves offsets without a record.
             first = self.log_end + (chance.randint(1, 5) if chance.random() < 0.1 else 0)
-            self.batches.append(OffsetRange(first, first + chance.choice((0, 0, 3, 7))))
+            self.batches.append(ClosedOffsetRange(first, first + chance.choice((0, 0, 3, 7))))
             if chance.random() < 0.1:
                 self.aborted.append(self.batches[-1])
 

@@ -30,7 +30,7 @@ from ottla.records.batch import CONTROL, TRANSACTIONAL, BatchHeader
 from ottla.records.control import ControlType
 from ottla.records.end_marker import EndMarker
 from ottla.storage.producers.producer_entry import Origin
-from ottla.storage.producers.producer_state import ProducerState
+from ottla.storage.producers.producer_state import ProducerStateManager
 from tests.simulation.world import World
 
 TIMEOUT_MS = 20_000
@@ -58,7 +58,7 @@ class SimulatedPartition:
 
     def __init__(self) -> None:
         self.log: list[Stored] = []
-        self.state = ProducerState()
+        self.state = ProducerStateManager()
 
     def append(self, header: BatchHeader, marker: EndMarker | None, whose: Any, version: int = 0) -> None:
         """Check, append, account for; KafkaError where it is refused. A batch that is there already is not appended."""
@@ -71,7 +71,7 @@ class SimulatedPartition:
 
     def reload(self) -> None:
         """Apply the log, and nothing else."""
-        self.state = ProducerState()
+        self.state = ProducerStateManager()
         for stored in self.log:
             self.state.add(stored.header, stored.marker, 0)
         self.state.check_invariants()

@@ -21,7 +21,7 @@ from ottla.storage.inspection.partition_check import PartitionCheck
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_snapshot import ENTRY, HEAD
 from ottla.storage.state_log.snapshot import SnapshotId, write_state
-from ottla.storage.state_log.voter import Voter
+from ottla.storage.state_log.voter import SoleVoter
 from tests.storage.batches import NOW, append, batch, open_log
 
 CONFIG = LogConfig(segment_bytes=4000, index_interval_bytes=300)
@@ -286,7 +286,7 @@ def test_a_torn_metadata_snapshot_is_reported(tmp_path: Path) -> None:
     folder = tmp_path / "__cluster_metadata-0"
     open_log(folder).close()
     path = folder / SnapshotId(0, 0).file_name
-    write_state(folder, SnapshotId(0, 0), [b"a" * 100], 0, Voter(1, UUID(int=100)), sync=False)
+    write_state(folder, SnapshotId(0, 0), [b"a" * 100], 0, SoleVoter(1, UUID(int=100)), sync=False)
     draft = folder / f"{SnapshotId(5, 0).file_name}.part"
     draft.write_bytes(b"half")
     assert not list(find_quick_faults(folder, settled=True))

@@ -15,7 +15,7 @@ from ottla.records.batch import iter_headers
 from ottla.storage.indexes.transaction_index import TransactionIndex
 from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.log import Log
-from ottla.storage.producers.producer_state import ProducerState
+from ottla.storage.producers.producer_state import ProducerStateManager
 from ottla.storage.segments.segment import Segment
 from tests.storage.batches import NOW, append, batch, everything, open_log
 from tests.storage.producing import end, send
@@ -87,7 +87,7 @@ def test_an_append_fails_if_its_related_state_is_unreadable(
 STEPS = [
     (Segment, "account"),
     (LeaderEpochs, "assign"),
-    (ProducerState, "add"),
+    (ProducerStateManager, "add"),
     (TransactionIndex, "append"),
 ]
 

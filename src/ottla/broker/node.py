@@ -45,7 +45,7 @@ from ottla.broker.security.scram_credentials import ScramCredentials
 from ottla.broker.settings.config import BrokerConfig
 from ottla.clock import Clock
 from ottla.coordination.cluster.features import SHARE_VERSION
-from ottla.coordination.cluster.topic import Topic
+from ottla.coordination.cluster.topic import ClusterTopic
 from ottla.coordination.lifecycle.controlled_shutdown import has_changes
 from ottla.coordination.quorum.observer import Address
 from ottla.coordination.quotas.client_quotas import OF_CLIENTS, ClientQuotas
@@ -408,14 +408,14 @@ class BrokerNode:
 
         return Commitment(self.waiting, self.clock)
 
-    def ensure_topic(self, name: str) -> Topic | CreatableTopicResult:
+    def ensure_topic(self, name: str) -> ClusterTopic | CreatableTopicResult:
         """Return a topic, or an error after a request to the controllers to create it.
 
         The topic exists only some time after this returns, so the client has to retry.
         """
         return self.ensure_topics([name])[name]
 
-    def ensure_topics(self, names: Sequence[str]) -> dict[str, Topic | CreatableTopicResult]:
+    def ensure_topics(self, names: Sequence[str]) -> dict[str, ClusterTopic | CreatableTopicResult]:
         """Return several topics like `ensure_topic`. Missing ones are requested together."""
         missing = [name for name in names if self.topics.find_by_name(name) is None]
         for first in range(0, len(missing), MADE_TOGETHER):

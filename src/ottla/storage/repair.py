@@ -31,7 +31,7 @@ from ottla.storage.files.durable import sync_path
 from ottla.storage.files.open_file import OpenFile, write_all
 from ottla.storage.files.regular_file import kind_of, open_regular
 from ottla.storage.producers.producer_snapshot import snapshot_offsets
-from ottla.storage.producers.producer_state import AbortedTxn, ProducerState
+from ottla.storage.producers.producer_state import AbortedTxn, ProducerStateManager
 from ottla.storage.recovery.epoch_check import Led, drop_decreasing, group_by_epoch
 from ottla.storage.recovery.lost_offsets import LostOffsets, add_lost
 from ottla.storage.segments.gaps import end_offset_of, find_holes
@@ -147,7 +147,7 @@ def repair_log(folder: PartitionFolder) -> Iterator[Repair]:
     paths = sorted(path for path in folder.folder.iterdir() if LOG_NAME.fullmatch(path.name) and path.is_file())
     bases = [int(path.name[:20]) for path in paths]
     segments = list(zip(paths, [*bases[1:], INT64_MAX], strict=False))
-    epochs, state = read_epochs(segments), ProducerState()
+    epochs, state = read_epochs(segments), ProducerStateManager()
     for path, below in segments:
         found = list(found_in(path, Bounds(below, epochs, gaps=not folder.is_metadata), state))
         damages = [damage for damage, _ in found]
@@ -212,7 +212,7 @@ def read_epochs(segments: Sequence[tuple[Path, int]]) -> list[tuple[int, int]]:
     return [(each.epoch, each.first_offset) for each in drop_decreasing(led)]
 
 
-def found_in(path: Path, bounds: Bounds, state: ProducerState) -> Iterator[tuple[Damage, list[AbortedTxn]]]:
+def found_in(path: Path, bounds: Bounds, state: ProducerStateManager) -> Iterator[tuple[Damage, list[AbortedTxn]]]:
     """All damage of a segment, each with the transactions that were open there; `state` is that of the batches before."""
     file = OpenFile(path, read=True)
     size = os.fstat(file.fileno()).st_size

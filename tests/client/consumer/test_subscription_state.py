@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from ottla.client.consumer.subscription_state import SubscriptionState, SubscriptionType
-from ottla.client.metadata.cluster import Cluster, TopicInfo
+from ottla.client.metadata.metadata_snapshot import KnownTopic, MetadataSnapshot
 from ottla.errors import IllegalStateError
 from ottla.model import EARLIEST, LATEST, OffsetAndMetadata, TopicPartition
 
@@ -131,12 +131,12 @@ def test_only_one_kind_of_subscription_is_allowed_at_a_time() -> None:
     assert (state.type, state.broker_pattern, state.is_group_managed) == (SubscriptionType.BROKER_PATTERN, "t.*", True)
 
 
-def cluster(**topics: TopicInfo) -> Cluster:
-    return Cluster(topics=topics)
+def cluster(**topics: KnownTopic) -> MetadataSnapshot:
+    return MetadataSnapshot(topics=topics)
 
 
-def info(topic_id: int = 0, *, internal: bool = False) -> TopicInfo:
-    return TopicInfo("t", UUID(int=topic_id), internal, ())
+def info(topic_id: int = 0, *, internal: bool = False) -> KnownTopic:
+    return KnownTopic("t", UUID(int=topic_id), internal, ())
 
 
 @pytest.mark.behaviour("C19")

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from msgspec import structs
 
-from ottla.client.metadata.cluster import Cluster, TopicInfo
+from ottla.client.metadata.metadata_snapshot import KnownTopic, MetadataSnapshot
 from ottla.client.producer.buffer_pool import BufferPool
 from ottla.client.producer.events import BatchBegun
 from ottla.client.producer.future import RecordFuture
@@ -32,11 +32,11 @@ class NoJitter(Random):
         return 1.0
 
 
-def cluster(leaders: dict[int, int], topic: str = "t") -> Cluster:
+def cluster(leaders: dict[int, int], topic: str = "t") -> MetadataSnapshot:
     """A topic with these nodes as leaders (-1: none)."""
     parts = tuple(PartitionInfo(topic, p, leader, 0, (), ()) for p, leader in leaders.items())
     nodes = {n: Node(n, "h", n) for n in leaders.values() if n >= 0}
-    return Cluster(nodes=nodes, topics={topic: TopicInfo(topic, UUID(int=0), False, parts)})
+    return MetadataSnapshot(nodes=nodes, topics={topic: KnownTopic(topic, UUID(int=0), False, parts)})
 
 
 ONE = cluster({0: 1})
@@ -67,10 +67,10 @@ class Story:
         assert future is not None
         return future
 
-    def ready(self, known: Cluster = ONE) -> set[int]:
+    def ready(self, known: MetadataSnapshot = ONE) -> set[int]:
         return self.accumulator.ready(known, self.clock.monotonic()).nodes
 
-    def drain(self, known: Cluster = ONE, most: int = EVERYTHING) -> list[Any]:
+    def drain(self, known: MetadataSnapshot = ONE, most: int = EVERYTHING) -> list[Any]:
         now = self.clock.monotonic()
         drained = [b for batches in self.accumulator.drain(known, {1, 2}, most, now).values() for b in batches]
         for batch in drained:
@@ -365,13 +365,13 @@ def test_creating_a_batch_is_traced() -> None:
     assert [moment.event for moment in trace] == [BatchBegun(TopicPartition("t", 0))]
 
 
-def racks(leaders: dict[int, int], of: dict[int, str]) -> Cluster:
+def racks(leaders: dict[int, int], of: dict[int, str]) -> MetadataSnapshot:
     """A topic with these leaders, on brokers in these racks."""
     known = cluster(leaders)
     return structs.replace(known, nodes={n: Node(n, "h", 9092, of.get(n)) for n in known.nodes.keys() | of.keys()})
 
 
-def appended_to(story: Story, known: Cluster, partitions: int) -> set[int]:
+def appended_to(story: Story, known: MetadataSnapshot, partitions: int) -> set[int]:
     """The partitions that get records without a key."""
     story.ready(known)
     for _ in range(100):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from ottla.client.share.state.acknowledgements import SharePartition
+from ottla.client.share.state.acknowledgements import ShareTopicPartition
 from ottla.client.share.state.acquired_records import CompletedShareFetch
 from ottla.protocol.messages.share_fetch import AcquiredRecords
 from ottla.records.batch import stamp
 from ottla.records.builder import BatchBuilder
 
-PARTITION = SharePartition(UUID(int=1), "t", 0)
+PARTITION = ShareTopicPartition(UUID(int=1), "t", 0)
 
 
 def batch(base_offset: int, count: int = 3) -> bytes:

@@ -9,14 +9,14 @@ import pytest
 
 from ottla.client.consumer.records import ConsumerRecords
 from ottla.client.share.state.acknowledgements import GAP, AcknowledgeType
-from ottla.client.share.state.acquired_records import Portion
+from ottla.client.share.state.acquired_records import DeliveredPortion
 from ottla.errors import CorruptRecordError, RecordDeserializationError
 from tests.client.share.records import batch, completed
 
 RELEASE, REJECT = int(AcknowledgeType.RELEASE), int(AcknowledgeType.REJECT)
 
 
-def rows(portion: Portion) -> list[tuple[int, int]]:
+def rows(portion: DeliveredPortion) -> list[tuple[int, int]]:
     """Return offset and delivery count of each record."""
     return [(record.offset, record.delivery_count) for part in portion.slices for record in part]
 

@@ -19,8 +19,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from ottla.client.runtime.backoff import ExponentialBackoff
-from ottla.client.share.state.acknowledgements import Acknowledgements, AcknowledgeType, SharePartition
-from ottla.client.share.state.share_session import LAST_EPOCH, SendAcknowledge, SendFetch, ShareRequest, ShareSession
+from ottla.client.share.state.acknowledgements import Acknowledgements, AcknowledgeType, ShareTopicPartition
+from ottla.client.share.state.share_session import (
+    LAST_EPOCH,
+    SendAcknowledge,
+    SendFetch,
+    ShareRequest,
+    ShareSessionHandler,
+)
 from ottla.errors import ErrorCode, KafkaError, error_for
 
 A, R, N = AcknowledgeType.ACCEPT, AcknowledgeType.RELEASE, AcknowledgeType.RENEW
@@ -28,13 +34,13 @@ SIGNS = {"+": A, "-": R, "*": N}
 DEADLINE = 60.0
 
 
-def partition(number: int) -> SharePartition:
-    return SharePartition(UUID(int=1), "t", number)
+def partition(number: int) -> ShareTopicPartition:
+    return ShareTopicPartition(UUID(int=1), "t", number)
 
 
 class Story:
     def __init__(self) -> None:
-        self.session = ShareSession(1, ExponentialBackoff(100, 1000, Random(1)))
+        self.session = ShareSessionHandler(1, ExponentialBackoff(100, 1000, Random(1)))
         self.now = 0.0
 
     def play(self, transcript: str) -> None:
@@ -385,7 +391,7 @@ class SessionMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.session = ShareSession(1, ExponentialBackoff(100, 1000, Random(1)))
+        self.session = ShareSessionHandler(1, ExponentialBackoff(100, 1000, Random(1)))
         self.now = 0.0
         self.broker_epoch: int | None = None
         self.next_offset = 0

@@ -12,7 +12,7 @@ from ottla.coordination.cluster.registration import BrokerListener, BrokerRegist
 from ottla.coordination.lifecycle.broker_lifecycle import (
     NEVER,
     BrokerLifecycle,
-    BrokerState,
+    BrokerLifecycleState,
     Incarnation,
     LifecycleTimeouts,
 )
@@ -121,7 +121,7 @@ def test_heartbeats_are_frequent_until_catch_up_then_logs_load_and_the_broker_is
     ready = find_heartbeat(story.after(0, Recovered()))
     assert (ready.want_fence, ready.cordoned_log_dirs) == (False, (DIRECTORY,))
     assert story.tell(heartbeat_response(caught_up=True, fenced=False)) == [Serve()]
-    assert story.broker.state is BrokerState.RUNNING
+    assert story.broker.state is BrokerLifecycleState.RUNNING
 
 
 def test_a_running_broker_sends_a_heartbeat_every_two_seconds() -> None:
@@ -330,7 +330,7 @@ def test_a_failed_directory_is_reported_at_once_and_with_every_later_heartbeat()
     assert find_heartbeat(story.after(2, LifecycleTick())).offline_log_dirs == (DIRECTORY,)
     assert story.tell(heartbeat_response(fenced=False)) == []
     story.after(60, LifecycleTick())
-    assert story.broker.state is BrokerState.RUNNING
+    assert story.broker.state is BrokerLifecycleState.RUNNING
 
 
 def test_a_broker_stops_if_a_failed_directory_cannot_be_reported_in_time() -> None:
@@ -410,7 +410,7 @@ def test_a_broker_sends_a_request_at_least_every_two_seconds_until_it_stops(step
         wishes = story.after(pause, event)
         assert not (asking and any(isinstance(wish, Send) for wish in wishes))
         asking = asking or any(isinstance(wish, Send) for wish in wishes)
-        if story.broker.state is not BrokerState.SHUTTING_DOWN and not asking:
+        if story.broker.state is not BrokerLifecycleState.SHUTTING_DOWN and not asking:
             assert story.broker.due <= story.now + 2 or (story.broker.due == NEVER and story.broker.epoch < 0)
 
 

@@ -13,37 +13,37 @@ close a, time 31, trim 5, copied 3-3, window, next, letters
 from __future__ import annotations
 
 from ottla.coordination.share.events import (
-    AcknowledgementBatch,
     AcquireMode,
+    ClosedOffsetRange,
     Effects,
     FetchedRecords,
-    OffsetRange,
     PersistedState,
+    ShareAcknowledgementBatch,
     ShareLimits,
 )
 from ottla.coordination.share.record_state import AcknowledgeType, RecordState
 from ottla.coordination.share.share_partition import SharePartition
-from ottla.coordination.share.state_batches import StateBatch
+from ottla.coordination.share.state_batches import PersisterStateBatch
 from ottla.errors import ErrorCode
 from tests.coordination.transcript import steps_of
 
 
-def parse_ranges(text: str) -> tuple[OffsetRange, ...]:
-    return tuple(OffsetRange(*map(int, part.split("-"))) for part in text.split(",") if part)
+def parse_ranges(text: str) -> tuple[ClosedOffsetRange, ...]:
+    return tuple(ClosedOffsetRange(*map(int, part.split("-"))) for part in text.split(",") if part)
 
 
-def parse_state_batches(text: str) -> tuple[StateBatch, ...]:
+def parse_state_batches(text: str) -> tuple[PersisterStateBatch, ...]:
     """`0-4:available/1 5-9:acknowledged/2` as batches."""
     batches = []
     for part in text.split():
         offsets, _, state = part.partition(":")
         name, _, count = state.partition("/")
         first_offset, last_offset = map(int, offsets.split("-"))
-        batches.append(StateBatch(first_offset, last_offset, RecordState[name.upper()], int(count)))
+        batches.append(PersisterStateBatch(first_offset, last_offset, RecordState[name.upper()], int(count)))
     return tuple(batches)
 
 
-def show_state_batch(batch: StateBatch) -> str:
+def show_state_batch(batch: PersisterStateBatch) -> str:
     return f"{batch.first_offset}-{batch.last_offset}:{RecordState(batch.state).name.lower()}/{batch.delivery_count}"
 
 
@@ -121,11 +121,11 @@ class Story:
         ]
 
 
-def parse_acknowledgement(text: str) -> AcknowledgementBatch:
+def parse_acknowledgement(text: str) -> ShareAcknowledgementBatch:
     offsets, types = text.split()
     first, last = map(int, offsets.split("-"))
     numbers = [int(name) if name.isdigit() else AcknowledgeType[name.upper()] for name in types.split("/")]
-    return AcknowledgementBatch(first, last, numbers)
+    return ShareAcknowledgementBatch(first, last, numbers)
 
 
 def show_effects(effects: Effects) -> list[str]:

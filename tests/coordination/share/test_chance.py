@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.coordination.share.events import (
-    AcknowledgementBatch,
     AcquiredRange,
     AcquireMode,
+    ClosedOffsetRange,
     Effects,
     FetchedRecords,
-    OffsetRange,
     PersistedState,
+    ShareAcknowledgementBatch,
     ShareLimits,
     StateWrite,
 )
@@ -73,7 +73,7 @@ class Drawn:
         before = self.locks()
         fetch_offset = self.partition.next_fetch_offset
         first = fetch_offset + 2 * has_hole
-        batches = tuple(OffsetRange(at, at + 2) for at in range(first, first + size, 3))
+        batches = tuple(ClosedOffsetRange(at, at + 2) for at in range(first, first + size, 3))
         acquired = self.partition.acquire(member, FetchedRecords(fetch_offset, batches), limit, self.now, mode)
         for each in acquired:
             self.assert_acquired(each, member, before)
@@ -95,7 +95,7 @@ class Drawn:
         kinds = dict(zip(mine, types, strict=False))
         self.ticket += 1
         self.pending[self.ticket] = kinds
-        batches = [AcknowledgementBatch(offset, offset, [kind]) for offset, kind in kinds.items()]
+        batches = [ShareAcknowledgementBatch(offset, offset, [kind]) for offset, kind in kinds.items()]
         self.do(self.partition.acknowledge(self.ticket, member, batches, self.now))
 
     def act(self, verb: str, member: str) -> None:
@@ -141,7 +141,7 @@ class Drawn:
             if self.partition.next_fetch_offset < self.partition.end_offset:
                 end = self.partition.end_offset - 1
                 first = self.partition.next_fetch_offset
-                self.partition.acquire("a", FetchedRecords(first, (OffsetRange(first, end),)), 9, self.now)
+                self.partition.acquire("a", FetchedRecords(first, (ClosedOffsetRange(first, end),)), 9, self.now)
             self.now += 20.0
             self.do(self.partition.expire_locks(self.now))
             if self.partition.in_flight_count == 0:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from ottla.coordination.share.events import (
-    AcknowledgementBatch,
+    ClosedOffsetRange,
     FetchedRecords,
-    OffsetRange,
     PersistedState,
+    ShareAcknowledgementBatch,
     ShareLimits,
 )
 from ottla.coordination.share.share_partition import SharePartition
@@ -522,10 +522,10 @@ def test_a_leader_that_is_replaced_answers_what_waits() -> None:
 
 def test_ten_thousand_records_that_were_fetched_together_are_few_ranges() -> None:
     partition = SharePartition(PersistedState(0, 0), 1, ShareLimits(max_in_flight_records=10_000))
-    batches = tuple(OffsetRange(first, first + 99) for first in range(0, 10_000, 100))
+    batches = tuple(ClosedOffsetRange(first, first + 99) for first in range(0, 10_000, 100))
 
     acquired = partition.acquire("a", FetchedRecords(0, batches), 10_000, 0.0, batch_size=1000)
-    partition.acknowledge(1, "a", [AcknowledgementBatch(5500, 5500, [1])], 0.0)
+    partition.acknowledge(1, "a", [ShareAcknowledgementBatch(5500, 5500, [1])], 0.0)
 
     assert len(acquired) == 10
     assert len(list(partition.ranges)) == 12
@@ -535,8 +535,8 @@ def test_the_next_deadline_is_that_of_the_oldest_lock() -> None:
     partition = SharePartition(PersistedState(0, 0), 1)
     deadlines = [partition.next_deadline]
 
-    partition.acquire("a", FetchedRecords(0, (OffsetRange(0, 9),)), 10, 5.0)
-    partition.acquire("a", FetchedRecords(10, (OffsetRange(10, 19),)), 10, 7.0)
+    partition.acquire("a", FetchedRecords(0, (ClosedOffsetRange(0, 9),)), 10, 5.0)
+    partition.acquire("a", FetchedRecords(10, (ClosedOffsetRange(10, 19),)), 10, 7.0)
     deadlines.append(partition.next_deadline)
     is_early = partition.expire_locks(34.0).write is None
     expired = partition.expire_locks(35.0).write

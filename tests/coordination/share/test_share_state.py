@@ -20,12 +20,12 @@ from ottla.coordination.share.share_state import (
     SharePartitionKey,
     ShareState,
     SummaryRequested,
-    TopicsDeleted,
+    TopicStatesDeleted,
     WriteRequested,
     from_wire_batches,
     key_of,
 )
-from ottla.coordination.share.state_batches import StateBatch
+from ottla.coordination.share.state_batches import PersisterStateBatch
 from ottla.errors import ErrorCode
 from tests.coordination.share.story import parse_state_batches, show_state_batch
 from tests.coordination.transcript import run
@@ -54,7 +54,7 @@ def event_of(command: str) -> Event:
         case "delete":
             return DeleteRequested(1, key, is_known)
         case "drop":
-            return TopicsDeleted(1, {TOPIC})
+            return TopicStatesDeleted(1, {TOPIC})
     assert verb == "cold", verb
     return ColdSnapshotsDue(1, int(said["before"]), wall_ms)
 
@@ -284,7 +284,7 @@ writes = st.lists(
         st.integers(-1, 12),
         st.lists(
             st.builds(
-                lambda first, size, state, count: StateBatch(first, first + size, state, count),
+                lambda first, size, state, count: PersisterStateBatch(first, first + size, state, count),
                 st.integers(0, 15),
                 st.integers(0, 5),
                 st.sampled_from([RecordState.AVAILABLE, RecordState.ACKNOWLEDGED, RecordState.ARCHIVED]),
@@ -299,7 +299,7 @@ writes = st.lists(
 
 @given(writes)
 def test_a_state_is_the_same_whether_it_is_read_from_the_whole_log_or_from_its_last_snapshot(
-    drawn: list[tuple[int, int, list[StateBatch]]],
+    drawn: list[tuple[int, int, list[PersisterStateBatch]]],
 ) -> None:
     machine = ShareState(updates_per_snapshot=3)
     log: list[ShareStateRecord] = []

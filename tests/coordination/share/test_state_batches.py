@@ -7,12 +7,12 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.coordination.share.state_batches import StateBatch, combine_state_batches
+from ottla.coordination.share.state_batches import PersisterStateBatch, combine_state_batches
 
 
-def state_batches(most: int = 6) -> st.SearchStrategy[list[StateBatch]]:
+def state_batches(most: int = 6) -> st.SearchStrategy[list[PersisterStateBatch]]:
     each = st.builds(
-        lambda first, size, state, count: StateBatch(first, first + size, state, count),
+        lambda first, size, state, count: PersisterStateBatch(first, first + size, state, count),
         st.integers(0, 20),
         st.integers(0, 8),
         st.sampled_from([0, 2, 3, 4]),
@@ -21,7 +21,7 @@ def state_batches(most: int = 6) -> st.SearchStrategy[list[StateBatch]]:
     return st.lists(each, max_size=most)
 
 
-def states_of(batches: list[StateBatch], start_offset: int) -> dict[int, tuple[int, int]]:
+def states_of(batches: list[PersisterStateBatch], start_offset: int) -> dict[int, tuple[int, int]]:
     """The highest delivery count and state of each offset, one by one."""
     states: dict[int, tuple[int, int]] = {}
     for batch in batches:
@@ -32,7 +32,7 @@ def states_of(batches: list[StateBatch], start_offset: int) -> dict[int, tuple[i
 
 @given(state_batches(), state_batches(), st.integers(-1, 20))
 def test_each_offset_has_the_highest_count_and_state_of_all_batches(
-    current: list[StateBatch], changes: list[StateBatch], start_offset: int
+    current: list[PersisterStateBatch], changes: list[PersisterStateBatch], start_offset: int
 ) -> None:
     combined = combine_state_batches(current, changes, start_offset)
 
@@ -40,7 +40,9 @@ def test_each_offset_has_the_highest_count_and_state_of_all_batches(
 
 
 @given(state_batches(), st.integers(-1, 20))
-def test_combined_batches_are_sorted_apart_and_as_few_as_possible(batches: list[StateBatch], start_offset: int) -> None:
+def test_combined_batches_are_sorted_apart_and_as_few_as_possible(
+    batches: list[PersisterStateBatch], start_offset: int
+) -> None:
     combined = combine_state_batches((), batches, start_offset)
 
     for before, after in itertools.pairwise(combined):
@@ -49,7 +51,9 @@ def test_combined_batches_are_sorted_apart_and_as_few_as_possible(batches: list[
 
 
 @given(state_batches(), state_batches())
-def test_a_change_that_is_repeated_has_no_effect(current: list[StateBatch], changes: list[StateBatch]) -> None:
+def test_a_change_that_is_repeated_has_no_effect(
+    current: list[PersisterStateBatch], changes: list[PersisterStateBatch]
+) -> None:
     once = combine_state_batches(current, changes)
 
     assert combine_state_batches(once, changes) == once

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.pipelines.file.reading import Read, read_text
+from ottla.pipelines.file.reading import PipelineDefinition, read_text
 from ottla.pipelines.place import PipelineFileError
 
 WHOLE = """\
@@ -33,7 +33,7 @@ pipelines:
 """
 
 
-def read(text: str | bytes, **environment: str) -> list[Read]:
+def read(text: str | bytes, **environment: str) -> list[PipelineDefinition]:
     data = text.encode() if isinstance(text, str) else text
     return read_text(data, "p.yaml", Path(), environment)
 

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.pipelines.file.reading import Read
+from ottla.pipelines.file.reading import PipelineDefinition
 from ottla.pipelines.place import PipelineFileError
 from tests.pipelines.file.files import WHOLE, read
 
@@ -30,7 +30,7 @@ SPECIAL = [
 ]
 
 
-def read_or_error(data: bytes) -> list[Read] | list[str]:
+def read_or_error(data: bytes) -> list[PipelineDefinition] | list[str]:
     """Return the content of the file, or its mistakes."""
     try:
         return read(data)

@@ -15,7 +15,7 @@ from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
 from ottla.cli.main import main
 from ottla.client.consumer.record import ConsumerRecord
 from ottla.errors import ConfigError
-from ottla.pipelines.file.reading import Read, read_text
+from ottla.pipelines.file.reading import PipelineDefinition, read_text
 from ottla.pipelines.manager.dead_letters import read_dead_letters, resend
 from ottla.pipelines.manager.offsets import ResetTarget, find_start_offsets
 from ottla.pipelines.manager.state_directory import StateDirectory
@@ -26,7 +26,7 @@ KAFKA = {"default.api.timeout.ms": 60_000, "linger.ms": 0, "fetch.min.bytes": 1}
 ERRORS = {"tolerance": "all", "deadLetterTopic": "dead"}
 
 
-def read_in(folder: Path, servers: str, errors: dict[str, str] = ERRORS) -> Read:
+def read_in(folder: Path, servers: str, errors: dict[str, str] = ERRORS) -> PipelineDefinition:
     pipeline = {"source": {"type": "topic", "topic": "orders"}, "sink": {"type": "console"}}
     value = {
         "settings": {"bootstrap.servers": servers, "kafka": KAFKA},

@@ -6,14 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ottla.pipelines.file.reading import Read, read_text
+from ottla.pipelines.file.reading import PipelineDefinition, read_text
 from ottla.pipelines.manager.manager import should_wait_for
 
 CONSOLE = {"type": "console"}
 DELTA = {"type": "delta", "path": "lake"}
 
 
-def read(source: dict[str, Any], sink: dict[str, Any], **more: Any) -> Read:
+def read(source: dict[str, Any], sink: dict[str, Any], **more: Any) -> PipelineDefinition:
     text = json.dumps({"pipelines": {"p": {"source": source, "sink": sink, **more}}})
     return read_text(text.encode(), "p.yaml", Path(), {})[0]
 

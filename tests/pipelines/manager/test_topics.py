@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ottla import Admin, Broker, NewTopic
-from ottla.pipelines.file.reading import Read, read_text
+from ottla.pipelines.file.reading import PipelineDefinition, read_text
 from ottla.pipelines.manager.topics import ensure_topics
 from ottla.pipelines.place import PipelineFileError
 
@@ -28,7 +28,7 @@ def admin(broker: Broker) -> Iterator[Admin]:
         yield admin
 
 
-def pipelines(broker: Broker, folder: Path, *pairs: tuple[str, str]) -> list[Read]:
+def pipelines(broker: Broker, folder: Path, *pairs: tuple[str, str]) -> list[PipelineDefinition]:
     """One from each pair's first topic to its second, with dead letters."""
     each = [
         {"source": {"type": "topic", "topic": source}, "sink": {"type": "topic", "topic": sink}, "errors": ERRORS}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.pipelines.sources.postgres_cdc.changes import Change, Changes
+from ottla.pipelines.sources.postgres_cdc.changes import Change, TableChanges
 from ottla.pipelines.sources.postgres_cdc.pgoutput import (
     EPOCH_MICROS,
     UNCHANGED,
@@ -133,7 +133,7 @@ WHOLE = TABLE._replace(identity="f", columns=tuple(one._replace(is_key=True) for
 def changes(*messages: Message, relation: Relation = TABLE, after: int = 0) -> list[Change]:
     """Return the changes of one transaction that ends at 100."""
     whole = [Begin(100, 0, 7), relation, *messages, Commit(100, 108, 0)]
-    return list(Changes(1, ("id",), after).from_messages((lsn, one) for lsn, one in enumerate(whole)))
+    return list(TableChanges(1, ("id",), after).from_messages((lsn, one) for lsn, one in enumerate(whole)))
 
 
 def shown(change: Change) -> tuple[Any, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ottla.broker.apis.share_state_calls import operate, topics_of
-from ottla.broker.coordinators.share_coordinator import Delete
+from ottla.broker.coordinators.share_coordinator import DeleteState
 from ottla.broker.network_server.call import Call, Outcome
 from ottla.broker.node import BrokerNode
 from ottla.protocol.messages.delete_share_group_state import (
@@ -21,7 +21,7 @@ def handle(node: BrokerNode, call: Call, request: DeleteShareGroupStateRequest) 
         node,
         call,
         request,
-        lambda key, part: Delete(key),
+        lambda key, part: DeleteState(key),
         lambda partition, result: PartitionResult(partition, result.error),
         lambda results: DeleteShareGroupStateResponse(topics_of(DeleteStateResult, results)),
     )

@@ -23,7 +23,7 @@ from ottla.coordination.cluster.records import (
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
 )
-from ottla.coordination.cluster.topic import Topic
+from ottla.coordination.cluster.topic import ClusterTopic
 from ottla.coordination.cluster.topic_names import find_fault
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.errors import ErrorCode, KafkaError
@@ -41,7 +41,7 @@ from ottla.protocol.schema import replace
 class ConfigSources(NamedTuple):
     """The configs that can be described."""
 
-    topics: Mapping[str, Topic]
+    topics: Mapping[str, ClusterTopic]
     groups: Mapping[str, Mapping[str, str]]
     subscriptions: Mapping[str, Mapping[str, str]]
     settings: DynamicSettings

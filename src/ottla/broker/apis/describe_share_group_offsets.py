@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 UNKNOWN = -1
 
 
-class Description:
+class GroupDescriptionBuilder:
     """The description of one group, which is complete when `left` is 0."""
 
     def __init__(self, node: BrokerNode, group: DescribeShareGroupOffsetsRequestGroup) -> None:
@@ -68,7 +68,7 @@ class Description:
 def handle(node: BrokerNode, call: Call, request: DescribeShareGroupOffsetsRequest) -> Message | Outcome:
     """Describe each group, and respond when all are described."""
     left = {index for index, _ in enumerate(request.groups)}
-    descriptions = [Description(node, group) for group in request.groups]
+    descriptions = [GroupDescriptionBuilder(node, group) for group in request.groups]
     response = DeferredResponse(call)
 
     def build() -> DescribeShareGroupOffsetsResponse:
@@ -88,7 +88,7 @@ def describe(
     node: BrokerNode,
     call: Call,
     group: DescribeShareGroupOffsetsRequestGroup,
-    description: Description,
+    description: GroupDescriptionBuilder,
     on_done: partial[None],
 ) -> None:
     """Describe one group; `on_done` is called when the description is complete."""
@@ -120,7 +120,7 @@ def describe(
 
 
 def allowed_topics(
-    node: BrokerNode, call: Call, group: DescribeShareGroupOffsetsRequestGroup, description: Description
+    node: BrokerNode, call: Call, group: DescribeShareGroupOffsetsRequestGroup, description: GroupDescriptionBuilder
 ) -> dict[str, Sequence[int]] | None:
     """Return the requested topics that the client may describe, None for all; the others get their errors."""
     if group.topics is None:
@@ -150,7 +150,7 @@ def put_summaries(
     node: BrokerNode,
     results: Mapping[TopicIdPartition, StateResult],
     names: Mapping[UUID, str],
-    description: Description,
+    description: GroupDescriptionBuilder,
     on_done: partial[None],
 ) -> None:
     """Add the start offsets, and the lags once the end offsets are known."""

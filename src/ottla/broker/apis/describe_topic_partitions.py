@@ -8,7 +8,7 @@ from ottla.broker.apis.metadata import list_partition_fields, list_topic_fields,
 from ottla.broker.network_server.call import Call
 from ottla.broker.node import BrokerNode
 from ottla.broker.security.authorization import lacks_permission
-from ottla.coordination.cluster.topic import PartitionState, Topic
+from ottla.coordination.cluster.topic import ClusterTopic, PartitionState
 from ottla.errors import ErrorCode
 from ottla.protocol.acl import Operation, ResourceType
 from ottla.protocol.messages.describe_topic_partitions import (
@@ -76,7 +76,7 @@ def build_page(
 
 
 def describe_topic(
-    topic: Topic, states: Sequence[PartitionState], operations: int
+    topic: ClusterTopic, states: Sequence[PartitionState], operations: int
 ) -> DescribeTopicPartitionsResponseTopic:
     """Return a topic with the partitions of this page."""
     return DescribeTopicPartitionsResponseTopic(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ottla.broker.apis.share_state_calls import operate, topics_of
-from ottla.broker.coordinators.share_coordinator import Initialize
+from ottla.broker.coordinators.share_coordinator import InitializeState
 from ottla.broker.network_server.call import Call, Outcome
 from ottla.broker.node import BrokerNode
 from ottla.protocol.messages.initialize_share_group_state import (
@@ -21,7 +21,7 @@ def handle(node: BrokerNode, call: Call, request: InitializeShareGroupStateReque
         node,
         call,
         request,
-        lambda key, part: Initialize(key, part.state_epoch, part.start_offset),
+        lambda key, part: InitializeState(key, part.state_epoch, part.start_offset),
         lambda partition, result: PartitionResult(partition, result.error),
         lambda results: InitializeShareGroupStateResponse(topics_of(InitializeStateResult, results)),
     )

@@ -9,7 +9,7 @@ from ottla.broker.metadata.brokers import Brokers
 from ottla.broker.network_server.call import Call
 from ottla.broker.node import BrokerNode
 from ottla.broker.security.authorization import lacks_permission, may_create
-from ottla.coordination.cluster.topic import PartitionState, Topic
+from ottla.coordination.cluster.topic import ClusterTopic, PartitionState
 from ottla.errors import ErrorCode
 from ottla.protocol.acl import CLUSTER_NAME, Operation, ResourceType
 from ottla.protocol.messages.create_topics import CreatableTopicResult
@@ -85,7 +85,7 @@ def list_all_topics(node: BrokerNode, call: Call) -> Iterable[MetadataResponseTo
     return map(describe_topic, list_visible_topics(node, call, node.topics.all()))
 
 
-def list_visible_topics(node: BrokerNode, call: Call, topics: Iterable[Topic]) -> Iterable[Topic]:
+def list_visible_topics(node: BrokerNode, call: Call, topics: Iterable[ClusterTopic]) -> Iterable[ClusterTopic]:
     """Return the topics that the client may describe."""
     access = node.access
     if access is None:
@@ -128,7 +128,7 @@ def describe_requested(
     call: Call,
     request: MetadataRequest,
     wanted: MetadataRequestTopic,
-    made: Mapping[str, Topic | CreatableTopicResult],
+    made: Mapping[str, ClusterTopic | CreatableTopicResult],
 ) -> MetadataResponseTopic:
     """Return one requested topic, by name or by id."""
     if wanted.topic_id != ZERO_UUID or wanted.name is None:
@@ -148,7 +148,7 @@ def describe_requested(
 
 
 def describe_missing(
-    node: BrokerNode, call: Call, name: str, made: Topic | CreatableTopicResult | None, *, create: bool
+    node: BrokerNode, call: Call, name: str, made: ClusterTopic | CreatableTopicResult | None, *, create: bool
 ) -> MetadataResponseTopic:
     """Return a topic that does not exist and was not created; in a cluster the controllers create it, and the client
     retries.
@@ -163,7 +163,7 @@ def describe_missing(
     return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name)
 
 
-def describe_topic(topic: Topic) -> MetadataResponseTopic:
+def describe_topic(topic: ClusterTopic) -> MetadataResponseTopic:
     """Return the description of a topic."""
     return MetadataResponseTopic(
         **list_topic_fields(topic),
@@ -171,7 +171,7 @@ def describe_topic(topic: Topic) -> MetadataResponseTopic:
     )
 
 
-def list_topic_fields(topic: Topic) -> dict[str, Any]:
+def list_topic_fields(topic: ClusterTopic) -> dict[str, Any]:
     """Return the fields that all descriptions of a topic have."""
     return {"name": topic.name, "topic_id": topic.topic_id, "is_internal": topic.is_internal}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ottla.broker.apis.share_state_calls import operate, topics_of
-from ottla.broker.coordinators.share_coordinator import Read, StateResult
+from ottla.broker.coordinators.share_coordinator import ReadState, StateResult
 from ottla.broker.network_server.call import Call, Outcome
 from ottla.broker.node import BrokerNode
 from ottla.coordination.share.share_state import to_wire_batches
@@ -22,7 +22,7 @@ def handle(node: BrokerNode, call: Call, request: ReadShareGroupStateRequest) ->
         node,
         call,
         request,
-        lambda key, part: Read(key, part.leader_epoch),
+        lambda key, part: ReadState(key, part.leader_epoch),
         partition_result,
         lambda results: ReadShareGroupStateResponse(topics_of(ReadStateResult, results)),
     )

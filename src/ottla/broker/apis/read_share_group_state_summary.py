@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ottla.broker.apis.share_state_calls import operate, topics_of
-from ottla.broker.coordinators.share_coordinator import StateResult, Summarize
+from ottla.broker.coordinators.share_coordinator import StateResult, SummarizeState
 from ottla.broker.network_server.call import Call, Outcome
 from ottla.broker.node import BrokerNode
 from ottla.protocol.messages.read_share_group_state_summary import (
@@ -21,7 +21,7 @@ def handle(node: BrokerNode, call: Call, request: ReadShareGroupStateSummaryRequ
         node,
         call,
         request,
-        lambda key, part: Summarize(key),
+        lambda key, part: SummarizeState(key),
         partition_result,
         lambda results: ReadShareGroupStateSummaryResponse(topics_of(ReadStateSummaryResult, results)),
     )

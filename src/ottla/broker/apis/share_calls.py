@@ -9,7 +9,7 @@ from ottla.broker.network_server.call import Call
 from ottla.broker.node import BrokerNode
 from ottla.broker.security.authorization import lacks_permission
 from ottla.broker.share.share_sessions import SharedPartition
-from ottla.coordination.share.events import AcknowledgementBatch
+from ottla.coordination.share.events import ShareAcknowledgementBatch
 from ottla.coordination.share.record_state import AcknowledgeType
 from ottla.errors import ErrorCode
 from ottla.protocol.acl import Operation, ResourceType
@@ -17,17 +17,19 @@ from ottla.protocol.messages import share_fetch as wire
 
 Codes = dict[SharedPartition, int]
 """Partition → the error code of its acknowledgements."""
-Batches = Mapping[SharedPartition, Sequence[AcknowledgementBatch]]
+Batches = Mapping[SharedPartition, Sequence[ShareAcknowledgementBatch]]
 LEADER_ERRORS = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 """The errors with which a client is told the present leader."""
 
 
 def batches_in(
     places: Iterable[tuple[SharedPartition, Sequence[wire.AcknowledgementBatch]]],
-) -> dict[SharedPartition, list[AcknowledgementBatch]]:
+) -> dict[SharedPartition, list[ShareAcknowledgementBatch]]:
     """Return the acknowledgements of a request; partitions without any are left out."""
     return {
-        place: [AcknowledgementBatch(each.first_offset, each.last_offset, each.acknowledge_types) for each in batches]
+        place: [
+            ShareAcknowledgementBatch(each.first_offset, each.last_offset, each.acknowledge_types) for each in batches
+        ]
         for place, batches in places
         if batches
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 from ottla.broker.network_server.call import Call
 from ottla.broker.node import BrokerNode
-from ottla.coordination.cluster.topic import Topic
+from ottla.coordination.cluster.topic import ClusterTopic
 from ottla.coordination.cluster.topic_request import MOST_PARTITIONS
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.create_partitions import (
@@ -97,6 +97,6 @@ def count_added(node: BrokerNode, name: str, count: int) -> int:
 
 def count_deleted(node: BrokerNode, unwanted: DeleteTopicState) -> int:
     """Return the number of partitions of a topic to delete."""
-    found: Topic | None
+    found: ClusterTopic | None
     found = node.topics.with_id(unwanted.topic_id) if unwanted.name is None else node.topics.find_by_name(unwanted.name)
     return 0 if found is None else len(found.partitions)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ottla.broker.apis.share_state_calls import operate, topics_of
-from ottla.broker.coordinators.share_coordinator import Write
+from ottla.broker.coordinators.share_coordinator import WriteState
 from ottla.broker.network_server.call import Call, Outcome
 from ottla.broker.node import BrokerNode
 from ottla.coordination.share.share_state import SharePartitionKey, from_wire_batches
@@ -29,8 +29,8 @@ def handle(node: BrokerNode, call: Call, request: WriteShareGroupStateRequest) -
     )
 
 
-def operation_of(key: SharePartitionKey, part: PartitionData) -> Write:
-    return Write(
+def operation_of(key: SharePartitionKey, part: PartitionData) -> WriteState:
+    return WriteState(
         key,
         part.state_epoch,
         part.leader_epoch,

@@ -42,7 +42,7 @@ from ottla.storage.state_log.check import START_OVER
 from ottla.storage.state_log.quorum_state import BY_DIRECTORY, BY_ID_ALONE, QuorumState
 from ottla.storage.state_log.quorum_state import NOBODY as NO_ID
 from ottla.storage.state_log.voter import KRAFT_VERSION_LEVEL
-from ottla.storage.state_log.voter import Voter as SoleVoter
+from ottla.storage.state_log.voter import SoleVoter as SoleVoter
 
 logger = logging.getLogger(__name__)
 FETCHED = ".fetched"

@@ -24,7 +24,7 @@ from ottla.kafka_id import id_of
 from ottla.storage.directory.meta_properties import MetaProperties
 from ottla.storage.state_log.quorum_state import FILE_NAME as PROMISES
 from ottla.storage.state_log.quorum_state import lost_vote_error
-from ottla.storage.state_log.voter import Voter as SoleVoter
+from ottla.storage.state_log.voter import SoleVoter as SoleVoter
 
 logger = logging.getLogger(__name__)
 FIRST_BOOTSTRAP = -2

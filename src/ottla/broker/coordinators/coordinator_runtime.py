@@ -32,7 +32,7 @@ from ottla.broker.replica_manager.partitions import Partitions
 from ottla.broker.state_machines.alarms import Alarms
 from ottla.broker.state_machines.runtime import Coding, Hooks, Runtime
 from ottla.clock import Clock
-from ottla.coordination.cluster.topic import Topic
+from ottla.coordination.cluster.topic import ClusterTopic
 from ottla.coordination.machine import Machine
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import TopicPartition
@@ -57,7 +57,7 @@ class CoordinatorContext(Struct, frozen=True):
     commitment: Commitment
     on_append: Callable[[Partition, int], None]
     """Called with the partition and the size in bytes after records were appended."""
-    ensure_topic: Callable[[str], Topic | CreatableTopicResult]
+    ensure_topic: Callable[[str], ClusterTopic | CreatableTopicResult]
     """Return the topic of that name, created if missing; or the result that says why it does not exist yet."""
     take_out_of_service: Callable[[Partition, OutOfServiceError], KafkaError]
     """Take a partition out of service whose log cannot be read, and return the error for the client."""

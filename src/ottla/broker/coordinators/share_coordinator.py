@@ -35,10 +35,10 @@ from ottla.coordination.share.share_state import (
     SharePartitionKey,
     ShareState,
     SummaryRequested,
-    TopicsDeleted,
+    TopicStatesDeleted,
     WriteRequested,
 )
-from ottla.coordination.share.state_batches import StateBatch
+from ottla.coordination.share.state_batches import PersisterStateBatch
 from ottla.errors import ErrorCode, KafkaError
 from ottla.kafka_id import text_of
 from ottla.storage.batches.damage import OutOfServiceError
@@ -53,7 +53,7 @@ RECORDS_PER_STATE = 10
 """The number of records per state from which cold states get another snapshot."""
 
 
-class Initialize(NamedTuple):
+class InitializeState(NamedTuple):
     """Create the state of a partition, or start a state epoch."""
 
     key: SharePartitionKey
@@ -61,14 +61,14 @@ class Initialize(NamedTuple):
     start_offset: int
 
 
-class Read(NamedTuple):
+class ReadState(NamedTuple):
     """Read the state as the leader of the partition, and fence earlier leaders."""
 
     key: SharePartitionKey
     leader_epoch: int
 
 
-class Write(NamedTuple):
+class WriteState(NamedTuple):
     """Write changed states as the leader of the partition."""
 
     key: SharePartitionKey
@@ -76,33 +76,33 @@ class Write(NamedTuple):
     leader_epoch: int
     start_offset: int
     delivery_complete_count: int
-    batches: tuple[StateBatch, ...]
+    batches: tuple[PersisterStateBatch, ...]
 
 
-class Summarize(NamedTuple):
+class SummarizeState(NamedTuple):
     """Read the start offset without the states of records."""
 
     key: SharePartitionKey
 
 
-class Delete(NamedTuple):
+class DeleteState(NamedTuple):
     """Delete the state of a partition."""
 
     key: SharePartitionKey
 
 
-Operation = Initialize | Read | Write | Summarize | Delete
+Operation = InitializeState | ReadState | WriteState | SummarizeState | DeleteState
 
 
 class StateResult(Struct, frozen=True):
-    """The result of an operation. The state is set for a successful Read and Summarize."""
+    """The result of an operation. The state is set for a successful ReadState and SummarizeState."""
 
     error: int = ErrorCode.NONE
     state_epoch: int = UNKNOWN
     leader_epoch: int = UNKNOWN
     start_offset: int = UNKNOWN
     delivery_complete_count: int = UNKNOWN
-    batches: tuple[StateBatch, ...] = ()
+    batches: tuple[PersisterStateBatch, ...] = ()
 
 
 OnResult = Callable[[StateResult], None]
@@ -183,7 +183,7 @@ class ShareCoordinator(CoordinatorListener[ShareState]):
         ids = {key.topic_id for key in runtime.machine.states}
         gone = frozenset(each for each in ids if self._topics.with_id(each) is None)
         if gone:
-            runtime.submit(lambda ticket: TopicsDeleted(ticket, gone))
+            runtime.submit(lambda ticket: TopicStatesDeleted(ticket, gone))
 
     def _snapshot_cold_states(self, partition: Partition, runtime: Runtime[ShareState]) -> None:
         machine, now_ms = runtime.machine, self._clock.wall_ms()
@@ -196,17 +196,17 @@ class ShareCoordinator(CoordinatorListener[ShareState]):
         topic = self._topics.with_id(key.topic_id)
         is_known = topic is not None and key.partition < len(topic.partitions)
         match operation:
-            case Initialize(_, state_epoch, start_offset):
+            case InitializeState(_, state_epoch, start_offset):
                 return InitializeRequested(ticket, key, state_epoch, start_offset, now_ms, is_known)
-            case Read(_, leader_epoch):
+            case ReadState(_, leader_epoch):
                 return ReadRequested(ticket, key, leader_epoch, now_ms, is_known)
-            case Write(_, state_epoch, leader_epoch, start_offset, count, batches):
+            case WriteState(_, state_epoch, leader_epoch, start_offset, count, batches):
                 return WriteRequested(
                     ticket, key, state_epoch, leader_epoch, start_offset, count, batches, now_ms, is_known
                 )
-            case Summarize():
+            case SummarizeState():
                 return SummaryRequested(ticket, key, is_known)
-            case Delete():
+            case DeleteState():
                 return DeleteRequested(ticket, key, is_known)
 
 
@@ -226,7 +226,7 @@ def result_of(operation: Operation, reply: ErrorCode | KeyState | None) -> State
         return StateResult()
     if not isinstance(reply, KeyState):
         return StateResult(reply)
-    batches = reply.batches if isinstance(operation, Read) else ()
+    batches = reply.batches if isinstance(operation, ReadState) else ()
     return StateResult(
         ErrorCode.NONE,
         reply.state_epoch,

@@ -53,7 +53,7 @@ class ShareGroupStates:
 
         Without `on_done` those that are being created are skipped.
         """
-        from ottla.broker.coordinators.share_coordinator import Initialize
+        from ottla.broker.coordinators.share_coordinator import InitializeState
         from ottla.coordination.share.share_state import SharePartitionKey
 
         operations: dict[TopicIdPartition, Operation] = {}
@@ -61,7 +61,7 @@ class ShareGroupStates:
             if on_done is None and (found.group, found.state_epoch, (topic_id, index)) in self._initializing:
                 continue
             key = SharePartitionKey(found.group, topic_id, index)
-            operations[topic_id, index] = Initialize(key, found.state_epoch, start_offset)
+            operations[topic_id, index] = InitializeState(key, found.state_epoch, start_offset)
         under_way = {(found.group, found.state_epoch, each) for each in operations}
         self._initializing |= under_way
 
@@ -80,11 +80,11 @@ class ShareGroupStates:
 
     def delete(self, group_id: str, partitions: Iterable[TopicIdPartition], on_done: OnResults) -> None:
         """Delete states, and record the topics of which all are deleted. `on_done` is called afterwards."""
-        from ottla.broker.coordinators.share_coordinator import Delete
+        from ottla.broker.coordinators.share_coordinator import DeleteState
         from ottla.coordination.share.share_state import SharePartitionKey
 
         operations: dict[TopicIdPartition, Operation] = {
-            each: Delete(SharePartitionKey(group_id, *each)) for each in partitions
+            each: DeleteState(SharePartitionKey(group_id, *each)) for each in partitions
         }
 
         def complete(results: Results) -> None:
@@ -97,10 +97,10 @@ class ShareGroupStates:
 
     def summarize(self, group_id: str, partitions: Iterable[TopicIdPartition], on_done: OnResults) -> None:
         """Read the start offsets of partitions."""
-        from ottla.broker.coordinators.share_coordinator import Summarize
+        from ottla.broker.coordinators.share_coordinator import SummarizeState
         from ottla.coordination.share.share_state import SharePartitionKey
 
-        self._operate({each: Summarize(SharePartitionKey(group_id, *each)) for each in partitions}, on_done)
+        self._operate({each: SummarizeState(SharePartitionKey(group_id, *each)) for each in partitions}, on_done)
 
     def resume(self, runtime: Runtime[Shard]) -> None:
         """Repeat what was under way when the shard was last active, and forget topics that were deleted meanwhile."""

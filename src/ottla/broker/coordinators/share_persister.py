@@ -20,15 +20,15 @@ from uuid import UUID
 from msgspec import Struct
 
 from ottla.broker.coordinators.share_coordinator import (
-    Delete,
-    Initialize,
+    DeleteState,
+    InitializeState,
     OnResult,
     Operation,
-    Read,
+    ReadState,
     ShareCoordinator,
     StateResult,
-    Summarize,
-    Write,
+    SummarizeState,
+    WriteState,
     coordinator_key,
 )
 from ottla.broker.event_loop.timers import Timers
@@ -185,7 +185,7 @@ def by_topic(operations: Iterable[Any], convert: Callable[[Any], Any]) -> list[t
     return list(topics.items())
 
 
-def initialize_form(group_id: str, operations: Sequence[Initialize]) -> Form:
+def initialize_form(group_id: str, operations: Sequence[InitializeState]) -> Form:
     wire = initialize_share_group_state
     topics = by_topic(
         operations, lambda each: wire.PartitionData(each.key.partition, each.state_epoch, each.start_offset)
@@ -194,17 +194,17 @@ def initialize_form(group_id: str, operations: Sequence[Initialize]) -> Form:
     return Form(request, 0, wire.InitializeShareGroupStateResponse)
 
 
-def read_form(group_id: str, operations: Sequence[Read]) -> Form:
+def read_form(group_id: str, operations: Sequence[ReadState]) -> Form:
     wire = read_share_group_state
     topics = by_topic(operations, lambda each: wire.PartitionData(each.key.partition, each.leader_epoch))
     request = wire.ReadShareGroupStateRequest(group_id, [wire.ReadStateData(*each) for each in topics])
     return Form(request, 0, wire.ReadShareGroupStateResponse)
 
 
-def write_form(group_id: str, operations: Sequence[Write]) -> Form:
+def write_form(group_id: str, operations: Sequence[WriteState]) -> Form:
     wire = write_share_group_state
 
-    def convert(each: Write) -> wire.PartitionData:
+    def convert(each: WriteState) -> wire.PartitionData:
         return wire.PartitionData(
             each.key.partition,
             each.state_epoch,
@@ -219,14 +219,14 @@ def write_form(group_id: str, operations: Sequence[Write]) -> Form:
     return Form(request, 1, wire.WriteShareGroupStateResponse)
 
 
-def summary_form(group_id: str, operations: Sequence[Summarize]) -> Form:
+def summary_form(group_id: str, operations: Sequence[SummarizeState]) -> Form:
     wire = read_share_group_state_summary
     topics = by_topic(operations, lambda each: wire.PartitionData(each.key.partition, UNKNOWN))
     request = wire.ReadShareGroupStateSummaryRequest(group_id, [wire.ReadStateSummaryData(*each) for each in topics])
     return Form(request, 1, wire.ReadShareGroupStateSummaryResponse)
 
 
-def delete_form(group_id: str, operations: Sequence[Delete]) -> Form:
+def delete_form(group_id: str, operations: Sequence[DeleteState]) -> Form:
     wire = delete_share_group_state
     topics = by_topic(operations, lambda each: wire.PartitionData(each.key.partition))
     request = wire.DeleteShareGroupStateRequest(group_id, [wire.DeleteStateData(*each) for each in topics])
@@ -234,11 +234,11 @@ def delete_form(group_id: str, operations: Sequence[Delete]) -> Form:
 
 
 FORMS: Mapping[type, Callable[[str, Any], Form]] = {
-    Initialize: initialize_form,
-    Read: read_form,
-    Write: write_form,
-    Summarize: summary_form,
-    Delete: delete_form,
+    InitializeState: initialize_form,
+    ReadState: read_form,
+    WriteState: write_form,
+    SummarizeState: summary_form,
+    DeleteState: delete_form,
 }
 """The request for each kind of operation."""
 

@@ -33,7 +33,7 @@ from ottla.broker.metadata.producer_ids import ProducerIds
 from ottla.broker.metadata.topics import find_partition_of_key
 from ottla.broker.replica_manager.partition import Partition
 from ottla.broker.state_machines.runtime import Coding, PendingReply, Runtime
-from ottla.coordination.cluster.topic import Topic
+from ottla.coordination.cluster.topic import ClusterTopic
 from ottla.coordination.transactions.events import (
     Answer,
     EndRequested,
@@ -246,7 +246,7 @@ class TransactionCoordinator(CoordinatorListener[Transactions]):
     def offsets_partition(self, group: str) -> TopicPartition:
         """Return the partition of `__consumer_offsets` that a transaction with offsets of this group writes to."""
         topic = self._context.ensure_topic(CONSUMER_OFFSETS)
-        if not isinstance(topic, Topic):
+        if not isinstance(topic, ClusterTopic):
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{CONSUMER_OFFSETS} cannot be created")
         return find_partition_of_key(topic, group)
 

@@ -17,8 +17,8 @@ from ottla.broker.introspection.views import (
     ClientView,
     DirtyView,
     GroupView,
-    PartitionView,
-    RequestView,
+    PartitionLogView,
+    RequestLatencyView,
     WaitView,
 )
 from ottla.broker.network_server.request_counts import RequestCounts
@@ -95,7 +95,7 @@ class SnapshotBuilder:
         topic = self._node.topics.with_id(partition[0])
         return f"{partition[0] if topic is None else topic.name}-{partition[1]}"
 
-    def _partitions(self, now: float) -> Iterator[PartitionView]:
+    def _partitions(self, now: float) -> Iterator[PartitionLogView]:
         """Yield partitions, the last ones changed first, then by name; empty and internal ones last."""
         opened = {each.topic_partition: each for each in self._node.partitions if each.opened_log is not None}
         for place, partition in opened.items():
@@ -126,12 +126,12 @@ class SnapshotBuilder:
         )
 
 
-def request_views(latencies: Latencies) -> Iterator[RequestView]:
+def request_views(latencies: Latencies) -> Iterator[RequestLatencyView]:
     """Yield the APIs with requests, the most frequent first."""
     counted = [(key, buckets) for key, (buckets, _) in latencies.buckets().items() if key in APIS]
     for key, buckets in sorted(counted, key=lambda found: -found[1][-1][1]):
         count = int(buckets[-1][1])
-        yield RequestView(APIS[key].name, count, *(percentile_ms(buckets, share) for share in (0.5, 0.95, 0.99)))
+        yield RequestLatencyView(APIS[key].name, count, *(percentile_ms(buckets, share) for share in (0.5, 0.95, 0.99)))
 
 
 def percentile_ms(buckets: list[tuple[str, float]], share: float) -> float | None:

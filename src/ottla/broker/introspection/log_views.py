@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ottla.broker.introspection.views import PartitionView, ReplicaView, SegmentView
+from ottla.broker.introspection.views import PartitionLogView, ReplicaView, SegmentView
 from ottla.broker.replica_manager.leadership import Leadership
 from ottla.broker.replica_manager.partition import Partition
 from ottla.storage.log import Log
@@ -11,10 +11,10 @@ from ottla.storage.segments.segment import Segment
 MOST_SEGMENTS = 12
 
 
-def partition_view(partition: Partition, log: Log, now: float) -> PartitionView:
+def partition_view(partition: Partition, log: Log, now: float) -> PartitionLogView:
     shown = log.segments[-MOST_SEGMENTS:]
     leadership = partition.leadership
-    return PartitionView(
+    return PartitionLogView(
         str(partition),
         partition.leads,
         partition.leader_epoch,

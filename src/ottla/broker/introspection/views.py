@@ -71,7 +71,7 @@ class ReplicaView(NamedTuple):
     lag_ms: float
 
 
-class PartitionView(NamedTuple):
+class PartitionLogView(NamedTuple):
     partition: str
     leads: bool
     leader_epoch: int
@@ -103,7 +103,7 @@ class CleanerView(NamedTuple):
     logs: tuple[DirtyView, ...]
 
 
-class RequestView(NamedTuple):
+class RequestLatencyView(NamedTuple):
     """The latencies of one API in milliseconds since the broker started, by the bounds of a histogram."""
 
     api: str
@@ -128,9 +128,9 @@ class BrokerSnapshot(NamedTuple):
     more_waiting: int
     groups: tuple[GroupView, ...]
     more_groups: int
-    partitions: tuple[PartitionView, ...]
+    partitions: tuple[PartitionLogView, ...]
     more_partitions: int
     cleaner: CleanerView
-    requests: tuple[RequestView, ...]
+    requests: tuple[RequestLatencyView, ...]
     clients: tuple[ClientView, ...]
     connections: int

@@ -53,7 +53,7 @@ LEAVING_SECONDS = 30.0
 """The maximum time for which a controlled shutdown waits until other brokers lead this one's partitions."""
 
 
-class Member(Protocol):
+class MemberBroker(Protocol):
     """The broker whose membership this is."""
 
     def apply_metadata(self, records: list[Message] | None) -> None:
@@ -84,7 +84,7 @@ class Membership:
         call_soon: Callable[[Callable[[], None]], None],
         submit: Submit,
         local: LocalMetadata | None,
-        member: Member,
+        member: MemberBroker,
     ) -> None:
         """`submit` runs work on a disk thread; `local` is the metadata of the controller role in this process, if it has one."""
         self._member = member

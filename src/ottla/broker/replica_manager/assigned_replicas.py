@@ -28,7 +28,7 @@ from ottla.broker.replica_manager.replica_roles import Lead, ReplicaRoles, RoleL
 from ottla.broker.settings.config import BrokerConfig
 from ottla.clock import Clock
 from ottla.coordination.cluster.hosted_copies import compare_hosted_partitions, list_hosted_partitions
-from ottla.coordination.cluster.topic import PartitionState, Topic
+from ottla.coordination.cluster.topic import ClusterTopic, PartitionState
 from ottla.coordination.replication.assignment import LiveBrokers
 from ottla.coordination.replication.fetch_session import ReplicaPlace
 from ottla.errors import KafkaError
@@ -76,7 +76,7 @@ class AssignedReplicas:
         self._me = config().node_id
         self._listener = listener
         self._has_started = False
-        self._topics: dict[UUID, Topic] = {}
+        self._topics: dict[UUID, ClusterTopic] = {}
         """The topics with replicas on this broker, in the state that was applied last."""
         self._roles = ReplicaRoles(config, lead, fetcher, isr_changes, listener, self, waiting, flusher, timers, clock)
         self._suspected: set[UUID] = set()
@@ -132,7 +132,7 @@ class AssignedReplicas:
         if alive != self._roles.brokers.epochs:
             self._roles.update_brokers(LiveBrokers(alive), self._partitions)
 
-    def _change(self, before: Topic | None, after: Topic | None) -> None:
+    def _change(self, before: ClusterTopic | None, after: ClusterTopic | None) -> None:
         topic = after or before
         assert topic is not None
         taken, given_up = compare_hosted_partitions(before, after, self._me)
@@ -143,7 +143,7 @@ class AssignedReplicas:
         if not list_hosted_partitions(after, self._me):
             self._partitions.remove_topic(topic)
 
-    def _remove_replicas(self, topic: Topic, indices: list[int]) -> None:
+    def _remove_replicas(self, topic: ClusterTopic, indices: list[int]) -> None:
         for index in indices:
             self._roles.remove(ReplicaPlace(topic.topic_id, index))
             log.info("%s-%d is no longer assigned to this broker: its files are deleted", topic.name, index)
@@ -155,7 +155,7 @@ class AssignedReplicas:
             self._listener.lost(partition)
             self._waiting.recheck([partition])
 
-    def _add_replicas(self, topic: Topic, states: list[PartitionState]) -> None:
+    def _add_replicas(self, topic: ClusterTopic, states: list[PartitionState]) -> None:
         new = {each.index for each in states if self._partitions.find(topic.name, each.index) is None}
         for index in new:
             self._partitions.set_aside(TopicPartition(topic.name, index), topic.topic_id)
@@ -204,7 +204,7 @@ class AssignedReplicas:
         self._topics.pop(topic_id, None)
         self.apply_metadata()
 
-    def leave_isr(self, topic: Topic, state: PartitionState) -> None:
+    def leave_isr(self, topic: ClusterTopic, state: PartitionState) -> None:
         """Request that a damaged replica leaves the ISR, since others are intact."""
         self._directories.remove_topic(topic, state)
 

@@ -13,7 +13,7 @@ from ottla.broker.event_loop.timers import Timers
 from ottla.broker.registration.controller_channel import ChannelRequest, ControllerChannel
 from ottla.clock import Clock
 from ottla.coordination.cluster.records import NO_LEADER
-from ottla.coordination.cluster.topic import LOST, PartitionState, Topic
+from ottla.coordination.cluster.topic import LOST, ClusterTopic, PartitionState
 from ottla.errors import name_of
 from ottla.model import TopicPartition
 from ottla.protocol.messages.assign_replicas_to_dirs import (
@@ -60,7 +60,7 @@ class DirectoryAssignments:
         self._telling = False
         self._begins_anew = begins_anew
 
-    def record_assignment(self, topic: Topic, state: PartitionState) -> None:
+    def record_assignment(self, topic: ClusterTopic, state: PartitionState) -> None:
         """Remember a replica that is in another directory than the controllers know.
 
         A replica that starts again after its former one was lost is reported only once it has what its leader has: the
@@ -78,7 +78,7 @@ class DirectoryAssignments:
         else:
             self._untold[place] = directory
 
-    def remove_topic(self, topic: Topic, state: PartitionState) -> None:
+    def remove_topic(self, topic: ClusterTopic, state: PartitionState) -> None:
         """Report that a replica must not be relied on, as if its directory were lost: it leaves the ISR and leads
         nothing.
 

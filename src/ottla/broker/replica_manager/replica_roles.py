@@ -22,7 +22,7 @@ from ottla.broker.replica_manager.partition import Partition
 from ottla.broker.replica_manager.replica_healing import RELIEF_SECONDS, ReplicaRepair
 from ottla.broker.settings.config import BrokerConfig
 from ottla.clock import Clock
-from ottla.coordination.cluster.topic import PartitionState, Topic
+from ottla.coordination.cluster.topic import ClusterTopic, PartitionState
 from ottla.coordination.replication.assignment import LiveBrokers, ReplicaAssignment
 from ottla.coordination.replication.fetch_session import ReplicaPlace
 from ottla.errors import KafkaError
@@ -47,7 +47,7 @@ class ReplicaRole(NamedTuple):
     """The role of a replica in the metadata."""
 
     partition: Partition
-    topic: Topic
+    topic: ClusterTopic
     state: PartitionState
 
     @property
@@ -71,7 +71,7 @@ class RoleRecovery(Protocol):
     def apply_again(self, topic_id: UUID) -> None:
         """Apply a topic's metadata again, some seconds after one of its roles could not be applied."""
 
-    def leave_isr(self, topic: Topic, state: PartitionState) -> None:
+    def leave_isr(self, topic: ClusterTopic, state: PartitionState) -> None:
         """Request that a damaged replica leaves the ISR, since others are intact."""
 
 
@@ -110,7 +110,7 @@ class ReplicaRoles:
         self._waiting_roles: dict[ReplicaPlace, ReplicaRole] = {}
         self._is_to_go_on = False
 
-    def assign(self, partition: Partition, topic: Topic, state: PartitionState) -> None:
+    def assign(self, partition: Partition, topic: ClusterTopic, state: PartitionState) -> None:
         """Apply a role: at once, or when `assign_next` reaches it if its log may have to be opened."""
         role = ReplicaRole(partition, topic, state)
         self._waiting_roles.pop(role.place, None)
@@ -307,7 +307,7 @@ class ReplicaRoles:
         if followed is not None:
             self._fetchers[followed.leader].remove(place)
 
-    def _build_assignment(self, topic: Topic, state: PartitionState) -> ReplicaAssignment:
+    def _build_assignment(self, topic: ClusterTopic, state: PartitionState) -> ReplicaAssignment:
         in_sync = int(topic.configs.get("min.insync.replicas", self._config().min_insync_replicas))
         return ReplicaAssignment(
             state.leader, state.leader_epoch, state.partition_epoch, state.replicas, frozenset(state.isr), in_sync

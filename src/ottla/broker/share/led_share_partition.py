@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
-from ottla.broker.coordinators.share_coordinator import Read, StateResult, Write
+from ottla.broker.coordinators.share_coordinator import ReadState, StateResult, WriteState
 from ottla.broker.coordinators.share_persister import SharePersister
 from ottla.broker.event_loop.timers import Timer, Timers
 from ottla.broker.replica_manager.fetch_purgatory import FetchPurgatory
@@ -32,12 +32,12 @@ from ottla.broker.share.share_log_reader import LogRecords, read_records
 from ottla.clock import Clock
 from ottla.coordination.cluster.group_configs import parse_reset_duration
 from ottla.coordination.share.events import (
-    AcknowledgementBatch,
     AcquiredRange,
     AcquireMode,
     DeadLetters,
     Effects,
     PersistedState,
+    ShareAcknowledgementBatch,
 )
 from ottla.coordination.share.record_state import AcknowledgeType
 from ottla.coordination.share.share_partition import PERSIST_ERRORS, SharePartition
@@ -137,7 +137,7 @@ class LedSharePartition:
 
     def start(self) -> None:
         """Read the state from the share coordinator; fetches wait meanwhile."""
-        self._context.persister.submit(Read(self.key, self._leader_epoch), self._handle_state)
+        self._context.persister.submit(ReadState(self.key, self._leader_epoch), self._handle_state)
 
     def read(self, max_bytes: int, max_records: int, settings: ShareGroupSettings) -> LogRecords | None:
         """Return the records from which a fetch may acquire. Raise KafkaError if the log cannot be read."""
@@ -174,7 +174,11 @@ class LedSharePartition:
         return self._require_machine().next_fetch_offset
 
     def acknowledge(
-        self, member_id: str, batches: Sequence[AcknowledgementBatch], settings: ShareGroupSettings, on_code: OnCode
+        self,
+        member_id: str,
+        batches: Sequence[ShareAcknowledgementBatch],
+        settings: ShareGroupSettings,
+        on_code: OnCode,
     ) -> None:
         """Acknowledge records; `on_code` is called once the result is persisted, possibly within this call."""
         machine = self._require_machine()
@@ -302,7 +306,7 @@ class LedSharePartition:
         self._copy(effects.dead_letters)
         if effects.write is not None:
             write = effects.write
-            operation = Write(
+            operation = WriteState(
                 self.key,
                 write.state_epoch,
                 write.leader_epoch,

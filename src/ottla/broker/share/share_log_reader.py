@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from ottla.broker.state_machines.log_slices import read_slice
-from ottla.coordination.share.events import AcquiredRange, FetchedRecords, OffsetRange
+from ottla.coordination.share.events import AcquiredRange, ClosedOffsetRange, FetchedRecords
 from ottla.records.batch import BatchHeader, iter_headers
 from ottla.records.control import ControlType
 from ottla.records.end_marker import decode_end_marker
@@ -45,9 +45,9 @@ def read_records(log: Log, offset: int, max_bytes: int, max_records: int, *, com
     Raise KafkaError if the offset is outside of the log, or the log cannot be read.
     """
     end = log.last_stable_offset if committed else log.high_watermark
-    offsets: list[OffsetRange] = []
+    offsets: list[ClosedOffsetRange] = []
     batches: list[bytes] = []
-    aborted: list[OffsetRange] = []
+    aborted: list[ClosedOffsetRange] = []
     position, size = offset, 0
     while position < end and size < max_bytes and position - offset < max_records:
         limit, is_first = min(CHUNK_BYTES, max_bytes - size), not offsets
@@ -63,7 +63,7 @@ def read_records(log: Log, offset: int, max_bytes: int, max_records: int, *, com
         if not headers:
             break
         for place, header in headers:
-            offsets.append(OffsetRange(header.base_offset, header.next_offset - 1))
+            offsets.append(ClosedOffsetRange(header.base_offset, header.next_offset - 1))
             batches.append(data[place : place + header.size_bytes])
         if committed:
             producers = [(each.first_offset, each.producer_id) for each in ended]
@@ -77,11 +77,11 @@ def read_records(log: Log, offset: int, max_bytes: int, max_records: int, *, com
 
 def find_aborted_batches(
     data: bytes, headers: Sequence[tuple[int, BatchHeader]], aborted: Sequence[tuple[int, int]]
-) -> list[OffsetRange]:
+) -> list[ClosedOffsetRange]:
     """Return the batches of aborted transactions, and the control batches. `aborted` has first offsets and producer ids."""
     waiting = sorted(aborted, reverse=True)
     producers: set[int] = set()
-    found: list[OffsetRange] = []
+    found: list[ClosedOffsetRange] = []
     for position, header in headers:
         last_offset = header.next_offset - 1
         while waiting and waiting[-1][0] <= last_offset:
@@ -92,5 +92,5 @@ def find_aborted_batches(
                 producers.discard(header.producer_id)
         elif not (header.is_transactional and header.producer_id in producers):
             continue
-        found.append(OffsetRange(header.base_offset, last_offset))
+        found.append(ClosedOffsetRange(header.base_offset, last_offset))
     return found

@@ -21,7 +21,7 @@ from ottla.errors import ConfigError
 
 if TYPE_CHECKING:
     from ottla.model import TopicPartition
-    from ottla.pipelines.file.reading import Read
+    from ottla.pipelines.file.reading import PipelineDefinition
     from ottla.pipelines.manager.dead_letters import Sent
     from ottla.pipelines.manager.state_directory import StateDirectory
 
@@ -33,7 +33,7 @@ STATUS = ("NAME", "STATE", "BATCH", "ROWS-IN", "ROWS-OUT", "LAG", "SECONDS", "DE
 STATUS_FACTS = ("batch", "rows_in", "rows_out", "lag", "batch_seconds", "dead_letters", "reason")
 
 
-def find_pipeline(where: Path, name: str) -> tuple[Read, StateDirectory]:
+def find_pipeline(where: Path, name: str) -> tuple[PipelineDefinition, StateDirectory]:
     """Return a pipeline and its home. Only secrets that the pipeline uses need to be resolvable."""
     from ottla.pipelines.file.reading import AS_WRITTEN, checkpoints_of, read_pipelines
     from ottla.pipelines.manager.state_directory import StateDirectory

@@ -15,7 +15,7 @@ from ottla.cli.tables import to_objects
 from ottla.errors import ConfigError, OttlaError
 
 if TYPE_CHECKING:
-    from ottla.pipelines.file.reading import Read
+    from ottla.pipelines.file.reading import PipelineDefinition
     from ottla.pipelines.manager.state_directory import StateDirectory
 
 
@@ -46,7 +46,7 @@ class PipelineDesk:
         except click.ClickException as error:
             raise OttlaError(error.message) from None
 
-    def _find_pipeline(self, name: str) -> tuple[Read, StateDirectory]:
+    def _find_pipeline(self, name: str) -> tuple[PipelineDefinition, StateDirectory]:
         from ottla.pipelines.file.reading import AS_WRITTEN, checkpoints_of, read_pipelines
         from ottla.pipelines.manager.state_directory import StateDirectory
 

@@ -14,7 +14,7 @@ from ottla.cli.output import echo
 from ottla.config import unknown_among
 
 if TYPE_CHECKING:
-    from ottla.pipelines.file.reading import Read
+    from ottla.pipelines.file.reading import PipelineDefinition
 
 where_option = click.argument("where", metavar="FILE|FOLDER", type=click.Path(path_type=Path))
 here_option = click.option(
@@ -44,7 +44,7 @@ def report_file_errors() -> Iterator[None]:
         click.get_current_context().exit(1)
 
 
-def choose_pipelines(reads: list[Read], names: tuple[str, ...]) -> list[Read]:
+def choose_pipelines(reads: list[PipelineDefinition], names: tuple[str, ...]) -> list[PipelineDefinition]:
     """Return the named pipelines, or all if no name is given."""
     known = [read.name for read in reads]
     for name in names:
@@ -53,6 +53,6 @@ def choose_pipelines(reads: list[Read], names: tuple[str, ...]) -> list[Read]:
     return [read for read in reads if not names or read.name in names]
 
 
-def one_of(reads: list[Read], name: str) -> Read:
+def one_of(reads: list[PipelineDefinition], name: str) -> PipelineDefinition:
     """Return the pipeline with this name."""
     return choose_pipelines(reads, (name,))[0]

@@ -26,7 +26,7 @@ from ottla.cli.pipelines.signals import ended_by_signals
 from ottla.cli.tables import show
 
 if TYPE_CHECKING:
-    from ottla.pipelines.file.reading import Read
+    from ottla.pipelines.file.reading import PipelineDefinition
     from ottla.pipelines.manager.build import Built
     from ottla.pipelines.manager.facts import Facts
     from ottla.pipelines.manager.state_directory import StateDirectory
@@ -145,7 +145,7 @@ class PipelinePlan(NamedTuple):
     begins: str
 
 
-def plans_of(reads: Sequence[Read], master: str | None) -> list[PipelinePlan]:
+def plans_of(reads: Sequence[PipelineDefinition], master: str | None) -> list[PipelinePlan]:
     """Return the plans of pipelines; this starts a Spark session."""
     from ottla.pipelines.file.reading import checkpoints_of
     from ottla.pipelines.manager.manager import build_all
@@ -216,7 +216,7 @@ def validate(where: Path, in_json: bool) -> None:
     echo(f"{where}: {len(found)} pipeline{'s' * (len(found) != 1)}, no errors: {names}")
 
 
-def check_file(where: Path) -> tuple[Sequence[Read], Sequence[Mistake], Sequence[Mistake]]:
+def check_file(where: Path) -> tuple[Sequence[PipelineDefinition], Sequence[Mistake], Sequence[Mistake]]:
     """Return the pipelines of a file, what is wrong, and what could not be checked."""
     from ottla.pipelines.file.reading import read_pipelines
     from ottla.pipelines.manager.databases import check_servers
@@ -229,7 +229,7 @@ def check_file(where: Path) -> tuple[Sequence[Read], Sequence[Mistake], Sequence
     return (found, *check_servers(found))
 
 
-def check_or_exit(where: Path) -> tuple[Sequence[Read], Sequence[Mistake], Sequence[Mistake]]:
+def check_or_exit(where: Path) -> tuple[Sequence[PipelineDefinition], Sequence[Mistake], Sequence[Mistake]]:
     """Check as `check_file`; print the errors and end the command if there are any."""
     from ottla.pipelines.place import PipelineFileError
 

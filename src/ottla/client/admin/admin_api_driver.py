@@ -24,8 +24,8 @@ from msgspec import Struct
 from ottla.client.admin.config import AdminConfig
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.interface.arguments import checked_timeout
-from ottla.client.metadata.cluster import Cluster
 from ottla.client.metadata.metadata import Metadata
+from ottla.client.metadata.metadata_snapshot import MetadataSnapshot
 from ottla.client.metrics.client_metrics import ClientMetrics, MetricsBuilder
 from ottla.client.network.bootstrap import bootstrap_nodes
 from ottla.client.network.network_client import NetworkClient
@@ -175,7 +175,7 @@ class AdminApiDriver:
                 raise self.timeout_error(deadline)
         return self.metadata.cluster.nodes
 
-    def refresh_cluster(self, timeout: float | None) -> Cluster:
+    def refresh_cluster(self, timeout: float | None) -> MetadataSnapshot:
         """Return the brokers and the controller after a metadata update."""
         deadline = Deadline.after(self.timeout_seconds(timeout), self.clock.monotonic())
         with self.hold_lock():

@@ -22,7 +22,7 @@ from ottla.client.interface.arguments import (
     checked_topics,
     checked_whole,
 )
-from ottla.client.metadata.cluster import TopicInfo
+from ottla.client.metadata.metadata_snapshot import KnownTopic
 from ottla.errors import ErrorCode, KafkaError, error_for
 from ottla.model import OffsetAndTimestamp, TopicPartition
 from ottla.protocol.messages.create_topics import (
@@ -117,7 +117,7 @@ class TopicCalls:
                 self._offsets.fetch_offsets(requested, self._driver.timeout_seconds(timeout))
             )
 
-    def fetch(self, names: list[str] | None, timeout: float | None) -> dict[str, TopicInfo]:
+    def fetch(self, names: list[str] | None, timeout: float | None) -> dict[str, KnownTopic]:
         """Return the existing topics of these names, or all."""
         with self._driver.hold_lock():
             return self._driver.client.run(self.metadata.fetch_topics(names, self._driver.timeout_seconds(timeout)))

@@ -13,7 +13,7 @@ from ottla.client.consumer.fetching.completed_fetch import CompletedFetch
 from ottla.client.consumer.group.consumer_coordinator import ConsumerCoordinator
 from ottla.client.consumer.parts import ConsumerParts
 from ottla.client.consumer.subscription_state import TopicPartitionState
-from ottla.client.network.request_view import RequestView, copy_safely, group_by_node, views_of
+from ottla.client.network.request_view import PendingRequestView, copy_safely, group_by_node, views_of
 from ottla.model import FOREVER, Node, TopicPartition
 
 
@@ -39,15 +39,15 @@ class FetcherView(NamedTuple):
 class NetworkView(NamedTuple):
     """`ConsumerNetworkClient` and its `NetworkClient`: requests by node id."""
 
-    unsent: Mapping[int, tuple[RequestView, ...]]
+    unsent: Mapping[int, tuple[PendingRequestView, ...]]
     """Waiting for their connection."""
-    in_flight_requests: Mapping[int, tuple[RequestView, ...]]
+    in_flight_requests: Mapping[int, tuple[PendingRequestView, ...]]
     """Sent, without a response."""
     pending_completion: int
     """Responses with futures that are not completed yet."""
 
 
-class PartitionView(NamedTuple):
+class AssignedPartitionView(NamedTuple):
     """One assigned partition."""
 
     partition: TopicPartition
@@ -63,7 +63,7 @@ class SubscriptionView(NamedTuple):
 
     type: str
     topics: tuple[str, ...]
-    partitions: tuple[PartitionView, ...]
+    partitions: tuple[AssignedPartitionView, ...]
 
 
 class CoordinatorView(NamedTuple):
@@ -140,10 +140,10 @@ def view_of_fetch(fetch: CompletedFetch) -> CompletedFetchView:
 
 def view_of_partition(
     tp: TopicPartition, state: TopicPartitionState, waiting: Iterable[CompletedFetchView]
-) -> PartitionView:
+) -> AssignedPartitionView:
     position, end = state.position, state.readable_to
     lag = None if position is None or end is None else max(0, end - position)
-    return PartitionView(
+    return AssignedPartitionView(
         tp,
         position,
         lag,

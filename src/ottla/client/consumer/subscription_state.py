@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from ottla.client.consumer.loop import LoopRecords
 from ottla.client.consumer.records import RecordSlice
-from ottla.client.metadata.cluster import NO_ID, Cluster
+from ottla.client.metadata.metadata_snapshot import NO_ID, MetadataSnapshot
 from ottla.errors import IllegalStateError
 from ottla.model import FOREVER, OffsetAndMetadata, TopicPartition
 
@@ -141,7 +141,7 @@ class SubscriptionState:
         self.set_type(SubscriptionType.BROKER_PATTERN)
         self.broker_pattern = pattern
 
-    def match_topics(self, cluster: Cluster, *, exclude_internal: bool) -> None:
+    def match_topics(self, cluster: MetadataSnapshot, *, exclude_internal: bool) -> None:
         """Update the topics that match the pattern."""
         pattern = self.pattern
         if pattern is not None:
@@ -312,7 +312,7 @@ class SubscriptionState:
             if state is not None and state.position is not None and offset < state.position:
                 state.position, state.epoch = offset, epoch
 
-    def reset_recreated_topics(self, cluster: Cluster) -> list[TopicPartition]:
+    def reset_recreated_topics(self, cluster: MetadataSnapshot) -> list[TopicPartition]:
         """Reset the positions of recreated topics, for which the old offsets have no meaning. Return their partitions."""
         changed = []
         for tp, state in self._states.items():

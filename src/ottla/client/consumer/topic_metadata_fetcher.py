@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
-from ottla.client.metadata.cluster import Cluster, TopicInfo
 from ottla.client.metadata.metadata import build_cluster
+from ottla.client.metadata.metadata_snapshot import KnownTopic, MetadataSnapshot
 from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.client.runtime.deadline import Deadline
 from ottla.client.runtime.steps import Steps
@@ -25,7 +25,7 @@ class TopicMetadataFetcher:
         self._allow_auto_topic_creation = allow_auto_topic_creation
         self._clock = client.client.clock
 
-    def fetch_topics(self, names: Iterable[str] | None, timeout: float) -> Steps[dict[str, TopicInfo]]:
+    def fetch_topics(self, names: Iterable[str] | None, timeout: float) -> Steps[dict[str, KnownTopic]]:
         """Return these topics, or all. Topics that do not exist are omitted."""
         asked = None if names is None else [MetadataRequestTopic(name=name) for name in names]
         request = MetadataRequest(
@@ -46,7 +46,7 @@ class TopicMetadataFetcher:
                 raise error_for(code, topic_asked(code, name))
         return dict(cluster.topics)
 
-    def _send_request(self, request: MetadataRequest, deadline: Deadline) -> Steps[Cluster | None]:
+    def _send_request(self, request: MetadataRequest, deadline: Deadline) -> Steps[MetadataSnapshot | None]:
         """Send one request. Return None if the response was lost; raise if there is no more time."""
         client = self._client
         node = yield from client.any_ready_node(deadline.at)
@@ -57,7 +57,7 @@ class TopicMetadataFetcher:
             raise self._timeout_error(deadline)
         error = future.exception(0)
         if error is None:
-            return build_cluster(future.result(0).message, Cluster())
+            return build_cluster(future.result(0).message, MetadataSnapshot())
         if isinstance(error, KafkaError) and error.retriable and self._clock.monotonic() < deadline.at:
             return None
         raise self._timeout_error(deadline) if isinstance(error, KafkaError | KafkaTimeoutError) else error

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from ottla.client.metadata.cluster import NO_ID, Cluster, TopicInfo
+from ottla.client.metadata.metadata_snapshot import NO_ID, KnownTopic, MetadataSnapshot
 from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.errors import ErrorCode, name_of
 from ottla.model import FOREVER, Node, PartitionInfo, TopicPartition
@@ -37,7 +37,7 @@ class Metadata:
         allow_auto_topic_creation: bool = True,
         topic_idle_ms: float = FOREVER,
     ) -> None:
-        self.cluster = Cluster(nodes={node.node_id: node for node in bootstrap})
+        self.cluster = MetadataSnapshot(nodes={node.node_id: node for node in bootstrap})
         self.bootstrap = tuple(bootstrap)
         self.version = 0
         """The number of received responses."""
@@ -80,7 +80,7 @@ class Metadata:
             self._is_new_wanted |= not self._wants_all
             self._wants_all = True
 
-    def adopt_cluster(self, cluster: Cluster, now: float) -> None:
+    def adopt_cluster(self, cluster: MetadataSnapshot, now: float) -> None:
         """Start with the view of another client of the same cluster, as if it had just been received."""
         with self._lock:
             self.cluster = cluster
@@ -253,10 +253,10 @@ class Metadata:
         return self._wanted_ids <= cluster.names.keys()
 
 
-def build_cluster(answer: Any, before: Cluster) -> Cluster:
+def build_cluster(answer: Any, before: MetadataSnapshot) -> MetadataSnapshot:
     """Return the cluster of a MetadataResponse, except for leaders older than the known ones (KIP-320)."""
     nodes = {b.node_id: Node(b.node_id, b.host, b.port, b.rack) for b in answer.brokers}
-    topics: dict[str, TopicInfo] = {}
+    topics: dict[str, KnownTopic] = {}
     errors: dict[str, int] = {}
     for topic in answer.topics:
         if topic.error_code == ErrorCode.NONE:
@@ -264,7 +264,7 @@ def build_cluster(answer: Any, before: Cluster) -> Cluster:
         elif topic.name is not None:
             errors[topic.name] = topic.error_code
             keep_known_topic(topics, topic, before)
-    return Cluster(
+    return MetadataSnapshot(
         nodes=nodes or before.nodes,
         topics=topics,
         errors=errors,
@@ -274,14 +274,14 @@ def build_cluster(answer: Any, before: Cluster) -> Cluster:
     )
 
 
-def keep_known_topic(topics: dict[str, TopicInfo], topic: Any, before: Cluster) -> None:
+def keep_known_topic(topics: dict[str, KnownTopic], topic: Any, before: MetadataSnapshot) -> None:
     """Keep the known state of a topic that has no leader at the moment."""
     known = before.topics.get(topic.name)
     if known is not None and topic.error_code == ErrorCode.LEADER_NOT_AVAILABLE:
         topics[topic.name] = known
 
 
-def topic_info(topic: Any, before: Cluster) -> TopicInfo:
+def topic_info(topic: Any, before: MetadataSnapshot) -> KnownTopic:
     """Return one topic of the response, its partitions in order."""
     known = before.topics.get(topic.name)
     same = known is not None and known.topic_id == topic.topic_id
@@ -298,4 +298,4 @@ def topic_info(topic: Any, before: Cluster) -> TopicInfo:
         old = before.partition(TopicPartition(topic.name, part.partition_index)) if same else None
         stale = old is not None and 0 <= received.leader_epoch < old.leader_epoch
         partitions.append(old if stale and old is not None else received)
-    return TopicInfo(topic.name, topic.topic_id, topic.is_internal, tuple(partitions))
+    return KnownTopic(topic.name, topic.topic_id, topic.is_internal, tuple(partitions))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 
-from ottla.client.metadata.cluster import Cluster
+from ottla.client.metadata.metadata_snapshot import MetadataSnapshot
 from ottla.model import FOREVER, TopicPartition
 
 LOG = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ class MissingPartitions:
         self._client_id = client_id
         self._since: dict[TopicPartition, float] = {}
 
-    def check_partition(self, tp: TopicPartition, cluster: Cluster, now: float) -> None:
+    def check_partition(self, tp: TopicPartition, cluster: MetadataSnapshot, now: float) -> None:
         """Look at one partition that the client needs; call again with each new metadata. From any thread."""
         topic = cluster.topics.get(tp.topic)
         if topic is None or tp.partition < len(topic.partitions):

@@ -10,7 +10,7 @@ from ottla.client.network.client_request import ClientRequest
 T = TypeVar("T")
 
 
-class RequestView(NamedTuple):
+class PendingRequestView(NamedTuple):
     """A request without a response."""
 
     api: str
@@ -28,16 +28,16 @@ def copy_safely(copy: Callable[[], T]) -> T:
             continue
 
 
-def views_of(requests: Iterable[ClientRequest], now: float) -> tuple[RequestView, ...]:
+def views_of(requests: Iterable[ClientRequest], now: float) -> tuple[PendingRequestView, ...]:
     return tuple(
-        RequestView(
+        PendingRequestView(
             type(each.message).__name__.removesuffix("Request"), (now - each.created) * 1000, each.correlation_id
         )
         for each in requests
     )
 
 
-def group_by_node(requests: Iterable[ClientRequest], now: float) -> dict[int, tuple[RequestView, ...]]:
+def group_by_node(requests: Iterable[ClientRequest], now: float) -> dict[int, tuple[PendingRequestView, ...]]:
     """Return the requests by node, in the order in which they were made."""
     nodes: dict[int, list[ClientRequest]] = {}
     for request in requests:

@@ -38,7 +38,7 @@ class OutgoingTable(NamedTuple):
         return HEADERS if HEADERS in self.table.schema.names else None
 
 
-class Portion:
+class TableSlice:
     """Consecutive rows of the result of one poll."""
 
     def __init__(self, table: pa.Table, chunks: list[Chunk], start: int = 0) -> None:
@@ -49,9 +49,9 @@ class Portion:
     def __len__(self) -> int:
         return self.table.num_rows
 
-    def __getitem__(self, rows: slice) -> Portion:
+    def __getitem__(self, rows: slice) -> TableSlice:
         first, stop, _ = rows.indices(len(self))
-        return Portion(self.table.slice(first, stop - first), self._chunks, self._start + first)
+        return TableSlice(self.table.slice(first, stop - first), self._chunks, self._start + first)
 
     def first(self) -> ConsumerRecord:
         """Return the first row as a record, with its original bytes and headers."""
@@ -86,7 +86,9 @@ class Tables:
         """Return the results in the order of the rows."""
         table = to_table(polled, with_headers=self._settings.include_headers)
         return (
-            yield from process_in_halves(self._attempt, Portion(table, polled), self._make_dead_letter, self._settings)
+            yield from process_in_halves(
+                self._attempt, TableSlice(table, polled), self._make_dead_letter, self._settings
+            )
         )
 
     def _attempt(self, portion: Any) -> Calls[list[Any]]:

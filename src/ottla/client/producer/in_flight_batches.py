@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from ottla.client.metadata.cluster import Cluster
+from ottla.client.metadata.metadata_snapshot import MetadataSnapshot
 from ottla.client.metrics.producer_sensors import ProducerSensors
 from ottla.client.network.client_request import ClientResponse
 from ottla.client.network.network_client import NetworkClient
@@ -120,7 +120,7 @@ class InFlightBatches:
         """Return the batches that still wait for this request."""
         return [batch for batch in sent.batches if self._batches.get(batch) is sent]
 
-    def follow_leaders(self, cluster: Cluster, now: float) -> None:
+    def follow_leaders(self, cluster: MetadataSnapshot, now: float) -> None:
         """Queue batches again that have sequence numbers and are in flight to a broker that is no longer their leader."""
         if cluster is self._cluster:
             return

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from ottla.client.interface.arguments import checked_timeout, checked_topic, maybe_timeout
 from ottla.client.interface.identity import next_client_id
-from ottla.client.metadata.cluster import REFUSED_TOPIC, TopicInfo
+from ottla.client.metadata.metadata_snapshot import REFUSED_TOPIC, KnownTopic
 from ottla.client.metrics.call_sensors import CallSensors
 from ottla.client.metrics.client_metrics import ClientMetrics, MetricsBuilder
 from ottla.client.metrics.descriptions import PRODUCER_CALLS
@@ -146,7 +146,7 @@ class ProducerCore:
             yield 0.0  # lets other tasks of an event loop run
         return receipt
 
-    def await_topic(self, topic: str, partition: int, deadline: float) -> Steps[TopicInfo]:
+    def await_topic(self, topic: str, partition: int, deadline: float) -> Steps[KnownTopic]:
         """Return the topic once it is known and has the partition (negative: any). Raises the error that prevents it."""
         checked_topic(topic)
         missing, tp = self.sender.missing_partitions, TopicPartition(topic, partition)

@@ -34,7 +34,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
-from ottla.client.metadata.cluster import Cluster, TopicInfo
+from ottla.client.metadata.metadata_snapshot import KnownTopic, MetadataSnapshot
 from ottla.client.producer.buffer_pool import BufferPool, MemoryClaim
 from ottla.client.producer.events import BEGUN
 from ottla.client.producer.future import RecordFuture
@@ -116,7 +116,7 @@ class TopicQueues:
         """Yield each partition that has had batches, with its queue."""
         return iter(self._queues.items())
 
-    def update_load(self, topic: TopicInfo, cluster: Cluster, adaptive: bool = True) -> None:
+    def update_load(self, topic: KnownTopic, cluster: MetadataSnapshot, adaptive: bool = True) -> None:
         """Pass the partitions with a leader, and their queue lengths, to the sticky partitioner (KIP-794).
 
         Without `adaptive` the lengths make no difference. Leaders in the preferred rack exclude others (KIP-1123).
@@ -182,7 +182,7 @@ class RecordAccumulator:
         spare: SpareBuffers | None = None,
         adaptive: bool = True,
         rack: str = "",
-        cluster: Callable[[], Cluster] | None = None,
+        cluster: Callable[[], MetadataSnapshot] | None = None,
         numbering: SequenceNumbers | None = None,
         events: EventStream | None = None,
     ) -> None:
@@ -315,7 +315,7 @@ class RecordAccumulator:
 
     # Sending, on the sender's thread
 
-    def ready(self, cluster: Cluster, now: float) -> ReadyCheck:
+    def ready(self, cluster: MetadataSnapshot, now: float) -> ReadyCheck:
         """Return the brokers that have a due batch: a full, lingered or retried one, or any during a flush, close or memory wait."""
         check = ReadyCheck()
         with self._lock:
@@ -330,7 +330,7 @@ class RecordAccumulator:
         return check
 
     def drain(
-        self, cluster: Cluster, nodes: Collection[int], max_bytes: int, now: float
+        self, cluster: MetadataSnapshot, nodes: Collection[int], max_bytes: int, now: float
     ) -> dict[int, list[ProducerBatch]]:
         """Take at most one batch per partition and `max_bytes` per broker; each call starts after the last one's partitions."""
         drained: dict[int, list[ProducerBatch]] = {}
@@ -375,7 +375,7 @@ class RecordAccumulator:
         with self._lock:
             return [take_first(queue) for queue in self._queues() for _ in range(len(queue))]
 
-    def batches_led_by(self, cluster: Cluster, nodes: Collection[int]) -> list[ProducerBatch]:
+    def batches_led_by(self, cluster: MetadataSnapshot, nodes: Collection[int]) -> list[ProducerBatch]:
         """Take the queued batches that one of these brokers leads."""
         with self._lock:
             found = self._queues_by_node(cluster, nodes).values()
@@ -552,7 +552,7 @@ class RecordAccumulator:
         self,
         tp: TopicPartition,
         queue: Queue,
-        cluster: Cluster,
+        cluster: MetadataSnapshot,
         now: float,
         everything_is_due: bool,
         check: ReadyCheck,
@@ -572,7 +572,7 @@ class RecordAccumulator:
         else:
             check.next_check = min(check.next_check, self._linger - waited)
 
-    def _queues_by_node(self, cluster: Cluster, nodes: Collection[int]) -> dict[int, list[Queue]]:
+    def _queues_by_node(self, cluster: MetadataSnapshot, nodes: Collection[int]) -> dict[int, list[Queue]]:
         found: dict[int, list[Queue]] = {}
         for topic, state in self._topics.items():
             for partition, queue in state.items():

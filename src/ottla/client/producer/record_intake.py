@@ -11,8 +11,8 @@ from typing import Any
 
 from ottla import clock
 from ottla.client.interface.arguments import LAST_OFFSET, LAST_PARTITION, checked_number, checked_topic
-from ottla.client.metadata.cluster import Cluster
 from ottla.client.metadata.metadata import Metadata
+from ottla.client.metadata.metadata_snapshot import MetadataSnapshot
 from ottla.client.producer.buffer_pool import MemoryClaim
 from ottla.client.producer.config import ProducerConfig
 from ottla.client.producer.future import RecordFuture
@@ -29,11 +29,11 @@ from ottla.records.murmur2 import partition_for
 
 
 class KnownTopics:
-    """The partition counts of topics in one `Cluster`, looked up once per topic instead of once per record."""
+    """The partition counts of topics in one `MetadataSnapshot`, looked up once per topic instead of once per record."""
 
     __slots__ = ("cluster", "partitions")
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: MetadataSnapshot) -> None:
         self.cluster = cluster
         self.partitions: dict[str, int] = {}
 

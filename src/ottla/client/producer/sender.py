@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 from weakref import WeakMethod
 
-from ottla.client.metadata.cluster import TopicInfo
+from ottla.client.metadata.metadata_snapshot import KnownTopic
 from ottla.client.metadata.missing_partitions import MissingPartitions
 from ottla.client.metrics.producer_sensors import ProducerSensors
 from ottla.client.network.client_request import ClientRequest, ClientResponse
@@ -166,7 +166,7 @@ class Sender:
         """Make the client request metadata at once, for a waiting caller."""
         self._client.wakeup()
 
-    def missing_topic_error(self, topic: str, partition: int | None, info: TopicInfo | None) -> Exception:
+    def missing_topic_error(self, topic: str, partition: int | None, info: KnownTopic | None) -> Exception:
         """Return the error of a call that waited for a topic in vain."""
         span_ms = self._config.max_block_ms
         if self._metadata.version == 0:

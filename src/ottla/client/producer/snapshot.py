@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ottla.client.network.request_view import RequestView, copy_safely, group_by_node
+from ottla.client.network.request_view import PendingRequestView, copy_safely, group_by_node
 from ottla.client.producer.producer_batch import ProducerBatch, load_of
 from ottla.client.producer.producer_core import ProducerCore
 from ottla.model import TopicPartition
@@ -43,7 +43,7 @@ class ProducerSnapshot(NamedTuple):
     accumulator: AccumulatorView
     in_flight_batches: tuple[QueueView, ...]
     """`Sender`: batches in flight."""
-    in_flight_requests: Mapping[int, tuple[RequestView, ...]]
+    in_flight_requests: Mapping[int, tuple[PendingRequestView, ...]]
     """`NetworkClient`: requests by node id."""
     transactional_id: str | None
     transaction_state: str | None

@@ -1,10 +1,10 @@
 """Receive records as a member of a share group (KIP-932).
 
 ShareConsumer.poll ─► ShareFetcher ─► ConsumerNetworkClient ─► NetworkClient
-   │                     ├ a ShareSession per broker: which request comes next (pure)
+   │                     ├ a ShareSessionHandler per broker: which request comes next (pure)
    │                     └ CompletedShareFetch ─► ConsumerRecords
    ├─► DeliveredRecords: what the user holds and has acknowledged (pure)
-   └─► ShareCoordinator
+   └─► ShareConsumerCoordinator
           └─ a ShareMembership (pure, under a lock) ◄─ HeartbeatThread ─► a NetworkClient of its own
 
 The names below are imported on first use.

@@ -12,8 +12,8 @@ from ottla.client.consumer.records import RecordSlice
 from ottla.client.consumer.single_thread import SingleThread
 from ottla.client.interface.arguments import checked_timeout
 from ottla.client.interface.identity import next_client_id
-from ottla.client.metadata.cluster import REFUSED_TOPIC
 from ottla.client.metadata.metadata import Metadata
+from ottla.client.metadata.metadata_snapshot import REFUSED_TOPIC
 from ottla.client.metrics.call_sensors import CallSensors
 from ottla.client.metrics.client_metrics import ClientMetrics
 from ottla.client.metrics.descriptions import SHARE_CALLS
@@ -26,9 +26,9 @@ from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.client.runtime.deadline import INTERRUPTED_SECONDS, ClosingDeadline
 from ottla.client.runtime.steps import Steps
 from ottla.client.share.config import read_share_consumer_settings
-from ottla.client.share.share_coordinator import ShareCoordinator
+from ottla.client.share.share_consumer_coordinator import ShareConsumerCoordinator
 from ottla.client.share.share_fetcher import ShareFetcher
-from ottla.client.share.state.acknowledgements import AcknowledgeResult, AcknowledgeType, SharePartition
+from ottla.client.share.state.acknowledgements import AcknowledgeResult, AcknowledgeType, ShareTopicPartition
 from ottla.client.share.state.delivered_records import DeliveredRecords
 from ottla.clock import SystemClock
 from ottla.compiled import warn_if_slow
@@ -98,7 +98,7 @@ class ShareConsumerCore:
         )
         networks = Networks(config_, self.client_id, self.metadata, self.clock, fetch_max_bytes=config_.fetch_max_bytes)
         self.client = networks.make_user_client()
-        self.coordinator = ShareCoordinator(
+        self.coordinator = ShareConsumerCoordinator(
             config_, self.client_id, self.client, backoff, networks.make_heartbeat_client, self.events
         )
         self.client.client.on_disowned = self.coordinator.disown
@@ -262,7 +262,7 @@ class ShareConsumerCore:
             self._is_in_callback = False
             self._uncalled[:0] = results
 
-    def assigned(self) -> list[SharePartition]:
+    def assigned(self) -> list[ShareTopicPartition]:
         """Keep the membership and return the assigned partitions with known topics."""
         cluster = self.metadata.cluster
         found = []
@@ -271,7 +271,7 @@ class ShareConsumerCore:
             if name is None:
                 self.metadata.request_update()
             else:
-                found.append(SharePartition(topic_id, name, number))
+                found.append(ShareTopicPartition(topic_id, name, number))
         return found
 
     def take_metrics(self) -> ClientMetrics:

@@ -19,9 +19,14 @@ from ottla.client.network.client_request import ClientResponse
 from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.client.runtime.future import Future
 from ottla.client.share.config import ShareConsumerConfig
-from ottla.client.share.state.acknowledgements import Acknowledgements, AcknowledgeResult, SharePartition, build_batches
-from ottla.client.share.state.acquired_records import CompletedShareFetch, Portion
-from ottla.client.share.state.share_session import SendAcknowledge, SendFetch, ShareRequest, ShareSession
+from ottla.client.share.state.acknowledgements import (
+    Acknowledgements,
+    AcknowledgeResult,
+    ShareTopicPartition,
+    build_batches,
+)
+from ottla.client.share.state.acquired_records import CompletedShareFetch, DeliveredPortion
+from ottla.client.share.state.share_session import SendAcknowledge, SendFetch, ShareRequest, ShareSessionHandler
 from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, OttlaError, error_for, name_of
 from ottla.model import FOREVER, Node, TopicPartition
 from ottla.protocol.messages.share_acknowledge import (
@@ -58,7 +63,7 @@ SESSION_ERRORS = frozenset(
     }
 )
 """Errors after which a new session is started."""
-Acquired = tuple[SharePartition, int, int, Portion]
+Acquired = tuple[ShareTopicPartition, int, int, DeliveredPortion]
 """A returned portion with its partition, broker and session."""
 
 
@@ -82,7 +87,7 @@ class ShareFetcher:
         self._backoff = backoff
         self._member_id = member_id
         self._log = log
-        self._sessions: dict[int, ShareSession] = {}
+        self._sessions: dict[int, ShareSessionHandler] = {}
         self._completed: deque[CompletedShareFetch] = deque()
         self._failed_portion: Acquired | None = None
         self._failure: Exception | None = None
@@ -111,7 +116,7 @@ class ShareFetcher:
         for each, generation in acknowledgements:
             self._session(each.node_id).add(each, generation)
 
-    def send_fetches(self, assigned: Iterable[SharePartition]) -> float:
+    def send_fetches(self, assigned: Iterable[ShareTopicPartition]) -> float:
         """Queue the next request to each broker, with the waiting acknowledgements. Return the seconds until the next
         call.
         """
@@ -201,18 +206,18 @@ class ShareFetcher:
         waiting = (each for each in self._sessions.values() if each.has_acknowledgements)
         return min((each.time_to_retry(now) for each in waiting), default=FOREVER)
 
-    def _session(self, node_id: int) -> ShareSession:
-        return self._sessions.setdefault(node_id, ShareSession(node_id, self._backoff))
+    def _session(self, node_id: int) -> ShareSessionHandler:
+        return self._sessions.setdefault(node_id, ShareSessionHandler(node_id, self._backoff))
 
-    def _rotated_sessions(self) -> list[tuple[int, ShareSession]]:
+    def _rotated_sessions(self) -> list[tuple[int, ShareSessionHandler]]:
         """Return the sessions, each time starting with another one."""
         sessions = list(self._sessions.items())
         self._next_node = (self._next_node + 1) % max(1, len(sessions))
         return sessions[self._next_node :] + sessions[: self._next_node]
 
-    def _group_by_leader(self, assigned: Iterable[SharePartition]) -> dict[int, list[SharePartition]]:
-        cluster = self._client.metadata.cluster
-        wanted: dict[int, list[SharePartition]] = {}
+    def _group_by_leader(self, assigned: Iterable[ShareTopicPartition]) -> dict[int, list[ShareTopicPartition]]:
+        cluster = self._client.metadata.metadata_snapshot
+        wanted: dict[int, list[ShareTopicPartition]] = {}
         for each in assigned:
             leader = cluster.leader(each.tp)
             if leader is None:
@@ -223,13 +228,13 @@ class ShareFetcher:
 
     def _is_unreachable(self, node_id: int, now: float) -> bool:
         """True if the broker is unknown, or disconnected and its reconnect backoff has not passed."""
-        if node_id not in self._client.metadata.cluster.nodes:
+        if node_id not in self._client.metadata.metadata_snapshot.nodes:
             return True
         network = self._client.client
         return network.has_failed_login(node_id) and network.connection_delay(node_id, now) > 0
 
-    def _send(self, session: ShareSession, request: ShareRequest) -> None:
-        node = self._client.metadata.cluster.nodes.get(session.node_id)
+    def _send(self, session: ShareSessionHandler, request: ShareRequest) -> None:
+        node = self._client.metadata.metadata_snapshot.nodes.get(session.node_id)
         if node is None:
             error = error_for(ErrorCode.BROKER_NOT_AVAILABLE, f"broker {session.node_id} left the cluster")
             session.handle_failure(error, self._clock.monotonic())
@@ -281,7 +286,9 @@ class ShareFetcher:
             topics=[AcknowledgeTopic(topic_id, members) for topic_id, members in topics.items()],
         )
 
-    def _handle(self, node: Node, session: ShareSession, request: ShareRequest, done: Future[ClientResponse]) -> None:
+    def _handle(
+        self, node: Node, session: ShareSessionHandler, request: ShareRequest, done: Future[ClientResponse]
+    ) -> None:
         """Handle a response, or a failed request."""
         if session.in_flight is not request:
             return  # forgotten by a reset
@@ -316,13 +323,15 @@ class ShareFetcher:
             error = error_for(code, message.error_message or f"share request to {node}")
             self._failure = None if error.retriable else error
 
-    def _handle_fetch(self, session: ShareSession, request: SendFetch, response: ClientResponse, now: float) -> None:
+    def _handle_fetch(
+        self, session: ShareSessionHandler, request: SendFetch, response: ClientResponse, now: float
+    ) -> None:
         message = response.message
         known = {(each.topic_id, each.partition): each for each in session.partitions}
         known |= {
             (each.partition.topic_id, each.partition.partition): each.partition for each in request.acknowledgements
         }
-        errors: dict[SharePartition, KafkaError | None] = {}
+        errors: dict[ShareTopicPartition, KafkaError | None] = {}
         completed, size_bytes, has_errors = [], 0, False
         for topic in message.responses:
             for part in topic.partitions:
@@ -357,7 +366,7 @@ class ShareFetcher:
             if size_bytes:
                 self.sensors.filled.record(1)
 
-    def _handle_partition_error(self, partition: SharePartition, part: Any, message: Any) -> None:
+    def _handle_partition_error(self, partition: ShareTopicPartition, part: Any, message: Any) -> None:
         code = part.error_code
         self._log.debug("share fetch failed partition=%s error=%s", partition, name_of(code))
         self._learn_leader(partition.tp, part, message)
@@ -367,8 +376,8 @@ class ShareFetcher:
             self._failure = error_for(code, part.error_message or f"fetch of {partition}")
 
     def _acknowledge_errors(
-        self, session: ShareSession, request: SendAcknowledge, message: Any
-    ) -> Mapping[SharePartition, KafkaError | None]:
+        self, session: ShareSessionHandler, request: SendAcknowledge, message: Any
+    ) -> Mapping[ShareTopicPartition, KafkaError | None]:
         known = {
             (each.partition.topic_id, each.partition.partition): each.partition for each in request.acknowledgements
         }
@@ -394,15 +403,15 @@ class ShareFetcher:
             self.lock_timeout_ms = message.acquisition_lock_timeout_ms
 
 
-def batches_by_partition(acknowledgements: Iterable[Acknowledgements]) -> dict[SharePartition, Any]:
+def batches_by_partition(acknowledgements: Iterable[Acknowledgements]) -> dict[ShareTopicPartition, Any]:
     """Return the acknowledgement batches of each partition."""
-    types: dict[SharePartition, dict[int, int]] = {}
+    types: dict[ShareTopicPartition, dict[int, int]] = {}
     for each in acknowledgements:
         types.setdefault(each.partition, {}).update(each.types)
     return {partition: build_batches(merged) for partition, merged in types.items()}
 
 
-def acknowledge_error(partition: SharePartition, code: int, message: str | None) -> KafkaError | None:
+def acknowledge_error(partition: ShareTopicPartition, code: int, message: str | None) -> KafkaError | None:
     """Return the result of the acknowledgements of a partition."""
     return error_for(code, message or f"acknowledgement of {partition}") if code else None
 

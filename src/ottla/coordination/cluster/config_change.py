@@ -25,7 +25,7 @@ from ottla.coordination.cluster.records import (
     TOPIC_RESOURCE,
     ConfigRecord,
 )
-from ottla.coordination.cluster.topic import Topic
+from ottla.coordination.cluster.topic import ClusterTopic
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.coordination.machine import Decision, Reply
 from ottla.errors import ConfigError, ErrorCode
@@ -71,7 +71,7 @@ FAULTS: Mapping[int, Callable[[str, str], str | None]] = {
 class KnownConfigs(NamedTuple):
     """The present configs of all resources."""
 
-    topics: Mapping[str, Topic]
+    topics: Mapping[str, ClusterTopic]
     brokers: Mapping[str, Configs]
     groups: Mapping[str, Configs]
     subscriptions: Mapping[str, Configs]
@@ -161,7 +161,7 @@ def check_broker(wanted: Resource, event: ConfigChangeRequested | ConfigReplacem
         )
 
 
-def find_topic(topics: Mapping[str, Topic], name: str) -> Topic:
+def find_topic(topics: Mapping[str, ClusterTopic], name: str) -> ClusterTopic:
     """Return the topic. Raise Refusal if it does not exist."""
     if not name:
         raise Refusal(ErrorCode.INVALID_REQUEST, "topics have no default configs: name a topic")

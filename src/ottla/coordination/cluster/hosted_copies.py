@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ottla.coordination.cluster.topic import PartitionState, Topic
+from ottla.coordination.cluster.topic import ClusterTopic, PartitionState
 
 
 class HostedChanges(NamedTuple):
@@ -16,7 +16,7 @@ class HostedChanges(NamedTuple):
     """The indexes of the partitions that the broker does not host any more."""
 
 
-def compare_hosted_partitions(before: Topic | None, after: Topic | None, broker: int) -> HostedChanges:
+def compare_hosted_partitions(before: ClusterTopic | None, after: ClusterTopic | None, broker: int) -> HostedChanges:
     """Return the changes for one broker.
 
     A topic that is deleted and created again has another id and is another topic.
@@ -28,6 +28,6 @@ def compare_hosted_partitions(before: Topic | None, after: Topic | None, broker:
     return HostedChanges(taken, [index for index in had if index not in has])
 
 
-def list_hosted_partitions(topic: Topic | None, broker: int) -> dict[int, PartitionState]:
+def list_hosted_partitions(topic: ClusterTopic | None, broker: int) -> dict[int, PartitionState]:
     """Return the partitions with a replica on the broker, by index."""
     return {} if topic is None else {state.index: state for state in topic.partitions if broker in state.replicas}

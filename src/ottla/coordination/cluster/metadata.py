@@ -67,19 +67,19 @@ from ottla.coordination.cluster.records import (
 )
 from ottla.coordination.cluster.registration import BrokerRegistration
 from ottla.coordination.cluster.resource_configs import ResourceConfigs, apply_config_record
-from ottla.coordination.cluster.topic import PartitionState, Topic
+from ottla.coordination.cluster.topic import ClusterTopic, PartitionState
 from ottla.coordination.quotas.client_quotas import ClientQuotas
 from ottla.errors import CorruptRecordError
 from ottla.protocol.schema import Message
 
-__all__ = ["ClusterMetadata", "PartitionState", "Topic"]
+__all__ = ["ClusterMetadata", "ClusterTopic", "PartitionState"]
 
 
 class ClusterMetadata:
     """The state after the replay of the metadata log."""
 
     def __init__(self) -> None:
-        self.topics: dict[str, Topic] = {}
+        self.topics: dict[str, ClusterTopic] = {}
         self.topics_version = 0
         """Increases with every change of a topic or its partitions. Not persisted."""
         self.features: dict[str, int] = {}
@@ -121,7 +121,7 @@ class ClusterMetadata:
         """The client metrics subscriptions, by name. Every change creates another object."""
         return self._subscriptions.by_name
 
-    def find_topic_by_id(self, topic_id: UUID) -> Topic | None:
+    def find_topic_by_id(self, topic_id: UUID) -> ClusterTopic | None:
         """Return the topic with this id; None if there is none."""
         name = self._names.get(topic_id)
         return None if name is None else self.topics[name]
@@ -198,7 +198,7 @@ class ClusterMetadata:
         assert all(number == each.broker_id for number, each in self.registrations.items())
 
     def _add_topic(self, record: TopicRecord) -> None:
-        self.topics[record.name] = Topic(record.name, record.topic_id)
+        self.topics[record.name] = ClusterTopic(record.name, record.topic_id)
         self.topics_version += 1
         self._names[record.topic_id] = record.name
 
@@ -213,12 +213,12 @@ class ClusterMetadata:
         if topic is not None and record.partition_id < len(topic.partitions):
             self._put_partition(topic, partition_record.apply_change(topic.partitions[record.partition_id], record))
 
-    def _put_partition(self, topic: Topic, state: PartitionState) -> None:
+    def _put_partition(self, topic: ClusterTopic, state: PartitionState) -> None:
         # New partitions are in order of their index; a second record of a partition replaces it.
         before, after = topic.partitions[: state.index], topic.partitions[state.index + 1 :]
         self.put_partitions(topic, (*before, state, *after))
 
-    def put_partitions(self, topic: Topic, partitions: tuple[PartitionState, ...]) -> None:
+    def put_partitions(self, topic: ClusterTopic, partitions: tuple[PartitionState, ...]) -> None:
         """Replace all partitions of a topic at once."""
         self.topics[topic.name] = replace(topic, partitions=partitions)
         self.topics_version += 1
@@ -367,7 +367,7 @@ TRANSACTIONAL = frozenset((BeginTransactionRecord, EndTransactionRecord, AbortTr
 """Records that are applied at once, even within a transaction."""
 
 
-def list_topic_records(topic: Topic) -> Iterator[Message]:
+def list_topic_records(topic: ClusterTopic) -> Iterator[Message]:
     """Yield the records of a topic, its partitions and its configs."""
     yield TopicRecord(topic.name, topic.topic_id)
     for state in topic.partitions:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ottla.coordination.cluster.topic import Topic
+from ottla.coordination.cluster.topic import ClusterTopic
 from ottla.coordination.cluster.topic_request import MOST_PARTITIONS, Refusal
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.create_partitions import CreatePartitionsTopic
 
 
-def check_growth(topic: Topic | None, wanted: CreatePartitionsTopic) -> Topic:
+def check_growth(topic: ClusterTopic | None, wanted: CreatePartitionsTopic) -> ClusterTopic:
     """Return the topic. Raise Refusal if it cannot get the requested partitions."""
     if topic is None:
         raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic '{wanted.name}'.")
@@ -28,7 +28,7 @@ def check_growth(topic: Topic | None, wanted: CreatePartitionsTopic) -> Topic:
     return topic
 
 
-def check_count(topic: Topic, count: int) -> None:
+def check_count(topic: ClusterTopic, count: int) -> None:
     """Raise Refusal unless the new number of partitions is greater, within the limit of one request."""
     present = len(topic.partitions)
     if count == present:

@@ -47,7 +47,7 @@ class PartitionState(Struct, frozen=True):
         return next((each for each in self.last_known_elr if each != leader and each in self.replicas), None)
 
 
-class Topic(Struct, frozen=True):
+class ClusterTopic(Struct, frozen=True):
     """A topic with its partitions in order of their index."""
 
     name: str

@@ -31,7 +31,7 @@ from ottla.coordination.cluster.events import (
 from ottla.coordination.cluster.features import BROKER_LEVELS, ELR_VERSION, find_level_fault
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.records import RemoveDelegationTokenRecord, RemoveTopicRecord
-from ottla.coordination.cluster.topic import Topic
+from ottla.coordination.cluster.topic import ClusterTopic
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.coordination.controller.config import ControllerConfig
 from ottla.coordination.controller.min_isr import list_cleared_elrs, unify_min_isr
@@ -111,7 +111,7 @@ def delete_topics(metadata: ClusterMetadata, event: TopicDeletionRequested) -> D
     return Decision(tuple(records), (Reply(event.ticket, results),))
 
 
-def find_topic(metadata: ClusterMetadata, wanted: DeleteTopicState) -> tuple[Topic | None, Refusal | None]:
+def find_topic(metadata: ClusterMetadata, wanted: DeleteTopicState) -> tuple[ClusterTopic | None, Refusal | None]:
     """Return the topic that the request identifies by name or by id, or the error."""
     if (wanted.name is None) == (wanted.topic_id == ZERO_UUID):
         return None, Refusal(ErrorCode.INVALID_REQUEST, "A topic is named either by its name or by its id.")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from ottla.coordination.cluster.topic import LOST, PartitionState, Topic
+from ottla.coordination.cluster.topic import LOST, ClusterTopic, PartitionState
 from ottla.coordination.controller.draft import ClusterDraft
 from ottla.coordination.controller.heartbeats import find_epoch_error
 from ottla.coordination.controller.partition_change import RequestedChange
@@ -45,7 +45,7 @@ def decide(draft: ClusterDraft, request: AssignReplicasToDirsRequest) -> AssignR
     return AssignReplicasToDirsResponse(directories=directories)
 
 
-def assign_replica(draft: ClusterDraft, broker: int, directory: UUID, topic: Topic | None, index: int) -> int:
+def assign_replica(draft: ClusterDraft, broker: int, directory: UUID, topic: ClusterTopic | None, index: int) -> int:
     """Set the directory of a replica and return the error code.
 
     A replica in an unknown or lost directory leaves the ISR.

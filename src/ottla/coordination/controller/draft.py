@@ -22,7 +22,7 @@ from ottla.coordination.cluster.node_records import (
 )
 from ottla.coordination.cluster.records import NO_LEADER
 from ottla.coordination.cluster.registration import BrokerRegistration
-from ottla.coordination.cluster.topic import ANY_DIRECTORY, LOST, MIGRATING, PartitionState, Topic
+from ottla.coordination.cluster.topic import ANY_DIRECTORY, LOST, MIGRATING, ClusterTopic, PartitionState
 from ottla.coordination.cluster.topic_configs import list_defaults
 from ottla.coordination.controller.config import ControllerConfig
 from ottla.coordination.controller.events import NO_RANDOM_VALUES, RandomValues
@@ -77,7 +77,7 @@ class ClusterDraft:
             self.registrations[record.broker_id] = registration.apply_change(broker, record)
 
     def change_partition(
-        self, topic: Topic, state: PartitionState, wanted: RequestedChange, absent: Collection[int] = ()
+        self, topic: ClusterTopic, state: PartitionState, wanted: RequestedChange, absent: Collection[int] = ()
     ) -> PartitionState | None:
         """Apply a change to a partition and return its new state; None if nothing changes.
 
@@ -91,13 +91,13 @@ class ClusterDraft:
         self.records.append(record)
         return after
 
-    def find_partition(self, topic: Topic, index: int) -> PartitionState | None:
+    def find_partition(self, topic: ClusterTopic, index: int) -> PartitionState | None:
         """Return the present state of a partition; None if the topic has no such partition."""
         if not 0 <= index < len(topic.partitions):
             return None
         return self._partitions.get((topic.topic_id, index), topic.partitions[index])
 
-    def partitions(self) -> Iterator[tuple[Topic, PartitionState]]:
+    def partitions(self) -> Iterator[tuple[ClusterTopic, PartitionState]]:
         """Yield every partition. Changes during the iteration are visible in the partitions that follow."""
         for topic in self.metadata.topics.values():
             for state in topic.partitions:
@@ -112,16 +112,16 @@ class ClusterDraft:
         """True if the broker leads any partition."""
         return any(state.leader == broker for _, state in self.partitions())
 
-    def min_isr(self, topic: Topic) -> int:
+    def min_isr(self, topic: ClusterTopic) -> int:
         """Return `min.insync.replicas` of the topic, at most its replication factor."""
         return min(int(self.find_config_value(topic, "min.insync.replicas")), len(topic.partitions[0].replicas))
 
-    def find_automatic_election(self, topic: Topic) -> ElectionType:
+    def find_automatic_election(self, topic: ClusterTopic) -> ElectionType:
         """Return the kind of automatic election that `unclean.leader.election.enable` of the topic allows."""
         allowed = self.find_config_value(topic, "unclean.leader.election.enable").strip().lower() == "true"
         return ElectionType.UNCLEAN if allowed else ElectionType.ONLINE
 
-    def find_config_value(self, topic: Topic, name: str) -> str:
+    def find_config_value(self, topic: ClusterTopic, name: str) -> str:
         """Return the effective value of a topic config. Raise KeyError if the config does not exist."""
         changed = self.metadata.broker_configs
         nearer = (topic.configs, changed.get(str(self.config.node_id), {}), changed.get("", {}))
@@ -138,7 +138,7 @@ class ClusterDraft:
         return known.log_dirs[0] if known.log_dirs else MIGRATING
 
     def _election_rules(
-        self, topic: Topic, state: PartitionState, wanted: RequestedChange, absent: Collection[int]
+        self, topic: ClusterTopic, state: PartitionState, wanted: RequestedChange, absent: Collection[int]
     ) -> ElectionRules:
         places = {**dict(zip(state.replicas, state.directories, strict=True)), **wanted.directories}
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from ottla.coordination.cluster.topic import PartitionState, Topic
+from ottla.coordination.cluster.topic import ClusterTopic, PartitionState
 from ottla.coordination.controller.draft import ClusterDraft
 from ottla.coordination.controller.heartbeats import find_epoch_error
 from ottla.coordination.controller.partition_change import RECOVERED, RECOVERING, RequestedChange
@@ -42,7 +42,9 @@ def decide(draft: ClusterDraft, request: AlterPartitionRequest) -> AlterPartitio
     return AlterPartitionResponse(topics=topics)
 
 
-def change_isr(draft: ClusterDraft, broker: int, topic: Topic | None, proposal: RequestPartitionData) -> PartitionData:
+def change_isr(
+    draft: ClusterDraft, broker: int, topic: ClusterTopic | None, proposal: RequestPartitionData
+) -> PartitionData:
     if topic is None:
         return PartitionData(proposal.partition_index, ErrorCode.UNKNOWN_TOPIC_ID)
     state = draft.find_partition(topic, proposal.partition_index)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ottla.coordination.cluster.topic import PartitionState, Topic
+from ottla.coordination.cluster.topic import ClusterTopic, PartitionState
 from ottla.coordination.controller.draft import UNASSIGNED, ClusterDraft, has_no_leader
 from ottla.coordination.controller.partition_change import ElectionType, RequestedChange
 from ottla.errors import ErrorCode
@@ -70,7 +70,7 @@ def elect_leader(draft: ClusterDraft, name: str, index: int, election: ElectionT
     return PartitionResult(index, ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, why)
 
 
-def elect_empty_replica(draft: ClusterDraft, topic: Topic, state: PartitionState) -> bool:
+def elect_empty_replica(draft: ClusterDraft, topic: ClusterTopic, state: PartitionState) -> bool:
     """Elect an active replica even if its directory is lost, because no other replica is left.
 
     The partition starts empty.
@@ -100,7 +100,9 @@ def elect_missing_leaders(draft: ClusterDraft) -> bool:
     return elect_leaders(draft, find_leaderless_partitions(draft), ElectionType.UNCLEAN)
 
 
-def elect_leaders(draft: ClusterDraft, due: Iterator[tuple[Topic, PartitionState]], election: ElectionType) -> bool:
+def elect_leaders(
+    draft: ClusterDraft, due: Iterator[tuple[ClusterTopic, PartitionState]], election: ElectionType
+) -> bool:
     """Elect a leader for each partition. Return true if the limit stopped it."""
     for topic, state in due:
         draft.change_partition(topic, state, RequestedChange(election))
@@ -109,11 +111,11 @@ def elect_leaders(draft: ClusterDraft, due: Iterator[tuple[Topic, PartitionState
     return False
 
 
-def find_unbalanced_partitions(draft: ClusterDraft) -> Iterator[tuple[Topic, PartitionState]]:
+def find_unbalanced_partitions(draft: ClusterDraft) -> Iterator[tuple[ClusterTopic, PartitionState]]:
     return ((topic, state) for topic, state in draft.partitions() if is_election_needed(state, ElectionType.PREFERRED))
 
 
-def find_leaderless_partitions(draft: ClusterDraft) -> Iterator[tuple[Topic, PartitionState]]:
+def find_leaderless_partitions(draft: ClusterDraft) -> Iterator[tuple[ClusterTopic, PartitionState]]:
     for topic, state in draft.partitions():
         if has_no_leader(state) and draft.find_automatic_election(topic) is ElectionType.UNCLEAN:
             yield topic, state

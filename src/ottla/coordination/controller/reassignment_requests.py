@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ottla.coordination.cluster.topic import PartitionState, Topic
+from ottla.coordination.cluster.topic import ClusterTopic, PartitionState
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.coordination.controller.draft import ClusterDraft
 from ottla.coordination.controller.layouts import check_assignment
@@ -87,7 +87,7 @@ def check_count(state: PartitionState, count: int) -> None:
         )
 
 
-def cancel_reassignment(draft: ClusterDraft, topic: Topic, state: PartitionState) -> None:
+def cancel_reassignment(draft: ClusterDraft, topic: ClusterTopic, state: PartitionState) -> None:
     """Cancel a reassignment: remove the added replicas and keep the original ones."""
     if not read_replicas(state).is_reassigned:
         raise Refusal(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, f"partition {topic.name}-{state.index} is not being moved")
@@ -121,7 +121,7 @@ def list_reassignments(
     )
 
 
-def find_reassignment(draft: ClusterDraft, topic: Topic, index: int) -> OngoingPartitionReassignment | None:
+def find_reassignment(draft: ClusterDraft, topic: ClusterTopic, index: int) -> OngoingPartitionReassignment | None:
     """Return the reassignment of one partition; None if there is none."""
     state = draft.find_partition(topic, index)
     if state is None or not read_replicas(state).is_reassigned:

@@ -63,7 +63,7 @@ An election takes less, and 9 s after the last heartbeat the controllers fence t
 NEVER = float("inf")
 
 
-class BrokerState(IntEnum):
+class BrokerLifecycleState(IntEnum):
     """The states with the numbers of Kafka's metric `BrokerState`."""
 
     NOT_RUNNING = 0
@@ -103,7 +103,7 @@ class BrokerLifecycle:
     """Decides on the next request to the active controller, and when it is sent."""
 
     def __init__(self, incarnation: Incarnation, spans: LifecycleTimeouts, now: float) -> None:
-        self.state = BrokerState.STARTING
+        self.state = BrokerLifecycleState.STARTING
         self.epoch = -1
         """The broker's epoch, once it is registered."""
         self.fenced = True
@@ -134,7 +134,7 @@ class BrokerLifecycle:
     def handle(self, event: Event, now: float) -> list[LifecycleAction]:
         """Return the effects of an event."""
         effects = self._handle_event(event, now)
-        if self.state is not BrokerState.SHUTTING_DOWN and not self._in_flight and self.due <= now:
+        if self.state is not BrokerLifecycleState.SHUTTING_DOWN and not self._in_flight and self.due <= now:
             effects += self._send_request(now)
         return effects
 
@@ -164,14 +164,14 @@ class BrokerLifecycle:
 
     def _handle_applied_metadata(self, event: MetadataApplied, now: float) -> None:
         self._metadata_offset = event.offset
-        if event.awaited and self.state is BrokerState.RUNNING:
+        if event.awaited and self.state is BrokerLifecycleState.RUNNING:
             self._send_soon(now)
 
     def _handle_controller_found(self, event: ControllerFound, now: float) -> list[LifecycleAction]:
         """Start to register, unless the cluster runs features that this broker does not support."""
         error = registration_errors.unsupported_features(event.finalized)
         if error is not None:
-            self.state = BrokerState.SHUTTING_DOWN
+            self.state = BrokerLifecycleState.SHUTTING_DOWN
             return [StopBroker(error)]
         if not self._knows_controller:
             self._knows_controller, self.due = True, now
@@ -179,10 +179,10 @@ class BrokerLifecycle:
 
     def _send_request(self, now: float) -> list[LifecycleAction]:
         if self.epoch < 0 and now >= self._give_up_at:
-            self.state = BrokerState.SHUTTING_DOWN
+            self.state = BrokerLifecycleState.SHUTTING_DOWN
             return [StopBroker(self._not_registered())]
         if self.epoch >= 0 and now >= min(self._failed_directories.values(), default=NEVER):
-            self.state = BrokerState.SHUTTING_DOWN
+            self.state = BrokerLifecycleState.SHUTTING_DOWN
             return [StopBroker(self._unreported_failure())]
         self._in_flight, self._sent_at, self.due = True, now, NEVER
         return [Send(self._registration() if self.epoch < 0 else self._heartbeat())]
@@ -208,10 +208,12 @@ class BrokerLifecycle:
             self.epoch,
             self._metadata_offset,
             want_fence=not self._recovered,
-            want_shut_down=self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN,
+            want_shut_down=self.state is BrokerLifecycleState.PENDING_CONTROLLED_SHUTDOWN,
             offline_log_dirs=self._reported_failed,
             # Before it has caught up, some controllers may not have the registration in their logs yet.
-            cordoned_log_dirs=None if self.state is BrokerState.STARTING else self._incarnation.cordoned_log_dirs,
+            cordoned_log_dirs=None
+            if self.state is BrokerLifecycleState.STARTING
+            else self._incarnation.cordoned_log_dirs,
         )
 
     def _handle_registration_response(self, event: Registered, now: float) -> list[LifecycleAction]:
@@ -222,7 +224,7 @@ class BrokerLifecycle:
             return [Note(f"registered as broker {self._incarnation.node_id} with epoch {self.epoch}", is_expected=True)]
         error = self._permanent_error(code, event.others)
         if error is not None:
-            self.state = BrokerState.SHUTTING_DOWN
+            self.state = BrokerLifecycleState.SHUTTING_DOWN
             return [StopBroker(error)]
         if code == ErrorCode.DUPLICATE_BROKER_REGISTRATION:
             pause = min(self._duplicate_retry_seconds, self._spans.heartbeat)
@@ -260,7 +262,7 @@ class BrokerLifecycle:
     def _handle_heartbeat_response(self, event: HeartbeatResponseReceived, now: float) -> list[LifecycleAction]:
         answer = event.response
         if answer.error_code == ErrorCode.STALE_BROKER_EPOCH:
-            self.state = BrokerState.SHUTTING_DOWN
+            self.state = BrokerLifecycleState.SHUTTING_DOWN
             return [
                 StopBroker(
                     f"another process has registered as broker {self._incarnation.node_id}, or that broker was unregistered, so the "
@@ -274,41 +276,41 @@ class BrokerLifecycle:
         self._last_heartbeat_at = now
         self._failed_directories |= dict.fromkeys(self._reported_failed, NEVER)
         fenced, self.fenced = self.fenced, answer.is_fenced
-        if self.state is BrokerState.STARTING:
+        if self.state is BrokerLifecycleState.STARTING:
             return self._continue_startup(now, caught_up=answer.is_caught_up)
-        if self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN:
+        if self.state is BrokerLifecycleState.PENDING_CONTROLLED_SHUTDOWN:
             return self._continue_shutdown(now, may_stop=answer.should_shut_down)
-        is_unfenceable = self.state is BrokerState.RECOVERY and self._recovered and answer.is_fenced
+        is_unfenceable = self.state is BrokerLifecycleState.RECOVERY and self._recovered and answer.is_fenced
         self._schedule_next(now + CATCH_UP_HEARTBEAT_SECONDS if is_unfenceable else self._next_heartbeat, now)
         if answer.is_fenced:
             return [] if fenced else [Note("fenced by the controllers: clients use other brokers until it is unfenced")]
-        self.state = BrokerState.RUNNING
+        self.state = BrokerLifecycleState.RUNNING
         return [Serve()] if fenced else []
 
     def _continue_startup(self, now: float, *, caught_up: bool) -> list[LifecycleAction]:
         self._schedule_next(now + CATCH_UP_HEARTBEAT_SECONDS, now)
         if not caught_up:
             return []
-        self.state = BrokerState.RECOVERY
+        self.state = BrokerLifecycleState.RECOVERY
         return [Recover()]
 
     def _continue_shutdown(self, now: float, *, may_stop: bool) -> list[LifecycleAction]:
         self._schedule_next(now + SHUTDOWN_HEARTBEAT_SECONDS, now)
         if not may_stop:
             return []
-        self.state = BrokerState.SHUTTING_DOWN
+        self.state = BrokerLifecycleState.SHUTTING_DOWN
         return [Stop()]
 
     def _handle_failed_request(self, now: float) -> list[LifecycleAction]:
         """Retry. A broker that shuts down and finds no controller stops without moving its leaderships."""
-        if self.state is not BrokerState.PENDING_CONTROLLED_SHUTDOWN:
+        if self.state is not BrokerLifecycleState.PENDING_CONTROLLED_SHUTDOWN:
             self._schedule_next(self._next_heartbeat, now)
             return []
         give_up_at = self._last_heartbeat_at + SHUTDOWN_PATIENCE_SECONDS
         self._schedule_next(min(self._next_heartbeat, max(give_up_at, now)), now)
         if now < give_up_at:
             return []
-        self.state = BrokerState.SHUTTING_DOWN
+        self.state = BrokerLifecycleState.SHUTTING_DOWN
         return [
             Note("no controller responds, so no leadership can be moved: the broker stops without that"),
             Stop(),
@@ -316,12 +318,12 @@ class BrokerLifecycle:
 
     def _start_shutdown(self, now: float) -> list[LifecycleAction]:
         """Start a controlled shutdown; a broker that was never unfenced stops at once."""
-        if self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN:
+        if self.state is BrokerLifecycleState.PENDING_CONTROLLED_SHUTDOWN:
             return []
-        if self.state is not BrokerState.RUNNING:
-            self.state = BrokerState.SHUTTING_DOWN
+        if self.state is not BrokerLifecycleState.RUNNING:
+            self.state = BrokerLifecycleState.SHUTTING_DOWN
             return [Stop()]
-        self.state = BrokerState.PENDING_CONTROLLED_SHUTDOWN
+        self.state = BrokerLifecycleState.PENDING_CONTROLLED_SHUTDOWN
         self._send_soon(now)
         return []
 
@@ -353,6 +355,6 @@ class BrokerLifecycle:
         )
 
     def check(self) -> None:
-        assert (self.epoch >= 0) or self.state in (BrokerState.STARTING, BrokerState.SHUTTING_DOWN)
+        assert (self.epoch >= 0) or self.state in (BrokerLifecycleState.STARTING, BrokerLifecycleState.SHUTTING_DOWN)
         assert not (self._in_flight and self.due < NEVER)
         assert self.fenced or self.epoch >= 0

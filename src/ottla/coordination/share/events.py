@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from ottla.coordination.share.state_batches import StateBatch
+from ottla.coordination.share.state_batches import PersisterStateBatch
 from ottla.errors import ErrorCode
 
 
-class OffsetRange(NamedTuple):
+class ClosedOffsetRange(NamedTuple):
     """The offsets from `first_offset` to `last_offset`."""
 
     first_offset: int
@@ -31,7 +31,7 @@ class AcquiredRange(NamedTuple):
     delivery_count: int
 
 
-class AcknowledgementBatch(NamedTuple):
+class ShareAcknowledgementBatch(NamedTuple):
     """The acknowledgement of a range of offsets: one type for all of them, or one for each."""
 
     first_offset: int
@@ -44,9 +44,9 @@ class FetchedRecords(Struct, frozen=True):
 
     fetch_offset: int
     """The offset that was read from."""
-    batches: tuple[OffsetRange, ...]
+    batches: tuple[ClosedOffsetRange, ...]
     """The record batches, ascending. The first may start before `fetch_offset`."""
-    aborted: tuple[OffsetRange, ...] = ()
+    aborted: tuple[ClosedOffsetRange, ...] = ()
     """The batches of aborted transactions and control batches, ascending; empty for `read_uncommitted`."""
 
 
@@ -82,7 +82,7 @@ class PersistedState(Struct, frozen=True):
 
     state_epoch: int
     start_offset: int
-    batches: tuple[StateBatch, ...] = ()
+    batches: tuple[PersisterStateBatch, ...] = ()
 
 
 class StateWrite(Struct, frozen=True):
@@ -93,7 +93,7 @@ class StateWrite(Struct, frozen=True):
     start_offset: int
     delivery_complete_count: int
     """The number of records from `start_offset` on that are acknowledged or archived (KIP-1226)."""
-    batches: tuple[StateBatch, ...]
+    batches: tuple[PersisterStateBatch, ...]
 
 
 class DeadLetterCause(Enum):

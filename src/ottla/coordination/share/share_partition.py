@@ -37,21 +37,21 @@ from operator import attrgetter
 from msgspec import Struct, field
 
 from ottla.coordination.share.events import (
-    AcknowledgementBatch,
     AcquiredRange,
     AcquireMode,
+    ClosedOffsetRange,
     Completion,
     DeadLetterCause,
     DeadLetters,
     Effects,
     FetchedRecords,
-    OffsetRange,
     PersistedState,
+    ShareAcknowledgementBatch,
     ShareLimits,
     StateWrite,
 )
 from ottla.coordination.share.record_state import ACKNOWLEDGED_STATES, NEXT_STATES, AcknowledgeType, RecordState
-from ottla.coordination.share.state_batches import StateBatch, append_state_batch, combine_state_batches
+from ottla.coordination.share.state_batches import PersisterStateBatch, append_state_batch, combine_state_batches
 from ottla.errors import ErrorCode
 
 NO_MEMBER = ""
@@ -78,7 +78,7 @@ class InFlightRange(Struct):
     last_offset: int
     state: RecordState
     delivery_count: int
-    batch: OffsetRange
+    batch: ClosedOffsetRange
     """The records that were first acquired together with these."""
     member_id: str = NO_MEMBER
     """The member that acquired the records; empty in any other state."""
@@ -107,12 +107,12 @@ class InFlightRange(Struct):
         return self.last_offset - self.first_offset + 1
 
     @property
-    def offsets(self) -> OffsetRange:
-        return OffsetRange(self.first_offset, self.last_offset)
+    def offsets(self) -> ClosedOffsetRange:
+        return ClosedOffsetRange(self.first_offset, self.last_offset)
 
     @property
-    def state_batch(self) -> StateBatch:
-        return StateBatch(self.first_offset, self.last_offset, self.state, self.delivery_count)
+    def state_batch(self) -> PersisterStateBatch:
+        return PersisterStateBatch(self.first_offset, self.last_offset, self.state, self.delivery_count)
 
     def may_join(self, other: InFlightRange) -> bool:
         """True if `other`, the next range, can become a part of this one."""
@@ -150,20 +150,20 @@ class InFlightRange(Struct):
 first_offset_of = attrgetter("first_offset")
 
 
-class Changes(Struct):
+class StateChanges(Struct):
     """Changed states that go into one write."""
 
-    batches: list[StateBatch] = field(default_factory=list)
+    batches: list[PersisterStateBatch] = field(default_factory=list)
     tickets: list[int] = field(default_factory=list)
-    revocable: list[OffsetRange] = field(default_factory=list)
+    revocable: list[ClosedOffsetRange] = field(default_factory=list)
     """The offsets of which a failed write restores the old state."""
-    dead_letters: list[tuple[OffsetRange, DeadLetterCause]] = field(default_factory=list)
+    dead_letters: list[tuple[ClosedOffsetRange, DeadLetterCause]] = field(default_factory=list)
     """The records to copy to the dead letter queue after the write."""
 
     def add(self, changed: InFlightRange) -> None:
         append_state_batch(self.batches, changed.state_batch)
 
-    def extend(self, other: Changes) -> None:
+    def extend(self, other: StateChanges) -> None:
         self.batches += other.batches
         self.tickets += other.tickets
         self.revocable += other.revocable
@@ -187,8 +187,8 @@ class SharePartition:
         self._start_offset = self._end_offset = persisted.start_offset
         self._ranges: list[InFlightRange] = []
         self._deadlines: list[float] = []
-        self._waiting = Changes()
-        self._written: Changes | None = None
+        self._waiting = StateChanges()
+        self._written: StateChanges | None = None
         self._is_fenced = False
         self._restore(persisted.batches)
 
@@ -249,7 +249,7 @@ class SharePartition:
         return self.in_flight_count < self.limits.max_in_flight_records or self.next_fetch_offset < self._end_offset
 
     @property
-    def ranges(self) -> Iterator[tuple[StateBatch, str]]:
+    def ranges(self) -> Iterator[tuple[PersisterStateBatch, str]]:
         """The ranges of the window with the member that acquired each, for descriptions and tests."""
         return iter([(each.state_batch, each.member_id) for each in self._ranges])
 
@@ -288,7 +288,9 @@ class SharePartition:
         self._advance_start()
         return tuple(acquired)
 
-    def acknowledge(self, ticket: int, member_id: str, batches: Sequence[AcknowledgementBatch], now: float) -> Effects:
+    def acknowledge(
+        self, ticket: int, member_id: str, batches: Sequence[ShareAcknowledgementBatch], now: float
+    ) -> Effects:
         """Change the states of acquired records as the member requests.
 
         All batches succeed or none: NOT_LEADER_OR_FOLLOWER if this leader is fenced; INVALID_REQUEST for a malformed batch or one beyond the
@@ -297,7 +299,7 @@ class SharePartition:
         """
         if self._is_fenced:
             return Effects(completions=(Completion(ticket, ErrorCode.NOT_LEADER_OR_FOLLOWER),))
-        changes = Changes()
+        changes = StateChanges()
         error = find_acknowledgement_error(batches)
         for batch in () if error else batches:
             error = self._acknowledge_batch(member_id, batch, changes, now)
@@ -319,7 +321,7 @@ class SharePartition:
         """
         if self._is_fenced:
             return Effects(completions=(Completion(ticket, ErrorCode.NOT_LEADER_OR_FOLLOWER),))
-        changes = Changes()
+        changes = StateChanges()
         for each in self._ranges:
             if each.state == RecordState.ACQUIRED and each.member_id == member_id:
                 self._start_change(each, RecordState.AVAILABLE, each.delivery_count - 1, changes)
@@ -334,7 +336,7 @@ class SharePartition:
             return NOTHING
         while self._deadlines and self._deadlines[0] <= now:
             heappop(self._deadlines)
-        changes, expired_count = Changes(), 0
+        changes, expired_count = StateChanges(), 0
         for each in self._ranges:
             if each.state == RecordState.ACQUIRED and each.deadline is not None and each.deadline <= now:
                 expired_count += each.record_count
@@ -373,7 +375,7 @@ class SharePartition:
         """Stop, because another broker leads the partition or the group's offsets were reset; requests get NOT_LEADER_OR_FOLLOWER."""
         self._is_fenced = True
         tickets = [*(self._written.tickets if self._written else ()), *self._waiting.tickets]
-        self._waiting, self._written = Changes(), None
+        self._waiting, self._written = StateChanges(), None
         return Effects(completions=tuple(Completion(ticket, ErrorCode.NOT_LEADER_OR_FOLLOWER) for ticket in tickets))
 
     def resume_dead_letters(self) -> tuple[DeadLetters, ...]:
@@ -387,7 +389,7 @@ class SharePartition:
         """Archive records of DeadLetters after they were copied, or after the copy failed for good."""
         if self._is_fenced:
             return NOTHING
-        changes = Changes()
+        changes = StateChanges()
         for each in self._cut_out(first_offset, last_offset):
             if each.state == RecordState.ARCHIVING and not each.is_changing:
                 each.change_state(RecordState.ARCHIVED)
@@ -428,7 +430,7 @@ class SharePartition:
 
     # The list of ranges
 
-    def _restore(self, batches: Iterable[StateBatch]) -> None:
+    def _restore(self, batches: Iterable[PersisterStateBatch]) -> None:
         for batch in combine_state_batches((), batches, self._start_offset):
             # The coordinator knows nothing of records that were acquired and never released.
             self._append(self._end_offset, batch.first_offset - 1, RecordState.AVAILABLE, 0)
@@ -442,7 +444,7 @@ class SharePartition:
         if last_offset < first_offset:
             return
         assert first_offset == self._end_offset
-        batch = OffsetRange(first_offset, last_offset)
+        batch = ClosedOffsetRange(first_offset, last_offset)
         self._ranges.append(InFlightRange(first_offset, last_offset, state, delivery_count, batch, member_id))
         self._end_offset = last_offset + 1
 
@@ -474,7 +476,7 @@ class SharePartition:
         self._split(last_offset + 1)
         return self._overlapping(first_offset, last_offset)
 
-    def _ranges_in(self, offsets: Iterable[OffsetRange]) -> Iterator[InFlightRange]:
+    def _ranges_in(self, offsets: Iterable[ClosedOffsetRange]) -> Iterator[InFlightRange]:
         for first_offset, last_offset in offsets:
             yield from self._cut_out(first_offset, last_offset)
 
@@ -553,11 +555,13 @@ class SharePartition:
                 return acquired, count, True
         return acquired, count, False
 
-    def _available_batches(self, first_offset: int, last_offset: int) -> list[tuple[OffsetRange, list[InFlightRange]]]:
+    def _available_batches(
+        self, first_offset: int, last_offset: int
+    ) -> list[tuple[ClosedOffsetRange, list[InFlightRange]]]:
         """Return the available ranges among these offsets, by batch."""
         self._split(first_offset)
         self._split(last_offset + 1)
-        found: list[tuple[OffsetRange, list[InFlightRange]]] = []
+        found: list[tuple[ClosedOffsetRange, list[InFlightRange]]] = []
         for each in self._overlapping(first_offset, last_offset):
             if not each.can_be_acquired:
                 continue
@@ -611,7 +615,9 @@ class SharePartition:
             each.deadline = now + self.limits.lock_duration
             heappush(self._deadlines, each.deadline)
 
-    def _archive_aborted(self, acquired: list[AcquiredRange], aborted: Sequence[OffsetRange]) -> list[AcquiredRange]:
+    def _archive_aborted(
+        self, acquired: list[AcquiredRange], aborted: Sequence[ClosedOffsetRange]
+    ) -> list[AcquiredRange]:
         """Archive the acquired records that a `read_committed` consumer must not see, and return the others."""
         kept = acquired
         for gap in aborted:
@@ -634,7 +640,7 @@ class SharePartition:
     # Acknowledging
 
     def _acknowledge_batch(
-        self, member_id: str, batch: AcknowledgementBatch, changes: Changes, now: float
+        self, member_id: str, batch: ShareAcknowledgementBatch, changes: StateChanges, now: float
     ) -> ErrorCode:
         if batch.last_offset < self._start_offset:
             return ErrorCode.NONE
@@ -669,7 +675,9 @@ class SharePartition:
             return RecordState.ARCHIVING if self.limits.has_dead_letter_queue else RecordState.ARCHIVED
         return ACKNOWLEDGED_STATES[acknowledge_type]
 
-    def _start_change(self, each: InFlightRange, state: RecordState, delivery_count: int, changes: Changes) -> None:
+    def _start_change(
+        self, each: InFlightRange, state: RecordState, delivery_count: int, changes: StateChanges
+    ) -> None:
         """Give an acquired range its next state, until the write confirms or revokes it."""
         each.rollback_member_id, each.rollback_delivery_count = each.member_id, each.delivery_count
         each.change_state(state)
@@ -679,7 +687,7 @@ class SharePartition:
 
     # Persisting
 
-    def _persist(self, changes: Changes) -> Effects:
+    def _persist(self, changes: StateChanges) -> Effects:
         self._waiting.extend(changes)
         return Effects(write=self._send())
 
@@ -687,7 +695,7 @@ class SharePartition:
         """Return the next write, if there is anything to write and no write is outstanding."""
         if self._written is not None or not self._waiting.batches:
             return None
-        self._written, self._waiting = self._waiting, Changes()
+        self._written, self._waiting = self._waiting, StateChanges()
         return StateWrite(
             self._state_epoch,
             self._leader_epoch,
@@ -696,11 +704,11 @@ class SharePartition:
             combine_state_batches((), self._written.batches, self._start_offset),
         )
 
-    def _confirm(self, written: Changes) -> None:
+    def _confirm(self, written: StateChanges) -> None:
         for each in self._ranges_in(written.revocable):
             each.rollback_member_id, each.rollback_delivery_count, each.deadline = NO_MEMBER, 0, None
 
-    def _roll_back(self, changes: Changes) -> None:
+    def _roll_back(self, changes: StateChanges) -> None:
         for each in self._ranges_in(changes.revocable):
             assert each.is_changing
             assert each.deadline is not None
@@ -710,7 +718,7 @@ class SharePartition:
             # The lock may have expired meanwhile, and its time was passed.
             heappush(self._deadlines, each.deadline)
 
-    def _list_dead_letters(self, offsets: Iterable[tuple[OffsetRange, DeadLetterCause]]) -> Iterator[DeadLetters]:
+    def _list_dead_letters(self, offsets: Iterable[tuple[ClosedOffsetRange, DeadLetterCause]]) -> Iterator[DeadLetters]:
         """Return those of the ranges that are archiving; a failed write may have restored some of them."""
         for (first_offset, last_offset), cause in offsets:
             for each in self._overlapping(first_offset, last_offset):
@@ -724,7 +732,7 @@ class SharePartition:
         return DeadLetterCause.REJECTED
 
 
-def find_acknowledgement_error(batches: Sequence[AcknowledgementBatch]) -> ErrorCode:
+def find_acknowledgement_error(batches: Sequence[ShareAcknowledgementBatch]) -> ErrorCode:
     """Return INVALID_REQUEST if the batches are not ascending, or one has unknown types or not one for each of its records; else NONE."""
     position = -1
     for batch in batches:
@@ -739,7 +747,7 @@ def find_acknowledgement_error(batches: Sequence[AcknowledgementBatch]) -> Error
 KNOWN_TYPES = frozenset(map(int, AcknowledgeType))
 
 
-def runs_of_types(batch: AcknowledgementBatch, start_offset: int) -> Iterator[tuple[int, int, AcknowledgeType]]:
+def runs_of_types(batch: ShareAcknowledgementBatch, start_offset: int) -> Iterator[tuple[int, int, AcknowledgeType]]:
     """Return the offsets from `start_offset` on as ranges of one type each."""
     if len(batch.types) == 1:
         yield start_offset, batch.last_offset, AcknowledgeType(batch.types[0])
@@ -752,14 +760,14 @@ def runs_of_types(batch: AcknowledgementBatch, start_offset: int) -> Iterator[tu
 
 
 def split_by_batches(
-    first_offset: int, last_offset: int, batches: Iterable[OffsetRange], size: int
-) -> Iterator[OffsetRange]:
+    first_offset: int, last_offset: int, batches: Iterable[ClosedOffsetRange], size: int
+) -> Iterator[ClosedOffsetRange]:
     """Return the offsets in parts of at least `size` records that start where a record batch starts."""
     position = first_offset
     for batch in batches:
         if batch.first_offset > last_offset:
             break
         if batch.first_offset - position >= size:
-            yield OffsetRange(position, batch.first_offset - 1)
+            yield ClosedOffsetRange(position, batch.first_offset - 1)
             position = batch.first_offset
-    yield OffsetRange(position, last_offset)
+    yield ClosedOffsetRange(position, last_offset)

@@ -33,7 +33,7 @@ from ottla.coordination.share.records import (
     ShareUpdateKey,
     ShareUpdateValue,
 )
-from ottla.coordination.share.state_batches import StateBatch, combine_state_batches
+from ottla.coordination.share.state_batches import PersisterStateBatch, combine_state_batches
 from ottla.errors import ErrorCode
 from ottla.protocol.messages import read_share_group_state as wire
 
@@ -72,7 +72,7 @@ class WriteRequested(Struct, frozen=True):
     leader_epoch: int
     start_offset: int
     delivery_complete_count: int
-    batches: Sequence[StateBatch]
+    batches: Sequence[PersisterStateBatch]
     wall_ms: int
     is_known: bool = True
 
@@ -103,7 +103,7 @@ class DeleteRequested(Struct, frozen=True):
     is_known: bool = True
 
 
-class TopicsDeleted(Struct, frozen=True):
+class TopicStatesDeleted(Struct, frozen=True):
     """Topics were deleted, so their states are deleted. The reply is the number of deleted states."""
 
     ticket: int
@@ -124,7 +124,7 @@ Event = (
     | ReadRequested
     | SummaryRequested
     | DeleteRequested
-    | TopicsDeleted
+    | TopicStatesDeleted
     | ColdSnapshotsDue
 )
 
@@ -138,7 +138,7 @@ class KeyState(Struct, frozen=True):
     start_offset: int
     """UNKNOWN until a leader has found where the group starts to read."""
     delivery_complete_count: int
-    batches: tuple[StateBatch, ...]
+    batches: tuple[PersisterStateBatch, ...]
     created_ms: int
     written_ms: int
     update_count: int = 0
@@ -265,7 +265,7 @@ class ShareState:
         replies = (Reply(event.ticket, ErrorCode.NONE),)
         return Decision(tombstones([event.key]) if event.key in self._states else (), replies)
 
-    def _delete_topics(self, event: TopicsDeleted) -> Decision[ShareStateRecord]:
+    def _delete_topics(self, event: TopicStatesDeleted) -> Decision[ShareStateRecord]:
         gone = [key for key in self._states if key.topic_id in event.topic_ids]
         return Decision(tombstones(gone), (Reply(event.ticket, len(gone)),))
 
@@ -289,7 +289,7 @@ DECIDES: Mapping[type, Callable[[ShareState, Any], Decision[ShareStateRecord]]] 
     ReadRequested: ShareState._read,
     SummaryRequested: ShareState._summarize,
     DeleteRequested: ShareState._delete,
-    TopicsDeleted: ShareState._delete_topics,
+    TopicStatesDeleted: ShareState._delete_topics,
     ColdSnapshotsDue: ShareState._write_cold_snapshots,
 }
 """The handler of each event."""
@@ -358,13 +358,14 @@ def key_of(record: ShareStateRecord) -> SharePartitionKey:
     return SharePartitionKey(record.key.group_id, record.key.topic_id, record.key.partition)
 
 
-def to_wire_batches(batches: Iterable[StateBatch]) -> list[wire.StateBatch]:
+def to_wire_batches(batches: Iterable[PersisterStateBatch]) -> list[wire.StateBatch]:
     return [wire.StateBatch(*batch) for batch in batches]
 
 
-def from_wire_batches(batches: Iterable[wire.StateBatch]) -> list[StateBatch]:
+def from_wire_batches(batches: Iterable[wire.StateBatch]) -> list[PersisterStateBatch]:
     return [
-        StateBatch(each.first_offset, each.last_offset, each.delivery_state, each.delivery_count) for each in batches
+        PersisterStateBatch(each.first_offset, each.last_offset, each.delivery_state, each.delivery_count)
+        for each in batches
     ]
 
 

@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 
-class StateBatch(NamedTuple):
+class PersisterStateBatch(NamedTuple):
     """The records from `first_offset` to `last_offset`, both included."""
 
     first_offset: int
@@ -22,18 +22,18 @@ class StateBatch(NamedTuple):
 
 
 def combine_state_batches(
-    current: Sequence[StateBatch], changes: Iterable[StateBatch], start_offset: int = -1
-) -> tuple[StateBatch, ...]:
+    current: Sequence[PersisterStateBatch], changes: Iterable[PersisterStateBatch], start_offset: int = -1
+) -> tuple[PersisterStateBatch, ...]:
     """Return both as sorted batches without an overlap, without offsets before `start_offset` (-1: no start offset is known).
 
     Adjacent batches of the same state and count become one.
     """
     batches = sorted(
-        StateBatch(max(batch.first_offset, start_offset), *batch[1:])
+        PersisterStateBatch(max(batch.first_offset, start_offset), *batch[1:])
         for batch in (*current, *changes)
         if batch.last_offset >= start_offset
     )
-    combined: list[StateBatch] = []
+    combined: list[PersisterStateBatch] = []
     # The batches that cover the present position: the winner first.
     covering: list[tuple[int, int, int]] = []
     index, position = 0, 0
@@ -51,14 +51,14 @@ def combine_state_batches(
         count, state, last_offset = -covering[0][0], -covering[0][1], covering[0][2]
         if index < len(batches):
             last_offset = min(last_offset, batches[index].first_offset - 1)
-        append_state_batch(combined, StateBatch(position, last_offset, state, count))
+        append_state_batch(combined, PersisterStateBatch(position, last_offset, state, count))
         position = last_offset + 1
     return tuple(combined)
 
 
-def append_state_batch(batches: list[StateBatch], batch: StateBatch) -> None:
+def append_state_batch(batches: list[PersisterStateBatch], batch: PersisterStateBatch) -> None:
     """Append a batch that starts after the last one; extend the last one if it is adjacent and has the same state and count."""
     if batches and batches[-1].last_offset + 1 == batch.first_offset and batches[-1][2:] == batch[2:]:
-        batches[-1] = StateBatch(batches[-1].first_offset, *batch[1:])
+        batches[-1] = PersisterStateBatch(batches[-1].first_offset, *batch[1:])
     else:
         batches.append(batch)

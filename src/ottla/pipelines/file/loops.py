@@ -29,7 +29,7 @@ from ottla.pipelines.transforms.connect.routers import RegexRouter, Router
 from ottla.spark.ranges.java_pattern import java_pattern
 
 if TYPE_CHECKING:
-    from ottla.pipelines.file.reading import Read
+    from ottla.pipelines.file.reading import PipelineDefinition
 
 KEY = "allowLoop"
 REMEDY = f"choose another, or set {KEY}: true if a transform ends the loop"
@@ -62,13 +62,13 @@ class ReadNames(NamedTuple):
 class PipelineEdge(NamedTuple):
     """A connection from the pipeline that writes to one that reads."""
 
-    writer: Read
+    writer: PipelineDefinition
     written: WrittenName
-    reader: Read
+    reader: PipelineDefinition
     wanted: ReadNames
 
 
-def find_loops(reads: Sequence[Read]) -> Iterator[Mistake]:
+def find_loops(reads: Sequence[PipelineDefinition]) -> Iterator[Mistake]:
     """Return each loop once, at the place where it is closed; a pipeline with `allowLoop` is in none."""
     known = [read for read in reads if not read.model.allow_loop]
     edges = [edge for writer in known for edge in edges_of(writer, known)]
@@ -98,7 +98,7 @@ def ring_sentence(ring: Sequence[PipelineEdge]) -> str:
     return f"pipelines read from each other in a ring: {steps}: rows would circulate without end; {REMEDY}"
 
 
-def shortest_ring(start: Read, edges: Iterable[PipelineEdge]) -> list[PipelineEdge]:
+def shortest_ring(start: PipelineDefinition, edges: Iterable[PipelineEdge]) -> list[PipelineEdge]:
     """Return the edges of the shortest way from a pipeline back to it; none if there is no way."""
     by_writer: dict[int, list[PipelineEdge]] = {}
     for edge in edges:
@@ -115,7 +115,7 @@ def shortest_ring(start: Read, edges: Iterable[PipelineEdge]) -> list[PipelineEd
     return []
 
 
-def edges_of(writer: Read, readers: Iterable[Read]) -> Iterator[PipelineEdge]:
+def edges_of(writer: PipelineDefinition, readers: Iterable[PipelineDefinition]) -> Iterator[PipelineEdge]:
     """Return a connection for each reader and each written name that it reads."""
     places = list(find_written_names(writer))
     for reader in readers:
@@ -131,7 +131,7 @@ def is_reading(written: WrittenName, wanted: ReadNames) -> bool:
     return written.kind == wanted.kind and same_place and wanted.has(written.name)
 
 
-def find_written_names(read: Read) -> Iterator[WrittenName]:
+def find_written_names(read: PipelineDefinition) -> Iterator[WrittenName]:
     model, context = read.model, context_of(read)
     sink: Any = model.sink
     if isinstance(sink, TopicSinkBase):
@@ -160,11 +160,11 @@ def folder_at(sink: FilesSink | SparkSink) -> Path:
     return ("sink", "path" if isinstance(sink, FilesSink) else "options")
 
 
-def find_shared_folders(reads: Iterable[Read]) -> Iterator[Mistake]:
+def find_shared_folders(reads: Iterable[PipelineDefinition]) -> Iterator[Mistake]:
     """Report each folder of files with a second writing pipeline: Spark's log in a folder has the batches of one query
     only.
     """
-    seen: dict[str, Read] = {}
+    seen: dict[str, PipelineDefinition] = {}
     for read in reads:
         sink: Any = read.model.sink
         folder = sink.folder(context_of(read)) if isinstance(sink, FilesSink | SparkSink) else None
@@ -176,7 +176,7 @@ def find_shared_folders(reads: Iterable[Read]) -> Iterator[Mistake]:
             yield Mistake(read.place(*folder_at(sink)), sentence)
 
 
-def topics_of_sink(read: Read) -> list[str]:
+def topics_of_sink(read: PipelineDefinition) -> list[str]:
     """Return the topics that rows are written to, as far as they are known from the file."""
     model = read.model
     sink: Any = model.sink
@@ -200,7 +200,7 @@ def rename_topic(router: RegexRouter, name: str) -> str:
         return ""
 
 
-def find_read_names(read: Read) -> Iterator[ReadNames]:
+def find_read_names(read: PipelineDefinition) -> Iterator[ReadNames]:
     context = context_of(read)
     for source in (read.model.source, *read.model.inputs.values()):
         if isinstance(source, TopicBase):
@@ -233,12 +233,12 @@ def compile_matcher(pattern: str) -> Callable[[str], bool]:
     return lambda name: expression.fullmatch(name) is not None
 
 
-def context_of(read: Read) -> PipelineContext:
+def context_of(read: PipelineDefinition) -> PipelineContext:
     secrets = read.secrets
     return PipelineContext(read.name, read.folder, resolve=secrets.resolve, resolve_address=secrets.resolve_address)
 
 
-def brokers_of(read: Read, part: TopicBase | TopicSinkBase | None) -> frozenset[str]:
+def brokers_of(read: PipelineDefinition, part: TopicBase | TopicSinkBase | None) -> frozenset[str]:
     """Return the addresses by which the brokers of a part are found."""
     kafka = {**read.settings.kafka, **({} if part is None else part.kafka)}
     own = None if part is None else part.bootstrap_servers

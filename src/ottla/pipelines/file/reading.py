@@ -36,7 +36,7 @@ not exist, except those that are used, which come from this process's environmen
 AS_WRITTEN: Environment = None
 
 
-class Read(NamedTuple):
+class PipelineDefinition(NamedTuple):
     """One pipeline with the context of its file."""
 
     name: str
@@ -52,9 +52,9 @@ class Read(NamedTuple):
         return self.document.place(("pipelines", self.name, *path))
 
 
-def read_pipelines(where: FilePath, environment: Environment = os.environ) -> list[Read]:
+def read_pipelines(where: FilePath, environment: Environment = os.environ) -> list[PipelineDefinition]:
     """Return all pipelines of a file, or of the files of a folder; PipelineFileError with all mistakes."""
-    found: list[Read] = []
+    found: list[PipelineDefinition] = []
     mistakes: list[Mistake] = []
     for file in files_of(where):
         try:
@@ -82,9 +82,9 @@ def files_of(where: FilePath) -> list[FilePath]:
     return files
 
 
-def find_duplicates(found: Iterable[Read]) -> Iterator[Mistake]:
+def find_duplicates(found: Iterable[PipelineDefinition]) -> Iterator[Mistake]:
     """Report pipelines of several files that would share a checkpoint."""
-    seen: dict[tuple[FilePath, str], Read] = {}
+    seen: dict[tuple[FilePath, str], PipelineDefinition] = {}
     for read in found:
         other = seen.setdefault((checkpoints_of(read), read.name), read)
         if other is not read:
@@ -92,19 +92,21 @@ def find_duplicates(found: Iterable[Read]) -> Iterator[Mistake]:
             yield Mistake(read.place(), sentence)
 
 
-def find_conflicts(found: Sequence[Read], environment: Environment) -> Iterator[Mistake]:
+def find_conflicts(found: Sequence[PipelineDefinition], environment: Environment) -> Iterator[Mistake]:
     """Report pipelines that are valid alone and conflict with each other."""
     if environment is not None:
         yield from find_loops(found)
         yield from find_shared_folders(found)
 
 
-def checkpoints_of(read: Read) -> FilePath:
+def checkpoints_of(read: PipelineDefinition) -> FilePath:
     """Return the folder of the checkpoints of the pipeline's file."""
     return (read.folder / read.settings.checkpoints).absolute()
 
 
-def read_file(file: FilePath, environment: Environment = os.environ, *, is_alone: bool = True) -> list[Read]:
+def read_file(
+    file: FilePath, environment: Environment = os.environ, *, is_alone: bool = True
+) -> list[PipelineDefinition]:
     """Return the pipelines of a file in its order. If the file is one of several, conflicts between pipelines are not
     checked.
     """
@@ -117,7 +119,7 @@ def read_file(file: FilePath, environment: Environment = os.environ, *, is_alone
 
 def read_text(
     data: bytes, name: str, folder: FilePath, environment: Environment, *, is_alone: bool = True
-) -> list[Read]:
+) -> list[PipelineDefinition]:
     """Return the pipelines of the content of a file."""
     document = read_document(data, name)
     if document.value is None:
@@ -130,14 +132,14 @@ def read_text(
     return check_conflicts(found, environment) if is_alone else found
 
 
-def check_conflicts(found: list[Read], environment: Environment) -> list[Read]:
+def check_conflicts(found: list[PipelineDefinition], environment: Environment) -> list[PipelineDefinition]:
     """Return the pipelines; PipelineFileError if they conflict."""
     if mistakes := list(find_conflicts(found, environment)):
         raise PipelineFileError(mistakes)
     return found
 
 
-def read_value(value: Any, name: str, folder: FilePath, environment: Environment) -> list[Read]:
+def read_value(value: Any, name: str, folder: FilePath, environment: Environment) -> list[PipelineDefinition]:
     """Return the pipelines of a program's value with the keys of a file."""
     places = {path: Place(name, 0, 0) for path in paths(value, ())}
     return check_conflicts(read_all(Document(name, value, places), folder, environment), environment)
@@ -151,7 +153,7 @@ def paths(value: Any, path: Path) -> Iterator[Path]:
         yield from paths(one, (*path, key))
 
 
-def read_all(document: Document, folder: FilePath, environment: Environment) -> list[Read]:
+def read_all(document: Document, folder: FilePath, environment: Environment) -> list[PipelineDefinition]:
     """Return the pipelines of a document; PipelineFileError with all mistakes."""
     secrets = Secrets(os.environ if environment is None else environment, folder)
     mistakes = [] if environment is None else list(find_missing_secrets(document, secrets))
@@ -162,7 +164,10 @@ def read_all(document: Document, folder: FilePath, environment: Environment) -> 
         raise PipelineFileError(mistakes) from None
     if mistakes:
         raise PipelineFileError(mistakes)
-    reads = [Read(each, one, model.settings, folder, secrets, document) for each, one in model.pipelines.items()]
+    reads = [
+        PipelineDefinition(each, one, model.settings, folder, secrets, document)
+        for each, one in model.pipelines.items()
+    ]
     mistakes += check_client_settings(document, model)
     mistakes += check_dead_letter_brokers(document, model)
     if environment is not None:
@@ -213,7 +218,7 @@ def settings_of_clients(model: PipelineFile) -> Iterator[tuple[Path, Mapping[str
                 yield ("pipelines", name, *path), part.kafka, "consumer" if isinstance(part, TopicBase) else "producer"
 
 
-def find_misplaced(read: Read) -> Iterator[Mistake]:
+def find_misplaced(read: PipelineDefinition) -> Iterator[Mistake]:
     """Report names of files in sources that are missing on this machine or have the wrong kind."""
     secrets = read.secrets
     context = PipelineContext(read.name, read.folder, resolve=secrets.resolve, resolve_address=secrets.resolve_address)

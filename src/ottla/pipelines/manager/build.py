@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 from ottla.errors import ConfigError, OttlaError
 from ottla.pipelines.dead_letters import DeadLetterTopic
-from ottla.pipelines.file.reading import Read, checkpoints_of
+from ottla.pipelines.file.reading import PipelineDefinition, checkpoints_of
 from ottla.pipelines.manager.bad_rows import DeadLetterStream
 from ottla.pipelines.manager.fingerprint import Fingerprint, fingerprint_of, state_of
 from ottla.pipelines.manager.reasons import reason_of
@@ -35,7 +35,7 @@ class BuiltStep(NamedTuple):
 class Built(NamedTuple):
     """A pipeline that is ready to start."""
 
-    read: Read
+    read: PipelineDefinition
     context: PipelineContext
     frame: DataFrame
     steps: list[BuiltStep]
@@ -44,7 +44,7 @@ class Built(NamedTuple):
     fingerprint: Fingerprint
 
 
-def build(read: Read, spark: SparkSession, start: str | None = None) -> Built:
+def build(read: PipelineDefinition, spark: SparkSession, start: str | None = None) -> Built:
     """Return the streams of a pipeline; PipelineFileError if its columns do not fit its transforms.
 
     `start` has the offsets for a new checkpoint after a reset.
@@ -91,7 +91,7 @@ def build(read: Read, spark: SparkSession, start: str | None = None) -> Built:
     return Built(read, context, frame, steps, dead_letters.dead_letter_rows(), fingerprint_of(identity_of(read), plan))
 
 
-def identity_of(read: Read) -> str:
+def identity_of(read: PipelineDefinition) -> str:
     """Return the identity of the source and the other inputs, for the checkpoint."""
     others = (f"{name} {source.identity()}" for name, source in read.model.inputs.items())
     return "; ".join([read.model.source.identity(), *others])
@@ -110,7 +110,7 @@ def check_output_mode(frame: DataFrame, mode: str) -> None:
         raise ConfigError("outputMode complete needs an aggregation, and there is none; leave it out")
 
 
-def context_of(read: Read) -> PipelineContext:
+def context_of(read: PipelineDefinition) -> PipelineContext:
     """Return the context of the parts of a pipeline."""
     settings, resolve = read.settings, read.secrets.resolve
     kafka = {name: resolve(text_of(value)) for name, value in settings.kafka.items()}
@@ -128,7 +128,7 @@ def context_of(read: Read) -> PipelineContext:
 
 
 @contextmanager
-def at_place(read: Read, *path: str | int) -> Iterator[None]:
+def at_place(read: PipelineDefinition, *path: str | int) -> Iterator[None]:
     """Raise errors of the block as mistakes at this place of the file."""
     try:
         yield
@@ -140,6 +140,6 @@ def at_place(read: Read, *path: str | int) -> Iterator[None]:
         raise mistake_at(read.place(*path), read, error) from error
 
 
-def mistake_at(place: Place, read: Read, error: Exception) -> PipelineFileError:
+def mistake_at(place: Place, read: PipelineDefinition, error: Exception) -> PipelineFileError:
     """Return the error as a mistake in the file, with secrets hidden."""
     return PipelineFileError([Mistake(place, read.secrets.hide(reason_of(error)))])

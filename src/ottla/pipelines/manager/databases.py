@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ottla.pipelines.databases.database import DatabaseError
-from ottla.pipelines.file.reading import Read
+from ottla.pipelines.file.reading import PipelineDefinition
 from ottla.pipelines.manager.build import at_place, context_of
 from ottla.pipelines.place import Mistake, PipelineFileError
 from ottla.pipelines.sinks import Sink
 from ottla.pipelines.sources import Source
 
 
-def ensure_databases(reads: Sequence[Read]) -> None:
+def ensure_databases(reads: Sequence[PipelineDefinition]) -> None:
     """Raise PipelineFileError for each database that cannot be opened, or without its driver."""
     mistakes: list[Mistake] = []
     for read in reads:
@@ -28,7 +28,7 @@ def ensure_databases(reads: Sequence[Read]) -> None:
         raise PipelineFileError(mistakes)
 
 
-def check_servers(reads: Sequence[Read]) -> tuple[list[Mistake], list[Mistake]]:
+def check_servers(reads: Sequence[PipelineDefinition]) -> tuple[list[Mistake], list[Mistake]]:
     """Return the mistakes that the servers of sources report, and the checks that failed because a server is not
     available.
     """

@@ -17,7 +17,7 @@ from ottla.client.producer import Producer
 from ottla.errors import ConfigError
 from ottla.model import TopicPartition
 from ottla.pipelines.dead_letters import POLL
-from ottla.pipelines.file.reading import Read
+from ottla.pipelines.file.reading import PipelineDefinition
 from ottla.pipelines.manager.build import context_of
 from ottla.pipelines.manager.reachability import ensure_reachable
 from ottla.pipelines.manager.state_directory import StateDirectory
@@ -90,7 +90,7 @@ def parse_dead_letter(record: ConsumerRecord) -> DeadLetter:
     return DeadLetter(record, told)
 
 
-def topic_of(read: Read) -> str:
+def topic_of(read: PipelineDefinition) -> str:
     """Return the dead-letter topic; ConfigError if there is none."""
     topic = read.model.errors.dead_letter_topic
     if topic is None:
@@ -98,17 +98,17 @@ def topic_of(read: Read) -> str:
     return topic
 
 
-def clients_of(read: Read, face: ClientKind) -> dict[str, str]:
+def clients_of(read: PipelineDefinition, face: ClientKind) -> dict[str, str]:
     """Return the settings of such a client for the brokers of the dead letters: those of the source, if that is a topic."""
     return context_of(read).any_client(face, read.model.dead_letter_part)
 
 
-def names_of(read: Read, home: StateDirectory) -> set[str]:
+def names_of(read: PipelineDefinition, home: StateDirectory) -> set[str]:
     """Return the names in the headers of its dead letters: the pipeline's name, or the ids of Spark's queries."""
     return {read.name, *home.query_ids}
 
 
-def read_dead_letters(read: Read, home: StateDirectory) -> list[DeadLetter]:
+def read_dead_letters(read: PipelineDefinition, home: StateDirectory) -> list[DeadLetter]:
     """Return all dead letters of the pipeline, in the order of the topic's partitions."""
     topic, names = topic_of(read), names_of(read, home)
     ensure_reachable(clients_of(read, "admin"))
@@ -128,7 +128,7 @@ def records_until_end(consumer: Consumer[Any, Any], topic: str, *, from_start: b
         yield from consumer.poll(timeout=1)
 
 
-def resend(read: Read, home: StateDirectory) -> Sent:
+def resend(read: PipelineDefinition, home: StateDirectory) -> Sent:
     """Send all dead letters again that were not resent before, in one transaction.
 
     Dead letters of other pipelines in the topic are skipped; each pipeline has its own group.

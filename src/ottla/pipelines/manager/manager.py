@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from ottla.config import unknown
 from ottla.errors import ConfigError, OttlaError
 from ottla.model import TopicPartition
-from ottla.pipelines.file.reading import Read
+from ottla.pipelines.file.reading import PipelineDefinition
 from ottla.pipelines.manager.build import Built, build
 from ottla.pipelines.manager.ending import PATIENCE, end_all
 from ottla.pipelines.manager.facts import Facts
@@ -48,14 +48,14 @@ class Manager:
 
     def __init__(
         self,
-        reads: Sequence[Read],
+        reads: Sequence[PipelineDefinition],
         spark: SparkSession,
         homes: StateDirectories | None = None,
         *,
         once: bool = False,
         tell: Callable[[PipelineEvent], None] = lambda told: None,
         clock: Callable[[], float] = time.monotonic,
-        read_again: Callable[[str], Read] | None = None,
+        read_again: Callable[[str], PipelineDefinition] | None = None,
     ) -> None:
         self._stop = threading.Event()
         self._clock = clock
@@ -218,7 +218,7 @@ def is_java_running(spark: SparkSession) -> bool:
         return False
 
 
-def build_all(reads: Iterable[Read], spark: SparkSession, homes: StateDirectories) -> list[Built]:
+def build_all(reads: Iterable[PipelineDefinition], spark: SparkSession, homes: StateDirectories) -> list[Built]:
     """Return all pipelines built; PipelineFileError with all mistakes."""
     found: list[Built] = []
     mistakes: list[Mistake] = []
@@ -246,12 +246,12 @@ def check_checkpoints(built: Iterable[Built], homes: StateDirectories) -> None:
 RATE = "rate"
 
 
-def should_wait_for(reader: Read, writer: Read) -> bool:
+def should_wait_for(reader: PipelineDefinition, writer: PipelineDefinition) -> bool:
     """True if `reader` must wait for the end of `writer`, when both run once."""
     return any(can_feed(writer, source) for source in (reader.model.source, *reader.model.inputs.values()))
 
 
-def can_feed(writer: Read, source: Source) -> bool:
+def can_feed(writer: PipelineDefinition, source: Source) -> bool:
     """True if the source may read the data that `writer` writes."""
     sink = writer.model.sink
     if source.type == RATE:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ottla.client.admin import Admin
 from ottla.errors import ConfigError
 from ottla.model import EARLIEST, LATEST, TopicPartition
-from ottla.pipelines.file.reading import Read
+from ottla.pipelines.file.reading import PipelineDefinition
 from ottla.pipelines.manager.build import context_of
 from ottla.pipelines.manager.fingerprint import Fingerprint
 from ottla.pipelines.manager.reachability import ensure_reachable
@@ -74,7 +74,7 @@ class ResetTarget(NamedTuple):
     offsets: str | None = None
 
 
-def find_start_offsets(read: Read, home: StateDirectory, way: ResetTarget) -> dict[TopicPartition, int]:
+def find_start_offsets(read: PipelineDefinition, home: StateDirectory, way: ResetTarget) -> dict[TopicPartition, int]:
     """Return the start offset of each partition of the source, if it is topics; ConfigError for offsets that do not exist."""
     source = read.model.source
     if not isinstance(source, TopicBase):
@@ -113,7 +113,7 @@ def choose_offsets(wanted: Offsets, now: Offsets, first: Offsets, end: Offsets) 
 
 
 def reset(
-    read: Read, home: StateDirectory, way: ResetTarget, *, discard_state: bool = False
+    read: PipelineDefinition, home: StateDirectory, way: ResetTarget, *, discard_state: bool = False
 ) -> dict[TopicPartition, int]:
     """Set the start of the next run. The caller must have locked the state directory, so the pipeline cannot be running."""
     state = kept_state(home)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from ottla.pipelines.file.reading import Read, checkpoints_of
+from ottla.pipelines.file.reading import PipelineDefinition, checkpoints_of
 from ottla.pipelines.manager.databases import ensure_databases
 from ottla.pipelines.manager.state_directory import StateDirectory
 from ottla.pipelines.manager.topics import ensure_topics
@@ -18,7 +18,7 @@ StateDirectories = dict[str, StateDirectory]
 """The state directories by the names of the pipelines."""
 
 
-def prepare(reads: Sequence[Read]) -> StateDirectories:
+def prepare(reads: Sequence[PipelineDefinition]) -> StateDirectories:
     """Lock all directories, or none; ConfigError if one is locked, PipelineFileError if a database or topic is missing."""
     homes = {read.name: StateDirectory(checkpoints_of(read), read.name) for read in reads}
     try:
@@ -39,7 +39,7 @@ def unlock(homes: StateDirectories) -> None:
 
 
 @contextmanager
-def prepare_in_block(reads: Sequence[Read]) -> Iterator[StateDirectories]:
+def prepare_in_block(reads: Sequence[PipelineDefinition]) -> Iterator[StateDirectories]:
     """Call `prepare`, and release the locks at the end of the block."""
     homes = prepare(reads)
     try:

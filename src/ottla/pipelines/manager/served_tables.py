@@ -14,7 +14,7 @@ from ottla.client.consumer import Consumer
 from ottla.config import unknown
 from ottla.errors import OttlaError
 from ottla.model import TopicPartition
-from ottla.pipelines.file.reading import Read
+from ottla.pipelines.file.reading import PipelineDefinition
 from ottla.pipelines.manager.build import context_of
 from ottla.pipelines.manager.rest.answers import RestError, not_found_error
 from ottla.pipelines.sinks.topic import TopicSinkBase
@@ -109,7 +109,7 @@ class ServedTables:
         return found
 
 
-def tables_of(reads: Iterable[Read]) -> list[TableOfTopic]:
+def tables_of(reads: Iterable[PipelineDefinition]) -> list[TableOfTopic]:
     """Return the topics of sinks that are tables."""
     found: dict[str, TableOfTopic] = {}
     for read in reads:

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 import ottla.spark
 from ottla.errors import ConfigError
-from ottla.pipelines.file.reading import Read
+from ottla.pipelines.file.reading import PipelineDefinition
 from ottla.pipelines.pipeline_context import text_of
 from ottla.pipelines.sinks import SINKS
 from ottla.pipelines.sinks.database import DatabaseSink
@@ -38,7 +38,7 @@ LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """Loggers of PySpark that write each raised error with Java's stack trace to standard error."""
 
 
-def session_for(reads: Sequence[Read], master: str | None = None) -> SparkSession:
+def session_for(reads: Sequence[PipelineDefinition], master: str | None = None) -> SparkSession:
     """Return the session with the settings of the files; ConfigError if they conflict."""
     settings: dict[str, str] = QUIET | CHECKPOINTS
     given: dict[str, str] = {}
@@ -63,7 +63,7 @@ def session_for(reads: Sequence[Read], master: str | None = None) -> SparkSessio
     return spark
 
 
-def needed_by_workers(reads: Iterable[Read]) -> Iterator[str]:
+def needed_by_workers(reads: Iterable[PipelineDefinition]) -> Iterator[str]:
     """Yield the modules that each process that reads or writes rows would import, and the drivers imported here.
 
     None if other packages provide connectors: these are imported too, and threads that they start must not be forked.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ottla.client.admin import Admin, NewTopic
 from ottla.config import unknown
 from ottla.errors import OttlaError, TopicAlreadyExistsError
-from ottla.pipelines.file.reading import Read
+from ottla.pipelines.file.reading import PipelineDefinition
 from ottla.pipelines.manager.build import at_place, context_of, mistake_at
 from ottla.pipelines.manager.reachability import has_listener
 from ottla.pipelines.place import Mistake, PipelineFileError, Place
@@ -27,10 +27,10 @@ class TopicGroup(NamedTuple):
 
     place: Place
     """The place of the first source or sink with these settings."""
-    reads: list[Read]
+    reads: list[PipelineDefinition]
 
 
-def ensure_topics(reads: Sequence[Read]) -> None:
+def ensure_topics(reads: Sequence[PipelineDefinition]) -> None:
     """Create the written topics; PipelineFileError if a read topic does not exist, or no broker answers."""
     mistakes: list[Mistake] = []
     for clients, group in by_clients(reads).items():
@@ -44,7 +44,7 @@ def ensure_topics(reads: Sequence[Read]) -> None:
         raise PipelineFileError(mistakes)
 
 
-def missing_or_made(admin: Admin, clients: Clients, reads: Sequence[Read]) -> list[Mistake]:
+def missing_or_made(admin: Admin, clients: Clients, reads: Sequence[PipelineDefinition]) -> list[Mistake]:
     """Return a mistake for each missing topic; if there is none, create the written topics."""
     there = set(admin.list_topics(internal=True))
     tables = {topic for read in reads for topic in tables_in(read)}
@@ -55,7 +55,7 @@ def missing_or_made(admin: Admin, clients: Clients, reads: Sequence[Read]) -> li
     return mistakes
 
 
-def by_clients(reads: Iterable[Read]) -> dict[Clients, TopicGroup]:
+def by_clients(reads: Iterable[PipelineDefinition]) -> dict[Clients, TopicGroup]:
     """Return the pipelines grouped by the settings for their brokers; a pipeline may be in several groups."""
     groups: dict[Clients, TopicGroup] = {}
     for read in reads:
@@ -77,7 +77,7 @@ def by_clients(reads: Iterable[Read]) -> dict[Clients, TopicGroup]:
     return groups
 
 
-def clients_of(read: Read, part: TopicBase | TopicSinkBase | None) -> Clients:
+def clients_of(read: PipelineDefinition, part: TopicBase | TopicSinkBase | None) -> Clients:
     """Return the settings for the brokers of a source or sink."""
     return tuple(sorted(context_of(read).any_client("admin", part).items()))
 
@@ -90,13 +90,13 @@ def create(admin: Admin, topic: str, configs: Mapping[str, str]) -> None:
         pass
 
 
-def tables_in(read: Read) -> list[str]:
+def tables_in(read: PipelineDefinition) -> list[str]:
     """Return the topic of the sink, if it is a table."""
     sink = read.model.sink
     return [sink.topic] if isinstance(sink, TopicSinkBase) and sink.table and sink.topic is not None else []
 
 
-def find_written_topics(read: Read, clients: Clients) -> list[str]:
+def find_written_topics(read: PipelineDefinition, clients: Clients) -> list[str]:
     """Return the topics at these brokers that it writes to."""
     model = read.model
     topics = []
@@ -107,7 +107,7 @@ def find_written_topics(read: Read, clients: Clients) -> list[str]:
     return topics
 
 
-def find_missing_topics(read: Read, clients: Clients, there: set[str]) -> Iterable[Mistake]:
+def find_missing_topics(read: PipelineDefinition, clients: Clients, there: set[str]) -> Iterable[Mistake]:
     """Yield a mistake for each read topic that does not exist. The pipeline's own dead-letter topic is not suggested."""
     near = sorted(there - {read.model.errors.dead_letter_topic})
     inputs = ((("inputs", name), part) for name, part in read.model.inputs.items())

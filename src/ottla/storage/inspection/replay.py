@@ -22,7 +22,7 @@ from ottla.storage.inspection.fault import FileFault
 from ottla.storage.inspection.state_files import ABORTED, ABORTED_REMEDY, EPOCHS_REMEDY, read_aborted, read_snapshot
 from ottla.storage.producers.producer_entry import NONE, ProducerEntry
 from ottla.storage.producers.producer_snapshot import SNAPSHOT_NAME, decode_snapshot, snapshot_path
-from ottla.storage.producers.producer_state import AbortedTxn, ProducerState
+from ottla.storage.producers.producer_state import AbortedTxn, ProducerStateManager
 from ottla.storage.recovery.epoch_check import Led, drop_decreasing, group_by_epoch
 
 SNAPSHOT_REMEDY = "delete the file while no broker runs: the next start finds the producers in the log"
@@ -40,7 +40,7 @@ class Replay:
         """The faults of snapshots."""
         self._folder = folder
         self._flushed = flushed
-        self._state = ProducerState()
+        self._state = ProducerStateManager()
         self._sure = True
         """True if all batches were readable so far."""
         self._next_offset = -1

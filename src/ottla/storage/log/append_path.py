@@ -27,7 +27,7 @@ from ottla.storage.indexes.time_index import NO_TIMESTAMP
 from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_entry import Origin, RememberedBatch
-from ottla.storage.producers.producer_state import ProducerState
+from ottla.storage.producers.producer_state import ProducerStateManager
 from ottla.storage.recovery.transaction_check import verify_transaction_index
 from ottla.storage.segments.segment import Segment
 from ottla.storage.segments.segment_end import UNREAD
@@ -65,7 +65,7 @@ class LogEnd:
         """True if other brokers have replicas; otherwise a batch is committed when it is appended."""
         self.high_watermark = 0
         """Everything below is committed and visible to consumers."""
-        self.producers = ProducerState()
+        self.producers = ProducerStateManager()
         self.size_bytes = 0
         self.closed = False
         self.producers_in_doubt = False

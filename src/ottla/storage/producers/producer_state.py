@@ -53,7 +53,7 @@ class LastRecord(NamedTuple):
     epoch: int
 
 
-class ProducerState:
+class ProducerStateManager:
     """Everything a partition knows of producers."""
 
     def __init__(self) -> None:

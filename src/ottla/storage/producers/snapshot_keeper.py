@@ -15,7 +15,7 @@ from threading import Lock
 
 from ottla.storage.files.open_file import OpenFile, write_all
 from ottla.storage.producers.producer_snapshot import encode_snapshot, snapshot_path, write_snapshot
-from ottla.storage.producers.producer_state import ProducerState
+from ottla.storage.producers.producer_state import ProducerStateManager
 
 LOG = logging.getLogger(__name__)
 FOUND_BYTES = 65_536
@@ -43,7 +43,7 @@ class SnapshotKeeper:
         self.latest = min(self.latest, offset)
         self._between = [each for each in self._between if each <= offset]
 
-    def write(self, offset: int, state: ProducerState) -> None:
+    def write(self, offset: int, state: ProducerStateManager) -> None:
         """Write one, so that the producers need not be found in the batches before."""
         if offset > self.latest:
             try:
@@ -52,12 +52,14 @@ class SnapshotKeeper:
             except OSError as error:
                 self._not_written(offset, error)
 
-    def write_last(self, offset: int, state: ProducerState, log_bytes: int) -> None:
+    def write_last(self, offset: int, state: ProducerStateManager, log_bytes: int) -> None:
         """The same at the close of the log."""
         if state.entries or self.latest or log_bytes > FOUND_BYTES:
             self.write(offset, state)
 
-    def prepare_snapshot(self, offset: int, recovery_point: int, state: ProducerState) -> Callable[[], None] | None:
+    def prepare_snapshot(
+        self, offset: int, recovery_point: int, state: ProducerStateManager
+    ) -> Callable[[], None] | None:
         """Return a function that writes a snapshot at the log's end, in any thread, and deletes those that no restart will use.
 
         None if a restart would gain nothing, because nothing was forced to the disk since the latest.

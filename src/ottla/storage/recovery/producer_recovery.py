@@ -20,7 +20,7 @@ from ottla.storage.batches.batch_run import BatchRun
 from ottla.storage.batches.verified_walk import Unsound, VerifiedBatch
 from ottla.storage.producers.producer_entry import NONE
 from ottla.storage.producers.producer_snapshot import read_snapshot, snapshot_offsets, snapshot_path, write_snapshot
-from ottla.storage.producers.producer_state import AbortedTxn, ProducerState
+from ottla.storage.producers.producer_state import AbortedTxn, ProducerStateManager
 from ottla.storage.recovery.lost_offsets import lost_between, missing_in, read_lost
 from ottla.storage.segments.segment import Segment
 
@@ -183,9 +183,11 @@ def is_readable(segment: Segment, position: int, header: BatchHeader) -> bool:
     return True
 
 
-def restore_snapshot(directory: Path, snapshots: Sequence[int], limit: int, now_ms: int) -> tuple[ProducerState, int]:
+def restore_snapshot(
+    directory: Path, snapshots: Sequence[int], limit: int, now_ms: int
+) -> tuple[ProducerStateManager, int]:
     """Return the state of the latest intact snapshot at or below `limit`, and its offset; an empty state and 0 if there is none."""
-    state = ProducerState()
+    state = ProducerStateManager()
     for offset in reversed(snapshots):
         entries = read_snapshot(directory, offset, now_ms) if offset <= limit else None
         if entries is not None:

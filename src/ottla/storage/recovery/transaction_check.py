@@ -18,7 +18,7 @@ from ottla.records.control import ControlType
 from ottla.storage.batches.verified_walk import Unsound, VerifiedBatch
 from ottla.storage.indexes.transaction_index import TransactionIndex
 from ottla.storage.producers.producer_snapshot import snapshot_offsets
-from ottla.storage.producers.producer_state import AbortedTxn, ProducerState
+from ottla.storage.producers.producer_state import AbortedTxn, ProducerStateManager
 from ottla.storage.recovery.lost_offsets import insert_lost, missing_in, read_lost
 from ottla.storage.recovery.producer_recovery import (
     is_readable,
@@ -170,7 +170,7 @@ def is_lost(segments: Sequence[Segment], offset: int) -> bool:
 
 
 def replay(
-    batches: Iterable[VerifiedBatch | Unsound], segment: Segment, state: ProducerState, now_ms: int
+    batches: Iterable[VerifiedBatch | Unsound], segment: Segment, state: ProducerStateManager, now_ms: int
 ) -> list[AbortedTxn]:
     """Add the batches and damages of a segment to the state. Return the transactions that were aborted, or may have been."""
     ended: list[AbortedTxn] = []

@@ -23,7 +23,7 @@ from ottla.records.columns import decode
 from ottla.records.control import control_pairs
 from ottla.storage.files.durable import sync_path
 from ottla.storage.files.regular_file import open_regular, read_whole
-from ottla.storage.state_log.voter import Quorum, Voter
+from ottla.storage.state_log.voter import Quorum, SoleVoter
 
 NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 DRAFT = ".part"
@@ -90,14 +90,20 @@ def find_snapshots(directory: Path) -> list[SnapshotId]:
 
 
 def write_state(
-    directory: Path, snapshot: SnapshotId, values: Iterable[bytes], now_ms: int, voter: Voter | Quorum, *, sync: bool
+    directory: Path,
+    snapshot: SnapshotId,
+    values: Iterable[bytes],
+    now_ms: int,
+    voter: SoleVoter | Quorum,
+    *,
+    sync: bool,
 ) -> int:
     """Write a snapshot of records without keys, at once; its size in bytes. OSError where the disk does not take it."""
     return write_snapshot(directory / snapshot.file_name, snapshot.epoch, values, now_ms, voter, sync=sync)
 
 
 def write_snapshot(
-    path: Path, epoch: int, values: Iterable[bytes], now_ms: int, voter: Voter | Quorum, *, sync: bool
+    path: Path, epoch: int, values: Iterable[bytes], now_ms: int, voter: SoleVoter | Quorum, *, sync: bool
 ) -> int:
     """The same under any name."""
     draft = path.with_name(path.name + DRAFT)
@@ -128,7 +134,7 @@ def write_draft(path: Path, epoch: int, found: Iterable[bytes], *, sync: bool) -
     return size
 
 
-def encode_batches(values: Iterable[bytes], now_ms: int, voter: Voter | Quorum) -> Iterator[bytes]:
+def encode_batches(values: Iterable[bytes], now_ms: int, voter: SoleVoter | Quorum) -> Iterator[bytes]:
     """All of a snapshot, each batch from offset 0."""
     first = [
         (Kind.HEADER, HEADER.pack(0, now_ms, 0)),

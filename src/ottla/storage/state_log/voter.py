@@ -33,7 +33,7 @@ class Quorum(NamedTuple):
         return self.voters
 
 
-class Voter(NamedTuple):
+class SoleVoter(NamedTuple):
     """A node and the directory that makes it a voter."""
 
     node_id: int

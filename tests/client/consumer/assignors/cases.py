@@ -8,7 +8,7 @@ from random import Random
 
 from ottla.client.consumer.assignors import Assignor, Subscription
 from ottla.client.consumer.assignors.sticky import user_data
-from ottla.client.metadata.cluster import Cluster
+from ottla.client.metadata.metadata_snapshot import MetadataSnapshot
 from ottla.model import TopicPartition
 from tests.client.consumer.assignors.clusters import Shares, cluster_of, shares_of
 
@@ -26,7 +26,7 @@ class Case:
     """The nodes that hold each partition of a topic."""
     members: dict[str, Subscription] = field(default_factory=dict)
 
-    def cluster(self) -> Cluster:
+    def cluster(self) -> MetadataSnapshot:
         return cluster_of(self.topics, self.nodes)
 
     def shares(self, assignor: Assignor) -> Shares:

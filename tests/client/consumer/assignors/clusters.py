@@ -6,29 +6,29 @@ import uuid
 from collections.abc import Mapping, Sequence
 
 from ottla.client.consumer.assignors import Assignment, Assignor, Subscription
-from ottla.client.metadata.cluster import Cluster, TopicInfo
+from ottla.client.metadata.metadata_snapshot import KnownTopic, MetadataSnapshot
 from ottla.model import Node, PartitionInfo, TopicPartition
 
 Shares = dict[str, frozenset[TopicPartition]]
 
 
-def cluster_of(topics: Mapping[str, Sequence[Sequence[int]]], nodes: Mapping[int, str | None]) -> Cluster:
+def cluster_of(topics: Mapping[str, Sequence[Sequence[int]]], nodes: Mapping[int, str | None]) -> MetadataSnapshot:
     """A cluster with these topics; of each partition, the nodes that hold it."""
-    return Cluster(
+    return MetadataSnapshot(
         nodes={node: Node(node, "host", 1, rack) for node, rack in nodes.items()},
         topics={name: topic_of(name, partitions) for name, partitions in topics.items()},
     )
 
 
-def topic_of(name: str, partitions: Sequence[Sequence[int]]) -> TopicInfo:
+def topic_of(name: str, partitions: Sequence[Sequence[int]]) -> KnownTopic:
     infos = [
         PartitionInfo(name, number, held[0] if held else -1, 0, tuple(held), tuple(held))
         for number, held in enumerate(partitions)
     ]
-    return TopicInfo(name, uuid.UUID(int=1), False, tuple(infos))
+    return KnownTopic(name, uuid.UUID(int=1), False, tuple(infos))
 
 
-def plain(**counts: int) -> Cluster:
+def plain(**counts: int) -> MetadataSnapshot:
     """A cluster without racks: topics and their numbers of partitions."""
     return cluster_of({name: [[]] * count for name, count in counts.items()}, {})
 
@@ -46,7 +46,7 @@ def shares_of(assignments: Mapping[str, Assignment]) -> Shares:
 
 
 def format_assignments(
-    assignor: Assignor, cluster: Cluster, subscriptions: Mapping[str, Subscription]
+    assignor: Assignor, cluster: MetadataSnapshot, subscriptions: Mapping[str, Subscription]
 ) -> dict[str, str]:
     """Format assignments as text such as `t0p1 t0p2`."""
     shares = shares_of(assignor.assign(cluster, subscriptions))

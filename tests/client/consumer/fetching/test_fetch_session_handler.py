@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from ottla.client.consumer.fetching.fetch_session_handler import (
     FetchSessionHandler,
-    PartitionData,
+    PartitionFetchParameters,
     SessionFetch,
     add_session,
     close_session_request,
 )
-from ottla.client.metadata.cluster import NO_ID
+from ottla.client.metadata.metadata_snapshot import NO_ID
 from ottla.errors import ErrorCode
 from ottla.model import TopicPartition
 from ottla.protocol.messages.fetch import FetchRequest
@@ -24,8 +24,8 @@ A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 ID, OTHER = UUID(int=7), UUID(int=8)
 
 
-def want(offset: int = 0, topic_id: UUID = ID) -> PartitionData:
-    return PartitionData(topic_id, offset, 1, 100)
+def want(offset: int = 0, topic_id: UUID = ID) -> PartitionFetchParameters:
+    return PartitionFetchParameters(topic_id, offset, 1, 100)
 
 
 def in_session() -> FetchSessionHandler:

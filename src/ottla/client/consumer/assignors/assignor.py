@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
-from ottla.client.metadata.cluster import Cluster
+from ottla.client.metadata.metadata_snapshot import MetadataSnapshot
 from ottla.model import TopicPartition
 
 NO_GENERATION = -1
@@ -70,7 +70,7 @@ class Assignor(Protocol):
     def subscription_user_data(self, topics: Collection[str]) -> bytes | None:
         """Return the data to add to this member's subscription."""
 
-    def assign(self, cluster: Cluster, subscriptions: Mapping[str, Subscription]) -> Mapping[str, Assignment]:
+    def assign(self, cluster: MetadataSnapshot, subscriptions: Mapping[str, Subscription]) -> Mapping[str, Assignment]:
         """Return an assignment for each member id of `subscriptions`. Each partition gets one owner, or none if no
         member subscribes to it.
         """
@@ -79,7 +79,7 @@ class Assignor(Protocol):
         """Handle the assignment of this member after a rebalance, and its generation."""
 
 
-def partition_counts(cluster: Cluster, subscriptions: Mapping[str, Subscription]) -> dict[str, int]:
+def partition_counts(cluster: MetadataSnapshot, subscriptions: Mapping[str, Subscription]) -> dict[str, int]:
     """Return the number of partitions of every known topic with a subscriber."""
     wanted = sorted({topic for subscription in subscriptions.values() for topic in subscription.topics})
     known = {topic: len(cluster.topics[topic].partitions) for topic in wanted if topic in cluster.topics}

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from ottla.client.consumer.assignors.assignor import NO_GENERATION, Assignment, RebalanceProtocol, Subscription
 from ottla.client.consumer.assignors.claims import OwnershipClaim
 from ottla.client.consumer.assignors.sticky import Shares, compute_shares
-from ottla.client.metadata.cluster import Cluster
+from ottla.client.metadata.metadata_snapshot import MetadataSnapshot
 from ottla.model import TopicPartition
 
 
@@ -31,7 +31,7 @@ class CooperativeStickyAssignor:
     def on_assignment(self, assignment: Assignment, generation: int) -> None:
         self._generation = generation
 
-    def assign(self, cluster: Cluster, subscriptions: Mapping[str, Subscription]) -> dict[str, Assignment]:
+    def assign(self, cluster: MetadataSnapshot, subscriptions: Mapping[str, Subscription]) -> dict[str, Assignment]:
         claims = {member: claim(subscription) for member, subscription in subscriptions.items()}
         shares, moving = compute_shares(cluster, subscriptions, claims)
         if moving is None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ottla.client.consumer.assignors.assignor import Assignment, RebalanceProtocol, Subscription, partition_counts
-from ottla.client.metadata.cluster import Cluster
+from ottla.client.metadata.metadata_snapshot import MetadataSnapshot
 from ottla.errors import AssignmentError
 from ottla.model import TopicPartition
 
@@ -42,7 +42,7 @@ class FunctionAssignor:
     def on_assignment(self, assignment: Assignment, generation: int) -> None:
         """Do nothing: the assignor has no state."""
 
-    def assign(self, cluster: Cluster, subscriptions: Mapping[str, Subscription]) -> dict[str, Assignment]:
+    def assign(self, cluster: MetadataSnapshot, subscriptions: Mapping[str, Subscription]) -> dict[str, Assignment]:
         counts = partition_counts(cluster, subscriptions)
         wanted = {member: list(subscription.topics) for member, subscription in subscriptions.items()}
         owned = {member: list(subscription.owned_partitions) for member, subscription in subscriptions.items()}

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from ottla.client.consumer.assignors.assignor import Subscription
-from ottla.client.metadata.cluster import Cluster
+from ottla.client.metadata.metadata_snapshot import MetadataSnapshot
 from ottla.model import TopicPartition
 
 PartitionRacks = Mapping[TopicPartition, frozenset[str]]
@@ -17,7 +17,7 @@ def member_racks(subscriptions: Mapping[str, Subscription]) -> dict[str, str]:
     return {member: s.rack_id for member, s in subscriptions.items() if s.rack_id}
 
 
-def partition_racks(cluster: Cluster, counts: Mapping[str, int]) -> dict[TopicPartition, frozenset[str]]:
+def partition_racks(cluster: MetadataSnapshot, counts: Mapping[str, int]) -> dict[TopicPartition, frozenset[str]]:
     """Return the racks with a replica of each partition."""
     racks = {node_id: node.rack for node_id, node in cluster.nodes.items() if node.rack is not None}
     return {
@@ -46,7 +46,7 @@ class Nearness:
 
     @classmethod
     def from_cluster(
-        cls, cluster: Cluster, counts: Mapping[str, int], subscriptions: Mapping[str, Subscription]
+        cls, cluster: MetadataSnapshot, counts: Mapping[str, int], subscriptions: Mapping[str, Subscription]
     ) -> Nearness:
         """Create it from the subscriptions and the cluster."""
         racks = member_racks(subscriptions)

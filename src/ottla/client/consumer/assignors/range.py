@@ -17,7 +17,7 @@ from ottla.client.consumer.assignors.assignor import (
     partition_counts,
 )
 from ottla.client.consumer.assignors.racks import PartitionRacks, is_rack_aware, member_racks, partition_racks
-from ottla.client.metadata.cluster import Cluster
+from ottla.client.metadata.metadata_snapshot import MetadataSnapshot
 from ottla.model import TopicPartition
 
 NOWHERE: frozenset[str] = frozenset()
@@ -36,7 +36,7 @@ class RangeAssignor:
     def on_assignment(self, assignment: Assignment, generation: int) -> None:
         """Do nothing: the assignor has no state."""
 
-    def assign(self, cluster: Cluster, subscriptions: Mapping[str, Subscription]) -> dict[str, Assignment]:
+    def assign(self, cluster: MetadataSnapshot, subscriptions: Mapping[str, Subscription]) -> dict[str, Assignment]:
         counts = partition_counts(cluster, subscriptions)
         racks = member_racks(subscriptions)
         places = partition_racks(cluster, counts) if racks else {}

@@ -16,7 +16,7 @@ from ottla.client.consumer.assignors.assignor import (
     java_sort_key,
     partition_counts,
 )
-from ottla.client.metadata.cluster import Cluster
+from ottla.client.metadata.metadata_snapshot import MetadataSnapshot
 from ottla.model import TopicPartition
 
 
@@ -33,7 +33,7 @@ class RoundRobinAssignor:
     def on_assignment(self, assignment: Assignment, generation: int) -> None:
         """Do nothing: the assignor has no state."""
 
-    def assign(self, cluster: Cluster, subscriptions: Mapping[str, Subscription]) -> dict[str, Assignment]:
+    def assign(self, cluster: MetadataSnapshot, subscriptions: Mapping[str, Subscription]) -> dict[str, Assignment]:
         counts = partition_counts(cluster, subscriptions)
         members = sorted(subscriptions, key=lambda member: instance_sort_key(member, subscriptions[member]))
         wanted = {member: frozenset(subscriptions[member].topics) for member in members}

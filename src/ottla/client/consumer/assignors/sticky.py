@@ -20,7 +20,7 @@ from ottla.client.consumer.assignors.racks import Nearness
 from ottla.client.consumer.assignors.sticky_general import GeneralAssignment
 from ottla.client.consumer.assignors.sticky_uniform import UniformAssignment
 from ottla.client.consumer.assignors.wire import flatten_topics, group_by_topic
-from ottla.client.metadata.cluster import Cluster
+from ottla.client.metadata.metadata_snapshot import MetadataSnapshot
 from ottla.model import TopicPartition
 from ottla.protocol.errors import MalformedError
 from ottla.protocol.messages.sticky_user_data import StickyUserData, decode, encode
@@ -46,14 +46,14 @@ class StickyAssignor:
     def on_assignment(self, assignment: Assignment, generation: int) -> None:
         self._mine, self._generation = tuple(assignment.partitions), generation
 
-    def assign(self, cluster: Cluster, subscriptions: Mapping[str, Subscription]) -> dict[str, Assignment]:
+    def assign(self, cluster: MetadataSnapshot, subscriptions: Mapping[str, Subscription]) -> dict[str, Assignment]:
         claims = {member: claim(subscription.user_data) for member, subscription in subscriptions.items()}
         shares, _ = compute_shares(cluster, subscriptions, claims)
         return {member: Assignment(partitions) for member, partitions in shares.items()}
 
 
 def compute_shares(
-    cluster: Cluster, subscriptions: Mapping[str, Subscription], claimed: Mapping[str, OwnershipClaim]
+    cluster: MetadataSnapshot, subscriptions: Mapping[str, Subscription], claimed: Mapping[str, OwnershipClaim]
 ) -> tuple[Shares, dict[TopicPartition, str] | None]:
     """Return the partitions of each member, and those that move with their new owner; None if the moves are not known."""
     if not subscriptions:

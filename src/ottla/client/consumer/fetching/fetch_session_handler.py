@@ -27,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from ottla.client.metadata.cluster import NO_ID
+from ottla.client.metadata.metadata_snapshot import NO_ID
 from ottla.errors import ErrorCode
 from ottla.model import TopicPartition
 from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
@@ -40,7 +40,7 @@ INITIAL_EPOCH = 0
 LAST_EPOCH = 2**31 - 1
 
 
-class PartitionData(NamedTuple):
+class PartitionFetchParameters(NamedTuple):
     """The request parameters of one partition."""
 
     topic_id: UUID
@@ -55,7 +55,7 @@ class SessionFetch(NamedTuple):
 
     session_id: int
     epoch: int
-    changed: Mapping[TopicPartition, PartitionData]
+    changed: Mapping[TopicPartition, PartitionFetchParameters]
     """Partitions that are new or have changed parameters; all of them if the session is new."""
     forgotten: Sequence[tuple[TopicPartition, UUID]]
     """Partitions to remove from the session."""
@@ -67,14 +67,14 @@ class FetchSessionHandler:
     def __init__(self) -> None:
         self._session_id = NO_SESSION
         self._epoch = INITIAL_EPOCH
-        self._known: Mapping[TopicPartition, PartitionData] = {}
+        self._known: Mapping[TopicPartition, PartitionFetchParameters] = {}
 
     @property
     def session_id(self) -> int:
         """The id that the broker assigned; 0 for none."""
         return self._session_id
 
-    def plan(self, wanted: Mapping[TopicPartition, PartitionData]) -> SessionFetch:
+    def plan(self, wanted: Mapping[TopicPartition, PartitionFetchParameters]) -> SessionFetch:
         """Return the session fields of the next request, which is to request exactly these partitions."""
         known, self._known = self._known, dict(wanted)
         if can_use_ids(known) != can_use_ids(wanted):
@@ -114,12 +114,12 @@ def close_session_request(session_id: int) -> FetchRequest:
     return FetchRequest(max_wait_ms=0, min_bytes=0, session_id=session_id, session_epoch=FINAL_EPOCH)
 
 
-def can_use_ids(wanted: Mapping[TopicPartition, PartitionData]) -> bool:
+def can_use_ids(wanted: Mapping[TopicPartition, PartitionFetchParameters]) -> bool:
     """True if all topic ids are known. A session uses either ids or names for all topics."""
     return all(params.topic_id != NO_ID for params in wanted.values())
 
 
-def fetch_topics(changed: Mapping[TopicPartition, PartitionData]) -> list[FetchTopic]:
+def fetch_topics(changed: Mapping[TopicPartition, PartitionFetchParameters]) -> list[FetchTopic]:
     """Group the partitions by topic, in the form of the request."""
     topics: dict[tuple[str, UUID], list[FetchPartition]] = {}
     for tp, params in changed.items():

@@ -42,7 +42,7 @@ from ottla.client.consumer.events import BUFFERED, COMPLETED, HANDED_OUT, SENT
 from ottla.client.consumer.fetching.completed_fetch import CompletedFetch
 from ottla.client.consumer.fetching.fetch_session_handler import (
     FetchSessionHandler,
-    PartitionData,
+    PartitionFetchParameters,
     add_session,
     can_use_ids,
     close_session_request,
@@ -92,7 +92,7 @@ METADATA_ERRORS = frozenset(
 """Errors after which the metadata is updated and the fetch retried after a backoff."""
 SESSION_ERRORS = frozenset({ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH})
 """Errors after which a new session is started at once."""
-Plan = dict[Node, dict[TopicPartition, PartitionData]]
+Plan = dict[Node, dict[TopicPartition, PartitionFetchParameters]]
 
 
 class Fetcher:
@@ -304,7 +304,7 @@ class Fetcher:
         be fetched before the response. Therefore, while data of a broker is buffered, a request must contain at least
         one partition that is known to have more records (`_can_fetch_more`).
         """
-        cluster = self._client.metadata.cluster
+        cluster = self._client.metadata.metadata_snapshot
         if self._is_plan_unchanged():
             return {}
         buffered = {fetch.tp for fetch in self.completed_fetches}
@@ -336,13 +336,13 @@ class Fetcher:
         """True if every broker has a request in flight and `_plan_state` has not changed. This is the usual case, and
         saves a pass over all partitions.
         """
-        all_brokers_pending = len(self.nodes_with_pending_fetch) >= len(self._client.metadata.cluster.nodes)
+        all_brokers_pending = len(self.nodes_with_pending_fetch) >= len(self._client.metadata.metadata_snapshot.nodes)
         return all_brokers_pending and self._planned_state == self._plan_state()
 
-    def _partition_params(self, tp: TopicPartition, position: int) -> PartitionData:
-        cluster = self._client.metadata.cluster
+    def _partition_params(self, tp: TopicPartition, position: int) -> PartitionFetchParameters:
+        cluster = self._client.metadata.metadata_snapshot
         max_records = self._config.max_partition_fetch_bytes
-        return PartitionData(cluster.topic_id(tp.topic), position, cluster.leader_epoch(tp), max_records)
+        return PartitionFetchParameters(cluster.topic_id(tp.topic), position, cluster.leader_epoch(tp), max_records)
 
     def _can_fetch_more(self, node: Node, wanted: Iterable[TopicPartition], busy: set[Node | None], now: float) -> bool:
         """True if a further request to this broker is allowed while its earlier data is buffered."""
@@ -358,7 +358,7 @@ class Fetcher:
 
     def _free_bytes(self, node: Node, now: float) -> int:
         """Return the number of bytes that may be requested from this broker: `fetch.max.bytes` minus its buffered data."""
-        cluster = self._client.metadata.cluster
+        cluster = self._client.metadata.metadata_snapshot
         node_fetches = (
             fetch for fetch in self.completed_fetches if self._replicas.node(fetch.tp, cluster, now) == node
         )
@@ -371,7 +371,9 @@ class Fetcher:
             and self._client.client.connection_delay(node.node_id, now) > 0
         )
 
-    def _request(self, node: Node, partitions: dict[TopicPartition, PartitionData]) -> tuple[FetchRequest, int | None]:
+    def _request(
+        self, node: Node, partitions: dict[TopicPartition, PartitionFetchParameters]
+    ) -> tuple[FetchRequest, int | None]:
         config = self._config
         session = self._sessions.setdefault(node.node_id, FetchSessionHandler())
         request = FetchRequest(
@@ -384,7 +386,9 @@ class Fetcher:
         max_version = None if can_use_ids(partitions) else LAST_VERSION_WITH_NAMES
         return add_session(request, session.plan(partitions)), max_version
 
-    def _handle(self, node: Node, requested: dict[TopicPartition, PartitionData], done: Future[ClientResponse]) -> None:
+    def _handle(
+        self, node: Node, requested: dict[TopicPartition, PartitionFetchParameters], done: Future[ClientResponse]
+    ) -> None:
         """Handle a response. A request that failed as a whole is retried after a backoff."""
         self.nodes_with_pending_fetch.discard(node.node_id)
         session = self._sessions.setdefault(node.node_id, FetchSessionHandler())
@@ -420,7 +424,7 @@ class Fetcher:
         """Return the follower that a partition is fetched from; -1 for the leader."""
         return self._replicas.preferred(tp)
 
-    def _store_response(self, message: Any, requested: dict[TopicPartition, PartitionData]) -> int:
+    def _store_response(self, message: Any, requested: dict[TopicPartition, PartitionFetchParameters]) -> int:
         """Store the data of a response. Return its bytes of records."""
         size_bytes = 0
         names = {params.topic_id: tp.topic for tp, params in requested.items()}
@@ -433,7 +437,7 @@ class Fetcher:
                     self._store_partition(tp, requested[tp], partition_response)
         return size_bytes
 
-    def _store_partition(self, tp: TopicPartition, params: PartitionData, partition_response: Any) -> None:
+    def _store_partition(self, tp: TopicPartition, params: PartitionFetchParameters, partition_response: Any) -> None:
         if partition_response.error_code or partition_response.records:
             self.completed_fetches.append(CompletedFetch(tp, params.offset, partition_response, params.leader_epoch))
             if self._events.active:

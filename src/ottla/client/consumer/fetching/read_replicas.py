@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ottla.client.metadata.cluster import Cluster
+from ottla.client.metadata.metadata_snapshot import MetadataSnapshot
 from ottla.model import Node, TopicPartition
 
 
@@ -28,7 +28,7 @@ class ReadReplicas:
         preferred = self._preferred.get(tp)
         return -1 if preferred is None else preferred[0]
 
-    def node(self, tp: TopicPartition, cluster: Cluster, now: float) -> Node | None:
+    def node(self, tp: TopicPartition, cluster: MetadataSnapshot, now: float) -> Node | None:
         """Return the broker to fetch from; None if the leader is unknown."""
         preferred = self._preferred.get(tp)
         if preferred is not None:

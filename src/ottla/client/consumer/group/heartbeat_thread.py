@@ -26,7 +26,7 @@ from ottla.client.consumer.group.membership.step import (
     Step,
     WaitStep,
 )
-from ottla.client.metadata.cluster import Cluster
+from ottla.client.metadata.metadata_snapshot import MetadataSnapshot
 from ottla.client.network.client_request import ClientResponse
 from ottla.client.runtime.future import THREAD, Future
 from ottla.errors import ErrorCode, KafkaError, OttlaError
@@ -153,7 +153,7 @@ class HeartbeatThread:
         """Make the thread check the membership again. May be called from any thread."""
         self.client.client.wakeup()
 
-    def fetch_cluster(self, topics: Collection[str], patience: float) -> Cluster:
+    def fetch_cluster(self, topics: Collection[str], patience: float) -> MetadataSnapshot:
         """Return the cluster with current metadata of these topics. Only for this thread."""
         metadata = self.client.metadata
         now = self._clock.monotonic()

@@ -11,12 +11,12 @@ from typing import Any
 
 from ottla.client.consumer.assignors.assignor import Assignment, Assignor, RebalanceProtocol, Subscription
 from ottla.client.consumer.assignors.wire import decode_subscription, encode_assignment
-from ottla.client.metadata.cluster import Cluster
+from ottla.client.metadata.metadata_snapshot import MetadataSnapshot
 from ottla.errors import IllegalStateError
 from ottla.model import TopicPartition
 from ottla.protocol.messages.join_group import JoinGroupResponse
 
-FetchCluster = Callable[[Collection[str]], Cluster]
+FetchCluster = Callable[[Collection[str]], MetadataSnapshot]
 
 
 class GroupLeader:
@@ -71,7 +71,7 @@ class GroupLeader:
 
 
 def count_partitions(
-    cluster: Cluster, topics: Collection[str], before: Mapping[str, int], *, complete: bool
+    cluster: MetadataSnapshot, topics: Collection[str], before: Mapping[str, int], *, complete: bool
 ) -> dict[str, int]:
     """Return the partition counts of the group's topics, for a comparison with the counts in `before`.
 

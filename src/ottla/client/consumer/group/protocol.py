@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ottla.client.consumer.group.classic_rebalance import ClassicRebalance
     from ottla.client.consumer.group.membership.membership import Membership
     from ottla.client.consumer.group.reconciliation import Reconciliation
-    from ottla.client.metadata.cluster import Cluster
+    from ottla.client.metadata.metadata_snapshot import MetadataSnapshot
 
 
 class GroupProtocol(Struct, frozen=True):
@@ -36,7 +36,7 @@ def classic_protocol(
     parts: GroupParts,
     assignors: Mapping[str, Assignor],
     request_rejoin: Callable[..., None],
-    fetch_cluster: Callable[[Any], Cluster],
+    fetch_cluster: Callable[[Any], MetadataSnapshot],
 ) -> GroupProtocol:
     """Create the components of the classic protocol: JoinGroup, SyncGroup, Heartbeat, LeaveGroup."""
     from ottla.client.consumer.group.classic_rebalance import ClassicRebalance

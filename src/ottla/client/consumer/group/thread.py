@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.group.heartbeat_thread import HeartbeatThread
-from ottla.client.metadata.cluster import Cluster
+from ottla.client.metadata.metadata_snapshot import MetadataSnapshot
 from ottla.client.runtime.deadline import ClosingDeadline
 from ottla.client.runtime.steps import Steps
 from ottla.errors import OttlaError
@@ -65,7 +65,7 @@ class GroupThread:
         except OttlaError:  # errors of the user's connections do not matter any more
             self._metadata.fatal = None
 
-    def fetch_cluster(self, topics: Collection[str]) -> Cluster:
+    def fetch_cluster(self, topics: Collection[str]) -> MetadataSnapshot:
         """Return the cluster with these topics, for the leader in the heartbeat thread."""
         cluster = self._metadata.cluster  # an immutable snapshot
         if all(topic in cluster.topics for topic in topics):

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 
 from ottla.client.consumer.group.leader import count_partitions
 from ottla.client.consumer.subscription_state import SubscriptionState
-from ottla.client.metadata.cluster import REFUSED_TOPIC, Cluster
 from ottla.client.metadata.metadata import Metadata
+from ottla.client.metadata.metadata_snapshot import REFUSED_TOPIC, MetadataSnapshot
 from ottla.errors import error_for, topic_asked
 
 
@@ -100,7 +100,7 @@ class TopicWatch:
                 resubscribed=True,
             )
 
-    def _compare_counts(self, cluster: Cluster) -> None:
+    def _compare_counts(self, cluster: MetadataSnapshot) -> None:
         before = self._counts
         if before is None:
             return

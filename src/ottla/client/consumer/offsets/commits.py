@@ -24,7 +24,7 @@ from ottla.client.consumer.coordinator.coordinator_errors import REMEDIES
 from ottla.client.consumer.coordinator.finder import CoordinatorFinder
 from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
 from ottla.client.consumer.events import Committed
-from ottla.client.metadata.cluster import NO_ID
+from ottla.client.metadata.metadata_snapshot import NO_ID
 from ottla.client.metrics.sensor import Sensor
 from ottla.client.network.client_request import ClientResponse
 from ottla.client.runtime.backoff import ExponentialBackoff
@@ -219,7 +219,7 @@ class OffsetCommits:
         """
         if self._config.group_protocol != "consumer":
             return {}
-        cluster = self._client.metadata.cluster
+        cluster = self._client.metadata.metadata_snapshot
         ids = {name: cluster.topic_id(name) for name in topics}
         return {} if NO_ID in ids.values() else ids
 

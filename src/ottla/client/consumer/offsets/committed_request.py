@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
-from ottla.client.metadata.cluster import NO_ID, Cluster
+from ottla.client.metadata.metadata_snapshot import NO_ID, MetadataSnapshot
 from ottla.model import TopicPartition
 from ottla.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -27,7 +27,7 @@ def group_request(group_id: str, topics: PartitionsByTopic, stable: bool) -> Off
 
 
 def member_request(
-    member: ConsumerGroupMetadata, topics: PartitionsByTopic, cluster: Cluster, stable: bool
+    member: ConsumerGroupMetadata, topics: PartitionsByTopic, cluster: MetadataSnapshot, stable: bool
 ) -> OffsetFetchRequest:
     """Build a request of a member with its epoch (KIP-848). Topics are identified by id if all ids are known."""
     requested = [OffsetFetchRequestTopics(name, cluster.topic_id(name), numbers) for name, numbers in topics.items()]
@@ -43,7 +43,7 @@ def max_request_version(request: OffsetFetchRequest) -> int | None:
     return LAST_WITH_NAMES if any(topic.topic_id == NO_ID for topic in requested) else None
 
 
-def read_response(answer: Any, cluster: Cluster) -> tuple[int, dict[TopicPartition, Any]]:
+def read_response(answer: Any, cluster: MetadataSnapshot) -> tuple[int, dict[TopicPartition, Any]]:
     """Return the first error code, and the response of each partition."""
     group = answer.groups[0] if answer.groups else answer
     parts = {
@@ -55,7 +55,7 @@ def read_response(answer: Any, cluster: Cluster) -> tuple[int, dict[TopicPartiti
     return code, parts
 
 
-def topic_name(topic: Any, cluster: Cluster) -> str:
+def topic_name(topic: Any, cluster: MetadataSnapshot) -> str:
     """Return the name of a topic, which the response may identify by id only."""
     name: str = topic.name or cluster.names.get(topic.topic_id, "")
     return name

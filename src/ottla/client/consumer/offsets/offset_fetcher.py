@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.partition_retry import PartitionRetry
 from ottla.client.consumer.subscription_state import SubscriptionState
-from ottla.client.metadata.cluster import Cluster
+from ottla.client.metadata.metadata_snapshot import MetadataSnapshot
 from ottla.client.network.client_request import ClientResponse
 from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.client.runtime.deadline import Deadline
@@ -89,7 +89,7 @@ class OffsetFetcher:
         if not wanted:
             return
         requests, leaderless = list_offsets_requests(
-            self._client.metadata.cluster, wanted, self._isolation_level, self._request_timeout_ms
+            self._client.metadata.metadata_snapshot, wanted, self._isolation_level, self._request_timeout_ms
         )
         if leaderless:  # a later call sends the requests, after the metadata has arrived
             self._client.metadata.request_update()
@@ -129,7 +129,7 @@ class OffsetFetcher:
         unknown.
         """
         requests, leaderless = list_offsets_requests(
-            self._client.metadata.cluster, timestamps, self._isolation_level, self._request_timeout_ms
+            self._client.metadata.metadata_snapshot, timestamps, self._isolation_level, self._request_timeout_ms
         )
         why = "the leader is not known" if leaderless else ""
         futures = [self._client.send(node, request) for node, request, _ in requests]
@@ -160,11 +160,11 @@ class OffsetFetcher:
             yield rest
 
     def _has_leaderless(self, tps: Iterable[TopicPartition]) -> bool:
-        return any(self._client.metadata.cluster.leader(tp) is None for tp in tps)
+        return any(self._client.metadata.metadata_snapshot.leader(tp) is None for tp in tps)
 
     def raise_unknown(self, tps: Iterable[TopicPartition]) -> None:
         """Raise an error for a topic or partition that is still unknown: it does not exist."""
-        cluster = self._client.metadata.cluster
+        cluster = self._client.metadata.metadata_snapshot
         for tp in tps:
             info = cluster.topics.get(tp.topic)
             if info is not None and tp.partition >= len(info.partitions):
@@ -226,7 +226,7 @@ def lookup_of(future: Future[ClientResponse]) -> OffsetLookup:
 
 
 def list_offsets_requests(
-    cluster: Cluster, timestamps: Mapping[TopicPartition, int], isolation_level: int, timeout_ms: int
+    cluster: MetadataSnapshot, timestamps: Mapping[TopicPartition, int], isolation_level: int, timeout_ms: int
 ) -> tuple[list[tuple[Node, ListOffsetsRequest, list[TopicPartition]]], list[TopicPartition]]:
     """Return a request per leader with its partitions, and the partitions without a known leader."""
     by_leader: dict[Node, list[TopicPartition]] = {}
@@ -248,7 +248,7 @@ def list_offsets_requests(
 
 
 def topics_of(
-    cluster: Cluster, tps: Iterable[TopicPartition], timestamps: Mapping[TopicPartition, int]
+    cluster: MetadataSnapshot, tps: Iterable[TopicPartition], timestamps: Mapping[TopicPartition, int]
 ) -> list[ListOffsetsTopic]:
     """Group the partitions by topic, as in the request."""
     by_topic: dict[str, list[ListOffsetsPartition]] = {}

@@ -10,8 +10,8 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from uuid import UUID
 
-from ottla.client.metadata.cluster import NO_ID
 from ottla.client.metadata.coordinators import GROUP, LAST_VERSION_WITH_ONE_KEY, TRANSACTION
+from ottla.client.metadata.metadata_snapshot import NO_ID
 from ottla.client.producer.producer_id_and_epoch import NO_PRODUCER, ProducerIdAndEpoch
 from ottla.client.producer.transactions.call_outcome import CallOutcome
 from ottla.errors import ErrorCode

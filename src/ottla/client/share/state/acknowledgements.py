@@ -29,7 +29,7 @@ class AcknowledgeType(IntEnum):
     """Still in progress. The acquisition lock starts again, and the record must be acknowledged again."""
 
 
-class SharePartition(NamedTuple):
+class ShareTopicPartition(NamedTuple):
     """A partition of a subscribed topic, with the id of the topic."""
 
     topic_id: UUID
@@ -48,7 +48,7 @@ class Acknowledgements(NamedTuple):
     """Acknowledged offsets of one partition, for the broker that delivered them."""
 
     node_id: int
-    partition: SharePartition
+    partition: ShareTopicPartition
     types: Mapping[int, int]
     """The type of each offset: an AcknowledgeType, or GAP."""
     deadline: float

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 from ottla.client.consumer.fetching.damage import first_damage
 from ottla.client.consumer.record import RecordSource
 from ottla.client.consumer.records import DeserializedSlice, RecordSlice
-from ottla.client.share.state.acknowledgements import GAP, AcknowledgeType, SharePartition
+from ottla.client.share.state.acknowledgements import GAP, AcknowledgeType, ShareTopicPartition
 from ottla.errors import CorruptRecordError, OttlaError, RecordDeserializationError
 from ottla.protocol.messages.share_fetch import AcquiredRecords
 from ottla.records.columns import Columns, decode
 
 
-class Portion(NamedTuple):
+class DeliveredPortion(NamedTuple):
     """A part of acquired records that is returned to the user."""
 
     slices: list[RecordSlice]
@@ -42,7 +42,7 @@ class CompletedShareFetch:
 
     def __init__(
         self,
-        partition: SharePartition,
+        partition: ShareTopicPartition,
         node_id: int,
         generation: int,
         records: Any,
@@ -76,7 +76,7 @@ class CompletedShareFetch:
         """True if everything was returned."""
         return self._source is not None and not self._runs and not self._automatic and self._damage is None
 
-    def fetch_records(self, max_records: int) -> Portion:
+    def fetch_records(self, max_records: int) -> DeliveredPortion:
         """Return up to `max_records` further records.
 
         The portion ends before a record that cannot be deserialized or is damaged. If nothing precedes it, the portion
@@ -109,7 +109,7 @@ class CompletedShareFetch:
                 automatic.pop(offset, None)
             automatic.update(dict.fromkeys(failed, int(AcknowledgeType.REJECT)))
             self._damage = None
-        return Portion(slices, automatic, failed, error)
+        return DeliveredPortion(slices, automatic, failed, error)
 
     def _slice(
         self, source: RecordSource, start: int, stop: int
@@ -166,7 +166,7 @@ class CompletedShareFetch:
             return intact, (damage.first_offset, damage.next_offset, CorruptRecordError(text))
 
 
-def explain_failure(failure: RecordDeserializationError, partition: SharePartition) -> RecordDeserializationError:
+def explain_failure(failure: RecordDeserializationError, partition: ShareTopicPartition) -> RecordDeserializationError:
     """Return the error of a record that cannot be deserialized, with the remedies of a share consumer."""
     cause = failure.__cause__
     error = RecordDeserializationError(

@@ -18,7 +18,7 @@ from ottla.client.share.state.acknowledgements import (
     Acknowledgements,
     AcknowledgeResult,
     AcknowledgeType,
-    SharePartition,
+    ShareTopicPartition,
 )
 from ottla.errors import IllegalStateError
 from ottla.model import TopicPartition
@@ -33,7 +33,7 @@ UNACKNOWLEDGED = (
 class DeliveredPart:
     """Records of one partition that were acquired in one share session."""
 
-    def __init__(self, partition: SharePartition, node_id: int, generation: int) -> None:
+    def __init__(self, partition: ShareTopicPartition, node_id: int, generation: int) -> None:
         self.partition = partition
         self.node_id = node_id
         self.generation = generation
@@ -97,7 +97,7 @@ class DeliveredRecords:
 
     def add(
         self,
-        partition: SharePartition,
+        partition: ShareTopicPartition,
         node_id: int,
         generation: int,
         slices: Sequence[RecordSlice],
@@ -180,7 +180,7 @@ class DeliveredRecords:
         self.last_slices = []
         self.is_returned = True
 
-    def _part(self, partition: SharePartition, node_id: int, generation: int) -> DeliveredPart:
+    def _part(self, partition: ShareTopicPartition, node_id: int, generation: int) -> DeliveredPart:
         for part in self._parts:
             if (part.partition, part.node_id, part.generation) == (partition, node_id, generation):
                 return part

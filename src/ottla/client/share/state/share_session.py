@@ -24,7 +24,7 @@ from ottla.client.share.state.acknowledgements import (
     Acknowledgements,
     AcknowledgeResult,
     AcknowledgeType,
-    SharePartition,
+    ShareTopicPartition,
 )
 from ottla.errors import ErrorCode, KafkaError, error_for, name_of
 from ottla.model import FOREVER
@@ -49,9 +49,9 @@ class SendFetch(Struct, frozen=True):
     """Send ShareFetch."""
 
     epoch: int
-    added: tuple[SharePartition, ...]
+    added: tuple[ShareTopicPartition, ...]
     """The partitions that the session does not have yet."""
-    forgotten: tuple[SharePartition, ...]
+    forgotten: tuple[ShareTopicPartition, ...]
     acknowledgements: tuple[Acknowledgements, ...]
     generation: int
     """Identifies the session; see `ShareSession.generation`."""
@@ -69,7 +69,7 @@ class SendAcknowledge(Struct, frozen=True):
 ShareRequest = SendFetch | SendAcknowledge
 
 
-class ShareSession:
+class ShareSessionHandler:
     """The session with one broker, and the acknowledgements that wait for it."""
 
     def __init__(self, node_id: int, backoff: ExponentialBackoff) -> None:
@@ -78,7 +78,7 @@ class ShareSession:
         """Incremented when the session is lost: records acquired in an earlier session are no longer acquired."""
         self.is_closed = False
         self._epoch = OPENING
-        self._partitions: dict[SharePartition, None] = {}
+        self._partitions: dict[ShareTopicPartition, None] = {}
         self._waiting: list[Acknowledgements] = []
         self._in_flight: ShareRequest | None = None
         self._results: list[AcknowledgeResult] = []
@@ -100,7 +100,7 @@ class ShareSession:
         return bool(self._waiting) or bool(self._in_flight is not None and self._in_flight.acknowledgements)
 
     @property
-    def partitions(self) -> frozenset[SharePartition]:
+    def partitions(self) -> frozenset[ShareTopicPartition]:
         """The partitions of the session."""
         return frozenset(self._partitions)
 
@@ -115,7 +115,7 @@ class ShareSession:
         else:
             self._waiting.append(acknowledgements)
 
-    def decide(self, wanted: Iterable[SharePartition] | None, now: float) -> ShareRequest | None:
+    def decide(self, wanted: Iterable[ShareTopicPartition] | None, now: float) -> ShareRequest | None:
         """Return the next request: a fetch of the partitions `wanted`, or, with None, acknowledgements only."""
         if self.is_busy or self.is_closed or now < self._retry.at:
             return None
@@ -143,7 +143,7 @@ class ShareSession:
     def handle_fetch_response(
         self,
         error_code: int,
-        acknowledge_errors: Mapping[SharePartition, KafkaError | None],
+        acknowledge_errors: Mapping[ShareTopicPartition, KafkaError | None],
         now: float,
         *,
         retry: bool,
@@ -156,7 +156,7 @@ class ShareSession:
         return self._handle_response(error_code, acknowledge_errors, now, retry=retry)
 
     def handle_acknowledge_response(
-        self, error_code: int, errors: Mapping[SharePartition, KafkaError | None], now: float
+        self, error_code: int, errors: Mapping[ShareTopicPartition, KafkaError | None], now: float
     ) -> bool:
         """Handle the response to ShareAcknowledge. Return False if the session is lost."""
         return self._handle_response(error_code, errors, now, retry=False)
@@ -191,7 +191,7 @@ class ShareSession:
         if isinstance(self._in_flight, SendFetch) and self._in_flight.epoch == OPENING:
             assert not self._in_flight.acknowledgements
 
-    def _plan_fetch(self, wanted: dict[SharePartition, None]) -> SendFetch:
+    def _plan_fetch(self, wanted: dict[ShareTopicPartition, None]) -> SendFetch:
         added = tuple(each for each in wanted if each not in self._partitions)
         forgotten = tuple(each for each in self._partitions if each not in wanted)
         self._partitions = wanted
@@ -208,7 +208,7 @@ class ShareSession:
         return request
 
     def _handle_response(
-        self, error_code: int, errors: Mapping[SharePartition, KafkaError | None], now: float, *, retry: bool
+        self, error_code: int, errors: Mapping[ShareTopicPartition, KafkaError | None], now: float, *, retry: bool
     ) -> bool:
         request = self._take_in_flight()
         if error_code:
@@ -230,7 +230,7 @@ class ShareSession:
         return True
 
     def _distribute(
-        self, sent: Sequence[Acknowledgements], errors: Mapping[SharePartition, KafkaError | None], now: float
+        self, sent: Sequence[Acknowledgements], errors: Mapping[ShareTopicPartition, KafkaError | None], now: float
     ) -> bool:
         """Complete the acknowledgements, or queue them again. Return True if some are retried."""
         retried = []

@@ -38,7 +38,7 @@ from ottla.pipelines.databases.table import describe_differences
 from ottla.pipelines.dead_letters import BadRow, BadRowError, BadRows, DeadLetterTopic, short_repr
 from ottla.pipelines.feeds.feed import Position, Write
 from ottla.pipelines.sources.postgres_cdc.captured import Captured
-from ottla.pipelines.sources.postgres_cdc.changes import Change, Changes, Row
+from ottla.pipelines.sources.postgres_cdc.changes import Change, Row, TableChanges
 from ottla.pipelines.sources.postgres_cdc.envelope import About, Envelope, Out, about_change
 from ottla.pipelines.sources.postgres_cdc.pgoutput import UNCHANGED, Message, Value, decode
 from ottla.pipelines.sources.postgres_cdc.slot import Slot
@@ -191,7 +191,7 @@ class ChangeFeed:
             self._end = self._end or flushed
             if lsn >= self._end:
                 return position
-        changes = Changes(self.captured.oid, self.captured.table.key, lsn)
+        changes = TableChanges(self.captured.oid, self.captured.table.key, lsn)
         messages = self._messages(connection)
         try:
             for chunk in split_changes(changes.from_messages(messages), CHUNK):

@@ -34,7 +34,7 @@ class Change(NamedTuple):
     lsn: int
 
 
-class Changes:
+class TableChanges:
     """The changes of one table from the messages of a slot, of transactions that end after the position `after`."""
 
     def __init__(self, oid: int, key: Sequence[str], after: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""An immutable view of the cluster, replaced as a whole by `Metadata`, after Kafka's `Cluster`."""
+"""An immutable view of the cluster, replaced as a whole by `Metadata`, after Kafka's `MetadataSnapshot`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REFUSED_TOPIC = frozenset({ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPIC_AU
 """Errors of a topic that a wait does not change."""
 
 
-class TopicInfo(NamedTuple):
+class KnownTopic(NamedTuple):
     """A topic with its partitions, in order."""
 
     name: str
@@ -33,11 +33,11 @@ class TopicInfo(NamedTuple):
         return f"0 to {last}" if last > 0 else "0" if last == 0 else "none"
 
 
-class Cluster(Struct, frozen=True):
+class MetadataSnapshot(Struct, frozen=True):
     """Brokers, topics, leaders."""
 
     nodes: Mapping[int, Node] = field(default_factory=dict)
-    topics: Mapping[str, TopicInfo] = field(default_factory=dict)
+    topics: Mapping[str, KnownTopic] = field(default_factory=dict)
     errors: Mapping[str, int] = field(default_factory=dict)
     """Error codes of requested topics that could not be described."""
     cluster_id: str | None = None
@@ -62,7 +62,9 @@ class Cluster(Struct, frozen=True):
         info = self.partition(tp)
         return -1 if info is None else info.leader_epoch
 
-    def with_leaders(self, leaders: Mapping[TopicPartition, tuple[int, int]], nodes: Mapping[int, Node]) -> Cluster:
+    def with_leaders(
+        self, leaders: Mapping[TopicPartition, tuple[int, int]], nodes: Mapping[int, Node]
+    ) -> MetadataSnapshot:
         """Return a copy with other leaders (node, epoch) of known partitions."""
         topics = dict(self.topics)
         for tp, (node, epoch) in leaders.items():

@@ -34,7 +34,7 @@ ABANDON_SECONDS = 1.0
 UNSUBSCRIBED = "unsubscribe() was called"
 
 
-class ShareCoordinator:
+class ShareConsumerCoordinator:
     """The membership of one share consumer."""
 
     def __init__(
