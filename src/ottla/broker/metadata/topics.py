@@ -20,7 +20,7 @@ from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.dynamic_config import DynamicSettings
 from ottla.broker.settings.listener_settings import PREFIX
 from ottla.coordination.cluster.group_configs import find_effective_values
-from ottla.coordination.cluster.metadata import ClusterMetadata, Topic
+from ottla.coordination.cluster.metadata import ClusterMetadata, ClusterTopic
 from ottla.coordination.cluster.records import BROKER_RESOURCE, ConfigRecord
 from ottla.coordination.cluster.topic_names import find_fault
 from ottla.coordination.cluster.topic_request import Refusal
@@ -43,7 +43,7 @@ class HostedPartitions(Protocol):
     def configure(self, config: BrokerConfig) -> None:
         """Apply other settings to topics that are added from now on."""
 
-    def apply_configs(self, topics: Iterable[Topic]) -> None:
+    def apply_configs(self, topics: Iterable[ClusterTopic]) -> None:
         """Apply the settings of the broker to the topics that have a partition here."""
 
 
@@ -85,7 +85,7 @@ class Topics:
         """The broker's settings, with dynamic changes."""
         return DynamicSettings(self._given, self._cluster.machine.broker_configs)
 
-    def all(self) -> Iterable[Topic]:
+    def all(self) -> Iterable[ClusterTopic]:
         return self._cluster.machine.topics.values()
 
     def image(self) -> TopicImage:
@@ -127,7 +127,7 @@ class Topics:
             }
         return self._group_settings
 
-    def find_by_name(self, name: str) -> Topic | None:
+    def find_by_name(self, name: str) -> ClusterTopic | None:
         return self._cluster.machine.topics.get(name)
 
     def find_configs(self, name: str) -> Mapping[str, str]:
@@ -146,7 +146,7 @@ class Topics:
         """True if the partition exists, on any broker."""
         return self.find_leader(TopicPartition(name, index)) is not None
 
-    def with_id(self, topic_id: uuid.UUID) -> Topic | None:
+    def with_id(self, topic_id: uuid.UUID) -> ClusterTopic | None:
         return self._cluster.machine.find_topic_by_id(topic_id)
 
     def name_of(self, topic_id: uuid.UUID) -> str | None:
@@ -225,12 +225,12 @@ def new_topic_id() -> uuid.UUID:
     return drawn
 
 
-def find_partition_of_key(topic: Topic, key: str) -> TopicPartition:
+def find_partition_of_key(topic: ClusterTopic, key: str) -> TopicPartition:
     """Return the partition of a coordinator's internal topic in which a group or transactional id is kept."""
     return TopicPartition(topic.name, positive_java_hash(key) % len(topic.partitions))
 
 
-def find_leader_of_key(topic: Topic | None, key: str) -> int:
+def find_leader_of_key(topic: ClusterTopic | None, key: str) -> int:
     """Return the leader of the partition in which a key is kept, -1 if there is none."""
     if topic is None or not topic.partitions:
         return -1

@@ -14,7 +14,7 @@ from ottla.broker.replica_manager.partition import Partition
 from ottla.broker.replica_manager.repeated_warnings import RepeatedWarnings
 from ottla.broker.settings.config import BrokerConfig
 from ottla.clock import Clock
-from ottla.coordination.cluster.metadata import PartitionState, Topic
+from ottla.coordination.cluster.metadata import ClusterTopic, PartitionState
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import TopicPartition
 from ottla.storage.batches.damage import OutOfServiceError
@@ -71,7 +71,7 @@ class Partitions:
         self._config = config
         self._same.clear()
 
-    def add(self, topic: Topic, states: Iterable[PartitionState] | None = None) -> None:
+    def add(self, topic: ClusterTopic, states: Iterable[PartitionState] | None = None) -> None:
         """Add a topic, or its new partitions and changed configs. Logs are opened at their first use.
 
         `states` are the partitions on this broker, None for all.
@@ -96,20 +96,20 @@ class Partitions:
                 internal=topic.is_internal,
             )
 
-    def apply_configs(self, topics: Iterable[Topic]) -> None:
+    def apply_configs(self, topics: Iterable[ClusterTopic]) -> None:
         """Apply the settings of the broker to the topics that have a partition here."""
         for topic in topics:
             if topic.name in self._log_configs:
                 self.add(topic, [each for each in topic.partitions if (topic.name, each.index) in self._by_name])
 
-    def _log_config(self, topic: Topic) -> LogConfig:
+    def _log_config(self, topic: ClusterTopic) -> LogConfig:
         key = tuple(sorted(topic.configs.items()))
         found = self._same.get(key)
         if found is None:
             found = self._same[key] = self._config.log_config(topic.configs)
         return found
 
-    def remove_partitions(self, topic: Topic, indices: Iterable[int]) -> list[Partition]:
+    def remove_partitions(self, topic: ClusterTopic, indices: Iterable[int]) -> list[Partition]:
         """Remove some partitions of a topic, with their files: they are on other brokers, or were deleted."""
         found = [self._by_name.pop((topic.name, index), None) for index in indices]
         gone = [each for each in found if each is not None]
@@ -117,7 +117,7 @@ class Partitions:
         self._disk.submit(self._directory.deletions.remove, log_removal)
         return gone
 
-    def remove_topic(self, topic: Topic) -> None:
+    def remove_topic(self, topic: ClusterTopic) -> None:
         """Remove a topic that has no partitions here."""
         self._log_configs.pop(topic.name, None)
 

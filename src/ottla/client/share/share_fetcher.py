@@ -216,7 +216,7 @@ class ShareFetcher:
         return sessions[self._next_node :] + sessions[: self._next_node]
 
     def _group_by_leader(self, assigned: Iterable[ShareTopicPartition]) -> dict[int, list[ShareTopicPartition]]:
-        cluster = self._client.metadata.metadata_snapshot
+        cluster = self._client.metadata.cluster
         wanted: dict[int, list[ShareTopicPartition]] = {}
         for each in assigned:
             leader = cluster.leader(each.tp)
@@ -228,13 +228,13 @@ class ShareFetcher:
 
     def _is_unreachable(self, node_id: int, now: float) -> bool:
         """True if the broker is unknown, or disconnected and its reconnect backoff has not passed."""
-        if node_id not in self._client.metadata.metadata_snapshot.nodes:
+        if node_id not in self._client.metadata.cluster.nodes:
             return True
         network = self._client.client
         return network.has_failed_login(node_id) and network.connection_delay(node_id, now) > 0
 
     def _send(self, session: ShareSessionHandler, request: ShareRequest) -> None:
-        node = self._client.metadata.metadata_snapshot.nodes.get(session.node_id)
+        node = self._client.metadata.cluster.nodes.get(session.node_id)
         if node is None:
             error = error_for(ErrorCode.BROKER_NOT_AVAILABLE, f"broker {session.node_id} left the cluster")
             session.handle_failure(error, self._clock.monotonic())

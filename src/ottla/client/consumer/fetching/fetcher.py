@@ -304,7 +304,7 @@ class Fetcher:
         be fetched before the response. Therefore, while data of a broker is buffered, a request must contain at least
         one partition that is known to have more records (`_can_fetch_more`).
         """
-        cluster = self._client.metadata.metadata_snapshot
+        cluster = self._client.metadata.cluster
         if self._is_plan_unchanged():
             return {}
         buffered = {fetch.tp for fetch in self.completed_fetches}
@@ -336,11 +336,11 @@ class Fetcher:
         """True if every broker has a request in flight and `_plan_state` has not changed. This is the usual case, and
         saves a pass over all partitions.
         """
-        all_brokers_pending = len(self.nodes_with_pending_fetch) >= len(self._client.metadata.metadata_snapshot.nodes)
+        all_brokers_pending = len(self.nodes_with_pending_fetch) >= len(self._client.metadata.cluster.nodes)
         return all_brokers_pending and self._planned_state == self._plan_state()
 
     def _partition_params(self, tp: TopicPartition, position: int) -> PartitionFetchParameters:
-        cluster = self._client.metadata.metadata_snapshot
+        cluster = self._client.metadata.cluster
         max_records = self._config.max_partition_fetch_bytes
         return PartitionFetchParameters(cluster.topic_id(tp.topic), position, cluster.leader_epoch(tp), max_records)
 
@@ -358,7 +358,7 @@ class Fetcher:
 
     def _free_bytes(self, node: Node, now: float) -> int:
         """Return the number of bytes that may be requested from this broker: `fetch.max.bytes` minus its buffered data."""
-        cluster = self._client.metadata.metadata_snapshot
+        cluster = self._client.metadata.cluster
         node_fetches = (
             fetch for fetch in self.completed_fetches if self._replicas.node(fetch.tp, cluster, now) == node
         )

@@ -93,7 +93,7 @@ class PositionValidator:
             if epoch < 0:
                 return False
             validated = self._positions[tp] = ValidatedPosition(offset, epoch, UNKNOWN)
-        return self._client.metadata.metadata_snapshot.leader_epoch(tp) > validated.validated_epoch
+        return self._client.metadata.cluster.leader_epoch(tp) > validated.validated_epoch
 
     def validate(self, tps: Iterable[TopicPartition]) -> None:
         """Send validation requests for the positions of these partitions. Raises LogTruncationError if an earlier
@@ -102,7 +102,7 @@ class PositionValidator:
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
-        cluster = self._client.metadata.metadata_snapshot
+        cluster = self._client.metadata.cluster
         requested: dict[Node, list[TopicPartition]] = {}
         for tp in tps:
             leader = cluster.leader(tp)
@@ -112,7 +112,7 @@ class PositionValidator:
             self._send_request(leader, wanted)
 
     def _send_request(self, leader: Node, tps: list[TopicPartition]) -> None:
-        cluster = self._client.metadata.metadata_snapshot
+        cluster = self._client.metadata.cluster
         topics: dict[str, list[OffsetForLeaderPartition]] = {}
         epochs = {tp: cluster.leader_epoch(tp) for tp in tps}
         for tp in tps:

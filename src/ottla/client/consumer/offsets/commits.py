@@ -219,7 +219,7 @@ class OffsetCommits:
         """
         if self._config.group_protocol != "consumer":
             return {}
-        cluster = self._client.metadata.metadata_snapshot
+        cluster = self._client.metadata.cluster
         ids = {name: cluster.topic_id(name) for name in topics}
         return {} if NO_ID in ids.values() else ids
 

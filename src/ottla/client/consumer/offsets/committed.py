@@ -109,7 +109,7 @@ class ConsumerCommittedOffsets:
         if self._config.group_protocol == "consumer":
             group_metadata = self._group_metadata()
             request = committed_request.member_request(
-                group_metadata, topics, self._client.metadata.metadata_snapshot, self._stable
+                group_metadata, topics, self._client.metadata.cluster, self._stable
             )
         else:
             request = committed_request.group_request(self._config.group_id or "", topics, self._stable)
@@ -123,7 +123,7 @@ class ConsumerCommittedOffsets:
             self._finder.mark_unknown(error)
             done.set_exception(error)
             return
-        code, parts = committed_request.read_response(sent.result(0).message, self._client.metadata.metadata_snapshot)
+        code, parts = committed_request.read_response(sent.result(0).message, self._client.metadata.cluster)
         if code in LOST_COORDINATOR:
             self._finder.mark_unknown(ErrorCode(code).name)
         if code:

@@ -89,7 +89,7 @@ class OffsetFetcher:
         if not wanted:
             return
         requests, leaderless = list_offsets_requests(
-            self._client.metadata.metadata_snapshot, wanted, self._isolation_level, self._request_timeout_ms
+            self._client.metadata.cluster, wanted, self._isolation_level, self._request_timeout_ms
         )
         if leaderless:  # a later call sends the requests, after the metadata has arrived
             self._client.metadata.request_update()
@@ -129,7 +129,7 @@ class OffsetFetcher:
         unknown.
         """
         requests, leaderless = list_offsets_requests(
-            self._client.metadata.metadata_snapshot, timestamps, self._isolation_level, self._request_timeout_ms
+            self._client.metadata.cluster, timestamps, self._isolation_level, self._request_timeout_ms
         )
         why = "the leader is not known" if leaderless else ""
         futures = [self._client.send(node, request) for node, request, _ in requests]
@@ -160,11 +160,11 @@ class OffsetFetcher:
             yield rest
 
     def _has_leaderless(self, tps: Iterable[TopicPartition]) -> bool:
-        return any(self._client.metadata.metadata_snapshot.leader(tp) is None for tp in tps)
+        return any(self._client.metadata.cluster.leader(tp) is None for tp in tps)
 
     def raise_unknown(self, tps: Iterable[TopicPartition]) -> None:
         """Raise an error for a topic or partition that is still unknown: it does not exist."""
-        cluster = self._client.metadata.metadata_snapshot
+        cluster = self._client.metadata.cluster
         for tp in tps:
             info = cluster.topics.get(tp.topic)
             if info is not None and tp.partition >= len(info.partitions):
