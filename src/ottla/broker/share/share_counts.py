@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ottla.coordination.share.events import AcknowledgementBatch
+from ottla.coordination.share.events import ShareAcknowledgementBatch
 from ottla.coordination.share.record_state import AcknowledgeType
 
 MOST_GROUPS = 100
@@ -48,7 +48,7 @@ class ShareCounts:
         if records:
             self.expired[self._name(group_id)] += records
 
-    def count_acknowledged(self, group_id: str, batches: Sequence[AcknowledgementBatch]) -> None:
+    def count_acknowledged(self, group_id: str, batches: Sequence[ShareAcknowledgementBatch]) -> None:
         """Count the records by type of acknowledgement. Call this once the acknowledgements are persisted."""
         name = self._name(group_id)
         for batch in batches:
