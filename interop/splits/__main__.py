@@ -1,4 +1,4 @@
-"""Run: python -m interop.splits kkk|ooo|ook|kc3 [--seed 7] [--count 8] [--seconds 3,8,14,40] [--kinds apart,killed]"""
+"""Run: python -m interop.splits kkk|ooo|ook|kc3 [--seed 7] [--count 8] [--seconds 3,8,14,40] [--kinds apart,killed]."""
 
 from __future__ import annotations
 

@@ -62,8 +62,9 @@ class Admin:
         return f"aio.{self._blocking!r}"
 
     def metrics(self) -> ClientMetrics:
-        """Return the metrics of this client, with the names of the Java clients. May be called at any time from any
-        thread.
+        """Return the metrics of this client, with the names of the Java clients.
+
+        May be called at any time from any thread.
         """
         return self._blocking.metrics()
 

@@ -188,8 +188,9 @@ class Consumer(ConsumerFace[K, V]):
         return await self._run(self._queries.topics(timeout))
 
     async def commit(self, offsets: Offsets | None = None, timeout: float | None = None) -> None:
-        """Commit these offsets, which are the next to read, or all positions. Returns when the coordinator has stored
-        them.
+        """Commit these offsets, which are the next to read, or all positions.
+
+        Returns when the coordinator has stored them.
 
         After a cancelled call, the commit may or may not have reached the coordinator.
         """
@@ -208,8 +209,7 @@ class Consumer(ConsumerFace[K, V]):
         return await self._run(self._core.client_instance_id(timeout))
 
     async def close(self, timeout: float | None = None) -> None:
-        """Commit if auto-commit is enabled, leave the group and close all connections, within `timeout` seconds, by
-        default 30.
+        """Commit if auto-commit is enabled, leave the group and close all connections, within `timeout` seconds, by default 30.
 
         Closing continues if the call is cancelled; another call waits for the same end.
         """
@@ -234,8 +234,7 @@ class Consumer(ConsumerFace[K, V]):
             await self._pump.run(self._core.close(timeout), wakeable=False)
 
     async def _poll(self, steps: Steps[T]) -> T:
-        """Yield to the event loop before the poll, so that a task that always finds buffered records does not block the
-        others.
+        """Yield to the event loop before the poll, so that a task that always finds buffered records does not block the others.
 
         The pause comes before and never after the poll, because a task cancelled after it would lose the records.
         """

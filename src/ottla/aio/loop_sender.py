@@ -35,8 +35,9 @@ class LoopSender(Sender):
     _fd = -1
 
     def start(self) -> None:
-        """The first call within an event loop attaches the sender to it. Records left at the end of the loop are sent
-        at exit.
+        """Start the sender. The first call within an event loop attaches the sender to it.
+
+        Records left at the end of the loop are sent at exit.
         """
         self.waiters = Waiters()
         EXITS.add(self._finish_at_exit)

@@ -59,8 +59,7 @@ class Producer(ProducerFace):
         headers: Iterable[Header] | Mapping[str, bytes | None] | None = None,
         on_delivery: OnDelivery | None = None,
     ) -> RecordFuture:
-        """Queue a record and return its future, which is awaited separately: `metadata = await (await
-        producer.send(…))`.
+        """Queue a record and return its future, which is awaited separately: `metadata = await (await producer.send(…))`.
 
         Suspends the task while the first metadata of a topic or buffer memory is missing, up to `max.block.ms`, and
         raises afterwards. `on_delivery(metadata, error)` runs in the event loop. After a cancelled call the record is
@@ -101,17 +100,13 @@ class Producer(ProducerFace):
         return await self._sender.await_steps(rows)
 
     async def send_many(self, topic: str, values: Iterable[Any], *, keys: Iterable[Any] | None = None) -> TableReceipt:
-        """Queue a record for each value, with the key at the same index, as `ottla.Producer` does; awaited like
-        `send_table`.
-        """
+        """Queue a record for each value, with the key at the same index, as `ottla.Producer` does; awaited like `send_table`."""
         core = self._core
         rows = core.queue_rows(topic, lambda count: core.rows.encode_lists(topic, values, keys, count))
         return await self._sender.await_steps(rows)
 
     async def partitions_for(self, topic: str) -> list[PartitionInfo]:
-        """Return the partitions of a topic with their leaders and replicas, waiting up to `max.block.ms` for the
-        metadata.
-        """
+        """Return the partitions of a topic with their leaders and replicas, waiting up to `max.block.ms` for the metadata."""
         core = self._core
         info = await self._sender.await_steps(core.await_topic(topic, -1, core.clock.monotonic() + core.max_block))
         return list(info.partitions)
@@ -128,9 +123,7 @@ class Producer(ProducerFace):
         await self._sender.await_steps(self._core.flush(timeout))
 
     async def init_transactions(self, timeout: float | None = None) -> None:
-        """Prepare for transactions, once before the first: acquire the `transactional.id` and fence the producer that
-        used it before.
-        """
+        """Prepare for transactions, once before the first: acquire the `transactional.id` and fence the producer that used it before."""
         await self._sender.await_steps(self._core.init_transactions(timeout))
 
     async def send_offsets_to_transaction(
@@ -159,8 +152,7 @@ class Producer(ProducerFace):
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Producer]:
-        """Run an `async with` block in a transaction, which is committed at its end, and aborted if the block raises or
-        is cancelled.
+        """Run an `async with` block in a transaction, which is committed at its end, and aborted if the block raises or is cancelled.
 
         A commit or abort that is cancelled itself, for example by `asyncio.timeout`, is finished before the next block
         starts.
@@ -180,8 +172,9 @@ class Producer(ProducerFace):
             raise
 
     async def close(self, timeout: float | None = None) -> None:
-        """Send what is queued and close. Records undelivered after `timeout` seconds fail, and UndeliveredError is
-        raised.
+        """Send what is queued and close.
+
+        Records undelivered after `timeout` seconds fail, and UndeliveredError is raised.
 
         Closing continues if the call is cancelled; another call waits for the same end.
         """

@@ -27,8 +27,9 @@ T = TypeVar("T")
 
 
 class ShareConsumer(ShareConsumerFace[K, V]):
-    """Receive records as a member of a share group, in asyncio. Settings, names and behaviour are those of
-    `ottla.ShareConsumer`.
+    """Receive records as a member of a share group, in asyncio.
+
+    Settings, names and behaviour are those of `ottla.ShareConsumer`.
 
     Methods that wait are coroutines, the others are plain methods. One call may wait at a time. A cancelled `poll` loses
     nothing: the next one returns its records. Close it, or use it in an `async with` statement.
@@ -92,8 +93,7 @@ class ShareConsumer(ShareConsumerFace[K, V]):
         return await self._run(self._core.client_instance_id(timeout))
 
     async def close(self, timeout: float | None = None) -> None:
-        """Send the acknowledgements, release all other records, leave the group and close all connections, within
-        `timeout` seconds, by default 30.
+        """Send the acknowledgements, release all other records, leave the group and close all connections, within `timeout` seconds, by default 30.
 
         Closing continues if the call is cancelled; another call waits for the same end.
         """

@@ -519,7 +519,7 @@ class BrokerNode:
             coordinator.relocate(partition)
 
     def is_at_rest(self, partition: Partition) -> bool:
-        """True if no coordinator reads the partition's whole log."""
+        """Return True if no coordinator reads the partition's whole log."""
         coordinator = self._find_coordinator(partition)
         return coordinator is None or not coordinator.is_loading(partition)
 
@@ -543,7 +543,7 @@ class BrokerNode:
         self.disk_watch.report_error(error, partition)
 
     def is_served_elsewhere(self, partition: Partition) -> bool:
-        """True if another broker leads a partition that is damaged here, or is about to, so that clients should retry."""
+        """Return True if another broker leads a partition that is damaged here, or is about to, so that clients should retry."""
         return self.replicas.is_served_elsewhere(partition)
 
     def take_out_of_service(self, partition: Partition, error: OutOfServiceError) -> KafkaError:

@@ -54,7 +54,7 @@ class RegularExpression:
         self._left = visits
 
     def matches(self, name: str) -> bool:
-        """True if the expression matches the whole name."""
+        """Return True if the expression matches the whole name."""
         states, left = self._begin, START
         for char in name:
             states = self._step(states, left, char)
@@ -131,12 +131,12 @@ class RegularExpression:
 
 
 def is_word(char: str) -> bool:
-    """True if the character is a word character."""
+    """Return True if the character is a word character."""
     return char.isascii() and (char.isalnum() or char == "_")
 
 
 def holds(kind: str, left: str, char: str) -> bool:
-    """True if an assertion holds at a position: `^`, `$`, `b` at a word boundary, `B` anywhere else."""
+    """Return True if an assertion holds at a position: `^`, `$`, `b` at a word boundary, `B` anywhere else."""
     if kind == "^":
         return left == START
     if kind == "$":

@@ -328,5 +328,5 @@ class Syntax:
 
 
 def digits(text: str) -> bool:
-    """True if the text is a number that may be a repeat count."""
+    """Return True if the text is a number that may be a repeat count."""
     return text.isascii() and text.isdigit()

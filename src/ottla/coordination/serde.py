@@ -23,7 +23,7 @@ def pairs_of(*pairs: tuple[type[Message], type[Message]]) -> Pairs:
 
 
 def encode(front: int, version: int, part: Message) -> bytes:
-    """An int16, then the message in `version`."""
+    """Return an int16, then the message in `version`."""
     parts = Writer(front.to_bytes(2, "big")).write(plan_of(type(part), version), part)
     return b"".join(part for part in parts if isinstance(part, bytes | bytearray))
 

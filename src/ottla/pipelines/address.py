@@ -30,8 +30,9 @@ def wrong_port(url: str) -> str | None:
 
 
 def check_user(url: str) -> None:
-    """Raise ValueError if a user or password has a character that ends this part of an address. The error text has no
-    part of it.
+    """Raise ValueError if a user or password has a character that ends this part of an address.
+
+    The error text has no part of it.
     """
     scheme, _, rest = url.partition("://")
     authority = re.split(r"[/?#]", PLACEHOLDER.sub("x", rest), maxsplit=1)[0]
@@ -48,7 +49,7 @@ def check_user(url: str) -> None:
 
 
 def is_host(authority: str) -> bool:
-    """True if the text is hosts with ports, and not the first part of a password."""
+    """Return True if the text is hosts with ports, and not the first part of a password."""
     return all(not (port := one.rpartition("]")[2].partition(":")[2]) or is_port(port) for one in authority.split(","))
 
 

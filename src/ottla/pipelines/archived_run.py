@@ -28,9 +28,7 @@ WINDOWS = (
 
 
 def write_archive(archive: Path, options: str = "") -> None:
-    """Write an archive of the classes that pipelines need, which takes some twenty seconds; `options` are further JVM
-    options.
-    """
+    """Write an archive of the classes that pipelines need, which takes some twenty seconds; `options` are further JVM options."""
     archive.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with TemporaryDirectory(dir=archive.parent, prefix=MAKING) as folder:
         made = Path(folder, "classes.jsa")
@@ -61,9 +59,7 @@ def run_small_pipelines(folder: Path) -> None:
 
 
 def run_pipelines(made: Path) -> None:
-    """Start Java with the archive and compare its checksums; CalledProcessError if the archive is incomplete, for
-    instance on a full disk.
-    """
+    """Start Java with the archive and compare its checksums; CalledProcessError if the archive is incomplete, for instance on a full disk."""
     command = [find_java(os.environ), *read_options(made).split(), "-XX:+VerifySharedSpaces", "-version"]
     subprocess.run(command, check=True, capture_output=True, timeout=DEADLINE, cwd=made.parent)
 

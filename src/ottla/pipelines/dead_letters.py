@@ -29,8 +29,9 @@ class BadRowError(OttlaError):
 
 
 class RefusedBatchError(BadRowError):
-    """A batch cannot be written because of one of its rows. A retry fails too: Spark writes the same batch again at
-    each start.
+    """A batch cannot be written because of one of its rows.
+
+    A retry fails too: Spark writes the same batch again at each start.
     """
 
 
@@ -51,8 +52,9 @@ class DeadLetterTopic:
     """The settings of the producer."""
 
     def send(self, rows: Sequence[BadRow], stage: str = STAGE) -> None:
-        """Write all rows, and return when the brokers have acknowledged them. A row that is too large is cut to
-        `CUT_BYTES`.
+        """Write all rows, and return when the brokers have acknowledged them.
+
+        A row that is too large is cut to `CUT_BYTES`.
         """
         from ottla.client.producer import Producer
 

@@ -63,8 +63,9 @@ TABLES: dict[type[BaseModel], type[Any]] = {}
 
 
 class WithTexts(GenerateJsonSchema):
-    """JSON Schema with the docstring of each field as its description. Docstrings are read from the source code only
-    when needed.
+    """JSON Schema with the docstring of each field as its description.
+
+    Docstrings are read from the source code only when needed.
     """
 
     def model_schema(self, schema: ModelSchema) -> JsonSchemaValue:
@@ -92,7 +93,7 @@ def checked_type(hint: Any, name: str) -> Any:
 
 
 def bounds_in(hint: Any) -> Iterator[Between]:
-    """Return the bounds of a type, or of the members of a union."""
+    """Yield the bounds of a type, or of the members of a union."""
     yield from (rule for rule in getattr(hint, "__metadata__", ()) if isinstance(rule, Between))
     for part in typing.get_args(hint):
         yield from bounds_in(part)

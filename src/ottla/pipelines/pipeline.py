@@ -46,8 +46,9 @@ class Pipeline:
     def run(
         self, *, once: bool = False, tell: Callable[[PipelineEvent], None] = lambda told: None, listen: str = ANY_PORT
     ) -> bool:
-        """Run until Ctrl-C, or with `once` until the rows available now are written. Return False if the pipeline
-        failed.
+        """Run until Ctrl-C, or with `once` until the rows available now are written.
+
+        Return False if the pipeline failed.
 
         Each event is passed to `tell`. The pipeline is controlled at `listen`, like one run by `ottla pipeline run`.
         """

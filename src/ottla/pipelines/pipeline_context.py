@@ -96,8 +96,7 @@ class PipelineContext:
         return settings
 
     def any_client(self, face: ClientKind, part: Part | None) -> dict[str, str]:
-        """Return the settings of such a client for the brokers of a topic, with those of the part's settings that all
-        clients have.
+        """Return the settings of such a client for the brokers of a topic, with those of the part's settings that all clients have.
 
         Without a part, return the settings for the brokers of all pipelines.
         """

@@ -60,7 +60,7 @@ def metadata_columns(frame: DataFrame) -> list[str]:
 
 
 def is_whole(frame: DataFrame) -> bool:
-    """True if the value is not a record."""
+    """Return True if the value is not a record."""
     return values(frame) == [WHOLE]
 
 

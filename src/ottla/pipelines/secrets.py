@@ -34,8 +34,7 @@ class Secrets:
         return PLACEHOLDER.sub(lambda found: self._value(found.group(), found.group(1), found.group(2)), text)
 
     def resolve_address(self, url: str) -> str:
-        """Return the address with the values in it, percent-encoded in the user, the password and parameters, so that
-        any character is allowed.
+        """Return the address with the values in it, percent-encoded in the user, the password and parameters, so that any character is allowed.
 
         An address that is a single placeholder is not encoded.
         """

@@ -422,7 +422,7 @@ def encode_tagged(step: Step, value: Any) -> bytes:
 
 
 def differs(value: Any, default: Any) -> bool:
-    """True if a field was set; an empty list equals the empty tuple of a default."""
+    """Return True if a field was set; an empty list equals the empty tuple of a default."""
     if value is None or default is None:
         return value is not default
     if isinstance(default, tuple):

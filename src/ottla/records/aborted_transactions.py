@@ -22,7 +22,7 @@ class AbortedTransactions:
         self._open: set[int] = set()
 
     def covers(self, header: BatchHeader, data: Buffer, position: int) -> bool:
-        """True if the next batch, at `position` of `data`, belongs to an aborted transaction."""
+        """Return True if the next batch, at `position` of `data`, belongs to an aborted transaction."""
         while self._coming and self._coming[-1][0] <= header.last_offset:
             self._open.add(self._coming.pop()[1])
         if header.is_control:

@@ -41,7 +41,7 @@ BYTES = (
 
 @lru_cache(maxsize=64)
 def schema(with_headers: bool = False, unit: Unit = "ms", only: tuple[str, ...] | None = None) -> pa.Schema:
-    """The columns of records, or some of them, named as in Spark's Kafka source."""
+    """Return the columns of records, or some of them, named as in Spark's Kafka source."""
     fields: list[pa.Field[Any]] = [
         pa.field("key", pa.binary()),
         pa.field("value", pa.binary()),

@@ -33,7 +33,7 @@ class BinaryColumn:
             raise ValueError(f"these offsets, {len(data)} bytes and bitmap are not a column of {count} values")
 
     def holds(self) -> bool:
-        """True if every value lies within the data; access to values relies on it."""
+        """Return True if every value lies within the data; access to values relies on it."""
         if self.count < 0 or len(self.bounds) <= self.count or (self.null_count and 8 * len(self.bits) < self.count):
             return False
         good = self.bounds[0] >= 0 and self.bounds[self.count] <= len(self.octets)

@@ -118,9 +118,7 @@ class BatchBuilder:
     def build_in_place(
         self, producer_id: int, producer_epoch: int, base_sequence: int, transactional: bool
     ) -> memoryview | bytes:
-        """Return the batch without a copy if it is not compressed: the builder's memory, which is the batch from then
-        on.
-        """
+        """Return the batch without a copy if it is not compressed: the builder's memory, which is the batch from then on."""
         if self.codec is not Codec.NONE:
             return self.build(producer_id, producer_epoch, base_sequence, transactional)
         batch = memoryview(self.buffer)[: self.size_bytes]

@@ -78,7 +78,7 @@ class Columns:
         return self.values.get(row)
 
     def headers(self, row: int) -> list[Header]:
-        """The headers in `row`, decoded on access; none if they were not requested."""
+        """Return the headers in `row`, decoded on access; none if they were not requested."""
         raw = self.raw_headers.get(row) if self.raw_headers is not None else None
         return decode_headers(raw) if raw else []
 
@@ -86,7 +86,7 @@ class Columns:
         return self.run(row).timestamp_type
 
     def leader_epoch(self, row: int) -> int:
-        """The leader epoch of the batch, -1 if unknown."""
+        """Return the leader epoch of the batch, -1 if unknown."""
         return self.run(row).leader_epoch
 
     def run(self, row: int) -> BatchRows:

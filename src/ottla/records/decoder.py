@@ -57,9 +57,7 @@ class BinaryWriter:
         self.target = raw.octets(self.data)
 
     def column(self, rows: int) -> BinaryColumn:
-        """Return the column of the `rows` added, an empty one if values were discarded; nothing can be added
-        afterwards.
-        """
+        """Return the column of the `rows` added, an empty one if values were discarded; nothing can be added afterwards."""
         rows = min(rows, self.rows)
         del self.data[self.size :]
         validity = self.bitmap if self.null_count else None

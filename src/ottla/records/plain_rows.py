@@ -85,8 +85,9 @@ class PlainRowValues:
         """The end of the last record that was decoded by the slow path."""
 
     def decode_rows(self, batch: Batch, data: bytes, end: int, to_check: range) -> int:
-        """Decode the rows from `data` up to `end`; return the end of the last one. Headers of the offsets in `to_check` are
-        checked.
+        """Decode the rows from `data` up to `end`; return the end of the last one.
+
+        Headers of the offsets in `to_check` are checked.
 
         Sizes are zigzag varints: the lowest bit is the sign, the highest bit of a byte says that another one follows.
         Most have one or two bytes; a third would make the number LONG, and such a record takes the slow path.
@@ -266,7 +267,7 @@ def plain_columns(found: Survey, from_offset: int, up_to: int, with_headers: boo
 
 
 def are_headers(data: bytes | None) -> bool:
-    """True if headers fill these bytes."""
+    """Return True if headers fill these bytes."""
     try:
         decode_headers(data or BROKEN)
     except CorruptRecordError:

@@ -190,7 +190,7 @@ def check_place(view: memoryview, position: int, size: int, expected: int, below
 
 
 def has_data(octets: Any, position: int) -> bool:
-    """True if the batch at `position` has records that are not control records."""
+    """Return True if the batch at `position` has records that are not control records."""
     return not octets[position + 22] & CONTROL and raw.int32(octets, position + 57) > 0
 
 

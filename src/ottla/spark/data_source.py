@@ -93,8 +93,9 @@ class OttlaSource(DataSource):
             return sink
 
     def __getstate__(self) -> dict[str, Any]:
-        """Mark pickled copies. Spark creates the writer of a batch before its tasks, from the source that it made
-        itself, and pickles the source to create another writer for commit or abort. Only the first may announce the
-        batch.
+        """Mark pickled copies.
+
+        Spark creates the writer of a batch before its tasks, from the source that it made itself, and pickles the
+        source to create another writer for commit or abort. Only the first may announce the batch.
         """
         return {**self.__dict__, "is_copy": True}

@@ -26,7 +26,7 @@ class LeaderEpochs:
     __slots__ = ("_entries", "_path", "_saved", "_true")
 
     def __init__(self, directory: Path, true: Callable[[Entries], Entries] = lambda entries: entries) -> None:
-        """`true` is a function from the file's entries to those of the batches. It raises OSError if the batches cannot be read."""
+        """Create an empty cache of the file. `true` is a function from the file's entries to those of the batches. It raises OSError if the batches cannot be read."""
         self._path = directory / FILE_NAME
         self._true = true
         self._entries: Entries | None = None

@@ -81,7 +81,7 @@ class PartitionFolder(Struct, frozen=True):
         return self.partition.topic == METADATA_TOPIC
 
     def flushed(self) -> int:
-        """The end of what was once on the disk."""
+        """Return the end of what was once on the disk."""
         return read_offsets(self.directory / RECOVERY_POINTS).get(self.partition, 0)
 
 
@@ -168,7 +168,7 @@ def repair_log(folder: PartitionFolder) -> Iterator[Repair]:
 
 
 def repair_end(folder: PartitionFolder, paths: Sequence[Path]) -> Iterator[Repair]:
-    """A log that ends, with a batch that is whole, before what was on the disk of it."""
+    """Repair a log that ends after a complete batch, before the known end of its records."""
     flushed = folder.flushed()
     last = (end_of if folder.is_metadata else end_offset_of)(paths[-1]) if paths else None
     if last is None or last >= flushed:
@@ -225,7 +225,7 @@ def found_in(path: Path, bounds: Bounds, state: ProducerStateManager) -> Iterato
 
 
 def marker_in(file: OpenFile, found: VerifiedBatch) -> EndMarker | None:
-    """The end of a transaction, if the batch is one that can be read."""
+    """Return the end of a transaction, if the batch is one that can be read."""
     try:
         data = os.pread(file.fileno(), found.header.size_bytes, found.position)
         return decode_end_marker(data, 0, found.header) if found.header.is_control else None
@@ -242,7 +242,7 @@ def describe_lost_end(unsure: AbortedTxn) -> str:
 
 
 def end_of(path: Path) -> int:
-    """The offset after the last whole batch of a segment of the metadata."""
+    """Return the offset after the last whole batch of a segment of the metadata."""
     file, end = OpenFile(path, read=True), int(path.name[:20])
     for found in survey_batches(file, path, os.fstat(file.fileno()).st_size, end, Bounds(gaps=False)):
         end = found.next_offset if isinstance(found, Damage) else found.header.next_offset
@@ -263,7 +263,7 @@ def find_known_end(folder: PartitionFolder, damage: Damage) -> int:
 
 
 def aside_of(damage: Damage) -> Path:
-    """The file that keeps the damaged bytes."""
+    """Return the file that keeps the damaged bytes."""
     return damage.file.with_name(f"{damage.file.name}.{damage.position}-{damage.size_bytes}{ASIDE}")
 
 
@@ -308,7 +308,7 @@ def move_damage_aside(
 
 
 def make_no_op_batch(offset: int, end: int) -> bytes:
-    """A batch that fills a gap in the log of the metadata."""
+    """Return a batch that fills a gap in the log of the metadata."""
     builder = BatchBuilder(max_bytes=1 << 30)
     for _ in range(offset, end):
         builder.append(0, None, NOTHING)
@@ -339,7 +339,7 @@ def append(source: OpenFile, begin: int, end: int, fd: int, position: int) -> in
 
 
 def repair_identity(folder: PartitionFolder, topic_id: uuid.UUID | None) -> Iterator[Repair]:
-    """A `partition.metadata` that does not say what the cluster's metadata says."""
+    """Repair a `partition.metadata` that differs from the cluster's metadata."""
     path = folder.folder / METADATA_FILE
     try:
         found = read_topic_id(folder.folder)

@@ -105,8 +105,9 @@ def check_transaction(
     fenced: bool,
     refused: Container[str] = (),
 ) -> Codes | None:
-    """Return the code of each partition; None if `later` will be called with them. The client may not write to topics
-    in `refused`.
+    """Return the code of each partition; None if `later` will be called with them.
+
+    The client may not write to topics in `refused`.
     """
     places = topic_partitions(wanted.topics)
     unknown = {each for each in places if not node.topics.has_partition(*each)}
@@ -124,7 +125,7 @@ def check_transaction(
 
 
 def is_internal(topic: str) -> bool:
-    """True if only brokers write to the topic."""
+    """Return True if only brokers write to the topic."""
     return topic in (CONSUMER_OFFSETS, TRANSACTION_STATE)
 
 

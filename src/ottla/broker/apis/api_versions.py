@@ -50,7 +50,7 @@ def handle(node: BrokerNode, call: Call, request: ApiVersionsRequest | None) -> 
 
 
 def has_valid_name(request: ApiVersionsRequest) -> bool:
-    """True if name and version of the client's software are valid (KIP-511)."""
+    """Return True if name and version of the client's software are valid (KIP-511)."""
     return all(map(SOFTWARE.fullmatch, (request.client_software_name, request.client_software_version)))
 
 
@@ -64,9 +64,7 @@ def expectation_error(node: BrokerNode, request: ApiVersionsRequest) -> int:
 
 
 def unsupported_version() -> ApiVersionsResponse:
-    """Return the response to an unsupported version: the versions of this API only, so that the client can retry
-    (KIP-511).
-    """
+    """Return the response to an unsupported version: the versions of this API only, so that the client can retry (KIP-511)."""
     known = DECLARED[ApiVersionsRequest.KEY]
     return ApiVersionsResponse(
         error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[ApiVersion(known.key, *known.advertised)]

@@ -56,7 +56,7 @@ def find_denial(node: BrokerNode, call: Call, operation: Operation, kind: int, n
 
 
 def is_for_this_broker(request: Any) -> bool:
-    """True if a request changes only levels of loggers, which each broker of a cluster changes itself."""
+    """Return True if a request changes only levels of loggers, which each broker of a cluster changes itself."""
     resources = request.resources if isinstance(request, IncrementalAlterConfigsRequest) else ()
     return bool(resources) and all(each.resource_type == LOGGER_RESOURCE for each in resources)
 
@@ -75,8 +75,9 @@ def change_loggers(
 
 
 def refused_here(node: BrokerNode, call: Call, request: Any) -> Message | None:
-    """Return a broker's response to a change that it does not forward to the controllers: it cannot apply one of its
-    own configs, or the change is for another broker.
+    """Return a broker's response to a change that it does not forward to the controllers.
+
+    It cannot apply one of its own configs, or the change is for another broker.
     """
     make = CHANGES.get(type(request))
     if make is None:
@@ -95,8 +96,9 @@ def refused_here(node: BrokerNode, call: Call, request: Any) -> Message | None:
 
 
 def find_own_fault(node: BrokerNode, call: Call, resource: Any, *, replaces: bool) -> Refusal | None:
-    """Return why this broker cannot apply the change. It names files, and is sent only to clients that may change
-    configs.
+    """Return why this broker cannot apply the change.
+
+    It names files, and is sent only to clients that may change configs.
     """
     kind, name = resource.resource_type, resource.resource_name
     if kind == LOGGER_RESOURCE and not replaces:

@@ -57,7 +57,7 @@ def delete_all(node: BrokerNode, call: Call, names: Any, failed: Mapping[str, in
 
 
 def is_share_group(node: BrokerNode, call: Call, group_id: str) -> bool:
-    """True for a share group that the client may delete."""
+    """Return True for a share group that the client may delete."""
     try:
         group = node.groups.find(group_id)
     except KafkaError:
@@ -92,7 +92,7 @@ def delete_states(node: BrokerNode, group_id: str, on_code: Any) -> None:
 
 
 def is_failure(code: int) -> bool:
-    """True if a state was not deleted. That of a topic which does not exist any more need not be."""
+    """Return True if a state was not deleted. That of a topic which does not exist any more need not be."""
     return code not in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 

@@ -71,7 +71,7 @@ def wait_for_replicas(
 
 
 def is_replicated(unheard: Unheard) -> bool:
-    """True if all followers have the log start, or another broker leads."""
+    """Return True if all followers have the log start, or another broker leads."""
     leadership, result, offset = unheard
     if leadership.ended:
         result.low_watermark, result.error_code = -1, ErrorCode.NOT_LEADER_OR_FOLLOWER

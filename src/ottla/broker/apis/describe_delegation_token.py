@@ -45,7 +45,7 @@ def describe_token(node: BrokerNode, token: DelegationTokenRecord, version: int)
 
 
 def may_see(node: BrokerNode, call: Call, token: DelegationTokenRecord) -> bool:
-    """True if the client may describe a token that is not its own."""
+    """Return True if the client may describe a token that is not its own."""
     access = node.access
     return (
         access is None

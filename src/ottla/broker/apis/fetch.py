@@ -152,12 +152,12 @@ def nowhere_else(leadership: Leadership, offset: int) -> int | None:
 
 
 def has_new_high_watermark(node: BrokerNode, follower: FetchingFollower | None, found: FetchedData) -> bool:
-    """True if a follower that consumers may read from does not know the high watermark yet. It is answered at once."""
+    """Return True if a follower that consumers may read from does not know the high watermark yet. It is answered at once."""
     return follower is not None and node.config.selects_by_rack and any(each.differs(data) for each, data in found)
 
 
 def may_read(node: BrokerNode, access: Access, call: Call, partition: FetchedPartition, is_follower: bool) -> bool:
-    """True if the client may fetch a partition. An unknown topic id is rejected elsewhere."""
+    """Return True if the client may fetch a partition. An unknown topic id is rejected elsewhere."""
     if is_follower:
         return access.allows(call, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME)
     name = partition.name or node.topics.name_of(partition.topic_id)
@@ -165,7 +165,7 @@ def may_read(node: BrokerNode, access: Access, call: Call, partition: FetchedPar
 
 
 def is_from_follower(request: FetchRequest) -> bool:
-    """True if the request is a follower's."""
+    """Return True if the request is a follower's."""
     state = request.replica_state
     return request.replica_id >= 0 or (state is not None and state.replica_id >= 0)
 
@@ -181,9 +181,7 @@ def find_follower(request: FetchRequest, now: float | None) -> FetchingFollower:
 
 
 def record_follower(session: FetchSession, request: FetchRequest, now: float) -> None:
-    """Record the follower of a session and the time of its request, which is its position in all partitions without
-    news.
-    """
+    """Record the follower of a session and the time of its request, which is its position in all partitions without news."""
     if session.privileged:
         follower = find_follower(request, now)
         session.handle_request(follower.broker, follower.broker_epoch, now)
@@ -246,8 +244,9 @@ class IncrementalFetch:
         return (self._session,)
 
     def answer(self, node: BrokerNode, found: FetchedData) -> FetchResponse:
-        """Return the changes since the last response. While this request waited, another may have continued its
-        session.
+        """Return the changes since the last response.
+
+        While this request waited, another may have continued its session.
         """
         session = self._session
         if not self.is_current:

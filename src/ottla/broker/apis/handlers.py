@@ -78,8 +78,9 @@ OF_TELEMETRY = frozenset(("GetTelemetrySubscriptions", "PushTelemetry"))
 
 
 def list_versions(*, shows_metrics: bool = False) -> list[ApiVersion]:
-    """Return the table for ApiVersions. Client telemetry is advertised only if the metrics page is enabled, as in
-    Kafka.
+    """Return the table for ApiVersions.
+
+    Client telemetry is advertised only if the metrics page is enabled, as in Kafka.
     """
     untold = frozenset[str]() if shows_metrics else OF_TELEMETRY
     names = {key: SERVED[key].name for key in sorted(HANDLERS)}

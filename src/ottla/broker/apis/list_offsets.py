@@ -75,9 +75,7 @@ def question_error(
 
 
 def choose_end(request: ListOffsetsRequest) -> Callable[[Log], int]:
-    """Return the end of a log for the client: the log end for brokers, else the high watermark or the last stable
-    offset.
-    """
+    """Return the end of a log for the client: the log end for brokers, else the high watermark or the last stable offset."""
     if request.replica_id >= 0:
         return lambda log: log.end_offset
     if request.isolation_level == READ_COMMITTED:

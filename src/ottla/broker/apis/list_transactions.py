@@ -51,7 +51,7 @@ def handle(node: BrokerNode, call: Call, request: ListTransactionsRequest) -> Li
 def is_wanted(
     transaction: Transaction, states: Collection[str], producer_ids: Collection[int], longer_than_ms: int, now_ms: int
 ) -> bool:
-    """True if a transaction passes the filters for states, producers and duration; an empty filter passes everything."""
+    """Return True if a transaction passes the filters for states, producers and duration; an empty filter passes everything."""
     if states and transaction.state.title not in states:
         return False
     if producer_ids and transaction.producer_id not in producer_ids:

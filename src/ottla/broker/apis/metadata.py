@@ -112,7 +112,7 @@ def list_requested_topics(node: BrokerNode, call: Call, request: MetadataRequest
 
 
 def should_create(node: BrokerNode, call: Call, name: str, request: MetadataRequest) -> bool:
-    """True if a requested topic is missing, and the client may describe and create it."""
+    """Return True if a requested topic is missing, and the client may describe and create it."""
     return (
         request.allow_auto_topic_creation
         and node.config.auto_create_topics_enable
@@ -150,9 +150,7 @@ def describe_requested(
 def describe_missing(
     node: BrokerNode, call: Call, name: str, made: ClusterTopic | CreatableTopicResult | None, *, create: bool
 ) -> MetadataResponseTopic:
-    """Return a topic that does not exist and was not created; in a cluster the controllers create it, and the client
-    retries.
-    """
+    """Return a topic that does not exist and was not created; in a cluster the controllers create it, and the client retries."""
     error = node.topics.name_error(name)
     if error:
         return MetadataResponseTopic(error, name=name)
@@ -200,9 +198,7 @@ def topic_operations(node: BrokerNode, call: Call, name: str) -> int:
 
 
 def cluster_operations(node: BrokerNode, call: Call) -> int:
-    """Return the operations that the client is authorized for on the cluster, as bits; none if it may not describe the
-    cluster.
-    """
+    """Return the operations that the client is authorized for on the cluster, as bits; none if it may not describe the cluster."""
     access = node.access
     if access is None:
         return CLUSTER_OPERATIONS

@@ -62,7 +62,7 @@ def handle(node: BrokerNode, call: Call, request: OffsetCommitRequest) -> Messag
 
 
 def is_too_much(node: BrokerNode, group: str, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> bool:
-    """True if the offsets, which are stored in one batch, exceed its maximum size.
+    """Return True if the offsets, which are stored in one batch, exceed its maximum size.
 
     Checked first, since a failed append makes the coordinator load its state again, which affects other groups.
     """

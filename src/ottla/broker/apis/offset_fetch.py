@@ -1,5 +1,6 @@
-"""OffsetFetch: the committed offsets of groups. An offset that was never committed is -1, as are all of an unknown
-group.
+"""OffsetFetch: the committed offsets of groups.
+
+An offset that was never committed is -1, as are all of an unknown group.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ def remove_duplicates(groups: Iterable[OffsetFetchRequestGroup]) -> Iterator[Off
 
 
 def is_denied(node: BrokerNode, call: Call, name: str) -> bool:
-    """True if the client may not describe a topic."""
+    """Return True if the client may not describe a topic."""
     return lacks_permission(node, call, Operation.DESCRIBE, ResourceType.TOPIC, name)
 
 

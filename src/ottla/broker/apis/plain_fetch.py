@@ -294,7 +294,7 @@ class PlainFetch(RequestBytes):
         self.octets = raw.pointer(self.view)
 
     def is_permitted(self, node: BrokerNode, connection: Connection) -> bool:
-        """True if the principal may read every topic and nothing has to be audited."""
+        """Return True if the principal may read every topic and nothing has to be audited."""
         access = node.access
         if access is not None:
             for name in {want.name for want in self.wants}:

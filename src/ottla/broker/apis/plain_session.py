@@ -50,7 +50,7 @@ class PlainSession:
         return listed
 
     def hears(self, found: Sequence[object]) -> bool:
-        """True if the partitions that were found are the ones that the session watches for new records."""
+        """Return True if the partitions that were found are the ones that the session watches for new records."""
         return all(fetched.watched is partition for fetched, partition in zip(self.fetched, found, strict=True))
 
     def begin(self, node: BrokerNode) -> None:

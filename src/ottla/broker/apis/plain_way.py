@@ -50,7 +50,7 @@ class FastPath:
         note_answer: Callable[[Connection], None],
         handler: RequestResumer,
     ) -> None:
-        """`handler` processes what the fast path does not support after a wait, and the connection's next requests."""
+        """Create the fast path. `handler` processes what the fast path does not support after a wait, and the connection's next requests."""
         self._node = node
         self._memory = memory
         self._send = send

@@ -134,7 +134,7 @@ def wait_for_commit(
 
 
 def is_settled(uncommitted: Uncommitted) -> bool:
-    """True if the outcome of a partition's batch is known. An error is added to the response."""
+    """Return True if the outcome of a partition's batch is known. An error is added to the response."""
     leadership, result, end_offset = uncommitted
     code = leadership.find_outcome(end_offset)
     if code:
@@ -166,7 +166,7 @@ def drop_response(response: ProduceResponse) -> Outcome:
 
 
 def is_denied(access: Access, call: Call, request: ProduceRequest) -> bool:
-    """True if the request has a transactional id that the client may not use."""
+    """Return True if the request has a transactional id that the client may not use."""
     transactional_id = request.transactional_id
     return transactional_id is not None and not access.allows(
         call, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id
@@ -226,7 +226,7 @@ def append_topic(
 
 
 def may_write(access: Access, call: Call, name: str | None) -> bool:
-    """True if the client may write to a topic. An unknown topic id is rejected elsewhere."""
+    """Return True if the client may write to a topic. An unknown topic id is rejected elsewhere."""
     return name is None or access.allows(call, Operation.WRITE, ResourceType.TOPIC, name)
 
 

@@ -25,7 +25,7 @@ Results = list[tuple[UUID, list[Any]]]
 
 
 def has_share_groups(node: BrokerNode) -> bool:
-    """True if the feature share.version is on."""
+    """Return True if the feature share.version is on."""
     return bool(node.features.finalized.get(SHARE_VERSION))
 
 

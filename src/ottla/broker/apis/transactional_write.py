@@ -72,7 +72,7 @@ def verification_for(
 
 
 def belongs_to_same_transaction(header: BatchHeader, other: BatchHeader) -> bool:
-    """True if two batches are of one producer epoch."""
+    """Return True if two batches are of one producer epoch."""
     return (header.producer_id, header.producer_epoch) == (other.producer_id, other.producer_epoch)
 
 
@@ -90,7 +90,7 @@ def transactional_batches(node: BrokerNode, request: ProduceRequest) -> Iterator
 
 
 def is_verified(node: BrokerNode, version: int) -> bool:
-    """True if the partition must be verified with the coordinator."""
+    """Return True if the partition must be verified with the coordinator."""
     return version >= ADDS_SINCE or node.config.transaction_partition_verification_enable
 
 
@@ -120,8 +120,7 @@ def check_write(
 
 
 def ensure_starts_at_zero(entry: ProducerEntry | None, header: BatchHeader) -> None:
-    """Raise OUT_OF_ORDER_SEQUENCE_NUMBER for the first batch of a version 2 transaction in a partition, if it is not at
-    sequence 0.
+    """Raise OUT_OF_ORDER_SEQUENCE_NUMBER for the first batch of a version 2 transaction in a partition, if it is not at sequence 0.
 
     Each transaction of that version has an epoch of its own, with sequences from 0 on. The log checks producers that it
     knows.
@@ -135,7 +134,7 @@ def ensure_starts_at_zero(entry: ProducerEntry | None, header: BatchHeader) -> N
 
 
 def is_in_transaction(partition: Partition, header: BatchHeader) -> bool:
-    """True if this producer has an open transaction in the partition, which is thus verified."""
+    """Return True if this producer has an open transaction in the partition, which is thus verified."""
     entry = partition.log.producers.entries.get(header.producer_id)
     return entry is not None and entry.transaction_start >= 0 and entry.epoch == header.producer_epoch
 
@@ -166,8 +165,9 @@ def code_here(
 
 
 def map_verification(code: int) -> int:
-    """Return a code that producers of any version retry if the coordinator could not be asked. It must not cause a
-    metadata refresh.
+    """Return a code that producers of any version retry if the coordinator could not be asked.
+
+    It must not cause a metadata refresh.
     """
     return ErrorCode.NOT_ENOUGH_REPLICAS if code in UNASKED else code
 

@@ -142,7 +142,7 @@ def format_other_directories(config: BrokerConfig, cluster_id: str, formatted: C
 
 
 def has_no_voters(config: BrokerConfig) -> bool:
-    """True if the metadata directory is formatted, and it contains no voters."""
+    """Return True if the metadata directory is formatted, and it contains no voters."""
     folder = find_metadata_folder(config)
     return (folder / FILE_NAME).exists() and not (folder / LOG).exists()
 

@@ -43,7 +43,7 @@ class LivenessProbes:
 
 
 def refuses_connections(host: str, port: int, pause: Callable[[float], None] = time.sleep) -> bool:
-    """True if the host refuses connections to the port."""
+    """Return True if the host refuses connections to the port."""
     for seconds in PAUSES_SECONDS:
         pause(seconds)
         try:

@@ -121,8 +121,9 @@ def split_deletion(request: DeleteTopicsRequest, allows: Allows, metadata: Clust
 
 
 def not_allowed(name: str | None) -> str:
-    """Return the message of a denial. A topic that was given by its id has no name in it if the client may not describe
-    it.
+    """Return the message of a denial.
+
+    A topic that was given by its id has no name in it if the client may not describe it.
     """
     return f"DELETE is not allowed on {'this topic' if name is None else f'topic {name!r}'}"
 

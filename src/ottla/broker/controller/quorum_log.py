@@ -61,7 +61,7 @@ class QuorumLog:
         sole_voter: SoleVoter | None = None,
         is_durable: bool = True,
     ) -> None:
-        """`fixed` are the voters of the settings; voters in a snapshot or in the log take precedence.
+        """Open the log of the quorum. `fixed` are the voters of the settings; voters in a snapshot or in the log take precedence.
 
         `sole_voter` is this node if it is the only one. Without `is_durable` nothing is flushed.
         """
@@ -344,7 +344,7 @@ class QuorumLog:
 
 
 def has_voters(directory: Path, newest: snapshot.SnapshotId) -> bool:
-    """True if a snapshot has a record of the voters; False if it cannot be read."""
+    """Return True if a snapshot has a record of the voters; False if it cannot be read."""
     try:
         return snapshot.read_quorum(directory, newest).voters is not None
     except (CorruptRecordError, OSError):

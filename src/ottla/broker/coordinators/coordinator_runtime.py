@@ -67,16 +67,16 @@ class CoordinatorListener(Generic[M]):
     """The callbacks of a CoordinatorRuntime to the coordinator that it serves. By default they do nothing."""
 
     def on_loaded(self, partition: Partition, runtime: Runtime[M]) -> None:
-        """The shard was built from its log. If this raises KafkaError, the shard is loaded again at the next request."""
+        """Handle a shard that was built from its log. If this raises KafkaError, the shard is loaded again at the next request."""
 
     def on_rebuilt(self, runtime: Runtime[M]) -> None:
-        """The state was built again from the log after a failed append; timers and waiting requests are lost."""
+        """Handle a state that was built again from the log after a failed append; timers and waiting requests are lost."""
 
     def on_timer(self, runtime: Runtime[M], name: Hashable) -> None:
-        """A timer of the shard expired."""
+        """Handle an expired timer of the shard."""
 
     def on_note(self, note: Any) -> None:
-        """The shard reported what happened; a note has a text."""
+        """Handle a note of the shard on an event; a note has a text."""
 
 
 class CoordinatorLoadInProgressError(KafkaError):

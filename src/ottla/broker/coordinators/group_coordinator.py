@@ -58,7 +58,7 @@ class CommittedOffsets:
         return self._shard.offsets.fetch(self._group, (partition,)).get(partition)
 
     def is_unstable(self, partition: TopicPartition) -> bool:
-        """True if an open transaction may change the offset."""
+        """Return True if an open transaction may change the offset."""
         return bool(self._shard.pending) and self._shard.pending.holds(self._group, partition)
 
 

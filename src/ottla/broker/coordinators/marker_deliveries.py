@@ -104,7 +104,7 @@ def transaction_end(transaction: Transaction, coordinator_epoch: int) -> Transac
 
 
 def is_same_end(one: Transaction, other: Transaction) -> bool:
-    """True if both are the same end of a transaction, even if the state was read again from the log in between."""
+    """Return True if both are the same end of a transaction, even if the state was read again from the log in between."""
     return identity_of_end(one) == identity_of_end(other)
 
 

@@ -216,7 +216,7 @@ def coordinator_key(key: SharePartitionKey) -> str:
 
 
 def is_coordinator_key(text: str) -> bool:
-    """True if a key of FindCoordinator has a group, a topic id and a partition."""
+    """Return True if a key of FindCoordinator has a group, a topic id and a partition."""
     parts = text.rsplit(":", 2)
     return len(parts) == 3 and all(parts) and len(parts[1]) == 22 and parts[2].isdecimal()
 

@@ -51,8 +51,9 @@ log = logging.getLogger(__name__)
 
 class BrokerProcess:
     def __init__(self, config: BrokerConfig, *, wait: bool = True) -> None:
-        """Start the process and wait until it is ready. Raise OttlaError if it fails. Without `wait`, call
-        `wait_until_ready` later.
+        """Start the process and wait until it is ready.
+
+        Raise OttlaError if it fails. Without `wait`, call `wait_until_ready` later.
         """
         levels = {name: logging.getLogger(name).getEffectiveLevel() for name in LOGGERS}
         job: dict[str, Any] = {"config": config.explicit(), "path": sys.path, "parent": os.getpid(), "levels": levels}
@@ -80,9 +81,7 @@ class BrokerProcess:
         return "met" in self._read_answer(timeout)
 
     def isolate(self, places: Iterable[tuple[str, int]], timeout: float) -> bool:
-        """Simulate a network partition from these addresses, and from no others; False if it is not applied within
-        `timeout` seconds.
-        """
+        """Simulate a network partition from these addresses, and from no others; False if it is not applied within `timeout` seconds."""
         self._send_order({"apart": list(places)})
         return "apart" in self._read_answer(timeout)
 
@@ -157,8 +156,9 @@ class BrokerProcess:
 
 @contextmanager
 def block_interrupts() -> Iterator[None]:
-    """Block SIGINT and SIGTERM in this thread, and in processes that are started meanwhile. Pending signals are
-    delivered afterwards.
+    """Block SIGINT and SIGTERM in this thread, and in processes that are started meanwhile.
+
+    Pending signals are delivered afterwards.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT, signal.SIGTERM])
     try:
@@ -168,7 +168,7 @@ def block_interrupts() -> Iterator[None]:
 
 
 def run_broker(job: dict[str, Any]) -> None:
-    """The child's side: serve until the parent closes the pipe."""
+    """Run the child's side: serve until the parent closes the pipe."""
     from ottla.broker.serve import Serves, serve
 
     handler = logging.StreamHandler()

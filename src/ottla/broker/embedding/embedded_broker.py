@@ -157,8 +157,7 @@ class Broker:
         return self._running.pid if self._running is not None else os.getpid()
 
     def trace(self, capacity: int = CAPACITY) -> Trace:
-        """Return a trace of the events of consumer groups from now on, with the types of
-        `ottla.coordination.groups.classic.notes`.
+        """Return a trace of the events of consumer groups from now on, with the types of `ottla.coordination.groups.classic.notes`.
 
         Raise IllegalStateError for a broker in a process of its own, whose log has the same events.
         """
@@ -172,8 +171,9 @@ class Broker:
         return self._running._server if isinstance(self._running, InThread) else None
 
     def start(self) -> Self:
-        """Start the broker; it serves clients when this returns. Raise OttlaError if it cannot start, for example if
-        its port is in use.
+        """Start the broker; it serves clients when this returns.
+
+        Raise OttlaError if it cannot start, for example if its port is in use.
         """
         if self._running is not None:
             raise IllegalStateError(f"the broker is already running on {self.bootstrap_servers}")

@@ -97,8 +97,9 @@ class Cluster:
         self.close()
 
     def open(self) -> Self:
-        """Start all nodes; each serves clients and has metadata of all when this returns. Raise OttlaError if one
-        cannot start.
+        """Start all nodes; each serves clients and has metadata of all when this returns.
+
+        Raise OttlaError if one cannot start.
         """
         if self._configs:
             raise IllegalStateError(f"the cluster is already running on {self.bootstrap_servers}")
@@ -156,7 +157,7 @@ class Cluster:
         return {"bootstrap.servers": self.bootstrap_servers}
 
     def pid(self, node: int) -> int:
-        """The process of a node that runs."""
+        """Return the process of a node that runs."""
         return self._find_process(node).pid
 
     def kill(self, *nodes: int) -> None:

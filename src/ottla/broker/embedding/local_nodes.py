@@ -49,8 +49,9 @@ class LocalNode(NamedTuple):
 
 
 def plan_nodes(brokers: int, ports: HeldPorts, first: tuple[str, int] | None = None) -> list[LocalNode]:
-    """Plan nodes with numbers from 1 on; the first ones vote. Their ports follow that of the `first` broker, or are
-    free ones; all of them are reserved.
+    """Plan nodes with numbers from 1 on; the first ones vote.
+
+    Their ports follow that of the `first` broker, or are free ones; all of them are reserved.
     """
     voters = count_voters(brokers)
     host, port = first or (HOST, 0)
@@ -165,8 +166,9 @@ def find_settings_file(folder: Path, node_id: int) -> Path:
 
 
 def parse_first_address(listen: str, brokers: int) -> tuple[str, int]:
-    """Return the address of the first broker, port 0 for free ports. Raise ConfigError if the last broker's port would
-    be too high.
+    """Return the address of the first broker, port 0 for free ports.
+
+    Raise ConfigError if the last broker's port would be too high.
     """
     host, port = parse_address("listen", listen, listen)
     if not host or port > HIGHEST_PORT - brokers + 1:

@@ -1,5 +1,4 @@
-"""Rate-limited warnings about events that unauthenticated clients can cause: few are logged within a minute, the others
-are counted.
+"""Rate-limited warnings about events that unauthenticated clients can cause: few are logged within a minute, the others are counted.
 
 This keeps such clients from filling the disk with logs. Events of authenticated clients are logged elsewhere, without a
 limit.

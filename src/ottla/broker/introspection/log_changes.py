@@ -57,7 +57,7 @@ def read_state(partition: Partition, before: LogState | None) -> LogState:
 
 
 def is_same(bases: tuple[int, ...], segments: Sequence[Segment]) -> bool:
-    """True if the first segment, the last segment and the number of segments are unchanged."""
+    """Return True if the first segment, the last segment and the number of segments are unchanged."""
     if not segments or len(bases) != len(segments):
         return False
     return (bases[0], bases[-1]) == (segments[0].base_offset, segments[-1].base_offset)

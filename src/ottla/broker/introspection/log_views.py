@@ -30,7 +30,7 @@ def partition_view(partition: Partition, log: Log, now: float) -> PartitionLogVi
 
 
 def segment_view(segment: Segment, active: bool) -> SegmentView:
-    """A segment; what it has only in files is not read for this."""
+    """Return a segment; what it has only in files is not read for this."""
     indexes = segment.indexes
     if not indexes.is_loaded():
         return SegmentView(segment.base_offset, segment.size, active, None, None)

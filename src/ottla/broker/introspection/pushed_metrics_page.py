@@ -1,4 +1,6 @@
-"""Metrics that clients pushed (KIP-714) in Prometheus' text format: `org.apache.kafka.producer.record.send.total` is
+"""Metrics that clients pushed (KIP-714) in Prometheus' text format.
+
+`org.apache.kafka.producer.record.send.total` is
 `kafka_client_telemetry_producer_record_send_total`, with the attributes as labels.
 
 There may be 100,000 values, which take seconds as objects of prometheus-client. The broker's loop only copies

@@ -56,7 +56,7 @@ class Brokers:
         self._unfenced = unfenced
 
     def list_known(self, listener: str, software: str, now: float) -> Iterator[KnownBroker]:
-        """Return the brokers for a Metadata response: those that are alive, and for librdkafka those that left a moment ago."""
+        """Yield the brokers for a Metadata response: those that are alive, and for librdkafka those that left a moment ago."""
         for each in self.reached_by(listener):
             if not each.fenced or (is_librdkafka(software) and self._has_just_stopped(each.node_id, now)):
                 yield each
@@ -82,5 +82,5 @@ class Brokers:
 
 
 def is_librdkafka(software: str) -> bool:
-    """True if a client's software is librdkafka or is built on it, by the name that it gave in ApiVersions (KIP-511)."""
+    """Return True if a client's software is librdkafka or is built on it, by the name that it gave in ApiVersions (KIP-511)."""
     return "rdkafka" in software or software.startswith("confluent-kafka")

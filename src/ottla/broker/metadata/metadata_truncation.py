@@ -19,7 +19,7 @@ def cut_level(log: Log, offset: int) -> int:
 
 
 def has_decisions(log: Log, offset: int) -> bool:
-    """True if there are metadata records from `offset` on."""
+    """Return True if there are metadata records from `offset` on."""
     while (piece := log.read(offset, READ_BYTES)) is not None:
         for _, header in iter_headers(read_slice(piece)):
             if not header.is_control:

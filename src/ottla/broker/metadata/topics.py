@@ -143,7 +143,7 @@ class Topics:
         return topic.partitions[place.partition].leader
 
     def has_partition(self, name: str, index: int) -> bool:
-        """True if the partition exists, on any broker."""
+        """Return True if the partition exists, on any broker."""
         return self.find_leader(TopicPartition(name, index)) is not None
 
     def with_id(self, topic_id: uuid.UUID) -> ClusterTopic | None:

@@ -88,7 +88,7 @@ class Connection:
         return f"{self.peer[0]}:{self.peer[1]}"
 
     def has_fast_permission(self, frame: memoryview) -> bool:
-        """True if a request may start while another is under way: a Produce behind Produces that are appended."""
+        """Return True if a request may start while another is under way: a Produce behind Produces that are appended."""
         last = self.behind[-1] if self.behind else self.call
         return (
             last is not None

@@ -144,7 +144,7 @@ class Connections:
 
 
 def is_unknown(connection: Connection) -> bool:
-    """True if a connection has not authenticated where it must, or has sent no request."""
+    """Return True if a connection has not authenticated where it must, or has sent no request."""
     login = connection.login
     if login is not None:
         return not login.is_done

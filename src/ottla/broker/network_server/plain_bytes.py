@@ -9,24 +9,25 @@ from typing import Any
 
 
 def begin_of(frame: memoryview) -> Any:
-    """Return the start of the frame's bytes: an address in C, the view itself here. To read many bytes use
-    `raw.pointer`.
+    """Return the start of the frame's bytes: an address in C, the view itself here.
+
+    To read many bytes use `raw.pointer`.
     """
     return frame
 
 
 def copy_of(octets: Any, start: int, stop: int) -> bytes:
-    """The bytes from `start` to `stop`."""
+    """Return the bytes from `start` to `stop`."""
     return bytes(octets[start:stop])
 
 
 def is_same(octets: Any, start: int, stop: int, name: bytes) -> bool:
-    """True if the bytes from `start` to `stop` equal `name`."""
+    """Return True if the bytes from `start` to `stop` equal `name`."""
     return bytes(octets[start:stop]) == name
 
 
 def is_ascii(octets: Any, start: int, stop: int) -> bool:
-    """True if the bytes from `start` to `stop` are ASCII."""
+    """Return True if the bytes from `start` to `stop` are ASCII."""
     return bytes(octets[start:stop]).isascii()
 
 

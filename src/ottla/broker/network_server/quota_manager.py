@@ -70,8 +70,9 @@ class QuotaManager:
         return wanted if limit is None else min(wanted, max(int(limit.value * (self._count - 1) * self._seconds), 1))
 
     def may_change(self, call: Call, partitions: int, now: float) -> bool:
-        """True if that many partitions may be created or deleted. Versions without THROTTLING_QUOTA_EXCEEDED are
-        throttled afterwards instead.
+        """Return True if that many partitions may be created or deleted.
+
+        Versions without THROTTLING_QUOTA_EXCEEDED are throttled afterwards instead.
         """
         bucket = self._find_bucket(call, now)
         if bucket is None:

@@ -25,7 +25,7 @@ log = logging.getLogger("ottla.request")
 
 
 def is_enabled() -> bool:
-    """True if the request log is enabled."""
+    """Return True if the request log is enabled."""
     return log.isEnabledFor(logging.DEBUG)
 
 

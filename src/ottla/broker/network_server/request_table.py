@@ -37,7 +37,7 @@ class RequestTable(Protocol):
         """True if responses to earlier requests are due. They are sent before the response to the present request."""
 
     def may_be_awaited(self, frame: memoryview) -> bool:
-        """True if a request may satisfy another request that waits."""
+        """Return True if a request may satisfy another request that waits."""
 
     def answer_directly(self, connection: Connection, frame: memoryview, now: float, arrived: float) -> bool:
         """Answer a usual request on a fast path; False if there is none for it. `arrived` is when its bytes were received."""

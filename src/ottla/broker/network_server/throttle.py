@@ -1,6 +1,4 @@
-"""Throttle clients above their quotas: their response has the throttle time, and their connection is muted for that
-time (KIP-219).
-"""
+"""Throttle clients above their quotas: their response has the throttle time, and their connection is muted for that time (KIP-219)."""
 
 from __future__ import annotations
 

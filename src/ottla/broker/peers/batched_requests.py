@@ -1,6 +1,4 @@
-"""Requests that combine the items of several callers: one request at a time to each broker, and items that arrive
-meanwhile share the next.
-"""
+"""Requests that combine the items of several callers: one request at a time to each broker, and items that arrive meanwhile share the next."""
 
 from __future__ import annotations
 
@@ -35,9 +33,7 @@ class BatchedRequests(Generic[Item]):
         form: Callable[[list[Item]], Form],
         answered: Callable[[int, list[Item], Any], None],
     ) -> None:
-        """`choose` returns the waiting items that may share a request; `answered` receives the response to them, or an
-        OttlaError.
-        """
+        """`choose` returns the waiting items that may share a request; `answered` receives the response to them, or an OttlaError."""
         self._address = address
         self._connect = connect
         self._choose = choose

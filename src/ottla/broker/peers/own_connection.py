@@ -15,4 +15,4 @@ class OutgoingConnection(ABC):
 
     @abstractmethod
     def handle_closed(self, reason: str) -> None:
-        """The connection has ended, though it was not closed on our side."""
+        """Handle a connection that the other side has closed."""

@@ -83,7 +83,7 @@ class PeerConnection(OutgoingConnection, Splittable):
         split: NetworkPartition,
         answer_seconds: float = ANSWER_SECONDS,
     ) -> None:
-        """A request that is not answered within `answer_seconds` counts as lost."""
+        """Create a connection. A request without a response within `answer_seconds` counts as lost."""
         self._client_id = client_id
         self._selector = selector
         self._timers = timers

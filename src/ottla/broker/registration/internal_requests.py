@@ -62,8 +62,9 @@ class InternalRequests:
         self._refused[name] = text
 
     def fetch_producer_ids(self, accept: Callable[[int, int], None]) -> None:
-        """Request the next block of producer ids. `accept` is called with its first id and size; after an error, which is
-        logged, with an empty block.
+        """Request the next block of producer ids.
+
+        `accept` is called with its first id and size; after an error, which is logged, with an empty block.
         """
         from ottla.protocol.messages.allocate_producer_ids import (
             AllocateProducerIdsRequest,

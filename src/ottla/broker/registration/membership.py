@@ -276,7 +276,7 @@ class Membership:
 
 
 def do_nothing() -> None:
-    """The default of `when_ready`, for a broker that no caller waits for."""
+    """Do nothing: the default of `when_ready`, for a broker that no caller waits for."""
 
 
 def read_timeouts(config: BrokerConfig) -> LifecycleTimeouts:

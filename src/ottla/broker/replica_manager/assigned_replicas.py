@@ -186,7 +186,7 @@ class AssignedReplicas:
         self._roles.relocate(partition)
 
     def is_served_elsewhere(self, partition: Partition) -> bool:
-        """True if a client that met damage should retry: another broker leads, or is about to."""
+        """Return True if a client that met damage should retry: another broker leads, or is about to."""
         topic_id = partition.topic_id
         if not self._roles.is_waiting_for_leader(partition):
             return False

@@ -29,7 +29,7 @@ AGAIN_SECONDS = 0.5
 
 
 def has_all(state: PartitionState, broker: int) -> bool:
-    """True if a replica that started empty is complete: its leader counts it in the ISR, or there is no other replica."""
+    """Return True if a replica that started empty is complete: its leader counts it in the ISR, or there is no other replica."""
     led = state.leader not in (NO_LEADER, broker) and broker in state.isr
     return led or state.replicas == (broker,) or state.leader == broker
 
@@ -47,8 +47,9 @@ class DirectoryAssignments:
         clock: Clock,
         begins_anew: Callable[[TopicPartition, UUID], bool] = lambda partition, former: False,
     ) -> None:
-        """`place` returns the directory of a replica, None if it has none. `has_less_than` is true for a replica with
-        fewer records than it had in its former directory.
+        """`place` returns the directory of a replica, None if it has none.
+
+        `has_less_than` is true for a replica with fewer records than it had in its former directory.
         """
         self._node_id = node_id
         self._place = place
@@ -79,8 +80,7 @@ class DirectoryAssignments:
             self._untold[place] = directory
 
     def remove_topic(self, topic: ClusterTopic, state: PartitionState) -> None:
-        """Report that a replica must not be relied on, as if its directory were lost: it leaves the ISR and leads
-        nothing.
+        """Report that a replica must not be relied on, as if its directory were lost: it leaves the ISR and leads nothing.
 
         Once the metadata have that, `record_assignment` reports its directory again.
         """

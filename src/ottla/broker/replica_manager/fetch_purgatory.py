@@ -134,9 +134,7 @@ class FetchPurgatory:
         self.handle_append(partition, 0)
 
     def recheck(self, partitions: Iterable[FetchSource]) -> None:
-        """Complete the fetches that wait for partitions: the partitions were removed, or more of their records became
-        visible.
-        """
+        """Complete the fetches that wait for partitions: the partitions were removed, or more of their records became visible."""
         for partition in partitions:
             self.handle_append(partition, FOR_ALL)
 

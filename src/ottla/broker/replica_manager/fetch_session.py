@@ -1,5 +1,4 @@
-"""A fetch session: the partitions that a consumer or follower reads, remembered so that requests and responses name
-only changes (KIP-227).
+"""A fetch session: the partitions that a consumer or follower reads, remembered so that requests and responses name only changes (KIP-227).
 
     request: changes ──► partitions ──► news ──► response: changes
                                          ▲
@@ -103,7 +102,7 @@ class FetchedPartition:
             self.watched = None
 
     def differs(self, data: ReportedState) -> bool:
-        """True if `data` has anything that the client does not know."""
+        """Return True if `data` has anything that the client does not know."""
         return bool(
             data.error_code
             or data.records
@@ -180,8 +179,9 @@ class FetchSession:
             partition.watched.record_fetch(self.follower, self.asked_at)
 
     def handle_request(self, follower: int, follower_epoch: int, now: float) -> None:
-        """Record a fetch of a follower. If the follower has restarted, it has to report its position in each partition
-        again.
+        """Record a fetch of a follower.
+
+        If the follower has restarted, it has to report its position in each partition again.
         """
         if (follower, follower_epoch) != (self.follower, self.follower_epoch):
             for partition in self.partitions.values():

@@ -42,7 +42,7 @@ class FollowedPartition:
         *,
         in_sync: bool = False,
     ) -> None:
-        """The partition's log is open, and there are other replicas."""
+        """Follow a partition whose log is open, and which has other replicas."""
         self.partition = partition
         self.place = ReplicaPlace(partition.topic_id, partition.topic_partition.partition)
         self.leader = leader
@@ -199,8 +199,10 @@ class FollowedPartition:
             )
 
     def _truncate(self, offset: int) -> None:
-        """Truncate the log. After a change of leaders a follower may lose unacknowledged records; losing committed ones
-        is logged as a warning.
+        """Truncate the log.
+
+        After a change of leaders a follower may lose unacknowledged records; losing committed ones is logged as a
+        warning.
         """
         log = self.log
         committed, ended = log.high_watermark, log.end_offset
@@ -229,8 +231,9 @@ def check_batches(partition: Partition, records: memoryview) -> None:
 
 
 def become_follower(partition: Partition, leader_epoch: int, waiting: FetchPurgatory, clock: Clock) -> None:
-    """Stop leading a partition, if it was led, and notify waiting requests. Raise KafkaError if the log cannot be
-    opened.
+    """Stop leading a partition, if it was led, and notify waiting requests.
+
+    Raise KafkaError if the log cannot be opened.
     """
     partition.leads = False
     partition.replicated = True

@@ -119,12 +119,12 @@ class IsrChanges:
 
 
 def is_open(leadership: Leadership, proposal: Proposal) -> bool:
-    """True if the change is still proposed, with the current metadata."""
+    """Return True if the change is still proposed, with the current metadata."""
     return not leadership.ended and leadership.machine.proposal is proposal
 
 
 def group_by_topic(wanted: Iterable[tuple[Leadership, Proposal]]) -> Iterator[RequestTopicData]:
-    """Return the partitions grouped by topic id."""
+    """Yield the partitions grouped by topic id."""
     for leadership, proposal in wanted:
         partition = RequestPartitionData(
             leadership.partition.topic_partition.partition,

@@ -75,8 +75,9 @@ class Leadership:
         self.advance(now)
 
     def handle_fetch(self, follower: int, offset: int, broker_epoch: int, now: float, start: int = 0) -> bool:
-        """Record that a follower, with a log that does not diverge, has all records below `offset`. False if it is not
-        a replica.
+        """Record that a follower, with a log that does not diverge, has all records below `offset`.
+
+        False if it is not a replica.
         """
         if not self.machine.fetch(follower, offset, broker_epoch, now, start):
             return False
@@ -140,9 +141,7 @@ class Leadership:
 
     @property
     def is_settled(self) -> bool:
-        """True if the high watermark is beyond the log end at the start of this epoch: before, it may be too low
-        (KIP-207).
-        """
+        """True if the high watermark is beyond the log end at the start of this epoch: before, it may be too low (KIP-207)."""
         return self.log.high_watermark >= self.machine.epoch_start
 
 

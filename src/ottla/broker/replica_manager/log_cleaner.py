@@ -175,8 +175,9 @@ class LogCleaner:
                 self._continue(None)
 
     def _finish(self, unfinished: Mapping[Partition, tuple[Log, Callable[[], None]]]) -> Steps:
-        """Finish the changes that a disk error left, if the disk allows it now. These logs had no compaction or
-        retention meanwhile.
+        """Finish the changes that a disk error left, if the disk allows it now.
+
+        These logs had no compaction or retention meanwhile.
         """
         for partition, (opened, work) in unfinished.items():
             try:

@@ -41,7 +41,7 @@ class LogUsers(Protocol):
     """The parts of the broker that use a partition's log while it moves."""
 
     def is_at_rest(self, partition: Partition) -> bool:
-        """True if no thread reads the partition's whole log."""
+        """Return True if no thread reads the partition's whole log."""
 
     def report_directory(self, partition: TopicPartition) -> None:
         """Report the directory of a replica, or its future one, to the controllers."""

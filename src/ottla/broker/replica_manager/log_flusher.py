@@ -79,7 +79,7 @@ class LogFlusher:
 
 
 def must_flush_first(opened: Log) -> bool:
-    """True if `flush.messages` requires a flush before the append is acknowledged."""
+    """Return True if `flush.messages` requires a flush before the append is acknowledged."""
     wanted = opened.config.flush_messages
     return wanted < INT64_MAX and opened.end_offset - opened.recovery_point >= wanted
 

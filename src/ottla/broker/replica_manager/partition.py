@@ -149,7 +149,7 @@ class Partition:
             self.leadership.machine.record_idle_fetch(follower, moment)
 
     def has_fetched(self, follower: int) -> bool:
-        """True if a follower has reported, since the last change of directories, that it has everything."""
+        """Return True if a follower has reported, since the last change of directories, that it has everything."""
         return self.leadership is not None and self.leadership.machine.is_level(follower)
 
     def relocate(self, log: Log) -> None:
@@ -191,9 +191,7 @@ class Partition:
         return end_of(self._epochs(), wanted, self.log.end_offset)
 
     def find_divergence(self, offset: int, last_epoch: int) -> EpochEnd | None:
-        """Return the end of the common part of this log and that of a follower at `offset`, after a batch of
-        `last_epoch` (KIP-595).
-        """
+        """Return the end of the common part of this log and that of a follower at `offset`, after a batch of `last_epoch` (KIP-595)."""
         return find_divergence(self._epochs(), self.log.end_offset, offset, last_epoch)
 
     def _epochs(self) -> Starts:

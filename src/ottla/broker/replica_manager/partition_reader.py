@@ -37,7 +37,7 @@ class ReadFailures(Protocol):
         """Check after an error whether the directory has failed."""
 
     def is_served_elsewhere(self, partition: Partition) -> bool:
-        """True if another broker leads a partition that is damaged here, or is about to, so that clients should retry."""
+        """Return True if another broker leads a partition that is damaged here, or is about to, so that clients should retry."""
 
 
 class PartitionReader:

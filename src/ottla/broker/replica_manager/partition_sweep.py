@@ -19,7 +19,7 @@ class PartitionSweep:
     """Runs a task over partitions, one walk at a time."""
 
     def __init__(self, timers: Timers, clock: Clock, chore: Callable[[Partition], None]) -> None:
-        """An error of `chore` is logged, and the sweep continues with the next partition."""
+        """Sweep with `chore`. An error of `chore` is logged, and the sweep continues with the next partition."""
         self._timers = timers
         self._clock = clock
         self._chore = chore

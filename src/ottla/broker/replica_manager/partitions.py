@@ -153,9 +153,7 @@ class Partitions:
 
     @property
     def list_unrecovered(self) -> list[Partition]:
-        """Return the partitions that a crash left and that are still unopened: each must be opened before a shutdown
-        can be clean.
-        """
+        """Return the partitions that a crash left and that are still unopened: each must be opened before a shutdown can be clean."""
         found = (each for each in self._unchecked if each.opened_log is None and each.fault is None)
         self._unchecked = [each for each in found if self.find(*each.topic_partition) is each]
         return self._unchecked

@@ -118,12 +118,12 @@ def sequenced_header(records: Buffer | None) -> BatchHeader | None:
 
 
 def is_sent_again(header: BatchHeader, code: int) -> bool:
-    """True if clients repeat the batch, or split it in two with the same sequences, after that code."""
+    """Return True if clients repeat the batch, or split it in two with the same sequences, after that code."""
     return code in RETRIABLE or (code == ErrorCode.MESSAGE_TOO_LARGE and header.count > 1)
 
 
 def is_after(sequence: int, other: int) -> bool:
-    """True if a sequence comes after another; after 2^31 - 1 comes 0."""
+    """Return True if a sequence comes after another; after 2^31 - 1 comes 0."""
     return 0 < (sequence - other) & MAX_SEQUENCE < HALF
 
 

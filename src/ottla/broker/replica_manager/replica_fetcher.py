@@ -1,5 +1,4 @@
-"""Fetch replicas from one leader: all partitions that it leads and this broker follows, on one connection (Kafka's
-ReplicaFetcherThread).
+"""Fetch replicas from one leader: all partitions that it leads and this broker follows, on one connection (Kafka's ReplicaFetcherThread).
 
 One request is under way at a time. Records are appended in the loop, to which the logs belong, so that the next request
 has their new ends.

@@ -1,5 +1,4 @@
-"""A damaged replica with intact ones on other brokers: it leaves the ISR, and is fetched again from the damage on
-(0105).
+"""A damaged replica with intact ones on other brokers: it leaves the ISR, and is fetched again from the damage on (0105).
 
     damage is known ──► others in the ISR ──► removed by the controllers ──► follows ──► its leader has the records ──► truncated there
                    └──► no other: the last known complete replica leads, if any (0107); else this one leads on, and readers receive an error there
@@ -43,9 +42,7 @@ class ReplicaRepair:
         return next((each for each in log.known_damages() if (each.offset, leader) not in self._hopeless), None)
 
     def record_attempt(self, damage: Damage, others: Collection[int], now: float) -> bool:
-        """True if these brokers in the ISR are to continue without the replica: once, until there is a new one among
-        them.
-        """
+        """Return True if these brokers in the ISR are to continue without the replica: once, until there is a new one among them."""
         if self.has_attempted(damage, others):
             return False
         self._attempts.setdefault(damage.offset, set()).update(others)
@@ -56,11 +53,11 @@ class ReplicaRepair:
         return self._attempts.get(damage.offset, set()).issuperset(others)
 
     def is_waiting_for_leader(self, now: float) -> bool:
-        """True if others were requested to lead a moment ago."""
+        """Return True if others were requested to lead a moment ago."""
         return now < self._asked_at + RELIEF_SECONDS
 
     def is_waiting_for_complete_replica(self, now: float) -> bool:
-        """True while a broker that is away and may have the missing records is waited for; this happens once."""
+        """Return True while a broker that is away and may have the missing records is waited for; this happens once."""
         if self._waits_since is None:
             self._waits_since = now
         return now < self._waits_since + HEIR_SECONDS

@@ -126,7 +126,7 @@ class ReplicaRoles:
         self._stop_following(place)
 
     def is_waiting_for_leader(self, partition: Partition) -> bool:
-        """True if readers of a damaged part should retry with another broker, which may lead in a moment."""
+        """Return True if readers of a damaged part should retry with another broker, which may lead in a moment."""
         place = ReplicaPlace(partition.topic_id, partition.topic_partition.partition)
         leadership = partition.leadership
         if leadership is None:
@@ -258,7 +258,7 @@ class ReplicaRoles:
         return state.leader == self._me and partition.leadership is None and healing.is_waiting_for_leader(now)
 
     def _is_waiting_for_complete_replica(self, role: ReplicaRole, healing: ReplicaRepair) -> bool:
-        """True if no broker is to lead for now, since the complete replica is away."""
+        """Return True if no broker is to lead for now, since the complete replica is away."""
         now = self._clock.monotonic()
         waits = role.partition.leadership is None and healing.is_waiting_for_complete_replica(now)
         if waits:
@@ -266,7 +266,7 @@ class ReplicaRoles:
         return waits
 
     def _is_counted_on(self, state: PartitionState) -> bool:
-        """True if the controllers may elect this replica as it is."""
+        """Return True if the controllers may elect this replica as it is."""
         return self._me in state.isr or self._me in state.elr
 
     def _find_repair(self, place: ReplicaPlace) -> ReplicaRepair:

@@ -16,8 +16,9 @@ MOST_PLACES = 8
 
 
 class Awaited(Protocol):
-    """A place where fetches wait: a partition, or a session, which is notified of all its partitions. Its text names
-    it.
+    """A place where fetches wait: a partition, or a session, which is notified of all its partitions.
+
+    Its text names it.
     """
 
     waiting: dict[WaitingFetch, None]

@@ -46,16 +46,18 @@ class AuthenticationGate:
         self._bad_ends = RateLimitedLog(log, "unauthenticated connections failed", timers, clock)
 
     def accept_connection(self, connection: Connection, now: float, hang_up: HangUp) -> None:
-        """Start the login of a connection. If too many connections are not authenticated, close the one that has waited
-        longest.
+        """Start the login of a connection.
+
+        If too many connections are not authenticated, close the one that has waited longest.
         """
         slowest = self._authentication.accept_connection(connection, now)
         if slowest is not None:
             hang_up(slowest, "too many connections have not authenticated, and this one has waited longest")
 
     def is_authenticated(self, connection: Connection, frame: memoryview, now: float, hang_up: HangUp) -> bool:
-        """True if a request of a connection with a login under way may be handled. A request that may not closes the
-        connection.
+        """Return True if a request of a connection with a login under way may be handled.
+
+        A request that may not closes the connection.
         """
         login = connection.login
         if login.raw and login.state is not LoginState.DONE:
@@ -78,8 +80,9 @@ class AuthenticationGate:
         return reason is None
 
     def after_step(self, connection: Connection) -> None:
-        """Handle an answered step of a login. Frames of every size are read after success, and nothing more is read
-        after a failure.
+        """Handle an answered step of a login.
+
+        Frames of every size are read after success, and nothing more is read after a failure.
         """
         login = connection.login
         channel = self._selector.channel(connection.channel_id)
@@ -89,8 +92,9 @@ class AuthenticationGate:
             self._selector.end_sending(connection.channel_id)
 
     def start_timer(self, hang_up: HangUp) -> None:
-        """Close connections that take too long to authenticate, once a second. Does nothing if no listener requires
-        authentication.
+        """Close connections that take too long to authenticate, once a second.
+
+        Does nothing if no listener requires authentication.
         """
         if not self._authentication.has_logins:
             return

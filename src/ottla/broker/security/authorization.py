@@ -52,7 +52,7 @@ class Access:
         return self._cluster.machine.acls
 
     def allows(self, call: Call, operation: Operation, kind: ResourceType, name: str) -> bool:
-        """True if the caller is authorized. The decision is logged in the audit log."""
+        """Return True if the caller is authorized. The decision is logged in the audit log."""
         connection = call.connection
         allowed = self._authorizer.is_allowed(connection.principal, connection.peer[0], operation, kind, name)
         if self._audit is not None:
@@ -61,37 +61,39 @@ class Access:
         return allowed
 
     def lets_write(self, connection: Connection, topic: str) -> bool:
-        """True if the connection may write to a topic and there is no audit log. Otherwise use `allows`, which logs the
-        decision.
+        """Return True if the connection may write to a topic and there is no audit log.
+
+        Otherwise use `allows`, which logs the decision.
         """
         return self._audit is None and self._authorizer.is_allowed(
             connection.principal, connection.peer[0], WRITE, TOPIC, topic
         )
 
     def lets_read(self, connection: Connection, topic: str) -> bool:
-        """True if the connection may read a topic and there is no audit log. Otherwise use `allows`, which logs the
-        decision.
+        """Return True if the connection may read a topic and there is no audit log.
+
+        Otherwise use `allows`, which logs the decision.
         """
         return self._audit is None and self._authorizer.is_allowed(
             connection.principal, connection.peer[0], READ, TOPIC, topic
         )
 
     def allows_any(self, call: Call, operation: Operation, kind: ResourceType) -> bool:
-        """True if the caller is authorized for any resource of a type."""
+        """Return True if the caller is authorized for any resource of a type."""
         connection = call.connection
         return self._authorizer.is_any_allowed(connection.principal, connection.peer[0], operation, kind)
 
     def can_describe(self, call: Call, kind: ResourceType, name: str) -> bool:
-        """True if the caller may see a resource that it has not named. Not logged in the audit log."""
+        """Return True if the caller may see a resource that it has not named. Not logged in the audit log."""
         return self.is_visible(call, Operation.DESCRIBE, kind, name)
 
     def is_visible(self, call: Call, operation: Operation, kind: ResourceType, name: str) -> bool:
-        """True if the caller may see a resource that it has not named, by the given operation."""
+        """Return True if the caller may see a resource that it has not named, by the given operation."""
         connection = call.connection
         return self._authorizer.is_allowed(connection.principal, connection.peer[0], operation, kind, name)
 
     def can_describe_as_broker(self, call: Call) -> bool:
-        """True if the caller is a broker, from which nothing is hidden. Not logged in the audit log."""
+        """Return True if the caller is a broker, from which nothing is hidden. Not logged in the audit log."""
         principal, host = call.connection.principal, call.connection.peer[0]
         return self._authorizer.is_allowed(
             principal, host, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
@@ -122,13 +124,13 @@ class Guarded(Protocol):
 
 
 def lacks_permission(node: Guarded, call: Call, operation: Operation, kind: ResourceType, name: str) -> bool:
-    """True if the caller is not authorized."""
+    """Return True if the caller is not authorized."""
     access = node.access
     return access is not None and not access.allows(call, operation, kind, name)
 
 
 def may_create(node: Guarded, call: Call, topic: str) -> bool:
-    """True if the caller may create this topic, or any."""
+    """Return True if the caller may create this topic, or any."""
     access = node.access
     return (
         access is None

@@ -1,6 +1,4 @@
-"""Requests for delegation tokens, answered by the node that keeps them: a broker without controllers, or the active
-controller.
-"""
+"""Requests for delegation tokens, answered by the node that keeps them: a broker without controllers, or the active controller."""
 
 from __future__ import annotations
 

@@ -103,9 +103,7 @@ class DelegationTokens:
     def seen_by(
         self, principal: str, owners: Sequence[str] | None, may_see: Callable[[DelegationTokenRecord], bool]
     ) -> list[DelegationTokenRecord]:
-        """Return the unexpired tokens of these owners, None for all, that `principal` owns or may renew, or that
-        `may_see` allows.
-        """
+        """Return the unexpired tokens of these owners, None for all, that `principal` owns or may renew, or that `may_see` allows."""
         self.hmac_of("")
         now = self._clock.wall_ms()
         return [

@@ -73,8 +73,9 @@ class ListenerSecurity:
 
     @property
     def max_frame_bytes(self) -> int | None:
-        """Return the largest frame before authentication, in bytes; None if SASL is not required. It bounds the memory
-        that unauthenticated clients use.
+        """Return the largest frame before authentication, in bytes; None if SASL is not required.
+
+        It bounds the memory that unauthenticated clients use.
         """
         if not self.with_sasl:
             return None
@@ -235,7 +236,7 @@ def warn_of_open_listeners(listeners: Mapping[str, tuple[ListenerSecurity, str]]
 
 
 def is_loopback(host: str) -> bool:
-    """True if an address is reachable only from this machine."""
+    """Return True if an address is reachable only from this machine."""
     try:
         return ipaddress.ip_address(host.partition("%")[0]).is_loopback
     except ValueError:

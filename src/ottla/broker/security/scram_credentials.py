@@ -90,7 +90,7 @@ class ScramCredentials:
         return self._decoys.make_credential(mechanism, user)
 
     def is_remembered(self, user: str, password: str) -> bool:
-        """True if this password was verified before and is still the user's; it need not be hashed again."""
+        """Return True if this password was verified before and is still the user's; it need not be hashed again."""
         return self._right.get((user, self._digest(password))) == self.find_any(user)[1]
 
     def remember_password(self, user: str, password: str, credential: ScramCredential) -> None:
@@ -121,8 +121,9 @@ def read_users(text: str) -> list[NewUser]:
 
 
 def read_user(line: str, source: str = "add.scram") -> NewUser:
-    """Parse one user. Values with commas or brackets are in quotation marks, bytes in base64. An error names its
-    source.
+    """Parse one user.
+
+    Values with commas or brackets are in quotation marks, bytes in base64. An error names its source.
     """
     form = "must be SCRAM-SHA-256=[name=…,password=…] or SCRAM-SHA-512=[name=…,password=…,iterations=…]"
     found = LINE.fullmatch(line)

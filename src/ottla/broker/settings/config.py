@@ -516,7 +516,7 @@ class BrokerConfig(ListenerConfig, ClusterConfig):
         return parse_listeners(self.listeners, self.listener_security_protocol_map, self._other_listeners)
 
     def listener(self, name: str) -> ListenerConfig:
-        """The settings of security of one listener."""
+        """Return the settings of security of one listener."""
         return listener_settings.for_listener(self, self.for_listeners, name)
 
     def protocols(self) -> dict[str, str]:
@@ -564,7 +564,7 @@ class BrokerConfig(ListenerConfig, ClusterConfig):
         }
 
     def log_config(self, configs: Mapping[str, str]) -> LogConfig:
-        """The settings of a log of a topic with these configs."""
+        """Return the settings of a log of a topic with these configs."""
         return LogConfig.of_topic({**self.topic_defaults(), **configs})
 
 

@@ -50,8 +50,9 @@ def check_access(config: BrokerConfig) -> None:
 
 
 def check_alone(config: BrokerConfig) -> None:
-    """Check a broker without controllers: one replica, a list of directories, and session timeouts in order. Raise
-    ConfigError.
+    """Check a broker without controllers: one replica, a list of directories, and session timeouts in order.
+
+    Raise ConfigError.
     """
     named = config.directories
     if len(set(named)) < len(named) or (config.log_dirs and len(named) < config.log_dirs.count(",") + 1):

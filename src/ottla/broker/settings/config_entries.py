@@ -82,9 +82,7 @@ def topic_entries(configs: Mapping[str, str], broker: DynamicSettings) -> list[D
 
 
 def topic_default(name: str, broker: DynamicSettings) -> str:
-    """Return the value of a config that neither its topic nor the broker's setting of that name sets;
-    `log.retention.hours` may set it.
-    """
+    """Return the value of a config that neither its topic nor the broker's setting of that name sets; `log.retention.hours` may set it."""
     setting = TOPIC_CONFIGS.get(name)
     return topic_configs.list_defaults()[name] if setting is None else format_value(getattr(broker.given, setting))
 
@@ -248,8 +246,9 @@ def broker_synonyms(option: Option, broker: DynamicSettings) -> list[DescribeCon
 
 
 def find_cluster_default(option: Option, given: BrokerConfig) -> str | None:
-    """Return the value of min.insync.replicas that Kafka's controllers set for all brokers as soon as
-    eligible.leader.replicas.version is 1: their own.
+    """Return the value of min.insync.replicas that Kafka's controllers set for all brokers.
+
+    They set their own as soon as eligible.leader.replicas.version is 1.
 
     A broker without controllers only lists it so and stores no record, so that its setting also counts at the next
     start.

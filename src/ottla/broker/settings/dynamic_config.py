@@ -53,8 +53,9 @@ def dynamic_options() -> Mapping[str, Option]:
 
 
 def select_dynamic(names: Collection[str]) -> dict[str, Option]:
-    """Return the settings among these names, and all that are not of a listener, that can be changed for any broker:
-    only a broker itself knows its listeners.
+    """Return the settings that can be changed for any broker: those among these names, and all that are not of a listener.
+
+    Only a broker itself knows its listeners.
     """
     suffixes = {name: name.removeprefix(PREFIX).partition(".")[2] for name in names if name.startswith(PREFIX)}
     known = {name: list_options().get(suffix) for name, suffix in suffixes.items() if suffix.startswith(OF_LISTENERS)}
@@ -76,7 +77,7 @@ class DynamicSettings:
     """The settings of a broker: those of its start, and the changes in the cluster's metadata."""
 
     def __init__(self, given: BrokerConfig, changed: Mapping[str, Mapping[str, str]]) -> None:
-        """`changed` has values by dotted name, for this broker's number and for all brokers."""
+        """Combine the settings. `changed` has values by dotted name, for this broker's number and for all brokers."""
         self.given = given
         self.own = changed.get(str(given.node_id), {})
         self.for_all = changed.get(ALL_BROKERS, {})

@@ -62,8 +62,9 @@ def parse_listeners(listeners: str, protocols: str = "", elsewhere: Collection[s
 
 
 def parse_advertised(text: str, listeners: Iterable[Endpoint], elsewhere: Collection[str] = ()) -> dict[str, Endpoint]:
-    """Return the address for clients of each listener that has one. Clients of the others use the address of their
-    first connection.
+    """Return the address for clients of each listener that has one.
+
+    Clients of the others use the address of their first connection.
     """
     names = [each.name for each in listeners]
     found: dict[str, Endpoint] = {}

@@ -163,7 +163,7 @@ FAMILIES = (
 
 
 def has_no_effect(name: str) -> bool:
-    """True if the setting is Kafka's and has no effect here. Look for the broker's own settings first."""
+    """Return True if the setting is Kafka's and has no effect here. Look for the broker's own settings first."""
     return name in WITHOUT_EFFECT or name.startswith(FAMILIES)
 
 

@@ -29,7 +29,7 @@ class ListenerSetting(NamedTuple):
 
 
 def is_for_listener(name: str) -> bool:
-    """True if the name has the prefix."""
+    """Return True if the name has the prefix."""
     return name.lower().startswith(PREFIX)
 
 
@@ -56,8 +56,9 @@ def list_options() -> Mapping[str, Option]:
 
 
 def check_value(name: str, value: Any) -> tuple[str, Any]:
-    """Return the name and value of a listener setting. Raise ConfigError if there is none. The value is None if it has
-    no effect here.
+    """Return the name and value of a listener setting.
+
+    Raise ConfigError if there is none. The value is None if it has no effect here.
     """
     setting = parse_name(name)
     if setting is None:
@@ -80,8 +81,9 @@ def refuse_class(name: str, value: Any) -> None:
 
 
 def split_settings(settings: Any, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], Any, dict[str, Any]]:
-    """Split off the settings of single listeners, and check them. Values that are not a mapping are returned unchanged,
-    for later checks.
+    """Split off the settings of single listeners, and check them.
+
+    Values that are not a mapping are returned unchanged, for later checks.
     """
     if not isinstance(settings, Mapping | None):
         return {}, settings, dict(keywords)

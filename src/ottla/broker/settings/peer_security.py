@@ -41,8 +41,9 @@ class PeerSecurity(NamedTuple):
 
 
 def towards_controllers(config: BrokerConfig) -> PeerSecurity:
-    """Return the security of connections to the first of `controller.listener.names`. Raise ConfigError if it is
-    incomplete.
+    """Return the security of connections to the first of `controller.listener.names`.
+
+    Raise ConfigError if it is incomplete.
     """
     names = config.controller_listener_names
     if not names:

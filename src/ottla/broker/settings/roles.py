@@ -22,19 +22,19 @@ HERE = {"localhost", "127.0.0.1", "::1"}
 
 
 def is_both(config: BrokerConfig) -> bool:
-    """True for a broker and controller of a cluster with other nodes."""
+    """Return True for a broker and controller of a cluster with other nodes."""
     return set(config.process_roles) == BOTH and has_other_nodes(config)
 
 
 def is_alone(config: BrokerConfig) -> bool:
-    """True for a node with the broker role, if its settings name no other controller."""
+    """Return True for a node with the broker role, if its settings name no other controller."""
     if config.process_roles == ("controller",) or is_both(config):
         return False
     return config.process_roles != ("broker",) or not list_controllers(config)
 
 
 def has_other_nodes(config: BrokerConfig) -> bool:
-    """True if the settings name a controller besides this node."""
+    """Return True if the settings name a controller besides this node."""
     voters = read_voters(config.controller_quorum_voters)
     own = controller_endpoints(config, config.listeners) + controller_endpoints(config, config.advertised_listeners)
     places = list_controllers(config) if config.controller_quorum_bootstrap_servers else []
@@ -67,6 +67,6 @@ def controller_endpoints(config: BrokerConfig, text: str) -> list[Endpoint]:
 
 
 def is_at(endpoint: Endpoint, host: str, port: int) -> bool:
-    """True if a listener on `endpoint` has that address, without resolving host names."""
+    """Return True if a listener on `endpoint` has that address, without resolving host names."""
     same = endpoint.host in ANY_HOST or endpoint.host == host or {endpoint.host, host} <= HERE
     return endpoint.port == port and same

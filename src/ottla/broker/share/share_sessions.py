@@ -86,7 +86,7 @@ class ShareSessions:
         return session
 
     def has_group(self, group_id: str) -> bool:
-        """True if any member of a group has a session."""
+        """Return True if any member of a group has a session."""
         return group_id in self._counts
 
     def find(self, group_id: str, member_id: str) -> ShareSession:

@@ -86,7 +86,9 @@ class AccessAdmin:
         *,
         validate_only: bool = False,
     ) -> None:
-        """Set or delete quotas: producer_byte_rate, consumer_byte_rate, request_percentage, controller_mutation_rate;
+        """Set or delete quotas of users, client ids and addresses.
+
+        They are producer_byte_rate, consumer_byte_rate, request_percentage and controller_mutation_rate;
         connection_creation_rate for an address. None deletes a quota.
         """
         self._calls.quotas.alter_client_quotas(changes, timeout, validate_only=validate_only)

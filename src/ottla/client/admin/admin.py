@@ -44,14 +44,14 @@ class Admin(TopicAdmin, GroupAdmin, ClusterAdmin, AccessAdmin):
         return describe_client(self, self._driver.closed)
 
     def metrics(self) -> ClientMetrics:
-        """Return the metrics of this client, with the names of the Java clients. May be called at any time from any
-        thread.
+        """Return the metrics of this client, with the names of the Java clients.
+
+        May be called at any time from any thread.
         """
         return self._driver.metrics()
 
     def client_instance_id(self, timeout: float | None = None) -> UUID:
-        """Return the id that brokers assigned to this client for pushing metrics (KIP-714); it does not change until
-        the client is closed.
+        """Return the id that brokers assigned to this client for pushing metrics (KIP-714); it does not change until the client is closed.
 
         The id is requested within `timeout` seconds, by default `default.api.timeout.ms`. Raises IllegalStateError with
         `enable.metrics.push = false`, UnsupportedVersionError if the broker does not accept metrics, KafkaTimeoutError

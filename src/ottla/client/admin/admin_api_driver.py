@@ -137,8 +137,9 @@ class AdminApiDriver:
         timeout: float | None,
         meanings: Mapping[int, str] = MappingProxyType({}),
     ) -> Any:
-        """Send one request and return its response. Raises its error with the broker's message, or else with the
-        meaning of the code.
+        """Send one request and return its response.
+
+        Raises its error with the broker's message, or else with the meaning of the code.
         """
 
         def read(_: list[str], message: Any) -> dict[str, Any]:
@@ -278,12 +279,12 @@ def results_by_key(query: AdminQuery[K, Any], keys: list[K], done: Future[Any]) 
 
 
 def is_retriable(error: KafkaError) -> bool:
-    """True if a retry may help. An unknown topic stays unknown, because every broker knows all topics."""
+    """Return True if a retry may help. An unknown topic stays unknown, because every broker knows all topics."""
     return error.retriable and error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def is_broker_error(error: KafkaError | None) -> bool:
-    """True for an error that a broker returned, in contrast to a lost connection or a missing response."""
+    """Return True for an error that a broker returned, in contrast to a lost connection or a missing response."""
     return error is not None and error.code not in (ErrorCode.NETWORK_EXCEPTION, ErrorCode.REQUEST_TIMED_OUT)
 
 
@@ -304,8 +305,9 @@ def raise_first(failed: Mapping[Any, KafkaError]) -> None:
 
 
 def connection_metrics(client_id: str, client: NetworkClient) -> ClientMetrics:
-    """Return the metrics of an admin's connections. Holds no reference to the admin, so that it can be garbage
-    collected.
+    """Return the metrics of an admin's connections.
+
+    Holds no reference to the admin, so that it can be garbage collected.
     """
     from ottla.client.network.network_metrics import write_client
 

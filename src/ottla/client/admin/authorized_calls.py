@@ -1,5 +1,6 @@
-"""The operations that the client's user may perform on topics and on the cluster (KIP-430). Groups return them when
-they are described.
+"""The operations that the client's user may perform on topics and on the cluster (KIP-430).
+
+Groups return them when they are described.
 """
 
 from __future__ import annotations

@@ -9,8 +9,9 @@ DEFAULT = "<default>"
 
 
 class ClientQuotaEntity(NamedTuple):
-    """The client that a quota applies to: `ClientQuotaEntity(user="alice")`. A user and a client id may be combined; an
-    address may not.
+    """The client that a quota applies to: `ClientQuotaEntity(user="alice")`.
+
+    A user and a client id may be combined; an address may not.
     """
 
     user: str | None = None

@@ -54,8 +54,9 @@ class ClusterAdmin:
         endpoints: Iterable[RaftVoterEndpoint],
         timeout: float | None = None,
     ) -> None:
-        """Make a controller that replicates the metadata a voter (KIP-853). Its directory id is in its
-        `meta.properties`.
+        """Make a controller that replicates the metadata a voter (KIP-853).
+
+        Its directory id is in its `meta.properties`.
         """
         self._calls.quorum.add_raft_voter(voter_id, voter_directory_id, endpoints, timeout)
 
@@ -98,7 +99,5 @@ class ClusterAdmin:
         self._calls.configs.alter_configs(changes, timeout, validate_only=validate_only)
 
     def list_config_resources(self, kinds: Iterable[str] = (), timeout: float | None = None) -> list[ConfigResource]:
-        """Return the resources with configs, of some kinds or of all; only groups with configs of their own are
-        included.
-        """
+        """Return the resources with configs, of some kinds or of all; only groups with configs of their own are included."""
         return self._calls.configs.list_config_resources(kinds, timeout)

@@ -42,16 +42,15 @@ class GroupAdmin:
         protocol_types: Iterable[str] = (),
         timeout: float | None = None,
     ) -> list[GroupListing]:
-        """Return groups of every application, Connect included, or those of some states, types and protocol types
-        (KIP-1043).
-        """
+        """Return groups of every application, Connect included, or those of some states, types and protocol types (KIP-1043)."""
         return self._calls.groups.list_groups(states, types, protocol_types, timeout)
 
     def describe_classic_groups(
         self, group_ids: Iterable[str], timeout: float | None = None, *, include_authorized_operations: bool = False
     ) -> dict[str, ConsumerGroupDescription]:
-        """Return groups of the classic protocol, of any application. `assignment` is empty if its format is not that of
-        consumers.
+        """Return groups of the classic protocol, of any application.
+
+        `assignment` is empty if its format is not that of consumers.
         """
         return self._calls.groups.describe_classic_groups(group_ids, timeout, include_authorized_operations)
 
@@ -71,8 +70,9 @@ class GroupAdmin:
     def remove_members_from_consumer_group(
         self, group_id: str, group_instance_ids: Iterable[str] | None = None, timeout: float | None = None
     ) -> None:
-        """Remove members of a group: static ones by their group.instance.id, or all with None. A running member joins
-        again.
+        """Remove members of a group: static ones by their group.instance.id, or all with None.
+
+        A running member joins again.
         """
         self._calls.groups.remove_members_from_consumer_group(group_id, group_instance_ids, timeout)
 
@@ -116,8 +116,9 @@ class GroupAdmin:
     def list_share_group_offsets(
         self, group_id: str, partitions: Iterable[TopicPartition] | None = None, timeout: float | None = None
     ) -> dict[TopicPartition, SharePartitionOffsetInfo]:
-        """Return the start offset and the lag of a share group in these partitions, or in all. Partitions without a start
-        offset are omitted.
+        """Return the start offset and the lag of a share group in these partitions, or in all.
+
+        Partitions without a start offset are omitted.
         """
         return self._calls.share_groups.list_share_group_offsets(group_id, partitions, timeout)
 
@@ -172,7 +173,8 @@ class GroupAdmin:
         self._calls.transactions.fence_producers([transactional_id], timeout)
 
     def abort_transaction(self, spec: AbortTransactionSpec, timeout: float | None = None) -> None:
-        """Abort a transaction in one partition, regardless of its coordinator. For hanging transactions that the
-        coordinator has lost.
+        """Abort a transaction in one partition, regardless of its coordinator.
+
+        For hanging transactions that the coordinator has lost.
         """
         self._calls.transactions.abort_transaction(spec, timeout)

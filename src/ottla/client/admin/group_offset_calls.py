@@ -136,8 +136,9 @@ def read_committed_offsets(
 
 
 def read_partition_codes(group: str, code: int, response: Any) -> Codes | KafkaError:
-    """Return an error code for each partition. An error of the group, or a retriable error of a partition, fails the
-    whole call.
+    """Return an error code for each partition.
+
+    An error of the group, or a retriable error of a partition, fails the whole call.
     """
     error = group_error(code, group)
     if isinstance(error, KafkaError):

@@ -127,7 +127,7 @@ def newest_fetch_ms(quorum: QuorumInfo) -> int | None:
 
 
 def is_silent(quorum: QuorumInfo, replica: QuorumReplicaState) -> bool:
-    """True if the leader has received no fetch of a replica for `AWAY_MS`, or none since it was elected."""
+    """Return True if the leader has received no fetch of a replica for `AWAY_MS`, or none since it was elected."""
     now_ms = newest_fetch_ms(quorum)
     if now_ms is None or replica.replica_id == quorum.leader_id:
         return False

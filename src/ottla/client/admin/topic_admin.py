@@ -46,8 +46,9 @@ class TopicAdmin:
         *,
         include_authorized_operations: bool = False,
     ) -> dict[str, TopicDescription]:
-        """Return the topics with their partitions; None returns all, including internal ones. An unknown topic is an
-        error.
+        """Return the topics with their partitions; None returns all, including internal ones.
+
+        An unknown topic is an error.
 
         `include_authorized_operations` requests the operations that the client's user may perform on each (KIP-430).
         """
@@ -61,8 +62,7 @@ class TopicAdmin:
     def list_offsets(
         self, timestamps: Mapping[TopicPartition, int], timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp]:
-        """Return the offset of each partition at a time in ms, or at EARLIEST, LATEST or MAX_TIMESTAMP of
-        `ottla.model`.
+        """Return the offset of each partition at a time in ms, or at EARLIEST, LATEST or MAX_TIMESTAMP of `ottla.model`.
 
         The offset is -1 if there is no record at or after the time.
         """
@@ -75,16 +75,15 @@ class TopicAdmin:
         *,
         validate_only: bool = False,
     ) -> None:
-        """Increase the number of partitions of topics to these totals; with `validate_only` only check whether that
-        would succeed.
-        """
+        """Increase the number of partitions of topics to these totals; with `validate_only` only check whether that would succeed."""
         self._calls.partitions.create_partitions(new_partitions, timeout, validate_only=validate_only)
 
     def delete_records(
         self, before_offsets: Mapping[TopicPartition, int], timeout: float | None = None
     ) -> dict[TopicPartition, int]:
-        """Delete all records before an offset of each partition; -1 deletes all up to the high watermark. Return the
-        new start offsets.
+        """Delete all records before an offset of each partition; -1 deletes all up to the high watermark.
+
+        Return the new start offsets.
         """
         return self._calls.partitions.delete_records(before_offsets, timeout)
 
@@ -107,8 +106,9 @@ class TopicAdmin:
         *,
         allow_replication_factor_change: bool = True,
     ) -> None:
-        """Start to move partitions to other brokers, the preferred leader first. None cancels a reassignment in
-        progress (KIP-455).
+        """Start to move partitions to other brokers, the preferred leader first.
+
+        None cancels a reassignment in progress (KIP-455).
         """
         self._calls.partitions.alter_partition_reassignments(
             reassignments, timeout, allow_replication_factor_change=allow_replication_factor_change

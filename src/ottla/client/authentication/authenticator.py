@@ -135,8 +135,9 @@ class Authenticator:
         return Login(self._mechanism, conversation, name=user, remedy=self._remedy(), no_login=remedy_without_sasl)
 
     def _conversation(self, node_id: int, now: float) -> tuple[Conversation | None, str | None]:
-        """Return the SASL conversation, and the user name if it is known. The conversation is None while a token or
-        ticket is missing.
+        """Return the SASL conversation, and the user name if it is known.
+
+        The conversation is None while a token or ticket is missing.
         """
         if self._tickets is not None:
             return self._tickets.take_conversation(node_id), self._tickets.principal

@@ -1,5 +1,6 @@
-"""Resolve references in setting values, with the syntax of Kafka's ConfigProvider (KIP-297): `${env:NAME}`,
-`${file:/path:key}` and `${directory:/path:file}`.
+"""Resolve references in setting values, with the syntax of Kafka's ConfigProvider (KIP-297).
+
+References are `${env:NAME}`, `${file:/path:key}` and `${directory:/path:file}`.
 
 A reference is resolved where the client is created, so Spark plans and logs contain the reference and not the secret.
 References are resolved only in settings of the process's own user; settings that arrive over the network are not

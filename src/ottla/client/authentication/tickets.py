@@ -51,8 +51,9 @@ class TicketKeeper:
         self._ensure_running()
 
     def take_conversation(self, node_id: int) -> GssapiConversation | None:
-        """Remove and return the conversation for a broker; None if it is not available yet. Raises KerberosError or
-        SaslError.
+        """Remove and return the conversation for a broker; None if it is not available yet.
+
+        Raises KerberosError or SaslError.
         """
         with self._lock:
             attempt = self._attempts.pop(node_id, None)

@@ -69,8 +69,9 @@ class TokenKeeper:
         return self._token is not None
 
     def current_token(self, now: float) -> Token | None:
-        """Return a token that is valid now, or None while one is fetched; `wake` is called afterwards. Raises
-        TokenError.
+        """Return a token that is valid now, or None while one is fetched; `wake` is called afterwards.
+
+        Raises TokenError.
 
         Starts to fetch the next token before this one expires.
         """
@@ -116,8 +117,9 @@ class TokenKeeper:
         self._wake()
 
     def _fetch_with_retries(self) -> Token:
-        """Fetch a token. Temporary errors are retried with exponential backoff up to `sasl.login.retry.backoff.max.ms`
-        in total.
+        """Fetch a token.
+
+        Temporary errors are retried with exponential backoff up to `sasl.login.retry.backoff.max.ms` in total.
         """
         backoff_ms, waited_ms = max(1, self._config.sasl_login_retry_backoff_ms), 0
         while True:
@@ -212,8 +214,9 @@ def make_token(text: str, now: float, expires: float | None) -> Token:
 
 
 def jwt_expiry(text: str) -> float | None:
-    """Return the `exp` claim of a JWT in seconds since 1970, or None. The token is not verified here; the broker
-    verifies it.
+    """Return the `exp` claim of a JWT in seconds since 1970, or None.
+
+    The token is not verified here; the broker verifies it.
     """
     parts = text.split(".")
     if len(parts) != 3:

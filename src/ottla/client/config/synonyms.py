@@ -183,7 +183,7 @@ NEEDLESS: Mapping[str, str] = {
 
 
 def translate_names(settings: Mapping[Any, Any]) -> dict[str, Any]:
-    """Settings under our names, as the user spells them; ConfigError where one is there under both."""
+    """Return the settings by our names. ConfigError if a setting is given by two names."""
     ours: dict[str, Any] = {}
     for name, value in settings.items():
         given = str(name)

@@ -86,8 +86,7 @@ class Consumer(ConsumerFace[K, V]):
         self._run(self._core.unsubscribe())
 
     def poll(self, timeout: float = 1.0) -> ConsumerRecords[K, V]:
-        """Return up to `max.poll.records` records: buffered ones at once, else the first that arrive within `timeout`
-        seconds.
+        """Return up to `max.poll.records` records: buffered ones at once, else the first that arrive within `timeout` seconds.
 
         The result is empty after the timeout, or earlier if only offsets without records were read. The next fetches
         are sent before this method returns, so records arrive while the caller works. Membership is maintained here:
@@ -136,8 +135,9 @@ class Consumer(ConsumerFace[K, V]):
         return chunks
 
     def __iter__(self) -> Iterator[ConsumerRecord[K, V]]:
-        """Yield all records from the current position on, without end. Close the consumer in the loop body to end the
-        loop.
+        """Yield all records from the current position on, without end.
+
+        Close the consumer in the loop body to end the loop.
 
         Within the loop, `commit` and `position` cover exactly the records that the loop has yielded.
         """
@@ -194,8 +194,7 @@ class Consumer(ConsumerFace[K, V]):
         return self._run(self._queries.committed(partitions, timeout))
 
     def client_instance_id(self, timeout: float | None = None) -> UUID:
-        """Return the id that brokers assigned to this client for pushing metrics (KIP-714); it does not change until
-        the client is closed.
+        """Return the id that brokers assigned to this client for pushing metrics (KIP-714); it does not change until the client is closed.
 
         The id is requested within `timeout` seconds, by default `default.api.timeout.ms`. Raises IllegalStateError with
         `enable.metrics.push = false`, UnsupportedVersionError if the broker does not accept metrics, KafkaTimeoutError

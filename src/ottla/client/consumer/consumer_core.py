@@ -171,4 +171,4 @@ class ConsumerCore:
 
 
 def do_nothing() -> None:
-    """The default of `on_closed`."""
+    """Do nothing: the default of `on_closed`."""

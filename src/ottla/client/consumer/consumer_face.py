@@ -149,13 +149,11 @@ class ConsumerFace(Generic[K, V]):
                 state.end = end
 
     def topic_id(self, topic: str) -> UUID:
-        """Return the last known id of a topic, which distinguishes it from a recreated one; zero if unknown or not
-        supported by the broker.
-        """
+        """Return the last known id of a topic, which distinguishes it from a recreated one; zero if unknown or not supported by the broker."""
         return self._core.metadata.cluster.topic_id(checked_topic(topic))
 
     def pause(self, *partitions: TopicPartition) -> None:
-        """Return no records of these partitions until `resume`. Buffered data is kept."""
+        """Stop returning records of these partitions until `resume`. Buffered data is kept."""
         self._set_paused(partitions, True)
 
     def resume(self, *partitions: TopicPartition) -> None:
@@ -176,8 +174,9 @@ class ConsumerFace(Generic[K, V]):
         return max(0, state.readable_to - position)
 
     def trace(self, capacity: int = CAPACITY) -> Trace:
-        """Return a trace of the events from now on, typed as in `ottla.client.consumer.events`. May be called at any
-        time from any thread.
+        """Return a trace of the events from now on, typed as in `ottla.client.consumer.events`.
+
+        May be called at any time from any thread.
         """
         return self._core.events.trace(capacity)
 
@@ -186,8 +185,9 @@ class ConsumerFace(Generic[K, V]):
         return take_snapshot(self.client_id, self._core.parts, self._core.clock.monotonic())
 
     def metrics(self) -> ClientMetrics:
-        """Return the metrics of this client, with the names of the Java clients. May be called at any time from any
-        thread.
+        """Return the metrics of this client, with the names of the Java clients.
+
+        May be called at any time from any thread.
         """
         return metrics_of(self._core)
 
@@ -225,8 +225,9 @@ class ConsumerFace(Generic[K, V]):
             coordinator.request_rejoin(reason or "rebalance enforced by user")
 
     def commit_async(self, offsets: Offsets | None = None, callback: CommitCallback | None = None) -> Future[None]:
-        """Commit without waiting. A later call of this consumer calls `callback(offsets, error)`; error is None on
-        success.
+        """Commit without waiting.
+
+        A later call of this consumer calls `callback(offsets, error)`; error is None on success.
 
         The commit is not retried, because a later commit may have overtaken it.
         """

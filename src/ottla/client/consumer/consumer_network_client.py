@@ -81,9 +81,7 @@ class ConsumerNetworkClient:
         return happened
 
     def wait_span(self) -> float:
-        """Return the seconds until `poll` has work to do even if no connection becomes readable or writable; infinity
-        for never.
-        """
+        """Return the seconds until `poll` has work to do even if no connection becomes readable or writable; infinity for never."""
         return 0.0 if self.pending_completion else max(0.0, min(self.transmit_sends(), self.client.wait_span()))
 
     def run(self, steps: Steps[T], *, wakeable: bool = True) -> T:

@@ -15,8 +15,9 @@ LOG = logging.getLogger(__name__)
 
 
 class ConsumerInterceptors:
-    """A chain of interceptors; each receives the result of the one before. Called in the thread that polls, commits or
-    closes.
+    """A chain of interceptors; each receives the result of the one before.
+
+    Called in the thread that polls, commits or closes.
     """
 
     def __init__(self, interceptors: Iterable[Any]) -> None:

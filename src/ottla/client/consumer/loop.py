@@ -32,8 +32,9 @@ class LoopRecords:
         self._slices.extend(slices)
 
     def iter_portions(self) -> Iterator[Iterator[Any]]:
-        """Yield iterators over all records. Each record counts as received by the user once its iterator has yielded
-        it.
+        """Yield iterators over all records.
+
+        Each record counts as received by the user once its iterator has yielded it.
         """
         while self._slices:
             # The slice leaves the queue after `_left` is set. If a signal handler raises in between, no record is lost.

@@ -1,6 +1,4 @@
-"""The retry of partitions with a failed request: metadata is requested, and the request is repeated after the retry
-backoff.
-"""
+"""The retry of partitions with a failed request: metadata is requested, and the request is repeated after the retry backoff."""
 
 from __future__ import annotations
 
@@ -23,8 +21,9 @@ class PartitionRetry:
         self._backoff = backoff
 
     def retry_later(self, tps: Iterable[TopicPartition]) -> None:
-        """Request new metadata, and send no requests for these partitions for one retry backoff. The backoff does not
-        grow.
+        """Request new metadata, and send no requests for these partitions for one retry backoff.
+
+        The backoff does not grow.
         """
         self._client.metadata.request_update()
         self._subscriptions.postpone_requests(tps, self._client.client.clock.monotonic() + self._backoff.span(1))

@@ -316,7 +316,7 @@ def facts_of(source: RecordSource, row: int) -> tuple[Any, ...]:
 
 
 def is_same(one: ConsumerRecord, other: ConsumerRecord) -> bool:
-    """True if the original data of two records is equal."""
+    """Return True if the original data of two records is equal."""
     return facts_of(one._source, one._row) == facts_of(other._source, other._row)
 
 
@@ -362,9 +362,7 @@ def remake_record(source: RecordSource, row: int, key: Any, value: Any) -> Deser
 def records_of(
     source: RecordSource, start: int, stop: int, keys: list[Any] | None = None, values: list[Any] | None = None
 ) -> Iterator[Any]:
-    """Yield the rows from `start` up to `stop` by the fastest method available; `keys` and `values` as in
-    `RecordIterator`.
-    """
+    """Yield the rows from `start` up to `stop` by the fastest method available; `keys` and `values` as in `RecordIterator`."""
     if COMPILED:
         return RecordIterator(source, start, stop, keys, values)
     rows = range(start, stop)

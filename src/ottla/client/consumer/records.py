@@ -64,8 +64,9 @@ class RecordSlice:
 
     @property
     def next_offset(self) -> int:
-        """The next offset to read after these rows. If they are the last of their chunk, it is after the control
-        records that follow.
+        """The next offset to read after these rows.
+
+        If they are the last of their chunk, it is after the control records that follow.
         """
         columns = self.source.columns
         return columns.next_offset if self.stop == columns.count else int(columns.offsets[self.stop - 1]) + 1
@@ -181,8 +182,9 @@ class ConsumerRecords(Generic[K, V]):
         raise KeyError(f"no records of {tp}")
 
     def next_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return the next offset to read of each partition, for commits (KIP-1094). It is after the last record and the
-        control records that follow.
+        """Return the next offset to read of each partition, for commits (KIP-1094).
+
+        It is after the last record and the control records that follow.
         """
         if self._next_offsets is not None:
             return dict(self._next_offsets)

@@ -9,9 +9,7 @@ from ottla.errors import IllegalStateError, OttlaError
 
 
 def is_expected(kind: type[BaseException]) -> bool:
-    """True for an exception that leaves no operation incomplete: an error of this package, or the cancellation of a
-    task or generator.
-    """
+    """Return True for an exception that leaves no operation incomplete: an error of this package, or the cancellation of a task or generator."""
     asyncio = sys.modules.get("asyncio")  # a task can be cancelled only where it is loaded
     return issubclass(kind, OttlaError | GeneratorExit) or (
         asyncio is not None and issubclass(kind, asyncio.CancelledError)

@@ -60,7 +60,7 @@ class TopicPartitionState(Struct):
     """The last known first offset of the log."""
 
     def is_fetchable(self, now: float) -> bool:
-        """True if a Fetch request may be sent for the partition now."""
+        """Return True if a Fetch request may be sent for the partition now."""
         if self.position is None or self.is_held or now < self.retry_at:
             return False
         return self.end is None or self.position < self.end
@@ -71,11 +71,11 @@ class TopicPartitionState(Struct):
         return self.is_paused or self.is_revoking
 
     def is_lost(self) -> bool:
-        """True if there is no position and no way to find one."""
+        """Return True if there is no position and no way to find one."""
         return self.position is None and self.reset_to is None and not self.is_awaiting_committed
 
     def has_more(self) -> bool:
-        """True if the log is known to contain readable offsets from the position on."""
+        """Return True if the log is known to contain readable offsets from the position on."""
         return self.position is not None and self.readable_to is not None and self.position < self.readable_to
 
 
@@ -164,7 +164,7 @@ class SubscriptionState:
         self._states = OrderedDict((tp, states.get(tp) or self._new_state()) for tp in dict.fromkeys(partitions))
 
     def assigned(self) -> Collection[TopicPartition]:
-        """The assigned partitions, in the order of assignment."""
+        """Return the assigned partitions, in the order of assignment."""
         return self._states.keys()
 
     def states(self) -> dict[TopicPartition, TopicPartitionState]:
@@ -199,8 +199,9 @@ class SubscriptionState:
         state.is_awaiting_committed = False
 
     def reset(self, tp: TopicPartition, timestamp: int, offset: int) -> None:
-        """Set the position to a looked up offset. Ignored if the user or another reset has changed the position since
-        the request.
+        """Set the position to a looked up offset.
+
+        Ignored if the user or another reset has changed the position since the request.
         """
         state = self._states.get(tp)
         if state is not None and state.reset_to == timestamp:
@@ -211,8 +212,9 @@ class SubscriptionState:
         return [tp for tp, state in self._states.items() if state.is_awaiting_committed and now >= state.retry_at]
 
     def start_at(self, tp: TopicPartition, committed: OffsetAndMetadata | None) -> None:
-        """Set the position to the committed offset, or request a reset if there is none. Ignored if the position was
-        changed since the request.
+        """Set the position to the committed offset, or request a reset if there is none.
+
+        Ignored if the position was changed since the request.
         """
         state = self._states.get(tp)
         if state is not None and state.is_awaiting_committed:
@@ -273,9 +275,7 @@ class SubscriptionState:
             self._before_last_poll = {}
 
     def recover(self) -> None:
-        """Handle an exception that ended a call: allow requests for all partitions at once, because those in flight are
-        lost.
-        """
+        """Handle an exception that ended a call: allow requests for all partitions at once, because those in flight are lost."""
         self.restore_positions()
         for state in self._states.values():
             state.retry_at, state.is_revoking = -FOREVER, False
@@ -288,14 +288,14 @@ class SubscriptionState:
         self.loop.discard()
 
     def mark_processed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        """Record a commit by the user. All records before these offsets count as processed, including those that the
-        last `poll` returned.
+        """Record a commit by the user.
+
+        All records before these offsets count as processed, including those that the last `poll` returned.
         """
         self._committed_by_user.update({tp: (offset.offset, offset.leader_epoch) for tp, offset in offsets.items()})
 
     def drop_unprocessed(self) -> None:
-        """Move the positions back to before the records of the last `poll`; in a loop, to before the record yielded
-        last.
+        """Move the positions back to before the records of the last `poll`; in a loop, to before the record yielded last.
 
         For a consumer that is closed by an exception: it is unknown how many of these were processed, so they are not
         committed.

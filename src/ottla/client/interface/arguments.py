@@ -27,7 +27,7 @@ QUOTED = 100
 
 
 def checked_topic(topic: Any) -> str:
-    """A name that can be sent: TypeError where it is no text, InvalidTopicError where it has no bytes."""
+    """Return the name. TypeError if it is not a string, InvalidTopicError if it cannot be encoded."""
     if not isinstance(topic, str):
         raise TypeError(f"topic = {topic!r}: must be text, such as 'flights'")
     fault = find_name_fault(topic)
@@ -55,7 +55,7 @@ def shorten_text(text: str) -> str:
 
 
 def checked_text(what: str, text: Any, example: str) -> str:
-    """A name of something else than a topic."""
+    """Return a name of something else than a topic."""
     if not isinstance(text, str):
         raise TypeError(f"{what} = {text!r}: must be text, such as {example!r}")
     fault = find_name_fault(text)
@@ -79,14 +79,14 @@ def checked_list(what: str, items: Any, example: str) -> list[Any]:
 
 
 def checked_dict(what: str, items: Any, example: str) -> Mapping[Any, Any]:
-    """A mapping; `example` is how to write it."""
+    """Return a mapping; `example` is how to write it."""
     if not isinstance(items, Mapping):
         raise TypeError(f"{what} = {items!r}: must be a dict, such as {example}")
     return items
 
 
 def checked_flag(what: str, flag: Any) -> bool:
-    """True or False: a text that says no would count as yes."""
+    """Return a bool. Any other type raises TypeError, because a text such as "no" would count as True."""
     if not isinstance(flag, bool):
         raise TypeError(f"{what} = {flag!r}: must be True or False")
     return flag
@@ -116,7 +116,7 @@ def checked_subscription(topics: Iterable[Any]) -> list[str]:
 
 
 def checked_partition(partition: Any) -> TopicPartition:
-    """A topic and a partition's number, in a TopicPartition or another pair."""
+    """Return a topic and a partition's number, in a TopicPartition or another pair."""
     if isinstance(partition, str | bytes) or not isinstance(partition, Sequence) or len(partition) != 2:
         raise TypeError(f"{partition!r} is no partition: write TopicPartition('flights', 0)")
     topic, number = partition
@@ -135,17 +135,17 @@ def checked_partitions(partitions: Iterable[Any]) -> list[TopicPartition]:
 
 
 def checked_number(partition: Any) -> int:
-    """The number of a partition."""
+    """Return the number of a partition."""
     return checked_whole("partition", partition, "the number of a partition", LAST_PARTITION)
 
 
 def checked_broker(broker_id: Any) -> int:
-    """The number of a broker."""
+    """Return the number of a broker."""
     return checked_whole("broker_id", broker_id, "the number of a broker", LAST_PARTITION)
 
 
 def checked_whole(what: str, number: Any, meaning: str, last: int = LAST_OFFSET, first: int = 0) -> int:
-    """A number from `first` to `last`, which the protocol has room for; `meaning` says what it is."""
+    """Return a number from `first` to `last`, which the protocol has room for; `meaning` says what it is."""
     try:
         whole = None if isinstance(number, bool) else number.__index__()
     except (AttributeError, TypeError):
@@ -167,19 +167,19 @@ def checked_timeout(timeout: Any) -> float:
 
 
 def maybe_timeout(timeout: Any) -> float | None:
-    """The same where None has a meaning of its own."""
+    """Return the same where None has a meaning of its own."""
     return None if timeout is None else checked_timeout(timeout)
 
 
 def checked_pattern(pattern: re.Pattern[Any]) -> re.Pattern[str]:
-    """A pattern of text: topics are not bytes."""
+    """Return a pattern of text: topics are not bytes."""
     if not isinstance(pattern.pattern, str):
         raise TypeError(f"{pattern!r} matches bytes: compile a text, such as re.compile('flights-.*')")
     return pattern
 
 
 def checked_broker_pattern(pattern: Any) -> str:
-    """A regular expression for the broker, which is the one to judge it."""
+    """Return a regular expression for the broker, which is the one to judge it."""
     if not isinstance(pattern, str):
         raise TypeError(f"{pattern!r}: a SubscriptionPattern is of text, such as SubscriptionPattern('flights-.*')")
     if not pattern:
@@ -188,7 +188,7 @@ def checked_broker_pattern(pattern: Any) -> str:
 
 
 def checked_columns(columns: Sequence[str] | None, include_headers: bool) -> tuple[str, ...] | None:
-    """The columns of a table that are wanted, each once; None for all but the headers, or all and the headers."""
+    """Return the columns of a table that are wanted, each once; None for all but the headers, or all and the headers."""
     if columns is None:
         return None
     chosen = tuple(checked_list("columns", columns, "['value']"))

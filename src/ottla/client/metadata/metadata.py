@@ -195,7 +195,7 @@ class Metadata:
             return 0.0 if self._unanswered_since is None else now - self._unanswered_since
 
     def has_discovered_brokers(self) -> bool:
-        """True if the known brokers come from a response, not from `bootstrap.servers`."""
+        """Return True if the known brokers come from a response, not from `bootstrap.servers`."""
         return any(node_id >= 0 for node_id in self.cluster.nodes)
 
     def rebootstrap(self) -> None:
@@ -216,7 +216,7 @@ class Metadata:
             self.fatal = error
 
     def is_newer_than(self, version: int) -> bool:
-        """True if there is an update newer than `version`; raises a fatal error."""
+        """Return True if there is an update newer than `version`; raises a fatal error."""
         self.raise_fatal()
         return self.version > version
 
@@ -244,7 +244,7 @@ class Metadata:
             LOG.warning("topic metadata missing topics=%s; requested again", errors)
 
     def _is_complete(self) -> bool:
-        """True if every wanted topic is known, with a leader for each partition."""
+        """Return True if every wanted topic is known, with a leader for each partition."""
         cluster = self.cluster
         for name in self._wanted:
             topic = cluster.topics.get(name)

@@ -39,5 +39,5 @@ class MissingPartitions:
             )
 
     def remove_partition(self, tp: TopicPartition) -> None:
-        """The client no longer waits for the partition."""
+        """Stop waiting for the partition."""
         self._since.pop(tp, None)

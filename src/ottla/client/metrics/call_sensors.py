@@ -1,5 +1,6 @@
-"""Time spent in blocking calls of the user, which may come from any thread. All of them are rare, so a lock is cheap
-enough.
+"""Time spent in blocking calls of the user, which may come from any thread.
+
+All of them are rare, so a lock is cheap enough.
 """
 
 from __future__ import annotations

@@ -47,8 +47,7 @@ class ClientMetrics(Mapping[MetricName, float]):
         return f"ClientMetrics({len(self)} values)"
 
     def value(self, name: str, **tags: object) -> float:
-        """Return the metric with this name and these tags, `client-id` aside: `value("records-lag", topic="orders",
-        partition=0)`.
+        """Return the metric with this name and these tags, `client-id` aside: `value("records-lag", topic="orders", partition=0)`.
 
         Write `_` for `-` in tag names. Raises KeyError if there is no such metric.
         """

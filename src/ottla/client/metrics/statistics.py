@@ -14,8 +14,9 @@ LOG = logging.getLogger(__name__)
 
 
 class Statistics:
-    """Run by the thread that calls the function. An exception of the function is logged, and the next call follows as
-    usual.
+    """Run by the thread that calls the function.
+
+    An exception of the function is logged, and the next call follows as usual.
     """
 
     def __init__(self, interval_ms: int, callback: Callable[[ClientMetrics], Any] | None, now: float) -> None:
@@ -24,8 +25,9 @@ class Statistics:
         self._due = FOREVER if callback is None or not interval_ms else now + self._span
 
     def report_if_due(self, now: float, collect_metrics: Callable[[], ClientMetrics]) -> float:
-        """Call the function with the result of `collect_metrics` if it is due. Return the seconds until it is due; infinity for
-        never.
+        """Call the function with the result of `collect_metrics` if it is due.
+
+        Return the seconds until it is due; infinity for never.
         """
         if now >= self._due:
             self._due = now + self._span

@@ -32,12 +32,12 @@ class NodeApiVersions:
         """The levels at which the whole cluster runs its features (KIP-584)."""
 
     def newest_version(self, key: int) -> int | None:
-        """The newest version the broker speaks of an API, by the API's key; None when it does not have it."""
+        """Return the newest version the broker speaks of an API, by the API's key; None when it does not have it."""
         spoken = self._ranges.get(key)
         return None if spoken is None else spoken[1]
 
     def usable_version(self, api: Api, most: int | None = None) -> int:
-        """The newest version both sides speak, not above `most`; UnsupportedVersionError names what clashes."""
+        """Return the newest version both sides speak, not above `most`; UnsupportedVersionError names what clashes."""
         first = max(api.versions.first, OLDEST.get(api.key, 0))
         last = api.versions.last if most is None else min(most, api.versions.last)
         spoken = self._ranges.get(api.key)
@@ -76,17 +76,17 @@ class ApiVersions:
 
 
 def choose_next_version(answer: ApiVersionsResponse, refused: int) -> int | None:
-    """The version to ask in after `refused` was refused; None when there is none left."""
+    """Return the version to ask in after `refused` was refused; None when there is none left."""
     offered = next((a.max_version for a in answer.api_keys if a.api_key == ApiVersionsRequest.KEY), 0)
     version = min(offered, refused - 1)
     return version if version >= 0 else None
 
 
 def ranges_of(answer: Any) -> list[tuple[int, int, int]]:
-    """The announced ranges as (key, first, last)."""
+    """Return the announced ranges as (key, first, last)."""
     return [(a.api_key, a.min_version, a.max_version) for a in answer.api_keys]
 
 
 def features_of(answer: Any) -> dict[str, int]:
-    """The levels of the cluster's features."""
+    """Return the levels of the cluster's features."""
     return {feature.name: feature.max_version_level for feature in answer.finalized_features}

@@ -44,7 +44,7 @@ def explain_failure(reason: str, state: ConnectionState) -> str:
 
 
 def is_foreign(reason: str, before: str) -> bool:
-    """True if the peer is not a Kafka broker, so that a retry will not help. `before` is why the last connection ended.
+    """Return True if the peer is not a Kafka broker, so that a retry will not help. `before` is why the last connection ended.
 
     A broker that is shutting down may close one connection early; a peer that closes two in a row is not a broker.
     """
@@ -72,11 +72,11 @@ class Suspicions:
             self._silent.add(node_id)
 
     def is_plaintext_suspected(self, node_id: int) -> bool:
-        """True if the broker closed the connection during the TLS handshake: the next connection tries plaintext."""
+        """Return True if the broker closed the connection during the TLS handshake: the next connection tries plaintext."""
         return node_id in self._hung_up
 
     def take_login_suspicion(self, node_id: int) -> bool:
-        """True if the broker closed the connection at the first request: ask once if it requires a login."""
+        """Return True if the broker closed the connection at the first request: ask once if it requires a login."""
         suspected = node_id in self._silent
         self._silent.discard(node_id)
         return suspected

@@ -89,26 +89,26 @@ class ConnectionStates:
         return self.for_node(node_id).state
 
     def can_connect(self, node_id: int, now: float) -> bool:
-        """True if a new attempt to connect may start."""
+        """Return True if a new attempt to connect may start."""
         node = self.for_node(node_id)
         return node.state is ConnectionState.DISCONNECTED and now >= node.retry_at
 
     def is_ready(self, node_id: int, now: float) -> bool:
-        """True if a request may be sent."""
+        """Return True if a request may be sent."""
         node = self.for_node(node_id)
         return node.state is ConnectionState.READY and node.throttled_until <= now < node.renew_at
 
     def should_renew_login(self, node_id: int, now: float) -> bool:
-        """True if a ready connection has to log in again before it is used."""
+        """Return True if a ready connection has to log in again before it is used."""
         node = self.for_node(node_id)
         return node.state is ConnectionState.READY and now >= node.renew_at
 
     def is_opening(self, node_id: int, now: float) -> bool:
-        """True if the connection is opening, or is ready but has to log in again first."""
+        """Return True if the connection is opening, or is ready but has to log in again first."""
         return self.state(node_id) in OPENING or self.should_renew_login(node_id, now)
 
     def is_slow(self, node_id: int, now: float) -> bool:
-        """True if a connection has been on its way for `SLOW_SECONDS`: the broker may accept connections and answer none."""
+        """Return True if a connection has been on its way for `SLOW_SECONDS`: the broker may accept connections and answer none."""
         node = self.for_node(node_id)
         return node.state in OPENING and now - node.started_at >= SLOW_SECONDS
 
@@ -189,7 +189,7 @@ class ConnectionStates:
         node.state = ConnectionState.DISCONNECTED
 
     def ready_count(self) -> int:
-        """Connections that may be used; from any thread."""
+        """Return the number of connections that can be used. Callable from any thread."""
         return sum(node.state is ConnectionState.READY for node in self._nodes.copy().values())
 
     def _count_end(self, node: NodeConnectionState) -> None:
@@ -207,7 +207,7 @@ class ConnectionStates:
                 node.has_missed_deadline = False
 
     def is_doubted(self, node_id: int) -> bool:
-        """True if other brokers are preferred for metadata requests."""
+        """Return True if other brokers are preferred for metadata requests."""
         node = self.for_node(node_id)
         return node.has_missed_deadline or node.failures > 0
 

@@ -70,7 +70,7 @@ class InFlightRequests:
         return None
 
     def can_send_more(self, node_id: int) -> bool:
-        """True if one more request may be sent before a response arrives."""
+        """Return True if one more request may be sent before a response arrives."""
         return len(self._by_node.get(node_id, ())) < self._most
 
     def count(self, node_id: int | None = None) -> int:

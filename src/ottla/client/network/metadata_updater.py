@@ -75,7 +75,7 @@ class MetadataUpdater:
         return min(client.time_to_slow(node, now), self._states.connection_delay(node.node_id, now))
 
     def _should_rebootstrap(self, client: NetworkClient, none_available: bool, now: float) -> bool:
-        """True if all known brokers are down (KIP-899), or no response has come for too long (KIP-1102)."""
+        """Return True if all known brokers are down (KIP-899), or no response has come for too long (KIP-1102)."""
         if self._config.metadata_recovery_strategy == "none" or not self._metadata.has_discovered_brokers():
             return False
         if none_available and client.is_every_broker_down():

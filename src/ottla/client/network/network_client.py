@@ -133,7 +133,7 @@ class NetworkClient:
         OPEN_CLIENTS.add(self)
 
     def ready(self, node: Node, now: float) -> bool:
-        """True if a request may be sent to `node` now; starts to connect if there is no connection."""
+        """Return True if a request may be sent to `node` now; starts to connect if there is no connection."""
         if self.is_ready(node.node_id, now):
             return True
         if self._states.can_connect(node.node_id, now):
@@ -143,7 +143,7 @@ class NetworkClient:
         return False
 
     def is_ready(self, node_id: int, now: float) -> bool:
-        """True if a request may be sent now."""
+        """Return True if a request may be sent now."""
         return self._states.is_ready(node_id, now) and self.in_flight_requests.can_send_more(node_id)
 
     def connection_delay(self, node_id: int, now: float) -> float:
@@ -151,12 +151,12 @@ class NetworkClient:
         return self._states.connection_delay(node_id, now)
 
     def has_failed_login(self, node_id: int) -> bool:
-        """True if the last connection to the node failed and no new one is in progress."""
+        """Return True if the last connection to the node failed and no new one is in progress."""
         node = self._states.for_node(node_id)
         return node.state is ConnectionState.DISCONNECTED and node.failures > 0
 
     def is_every_broker_down(self) -> bool:
-        """True if the last connection to every known broker failed; one that is still opening is not counted as failed."""
+        """Return True if the last connection to every known broker failed; one that is still opening is not counted as failed."""
         return all(self.has_failed_login(node_id) for node_id in self.metadata.cluster.nodes)
 
     def send(self, request: ClientRequest, now: float) -> None:

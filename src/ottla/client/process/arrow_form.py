@@ -1,5 +1,6 @@
-"""The form in which the function receives tables and returns tables. The only module of this package that needs
-pyarrow.
+"""The form in which the function receives tables and returns tables.
+
+The only module of this package that needs pyarrow.
 
 The columns are those of `poll_arrow`. The columns `key`, `value` and `headers` of a returned table are sent, if
 present. No row is converted to a record, except for dead letters.

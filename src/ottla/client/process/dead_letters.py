@@ -1,6 +1,4 @@
-"""Dead letters: records that could not be processed, in their original bytes, with the error headers of Kafka Connect
-(KIP-298).
-"""
+"""Dead letters: records that could not be processed, in their original bytes, with the error headers of Kafka Connect (KIP-298)."""
 
 from __future__ import annotations
 

@@ -102,5 +102,5 @@ class ResultDelivery:
 
 
 def is_plain(each: Any) -> bool:
-    """True if the record has only a key and a value."""
+    """Return True if the record has only a key and a value."""
     return isinstance(each, Outgoing) and each.partition is None and each.timestamp is None and each.headers is None

@@ -99,8 +99,9 @@ def process_in_halves(
     bury: Callable[[Any, Exception], Outgoing],
     settings: ProcessSettings,
 ) -> Calls[list[Any]]:
-    """Return the results for a part. If it raises, process both halves, down to single records, which become dead
-    letters.
+    """Return the results for a part.
+
+    If it raises, process both halves, down to single records, which become dead letters.
     """
     try:
         return (yield from attempt(part))

@@ -18,9 +18,7 @@ from ottla.model import TopicPartition
 
 
 def process(consumer: Consumer[Any, Any], producer: Producer, function: Function, **settings: Any) -> None:
-    """Run a `Processor` with these arguments until SIGINT (Ctrl-C) or SIGTERM; the records in progress are committed
-    first.
-    """
+    """Run a `Processor` with these arguments until SIGINT (Ctrl-C) or SIGTERM; the records in progress are committed first."""
     processor = Processor(consumer, producer, function, **settings)
     with stop_on_signals(processor.stop):
         processor.run()

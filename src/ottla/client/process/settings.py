@@ -42,8 +42,9 @@ class ProcessSettings:
 
 
 def check_settings(settings: ProcessSettings, reads: Any, writes: Any) -> None:
-    """Raise ConfigError for settings that break the processing guarantee. `reads` and `writes` are the clients'
-    settings.
+    """Raise ConfigError for settings that break the processing guarantee.
+
+    `reads` and `writes` are the clients' settings.
     """
     for is_wrong, message in INVALID_SETTINGS:
         if is_wrong(settings, reads, writes):

@@ -18,8 +18,9 @@ previous_handlers: dict[signal.Signals, Any] = {}
 
 @contextmanager
 def stop_on_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Call `stop` on SIGINT or SIGTERM within the block, and restore the handlers afterwards. Only in the main thread;
-    elsewhere without effect.
+    """Call `stop` on SIGINT or SIGTERM within the block, and restore the handlers afterwards.
+
+    Only in the main thread; elsewhere without effect.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

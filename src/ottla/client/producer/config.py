@@ -217,7 +217,7 @@ def read_producer_settings(settings: Mapping[str, Any] | None, keywords: Mapping
 
 
 def is_idempotence_requested(settings: Mapping[str, Any]) -> bool:
-    """True if the user has set whether the producer is idempotent."""
+    """Return True if the user has set whether the producer is idempotent."""
     names = {str(name).replace(".", "_") for name, value in settings.items() if value is not None}
     return not names.isdisjoint({"enable_idempotence", "transactional_id"})
 

@@ -39,12 +39,13 @@ class RecordFuture:
         return TopicPartition(self._result.topic, self._result.partition)
 
     def done(self) -> bool:
-        """True if there is a result."""
+        """Return True if there is a result."""
         return self._result.done or (bool(self._result.parts) and self._result.locate_record(self._index)[0].done)
 
     def result(self, timeout: float | None = None) -> RecordMetadata:
-        """Return the metadata of the written record, waiting up to `timeout` seconds. Raises the error of a failed
-        record.
+        """Return the metadata of the written record, waiting up to `timeout` seconds.
+
+        Raises the error of a failed record.
         """
         result, index = self._result, self._index
         if not result.done or result.error is not None:
@@ -65,7 +66,7 @@ class RecordFuture:
         return error
 
     def is_any_of(self, results: Iterable[object]) -> bool:
-        """True if the record's batch is one of these."""
+        """Return True if the record's batch is one of these."""
         part = self._result.locate_record(self._index)[0]
         return any(part is result for result in results)
 

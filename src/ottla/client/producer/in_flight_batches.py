@@ -106,8 +106,9 @@ class InFlightBatches:
         """True if a batch has completed since this was reset."""
 
     def add(self, node: int, batches: list[ProducerBatch]) -> SentBatches:
-        """Add the batches of a request that is sent now. If only one request may be in flight, their partitions are
-        muted.
+        """Add the batches of a request that is sent now.
+
+        If only one request may be in flight, their partitions are muted.
         """
         sent = SentBatches(node, batches)
         for batch in batches:
@@ -212,8 +213,9 @@ class InFlightBatches:
         log_append_time: int = -1,
         log_start_offset: int = -1,
     ) -> None:
-        """Complete a batch, or queue it again. No effect on a batch that was completed before, for example by its
-        timeout.
+        """Complete a batch, or queue it again.
+
+        No effect on a batch that was completed before, for example by its timeout.
         """
         if isinstance(error, KafkaError) and error.code in LEADER_MOVED:
             self._metadata.request_update()
@@ -248,9 +250,7 @@ class InFlightBatches:
             self._events.publish(batch_events.make_retried(batch, error, now))
 
     def _report_long_retry(self, batch: ProducerBatch, error: KafkaError, now: float) -> None:
-        """Log one warning per kind of error if a partition accepts no records for long, for example because of a full
-        disk.
-        """
+        """Log one warning per kind of error if a partition accepts no records for long, for example because of a full disk."""
         since = self._retrying_since.setdefault(batch.tp, now)
         if now - since >= LONG_RETRY_SECONDS and error.code not in self._reported:
             self._reported.add(error.code)

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 
 class OpenTransaction(NamedTuple):
-    """The data needed to end a transaction: returned by `Producer.hand_over_transaction`, used by
-    `take_over_transaction`.
+    """The data needed to end a transaction: returned by `Producer.hand_over_transaction`, used by `take_over_transaction`.
 
     It may be passed to another process or machine. A new producer with the same `transactional.id` that calls
     `init_transactions` aborts the transaction, and so does the coordinator after `transaction.timeout.ms`.

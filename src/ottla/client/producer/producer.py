@@ -101,15 +101,12 @@ class Producer(ProducerFace):
         return core.sender.run(core.queue_rows(topic, lambda count: core.rows.encode_lists(topic, values, keys, count)))
 
     def partitions_for(self, topic: str) -> list[PartitionInfo]:
-        """Return the partitions of a topic with their leaders and replicas, waiting up to `max.block.ms` for the
-        metadata.
-        """
+        """Return the partitions of a topic with their leaders and replicas, waiting up to `max.block.ms` for the metadata."""
         core = self._core
         return list(core.sender.run(core.await_topic(topic, -1, core.clock.monotonic() + core.max_block)).partitions)
 
     def client_instance_id(self, timeout: float | None = None) -> UUID:
-        """Return the id that brokers assigned to this client for pushing metrics (KIP-714); it does not change until
-        the client is closed.
+        """Return the id that brokers assigned to this client for pushing metrics (KIP-714); it does not change until the client is closed.
 
         The id is requested within `timeout` seconds, by default `max.block.ms`. Raises IllegalStateError with
         `enable.metrics.push = false`, UnsupportedVersionError if the broker does not accept metrics, KafkaTimeoutError

@@ -175,8 +175,9 @@ def headers_bound_bytes(headers: tuple[Header, ...]) -> int:
 
 
 def load_of(batches: list[ProducerBatch]) -> tuple[int, int]:
-    """Return the number of records and the highest number of attempts. Fast, because an introspection client calls it
-    ten times a second for thousands of batches.
+    """Return the number of records and the highest number of attempts.
+
+    Fast, because an introspection client calls it ten times a second for thousands of batches.
     """
     records = attempts = 0
     for batch in batches:

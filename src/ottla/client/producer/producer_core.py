@@ -289,8 +289,9 @@ class ProducerCore:
         return machine.commit_transaction()
 
     def require_transactions(self, call: str) -> TransactionManager:
-        """Return the transaction manager. Raises IllegalStateError for `call` without a transactional.id or after
-        close.
+        """Return the transaction manager.
+
+        Raises IllegalStateError for `call` without a transactional.id or after close.
         """
         if self.transactional is None:
             raise IllegalStateError(f"{call}() needs a transactional.id; set it")

@@ -48,14 +48,16 @@ class ProducerFace:
         return take_snapshot(self._core)
 
     def metrics(self) -> ClientMetrics:
-        """Return the metrics of this client, with the names of the Java clients. May be called at any time from any
-        thread.
+        """Return the metrics of this client, with the names of the Java clients.
+
+        May be called at any time from any thread.
         """
         return self._core.take_metrics()
 
     def trace(self, capacity: int = CAPACITY) -> Trace:
-        """Return a trace of the events from now on, typed as in `ottla.client.producer.events`. May be called at any
-        time from any thread.
+        """Return a trace of the events from now on, typed as in `ottla.client.producer.events`.
+
+        May be called at any time from any thread.
 
         Raises IllegalStateError after close.
         """
@@ -75,8 +77,7 @@ class ProducerFace:
         return self._core.hand_over_transaction()
 
     def take_over_transaction(self, given: OpenTransaction) -> None:
-        """Continue a transaction that another producer handed over, to commit or abort it; replaces
-        `init_transactions`.
+        """Continue a transaction that another producer handed over, to commit or abort it; replaces `init_transactions`.
 
         Do not send records in it, because the sequence numbers of its records are not known here.
         """

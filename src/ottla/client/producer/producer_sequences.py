@@ -52,7 +52,7 @@ class ProducerSequences:
         self._renumbered: set[TopicPartition] = set()
 
     def can_drain(self, batch: ProducerBatch) -> bool:
-        """True if this batch, the first of its queue, may be sent now."""
+        """Return True if this batch, the first of its queue, may be sent now."""
         entry = self._partitions[batch.tp]
         if not self.producer.is_known:
             return False
@@ -65,7 +65,7 @@ class ProducerSequences:
         return not entry.in_flight or (entry.producer == self.producer and entry.last_acked_sequence != NONE)
 
     def assign_sequence(self, batch: ProducerBatch) -> None:
-        """Number a batch that is about to be sent, unless it has a number already."""
+        """Assign a sequence number to a batch that is about to be sent, unless it has one."""
         batch.sequence_reset = False
         if batch.has_sequence:
             return
@@ -83,7 +83,7 @@ class ProducerSequences:
         self._partitions[batch.tp].record_ack(batch, last)
 
     def can_retry(self, batch: ProducerBatch, error: KafkaError, log_start_offset: int) -> bool:
-        """True if a retry may help; may request a new epoch for that."""
+        """Return True if a retry may help; may request a new epoch for that."""
         entry = self._partitions[batch.tp]
         if error.code == ErrorCode.UNKNOWN_PRODUCER_ID:
             return self._can_retry_unknown(batch, entry, log_start_offset)

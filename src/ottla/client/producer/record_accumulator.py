@@ -64,7 +64,7 @@ class SequenceNumbers(Protocol):
     """Assigns sequence numbers to batches, and holds back those that must wait for others."""
 
     def can_drain(self, batch: ProducerBatch) -> bool:
-        """True if the first batch of a queue may be sent now."""
+        """Return True if the first batch of a queue may be sent now."""
         ...
 
     def assign_sequence(self, batch: ProducerBatch) -> None:
@@ -159,7 +159,7 @@ class IncompleteBatches:
             return [batch for group in self._by_serial.values() for batch in group]
 
     def are_complete(self, mark: int) -> bool:
-        """True if every batch up to the number `mark` has its result."""
+        """Return True if every batch up to the number `mark` has its result."""
         with self._lock:
             return next(iter(self._by_serial), mark + 1) > mark
 
@@ -382,7 +382,7 @@ class RecordAccumulator:
             return [take_first(queue) for queues in found for queue in queues for _ in range(len(queue))]
 
     def is_expired(self, batch: ProducerBatch, now: float) -> bool:
-        """True if the delivery timeout of a batch has passed."""
+        """Return True if the delivery timeout of a batch has passed."""
         return now - batch.created >= self._delivery_timeout
 
     def next_expiry(self) -> float:
@@ -462,7 +462,7 @@ class RecordAccumulator:
         return self._serial
 
     def is_flushed(self, mark: int) -> bool:
-        """True if every batch up to `mark` has its result."""
+        """Return True if every batch up to `mark` has its result."""
         return self._incomplete.are_complete(mark)
 
     def _append_to_open(
@@ -584,7 +584,7 @@ class RecordAccumulator:
 
 
 def do_nothing() -> None:
-    """The waker before there is a sender."""
+    """Do nothing: the waker before there is a sender."""
 
 
 def take_first(queue: Queue) -> ProducerBatch:

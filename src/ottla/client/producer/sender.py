@@ -122,11 +122,11 @@ class Sender:
             raise interrupt.with_traceback(None) from None  # hides internal frames from the traceback
 
     def is_this_thread(self) -> bool:
-        """True if the caller is a callback on the sender thread, which would wait for itself."""
+        """Return True if the caller is a callback on the sender thread, which would wait for itself."""
         return threading.current_thread() is self.thread
 
     def is_completing(self, future: object) -> bool:
-        """True for a future that only this sender will complete."""
+        """Return True for a future that only this sender will complete."""
         return isinstance(future, RecordFuture) and future.is_any_of(
             batch.result for batch in self._accumulator.incomplete()
         )

@@ -35,12 +35,13 @@ class TableReceipt:
         return [RecordFuture(result, 0, -1, -1, -1) for result, _ in self._batches]
 
     def done(self) -> bool:
-        """True if every row has a result."""
+        """Return True if every row has a result."""
         return all(leaf.done for result, _ in self._batches for leaf in iter_leaves(result))
 
     def result(self, timeout: float | None = None) -> dict[TopicPartition, list[range]]:
-        """Return the offsets of the rows in each partition, waiting up to `timeout` seconds in total. Raises the first
-        error.
+        """Return the offsets of the rows in each partition, waiting up to `timeout` seconds in total.
+
+        Raises the first error.
 
         Without offsets (`acks=0`) the list of a partition is empty.
         """

@@ -80,18 +80,18 @@ class TransactionManager:
     # Called by the accumulator and the sender for batches.
 
     def can_drain(self, batch: ProducerBatch) -> bool:
-        """True if the first batch of a queue may be sent."""
+        """Return True if the first batch of a queue may be sent."""
         if self.transactional_id is None:
             return self.sequences.can_drain(batch)
         with self.lock:
             return self.machine.can_drain(batch)
 
     def assign_sequence(self, batch: ProducerBatch) -> None:
-        """Number a batch that is about to be sent."""
+        """Assign a sequence number to a batch that is about to be sent."""
         self.sequences.assign_sequence(batch)
 
     def can_retry(self, batch: ProducerBatch, error: KafkaError, log_start_offset: int) -> bool:
-        """True if a rejected batch may be retried."""
+        """Return True if a rejected batch may be retried."""
         return not self.machine.status.is_fatal and self.sequences.can_retry(batch, error, log_start_offset)
 
     def record_batch_failure(self, batch: ProducerBatch, error: Exception, *, certain: bool) -> None:

@@ -95,7 +95,7 @@ class TransactionSender:
         )
 
     def _can_bump(self, node: Node) -> bool:
-        """True if the broker can bump the epoch of a producer; otherwise the producer cannot continue."""
+        """Return True if the broker can bump the epoch of a producer; otherwise the producer cannot continue."""
         versions = self._client.api_versions.get(node.node_id)
         newest = versions.newest_version(InitProducerIdRequest.KEY) if versions is not None else None
         return newest is not None and newest >= FIRST_VERSION_WITH_EPOCH

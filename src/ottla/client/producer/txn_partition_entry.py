@@ -36,7 +36,7 @@ class TxnPartitionEntry:
             self._renumber_batches(batch, batch.transactional)
 
     def assign_sequence(self, batch: ProducerBatch, transactional: bool) -> None:
-        """Number a batch."""
+        """Assign a sequence number to a batch."""
         self._renumber_batches(batch, transactional)
         self.in_flight.append(batch)
 
@@ -60,7 +60,7 @@ class TxnPartitionEntry:
             self.in_flight[place : place + 1] = parts
 
     def is_next(self, sequence: int) -> bool:
-        """True if everything before this number is acknowledged."""
+        """Return True if everything before this number is acknowledged."""
         if self.last_acked_sequence == NONE:
             return sequence == 0
         return sequence == advance_sequence(self.last_acked_sequence, 1)

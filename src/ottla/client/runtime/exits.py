@@ -66,7 +66,7 @@ class Exits:
             LOG.exception("a client could not be closed at the end of the process")
 
     def end_after_closing(self) -> bool:
-        """True if SIGTERM arrived while this thread closes clients; it is sent again afterwards."""
+        """Return True if SIGTERM arrived while this thread closes clients; it is sent again afterwards."""
         self._signalled = self._runner == threading.get_ident()
         return self._signalled
 
@@ -83,7 +83,7 @@ class Exits:
                 end_normally(signal.SIGTERM, None)
 
     def defer(self) -> bool:
-        """True if SIGTERM is delayed."""
+        """Return True if SIGTERM is delayed."""
         self._wanted = self._wanted or self._held
         return self._held
 
@@ -120,7 +120,7 @@ def handle_sigterm() -> None:
 
 
 def end_normally(number: int, frame: FrameType | None) -> None:
-    """The handler; a second signal ends the process at once."""
+    """Restore the default handler, with which a second signal ends the process at once."""
     if EXITS.defer():
         return
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -136,7 +136,7 @@ def end_normally(number: int, frame: FrameType | None) -> None:
 
 
 def is_shutting_down(frame: FrameType | None) -> bool:
-    """True if the main thread has finished and waits for other threads: an exception there would be dropped."""
+    """Return True if the main thread has finished and waits for other threads: an exception there would be dropped."""
     while frame is not None and frame.f_code is not SHUTDOWN:
         frame = frame.f_back
     return frame is not None or not threading.main_thread().is_alive()

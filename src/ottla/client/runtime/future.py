@@ -50,7 +50,7 @@ class Future(Generic[T]):
         return f"{type(self).__name__}({what})"
 
     def done(self) -> bool:
-        """True if there is a result or an error."""
+        """Return True if there is a result or an error."""
         return self._done
 
     def result(self, timeout: float | None = None) -> T:
@@ -61,7 +61,7 @@ class Future(Generic[T]):
         return cast(T, self._value)
 
     def exception(self, timeout: float | None = None) -> Exception | None:
-        """The error, or None when all went well; waits as `result` does."""
+        """Return the error, or None when all went well; waits as `result` does."""
         if not self._done:
             wait_for(self, timeout)
         return self._error
@@ -150,7 +150,7 @@ def wait_for(future: Any, timeout: float | None) -> None:
 
 
 def await_future(future: Any) -> Generator[Any, None, Any]:
-    """The body of `__await__`: suspend the task until the completing thread calls its loop."""
+    """Return the body of `__await__`: suspend the task until the completing thread calls its loop."""
     import asyncio
 
     if not future.done():

@@ -69,8 +69,9 @@ class ShareConsumer(ShareConsumerFace[K, V]):
         self._run(self._core.unsubscribe())
 
     def poll(self, timeout: float = 1.0) -> ConsumerRecords[K, V]:
-        """Return up to `max.poll.records` records: those acquired already, else the first that arrive within `timeout`
-        seconds. After the timeout the result is empty.
+        """Return up to `max.poll.records` records: those acquired already, else the first that arrive within `timeout` seconds.
+
+        After the timeout the result is empty.
 
         With implicit acknowledgement this accepts the records of the last `poll`. With explicit acknowledgement all of
         these must be acknowledged; otherwise IllegalStateError is raised. Renewed records are returned again, alone.

@@ -400,4 +400,4 @@ class ShareConsumerCore:
 
 
 def do_nothing() -> None:
-    """The default of `on_closed`."""
+    """Do nothing: the default of `on_closed`."""

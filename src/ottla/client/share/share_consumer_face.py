@@ -74,8 +74,9 @@ class ShareConsumerFace(Generic[K, V]):
             self._core.acknowledge(tp, offset, checked_type(*arguments))
 
     def commit_async(self) -> None:
-        """Send the acknowledgements without waiting. With implicit acknowledgement, the records of the last `poll` are
-        accepted.
+        """Send the acknowledgements without waiting.
+
+        With implicit acknowledgement, the records of the last `poll` are accepted.
 
         Later calls of this consumer handle the results and call the acknowledgement commit callback.
         """
@@ -93,14 +94,16 @@ class ShareConsumerFace(Generic[K, V]):
             self._core.callback = checked_function("callback", callback, "(offsets, error)")
 
     def acquisition_lock_timeout_ms(self) -> int | None:
-        """Return the time in milliseconds after which a record that is not acknowledged is delivered again; None before
-        the first response of a broker.
+        """Return the time in milliseconds after which a record that is not acknowledged is delivered again.
+
+        None before the first response of a broker.
         """
         return self._core.fetcher.lock_timeout_ms
 
     def metrics(self) -> ClientMetrics:
-        """Return the metrics of this client, with the names of the Java clients. May be called at any time from any
-        thread.
+        """Return the metrics of this client, with the names of the Java clients.
+
+        May be called at any time from any thread.
         """
         return metrics_of(self._core)
 
@@ -128,7 +131,8 @@ def checked_type(type_: Any = ACCEPT) -> AcknowledgeType:
 
 
 def metrics_of(core: ShareConsumerCore, *_: object) -> ClientMetrics:
-    """Return the metrics of a share consumer. Holds no reference to the consumer object, so that it can be garbage
-    collected.
+    """Return the metrics of a share consumer.
+
+    Holds no reference to the consumer object, so that it can be garbage collected.
     """
     return core.take_metrics()

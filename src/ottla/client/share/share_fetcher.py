@@ -117,8 +117,9 @@ class ShareFetcher:
             self._session(each.node_id).add(each, generation)
 
     def send_fetches(self, assigned: Iterable[ShareTopicPartition]) -> float:
-        """Queue the next request to each broker, with the waiting acknowledgements. Return the seconds until the next
-        call.
+        """Queue the next request to each broker, with the waiting acknowledgements.
+
+        Return the seconds until the next call.
         """
         now = self._clock.monotonic()
         wanted = self._group_by_leader(assigned)
@@ -227,7 +228,7 @@ class ShareFetcher:
         return wanted
 
     def _is_unreachable(self, node_id: int, now: float) -> bool:
-        """True if the broker is unknown, or disconnected and its reconnect backoff has not passed."""
+        """Return True if the broker is unknown, or disconnected and its reconnect backoff has not passed."""
         if node_id not in self._client.metadata.cluster.nodes:
             return True
         network = self._client.client

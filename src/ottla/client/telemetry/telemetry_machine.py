@@ -59,7 +59,7 @@ class PushSubscription(NamedTuple):
     """Prefixes of the subscribed metric names; empty if none is subscribed."""
 
     def is_subscribed(self, name: str) -> bool:
-        """True if the metric is subscribed. `*` or an empty prefix subscribes to all metrics."""
+        """Return True if the metric is subscribed. `*` or an empty prefix subscribes to all metrics."""
         return self.metrics == ("*",) or name.startswith(self.metrics)
 
 
@@ -117,8 +117,9 @@ class TelemetryMachine:
             self._enter_state(State.PUSH_NEEDED, now + self._interval)
 
     def handle_disconnect(self, now: float) -> None:
-        """Handle a lost connection. The subscription is requested again after one interval, possibly from another
-        broker.
+        """Handle a lost connection.
+
+        The subscription is requested again after one interval, possibly from another broker.
         """
         if self.is_closing:
             self._enter_state(State.TERMINATED)

@@ -1,5 +1,6 @@
-"""Send telemetry requests from `NetworkClient.poll`. The cost is one comparison per poll if no broker subscribes to
-metrics.
+"""Send telemetry requests from `NetworkClient.poll`.
+
+The cost is one comparison per poll if no broker subscribes to metrics.
 
 No connection is opened for telemetry, except while a caller waits for the client instance id. Requests are sent to the
 same broker as long as it is reachable, because each broker aggregates the metrics that it receives.

@@ -23,7 +23,7 @@ class Acl(NamedTuple):
     permission: int
 
     def is_covering(self, resource_type: int, name: str) -> bool:
-        """True if the entry applies to that resource."""
+        """Return True if the entry applies to that resource."""
         if self.resource_type != resource_type:
             return False
         if self.pattern_type == PatternType.PREFIXED:
@@ -68,7 +68,7 @@ class AclFilter(NamedTuple):
 
 
 def is_in_range(host: str, cidr: str) -> bool:
-    """True if an address is in a range, such as `10.0.0.0/8` or `2001:db8::/32`. A malformed range contains nothing."""
+    """Return True if an address is in a range, such as `10.0.0.0/8` or `2001:db8::/32`. A malformed range contains nothing."""
     addresses = range_of(cidr)
     try:
         return addresses is not None and ip_address(host) in addresses
@@ -86,6 +86,6 @@ def range_of(cidr: str) -> IPv4Network | IPv6Network | None:
 
 
 def is_principal(text: str) -> bool:
-    """True if the text has a type and a name, as `User:alice`; the name may contain colons."""
+    """Return True if the text has a type and a name, as `User:alice`; the name may contain colons."""
     kind, colon, name = text.partition(":")
     return bool(kind and colon and name)

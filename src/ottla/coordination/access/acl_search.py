@@ -44,7 +44,7 @@ class AclSearch:
         return [(acl_id, acl) for _, acl_id, acl in sorted(found)]
 
     def _keys(self, wanted: AclFilter, parts: tuple[int, ...]) -> Iterator[tuple[object, ...]]:
-        """The values that a matching rule has in these parts: for MATCH one key for each pattern that may cover the name."""
+        """Yield the values that a matching rule has in these parts: for MATCH one key for each pattern that may cover the name."""
         if wanted.name is None or wanted.pattern_type != PatternType.MATCH:
             yield tuple(wanted[part] for part in parts)
             return

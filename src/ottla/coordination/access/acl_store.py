@@ -71,7 +71,7 @@ class AclStore:
                 yield from acls
 
     def find_matching(self, wanted: AclFilter) -> Iterator[tuple[UUID, Acl]]:
-        """The rules that a filter means, with their ids; of a filter that names a resource only its rules are looked at."""
+        """Yield the rules that match a filter, with their ids. For a filter with a resource only the rules of the resource are scanned."""
         return ((acl_id, acl) for acl_id, acl in self._candidates(wanted) if wanted.is_match(acl))
 
     def count_candidates(self, wanted: AclFilter) -> int:

@@ -68,13 +68,13 @@ class Authorizer:
         self._version = acls.version
 
     def is_allowed(self, principal: str, host: str, operation: int, resource_type: int, name: str) -> bool:
-        """True if the principal may do the operation on the resource from this host."""
+        """Return True if the principal may do the operation on the resource from this host."""
         question = principal, host, operation, resource_type, name
         verdict = self._verdicts.get(question) if self._version == self.acls.version else None
         return self._keep(question, self._decide(*question)) if verdict is None else verdict
 
     def is_any_allowed(self, principal: str, host: str, operation: int, resource_type: int) -> bool:
-        """True if a resource name of that kind exists on which the principal may do the operation; nothing is implied here (KIP-679)."""
+        """Return True if a resource name of that kind exists on which the principal may do the operation; nothing is implied here (KIP-679)."""
         question = principal, host, operation, resource_type, None
         verdict = self._verdicts.get(question) if self._version == self.acls.version else None
         if verdict is None:
@@ -126,7 +126,7 @@ class Authorizer:
 
 
 def is_stronger(denial: Acl, allowance: Acl) -> bool:
-    """True if a denial covers everything that an allowance allows."""
+    """Return True if a denial covers everything that an allowance allows."""
     if is_everything(denial):
         return True
     if is_everything(allowance):
@@ -137,5 +137,5 @@ def is_stronger(denial: Acl, allowance: Acl) -> bool:
 
 
 def is_everything(acl: Acl) -> bool:
-    """True if an entry applies to every name."""
+    """Return True if an entry applies to every name."""
     return acl.pattern_type == PatternType.LITERAL and acl.name == WILDCARD

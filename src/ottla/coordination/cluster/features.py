@@ -127,7 +127,7 @@ def decide(
 
 
 def is_lowering(features: Mapping[str, int], update: FeatureUpdateKey) -> bool:
-    """True if the update is to a level below the present one."""
+    """Return True if the update is to a level below the present one."""
     return 0 <= update.max_version_level < features.get(update.feature, 0)
 
 

@@ -108,7 +108,7 @@ def remove_from_isrs(
 
 
 def is_in_other_directory(state: PartitionState, broker: int, directories: Collection[UUID]) -> bool:
-    """True if the replica was in none of these directories.
+    """Return True if the replica was in none of these directories.
 
     False for the only replica of a partition: it starts empty in any directory, since no other replica could be
     elected.

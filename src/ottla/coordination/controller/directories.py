@@ -68,7 +68,7 @@ def assign_replica(draft: ClusterDraft, broker: int, directory: UUID, topic: Clu
 
 
 def has_complete_replica(draft: ClusterDraft, state: PartitionState, broker: int) -> bool:
-    """True if another active broker has a replica that was complete when its process was killed.
+    """Return True if another active broker has a replica that was complete when its process was killed.
 
     See `PartitionState.find_complete_replica`.
     """

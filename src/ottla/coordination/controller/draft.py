@@ -104,12 +104,12 @@ class ClusterDraft:
                 yield topic, self._partitions.get((topic.topic_id, state.index), state)
 
     def is_active(self, broker: int) -> bool:
-        """True if the broker is registered, unfenced and not in a controlled shutdown."""
+        """Return True if the broker is registered, unfenced and not in a controlled shutdown."""
         known = self.registrations.get(broker)
         return known is not None and not known.fenced and not known.in_controlled_shutdown
 
     def leads_partition(self, broker: int) -> bool:
-        """True if the broker leads any partition."""
+        """Return True if the broker leads any partition."""
         return any(state.leader == broker for _, state in self.partitions())
 
     def min_isr(self, topic: ClusterTopic) -> int:
@@ -152,7 +152,7 @@ class ClusterDraft:
         return ElectionRules(may_lead, self.min_isr(topic), self.is_elr_enabled, self.choose_directory)
 
     def is_online(self, broker: int, directory: UUID) -> bool:
-        """True unless the directory is known to be lost or not registered by the broker."""
+        """Return True unless the directory is known to be lost or not registered by the broker."""
         known: BrokerRegistration = self.registrations[broker]
         if not known.log_dirs or directory in (UNASSIGNED, MIGRATING):
             return True

@@ -75,7 +75,7 @@ def find_state(draft: ClusterDraft, broker: BrokerRegistration) -> BrokerControl
 
 
 def is_handed_over(draft: ClusterDraft, broker: BrokerRegistration) -> bool:
-    """True if every other active broker has replayed the elections that replaced this broker."""
+    """Return True if every other active broker has replayed the elections that replaced this broker."""
     own = draft.sessions.find_session(broker)
     others = (
         draft.sessions.find_session(each) for number, each in draft.registrations.items() if draft.is_active(number)

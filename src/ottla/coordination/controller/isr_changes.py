@@ -110,7 +110,7 @@ def find_error(
 
 
 def is_eligible(draft: ClusterDraft, proposed: BrokerState) -> bool:
-    """True if the broker may be in the ISR: it is active and has not restarted since it fetched (KIP-841, KIP-903)."""
+    """Return True if the broker may be in the ISR: it is active and has not restarted since it fetched (KIP-841, KIP-903)."""
     known = draft.registrations.get(proposed.broker_id)
     return (
         known is not None and draft.is_active(proposed.broker_id) and proposed.broker_epoch in (ANY_EPOCH, known.epoch)

@@ -83,7 +83,7 @@ def elect_empty_replica(draft: ClusterDraft, topic: ClusterTopic, state: Partiti
 
 
 def is_election_needed(state: PartitionState, election: ElectionType) -> bool:
-    """True if the partition is not led by its preferred leader, or, for an unclean election, has no leader."""
+    """Return True if the partition is not led by its preferred leader, or, for an unclean election, has no leader."""
     return state.leader != state.replicas[0] if election is ElectionType.PREFERRED else has_no_leader(state)
 
 

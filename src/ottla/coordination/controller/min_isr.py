@@ -41,7 +41,7 @@ def unify_min_isr(brokers: Mapping[str, Mapping[str, str]], config: ControllerCo
 
 
 def enables_elr(records: Iterable[Message]) -> bool:
-    """True if the records switch ELRs on."""
+    """Return True if the records switch ELRs on."""
     levels = [each for each in records if isinstance(each, FeatureLevelRecord) and each.name == ELR_VERSION]
     return any(each.feature_level for each in levels)
 

@@ -77,12 +77,12 @@ class Sessions:
         return session if session is not None and session.epoch == broker.epoch else None
 
     def is_valid(self, broker: BrokerRegistration, now: float) -> bool:
-        """True if the session has not expired."""
+        """Return True if the session has not expired."""
         session = self.find_session(broker)
         return session is not None and now < session.heartbeat_at + self._timeout
 
     def lacks_heartbeat(self, broker: BrokerRegistration) -> bool:
-        """True if the active controller gave the broker its session, and no heartbeat has arrived since."""
+        """Return True if the active controller gave the broker its session, and no heartbeat has arrived since."""
         session = self.find_session(broker)
         return session is not None and session.metadata_offset == NO_HEARTBEAT
 

@@ -42,7 +42,7 @@ def subscription_errors(group: ClassicGroup, partitions: Sequence[TopicPartition
 
 
 def is_reading(group: ClassicGroup, topic: str) -> bool:
-    """True if the group has members and they read `topic`."""
+    """Return True if the group has members and they read `topic`."""
     return group.state is not ClassicGroupState.EMPTY and group.can_read(topic)
 
 
@@ -72,7 +72,7 @@ def expiration_start(group: ClassicGroup) -> Callable[[OffsetCommitValue], int] 
 
 
 def is_expired(value: OffsetCommitValue, since_ms: int, now_ms: int, retention_ms: int) -> bool:
-    """True if an offset is expired; a commit may have its own expiry time."""
+    """Return True if an offset is expired; a commit may have its own expiry time."""
     if value.expire_timestamp >= 0:
         return now_ms >= value.expire_timestamp
     return now_ms - since_ms >= retention_ms

@@ -14,11 +14,11 @@ from ottla.protocol.schema import Message
 
 
 def should_report_at_once(registered: Iterable[BrokerRegistration], applied: Iterable[Message] | None) -> bool:
-    """True if a broker is shutting down, and records were applied that may concern it."""
+    """Return True if a broker is shutting down, and records were applied that may concern it."""
     leaving = any(each.in_controlled_shutdown and not each.fenced for each in registered)
     return leaving and has_changes(applied)
 
 
 def has_changes(applied: Iterable[Message] | None) -> bool:
-    """True if records other than NoOpRecords were applied, which are written twice a second; None is a whole snapshot."""
+    """Return True if records other than NoOpRecords were applied, which are written twice a second; None is a whole snapshot."""
     return applied is None or any(not isinstance(each, NoOpRecord) for each in applied)

@@ -21,14 +21,14 @@ class Offsets:
         """A group without offsets stays here until it is deleted."""
 
     def replay(self, record: OffsetRecord) -> None:
-        """The last record of a group and partition counts; one without value takes it away."""
+        """Apply a record. The last one of a group and partition counts; a record without a value deletes the offset."""
         if record.value is not None:
             self.groups.setdefault(record.key.group, {})[record.partition] = record.value
             return
         self.groups.get(record.key.group, {}).pop(record.partition, None)
 
     def remove_group(self, group: str) -> None:
-        """The group itself is no more; what it committed since still counts."""
+        """Handle the deletion of a group; offsets that were committed after it stay."""
         if not self.groups.get(group, True):
             del self.groups[group]
 
@@ -46,5 +46,5 @@ class Offsets:
 
 
 def offset_and_metadata(value: OffsetCommitValue) -> OffsetAndMetadata:
-    """A commit as its group sees it."""
+    """Return a commit as its group sees it."""
     return OffsetAndMetadata(value.offset, value.metadata, value.leader_epoch)

@@ -69,5 +69,5 @@ class PendingOffsets:
         }
 
     def holds(self, group: str, partition: TopicPartition) -> bool:
-        """True if an open transaction may change this offset (KIP-447)."""
+        """Return True if an open transaction may change this offset (KIP-447)."""
         return any((group, partition) in group_partitions for group_partitions in self._open.values())

@@ -72,7 +72,7 @@ def encode_record(record: OffsetRecord) -> tuple[bytes, bytes | None]:
 
 
 def decode_record(key: bytes | None, value: bytes | None) -> OffsetRecord | None:
-    """A record of the log; None for one that is not about offsets. CorruptRecordError where it cannot be read."""
+    """Return a record of the log; None for one that is not about offsets. CorruptRecordError where it cannot be read."""
     if key is None or int.from_bytes(key[:2], "big") not in KEY_KINDS:
         return None
     try:

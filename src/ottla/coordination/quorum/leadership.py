@@ -86,7 +86,7 @@ class LeaderState:
         return voters.majority - (1 if voters.has(self._me) else 0)
 
     def has_lost_majority(self, voters: VoterSet, now: float) -> bool:
-        """True if too few voters have fetched for too long."""
+        """Return True if too few voters have fetched for too long."""
         return self._others_needed(voters) > 0 and now >= self.check_at
 
     def committed_end(self, voters: VoterSet, durable_end: int) -> int | None:

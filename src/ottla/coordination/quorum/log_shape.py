@@ -60,7 +60,7 @@ class LogShape(NamedTuple):
         return end_of(self.starts, min(epoch, self.epoch), self.end)
 
     def needs_snapshot(self, offset: int, epoch: int) -> bool:
-        """True if a replica has to fetch a snapshot. Its log ends at `offset`; the last record is of `epoch`."""
+        """Return True if a replica has to fetch a snapshot. Its log ends at `offset`; the last record is of `epoch`."""
         if self.snapshot == BOOTSTRAP:
             return False
         if offset == 0:

@@ -130,7 +130,7 @@ class Observer:
     """The state machine of an observer: the known leader and its epoch, and the snapshot that is being fetched."""
 
     def __init__(self, controllers: Sequence[Address], node_id: int, cluster_id: str, directory_id: UUID) -> None:
-        """`controllers` are the bootstrap controllers of the settings. One that is reachable is enough, if it knows the leader."""
+        """Start without a leader. `controllers` are the bootstrap controllers of the settings. One that is reachable is enough, if it knows the leader."""
         self.bootstrap = controllers
         """The addresses to use while no leader is known."""
         self._tried = 0

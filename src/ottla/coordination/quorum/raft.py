@@ -209,7 +209,7 @@ class Raft:
         can_be_controller: bool = False,
         own_entry: OwnEntry = UNKNOWN_ENTRY,
     ) -> None:
-        """`saved` is the persisted election state. `bootstrap` are the nodes to fetch from if the log lists no voters.
+        """Start as an unattached node. `saved` is the persisted election state. `bootstrap` are the nodes to fetch from if the log lists no voters.
 
         `can_be_controller` is True if this node can be the active controller while it leads the quorum. `chance` is a random
         number of [0, 1). `now` is a reading of a monotonic clock in seconds.
@@ -654,15 +654,15 @@ class Raft:
         return ErrorCode.NONE, granted
 
     def _is_up_to_date(self, last_epoch: int, end: int) -> bool:
-        """True if a log has every committed record of this log. Its last record is of `last_epoch`, and it ends at `end`."""
+        """Return True if a log has every committed record of this log. Its last record is of `last_epoch`, and it ends at `end`."""
         return (last_epoch, end) >= self.log.position
 
     def _would_vote(self) -> bool:
-        """True if a pre-vote may be granted: the replica neither leads nor receives responses of a leader (KIP-996)."""
+        """Return True if a pre-vote may be granted: the replica neither leads nor receives responses of a leader (KIP-996)."""
         return self.state is not State.LEADER and not (self.state is State.FOLLOWER and self._has_leader_answered)
 
     def _may_vote_for(self, candidate: ReplicaKey, *, is_up_to_date: bool) -> bool:
-        """True if the replica has not voted for another candidate in this epoch and knows no leader of it.
+        """Return True if the replica has not voted for another candidate in this epoch and knows no leader of it.
 
         A repeated request of the same candidate is granted again, because the first response may be lost.
         """
@@ -679,7 +679,7 @@ class Raft:
         return ErrorCode.INVALID_REQUEST if node < 0 else None
 
     def _is_addressed(self, voter_id: int, directory_id: object) -> bool:
-        """True if a request is meant for this replica; older versions do not name the receiver."""
+        """Return True if a request is meant for this replica; older versions do not name the receiver."""
         return voter_id in (-1, self.me.id) and directory_id in (ZERO_UUID, self.me.directory_id)
 
     def _handle_begin_quorum_epoch(self, request: BeginQuorumEpochRequest) -> int:
@@ -740,7 +740,7 @@ class Raft:
             self._held_fetches.append(HeldFetch(ticket, request, self._now + request.max_wait_ms / 1000))
 
     def _is_prefix(self, offset: int, epoch: int) -> bool:
-        """True if a log that ends at `offset` with a record of `epoch` is a prefix of this log."""
+        """Return True if a log that ends at `offset` with a record of `epoch` is a prefix of this log."""
         return not self.log.needs_snapshot(offset, epoch) and self.log.divergence(offset, epoch) is None
 
     def _record_fetch(self, request: FetchRequest, offset: int) -> None:
@@ -1185,7 +1185,7 @@ class Raft:
             self._append_voters(change, self.voters.with_voter(voter))
 
     def _is_caught_up(self, key: ReplicaKey) -> bool:
-        """True if an observer has copied the whole log within `CAUGHT_UP_SECONDS`."""
+        """Return True if an observer has copied the whole log within `CAUGHT_UP_SECONDS`."""
         assert self._leadership is not None
         progress = self._leadership.replicas.get(key)
         return progress is not None and progress.caught_up_at > self._now - CAUGHT_UP_SECONDS

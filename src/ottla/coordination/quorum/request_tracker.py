@@ -31,7 +31,7 @@ class RequestTracker:
         self._not_before.clear()
 
     def is_ready(self, node: int, now: float) -> bool:
-        """True if no request to the node is in flight and its backoff is over."""
+        """Return True if no request to the node is in flight and its backoff is over."""
         in_flight = self._in_flight.get(node)
         return self._not_before.get(node, now) <= now and (in_flight is None or in_flight.deadline <= now)
 
@@ -67,7 +67,7 @@ class RequestTracker:
         return late
 
     def wake_at(self, now: float) -> float:
-        """The next moment at which a request times out or a backoff ends."""
+        """Return the next moment at which a request times out or a backoff ends."""
         moments = [each.deadline for each in self._in_flight.values()]
         moments += [moment for moment in self._not_before.values() if moment > now]
         return min(moments, default=float("inf"))

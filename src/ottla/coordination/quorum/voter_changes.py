@@ -37,7 +37,7 @@ class OwnEntry(NamedTuple):
         return [Listener(each.name, each.host, each.port) for each in self.endpoints]
 
     def differs_from(self, entry: Voter) -> bool:
-        """True if an entry has other addresses or versions than this one. Order and case of the listener names are ignored."""
+        """Return True if an entry has other addresses or versions than this one. Order and case of the listener names are ignored."""
         feature = entry.k_raft_version_feature
         versions = feature.min_supported_version, feature.max_supported_version
         return (comparable(entry.endpoints), versions) != (comparable(self.endpoints), self.kraft_versions)

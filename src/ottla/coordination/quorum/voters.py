@@ -21,7 +21,7 @@ class ReplicaKey(NamedTuple):
     """The zero UUID if it is unknown. The voters of kraft.version 0 have no directory ids; their node ids identify them."""
 
     def is_same(self, other: ReplicaKey) -> bool:
-        """True if both keys may identify the same replica. If one has no directory id, only the node ids are compared."""
+        """Return True if both keys may identify the same replica. If one has no directory id, only the node ids are compared."""
         return self.id == other.id and (self.directory_id == other.directory_id or ZERO_UUID in (self[1], other[1]))
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class VoterSet:
         return len(self.voters) // 2 + 1
 
     def has(self, key: ReplicaKey) -> bool:
-        """True if the replica is a voter. A replica with another directory id of the same node is not one."""
+        """Return True if the replica is a voter. A replica with another directory id of the same node is not one."""
         found = self.voters.get(key.id)
         return found is not None and ReplicaKey(key.id, found.voter_directory_id).is_same(key)
 

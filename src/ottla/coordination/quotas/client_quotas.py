@@ -42,7 +42,7 @@ class ClientQuotas:
             self.values.pop(entity, None)
 
     def limit(self, key: str, user: str, client_id: str) -> Limit | None:
-        """The limit that counts for a user with a client id; None where there is none."""
+        """Return the limit that counts for a user with a client id; None where there is none."""
         question = key, user, client_id
         if question not in self._limits:
             if len(self._limits) >= MOST_LIMITS:
@@ -59,7 +59,7 @@ class ClientQuotas:
         return None
 
     def has_limits(self, *keys: str) -> bool:
-        """True if a limit of one of these kinds exists."""
+        """Return True if a limit of one of these kinds exists."""
         return any(key in values for values in self.values.values() for key in keys)
 
     def _find(self, key: str, user: str, client_id: str) -> Limit | None:

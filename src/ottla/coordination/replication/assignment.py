@@ -30,5 +30,5 @@ class LiveBrokers(Struct, frozen=True):
     epochs: dict[int, int] = field(default_factory=dict)
 
     def can_join(self, broker: int, epoch: int) -> bool:
-        """True if this is the broker's present registration, not one from before a restart (KIP-903)."""
+        """Return True if this is the broker's present registration, not one from before a restart (KIP-903)."""
         return self.epochs.get(broker) == epoch

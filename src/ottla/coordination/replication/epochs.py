@@ -30,7 +30,7 @@ Starts = Sequence[tuple[int, int]]
 
 
 def end_of(starts: Starts, wanted: int, log_end: int) -> EpochEnd:
-    """The latest epoch up to `wanted` and where it ends; UNKNOWN_END where `wanted` is none, or later than all."""
+    """Return the latest epoch up to `wanted` and where it ends; UNKNOWN_END where `wanted` is none, or later than all."""
     if wanted < 0 or not starts or wanted > starts[-1][0]:
         return UNKNOWN_END
     number = bisect_right(starts, wanted, key=itemgetter(0))
@@ -39,7 +39,7 @@ def end_of(starts: Starts, wanted: int, log_end: int) -> EpochEnd:
 
 
 def epoch_at(starts: Starts, offset: int) -> int:
-    """The epoch of what lies at an offset; NO_EPOCH before the first."""
+    """Return the epoch of what lies at an offset; NO_EPOCH before the first."""
     number = bisect_right(starts, offset, key=itemgetter(1))
     return starts[number - 1][0] if number else NO_EPOCH
 

@@ -46,7 +46,7 @@ class FollowerSession:
         self._forgetting: list[ReplicaPlace] = []
 
     def remove_partition(self, place: ReplicaPlace) -> None:
-        """It is not wanted until it is again."""
+        """Remove a partition from the next requests until it is added again."""
         self._left.add(place)
 
     def fill_request(self, request: FetchRequest, wanted: Wanted) -> None:

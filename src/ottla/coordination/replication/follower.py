@@ -36,11 +36,11 @@ class Follower:
         return FetchFrom(log_end, epoch_at(starts, log_end - 1), self.leader_epoch)
 
     def truncation_end(self, starts: Starts, log_end: int, parting: EpochEnd) -> int:
-        """The end that the log must have before it fetches again."""
+        """Return the end that the log must have before it fetches again."""
         end = truncation_offset(starts, log_end, parting)
         self.high_watermark = min(self.high_watermark, end)
         return end
 
     def append(self, log_end: int, leaders_watermark: int) -> None:
-        """The log ends there now, and the leader has committed so much."""
+        """Record the new end of the log and the high watermark of the leader."""
         self.high_watermark = max(self.high_watermark, min(leaders_watermark, log_end))

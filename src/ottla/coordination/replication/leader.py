@@ -52,9 +52,9 @@ class RemoteReplica(Struct):
     """The leader's end at that fetch."""
 
     def fetch(self, offset: int, broker_epoch: int, leader_end: int, now: float, start: int) -> None:
-        """Handle a fetch from `offset`:
+        """Handle a fetch from `offset`.
 
-        the follower has everything before it. If it has reached the end offset of the previous fetch, it was caught up at that
+        The follower has everything before it. If it has reached the end offset of the previous fetch, it was caught up at that
         time.
         """
         self.start = start
@@ -144,12 +144,12 @@ class Leader:
         return len(self.assignment.in_sync) >= self.assignment.quorum
 
     def append(self, log_end: int) -> None:
-        """The log ends there now."""
+        """Record the new end of the log."""
         assert log_end >= self.log_end
         self.log_end = log_end
 
     def fetch(self, follower: int, offset: int, broker_epoch: int, now: float, start: int = 0) -> bool:
-        """A follower has all from `start` to `offset`, of a log that does not part from this one; whether it has a copy at all."""
+        """Record that a follower has a copy from `start` to `offset`. True if its log does not diverge from this one."""
         known = self.followers.get(follower)
         if known is None:
             return False
@@ -157,7 +157,7 @@ class Leader:
         return True
 
     def is_level(self, follower: int) -> bool:
-        """True if the follower is known to have everything."""
+        """Return True if the follower is known to have everything."""
         known = self.followers.get(follower)
         return known is not None and known.end == self.log_end
 
@@ -222,7 +222,7 @@ class Leader:
         return follower.end >= self.high_watermark and follower.end >= self.epoch_start
 
     def handle_rejection(self, proposal: Proposal, refusal: ProposalRejection) -> None:
-        """The controller does not take the set; what that means for the next one."""
+        """Handle an ISR that the controller rejected, and decide about the next one."""
         if self.proposal is proposal and refusal is ProposalRejection.OF_MEMBERS:
             self.proposal = None
 

@@ -12,7 +12,7 @@ from ottla.coordination.replication.leader import Leader
 
 
 def replica_to_read(leader: Leader, racks: Mapping[int, str | None], rack: str, offset: int, now: float) -> int | None:
-    """A follower that is nearer to a consumer in `rack` than its leader; None where that is the one to read from."""
+    """Return a follower that is nearer to a consumer in `rack` than its leader; None where that is the one to read from."""
     if not rack or racks.get(leader.me) == rack:
         return None
     near = [

@@ -33,5 +33,5 @@ class ReplicationThrottle:
 
 
 def is_throttled(replicas: Sequence[str], partition: int, broker: int) -> bool:
-    """True if a topic lists this replica as throttled."""
+    """Return True if a topic lists this replica as throttled."""
     return EVERY in replicas or f"{partition}:{broker}" in replicas

@@ -115,7 +115,7 @@ class InFlightRange(Struct):
         return PersisterStateBatch(self.first_offset, self.last_offset, self.state, self.delivery_count)
 
     def may_join(self, other: InFlightRange) -> bool:
-        """True if `other`, the next range, can become a part of this one."""
+        """Return True if `other`, the next range, can become a part of this one."""
         return (
             self.state == other.state
             and self.delivery_count == other.delivery_count
@@ -449,7 +449,7 @@ class SharePartition:
         self._end_offset = last_offset + 1
 
     def _index(self, offset: int) -> int:
-        """The index of the range with that offset; the number of ranges for the end offset."""
+        """Return the index of the range with that offset; the number of ranges for the end offset."""
         if offset >= self._end_offset:
             return len(self._ranges)
         return bisect_right(self._ranges, offset, key=first_offset_of) - 1
@@ -719,7 +719,7 @@ class SharePartition:
             heappush(self._deadlines, each.deadline)
 
     def _list_dead_letters(self, offsets: Iterable[tuple[ClosedOffsetRange, DeadLetterCause]]) -> Iterator[DeadLetters]:
-        """Return those of the ranges that are archiving; a failed write may have restored some of them."""
+        """Yield those of the ranges that are archiving; a failed write may have restored some of them."""
         for (first_offset, last_offset), cause in offsets:
             for each in self._overlapping(first_offset, last_offset):
                 if each.state == RecordState.ARCHIVING and not each.is_changing:
@@ -748,7 +748,7 @@ KNOWN_TYPES = frozenset(map(int, AcknowledgeType))
 
 
 def runs_of_types(batch: ShareAcknowledgementBatch, start_offset: int) -> Iterator[tuple[int, int, AcknowledgeType]]:
-    """Return the offsets from `start_offset` on as ranges of one type each."""
+    """Yield the offsets from `start_offset` on as ranges of one type each."""
     if len(batch.types) == 1:
         yield start_offset, batch.last_offset, AcknowledgeType(batch.types[0])
         return
@@ -762,7 +762,7 @@ def runs_of_types(batch: ShareAcknowledgementBatch, start_offset: int) -> Iterat
 def split_by_batches(
     first_offset: int, last_offset: int, batches: Iterable[ClosedOffsetRange], size: int
 ) -> Iterator[ClosedOffsetRange]:
-    """Return the offsets in parts of at least `size` records that start where a record batch starts."""
+    """Yield the offsets in parts of at least `size` records that start where a record batch starts."""
     position = first_offset
     for batch in batches:
         if batch.first_offset > last_offset:

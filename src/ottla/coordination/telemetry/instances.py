@@ -44,7 +44,7 @@ class Instance(Struct):
         return now - max(self.requested_at, self.pushed_at) >= self.wanted.interval_ms / 1000
 
     def may_push(self, now: float) -> bool:
-        """True if the interval has passed; also right after GetTelemetrySubscriptions, because clients choose the time of their first push at random."""
+        """Return True if the interval has passed; also right after GetTelemetrySubscriptions, because clients choose the time of their first push at random."""
         if self.requested_at < self.pushed_at and now - self.pushed_at < self.wanted.interval_ms / 1000:
             return False
         self.pushed_at = now

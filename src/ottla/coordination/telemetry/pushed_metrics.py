@@ -80,7 +80,7 @@ class PushedMetrics:
         pusher.values[series] = Value(grown + point.value, point.kind is not MetricKind.GAUGE)
 
     def _has_space(self, pusher: Pusher) -> bool:
-        """True if one more series may be stored, after those of idle clients were removed."""
+        """Return True if one more series may be stored, after those of idle clients were removed."""
         while self._count >= self._most:
             oldest, values = next(iter(self._pushers.items()))
             if values is pusher:
@@ -90,7 +90,7 @@ class PushedMetrics:
 
 
 def is_bounded(point: Point) -> bool:
-    """True if the point has a number and names of acceptable length."""
+    """Return True if the point has a number and names of acceptable length."""
     texts = [point.name, *(part for pair in point.attributes for part in pair)]
     return (
         math.isfinite(point.value)

@@ -47,7 +47,7 @@ class TelemetrySubscription(Struct, frozen=True):
         )
 
     def matches(self, client: Client) -> bool:
-        """True if every pattern matches the whole value of its property."""
+        """Return True if every pattern matches the whole value of its property."""
         return all(each is not None and is_match(each, getattr(client, name, "")) for name, each in self.match.items())
 
 
@@ -59,7 +59,7 @@ class ClientSubscription(NamedTuple):
 
 
 def wanted_of(subscriptions: Iterable[TelemetrySubscription], client: Client) -> ClientSubscription:
-    """The names of all that match, by the shortest of their intervals."""
+    """Return the names of all that match, by the shortest of their intervals."""
     matching = [each for each in subscriptions if each.matches(client)]
     names = frozenset[str]().union(*(each.metrics for each in matching))
     interval_ms = min([INTERVAL_MS, *(each.interval_ms for each in matching)])
@@ -67,7 +67,7 @@ def wanted_of(subscriptions: Iterable[TelemetrySubscription], client: Client) ->
 
 
 def is_match(expression: RegularExpression, text: str) -> bool:
-    """True if an expression matches a whole text; a text that takes too long, as only a made-up one does, is no match."""
+    """Return True if an expression matches a whole text; a text that takes too long, as only a made-up one does, is no match."""
     expression.allow(MOST_VISITS)
     try:
         return expression.matches(text)

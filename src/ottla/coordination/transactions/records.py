@@ -88,7 +88,7 @@ def by_topic(partitions: Iterable[TopicPartition]) -> list[PartitionsSchema]:
 
 
 def decode_record(key: bytes | None, value: bytes | None) -> TransactionRecord | None:
-    """A record of the log; None for one of another kind. CorruptRecordError where it cannot be read."""
+    """Return a record of the log; None for one of another kind. CorruptRecordError where it cannot be read."""
     if key is None or int.from_bytes(key[:2], "big") != KEY_KIND:
         return None
     try:
@@ -126,7 +126,7 @@ def decode_value(transactional_id: str, value: bytes) -> Transaction:
 
 
 def state_of(number: int) -> TransactionState:
-    """The state of that number."""
+    """Return the state of that number."""
     try:
         return TransactionState(number)
     except ValueError:

@@ -49,7 +49,7 @@ def take_over_id(transaction: Transaction, event: ProducerRequested) -> Transact
 
 
 def is_known_producer(transaction: Transaction, event: ProducerRequested) -> bool:
-    """True if a producer that sends its id is the present one, or was until its epochs were exhausted (KIP-360)."""
+    """Return True if a producer that sends its id is the present one, or was until its epochs were exhausted (KIP-360)."""
     if event.producer_id in (NO_PRODUCER, transaction.producer_id):
         return True
     return event.producer_id == transaction.previous_producer_id and event.epoch >= EXHAUSTED

@@ -52,7 +52,7 @@ class Transaction(Struct, frozen=True, kw_only=True):
         return self.state in IDLE
 
     def has_timed_out(self, now: float, wall_ms: int, known_at: float) -> bool:
-        """True if the transaction is open for longer than its producer's timeout.
+        """Return True if the transaction is open for longer than its producer's timeout.
 
         An adjustment of the wall clock makes no difference. Of a transaction that was read from the log only the start time by another broker's wall clock is known, and
         the two clocks may differ by hours. So that time is not used before this coordinator has known the transaction for GRACE_S. The
@@ -67,7 +67,7 @@ class Transaction(Struct, frozen=True, kw_only=True):
         return by_calendar or known_s * 1000 > self.timeout_ms
 
     def has_expired(self, wall_ms: int, expiration_ms: int) -> bool:
-        """True if the id was unused for long enough to be deleted."""
+        """Return True if the id was unused for long enough to be deleted."""
         return self.is_idle and wall_ms - self.updated_ms >= expiration_ms
 
     def check(self) -> None:
@@ -78,5 +78,5 @@ class Transaction(Struct, frozen=True, kw_only=True):
 
 
 def can_follow(before: Transaction | None, after: Transaction) -> bool:
-    """True if the table of transitions allows this one."""
+    """Return True if the table of transitions allows this one."""
     return before is None or before.state in PREVIOUS[after.state]

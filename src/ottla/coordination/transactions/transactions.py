@@ -76,7 +76,7 @@ class Transactions:
         return self.by_id[transactional_id] if transactional_id in self._prepared else None
 
     def can_need_producer_id(self, transactional_id: str) -> bool:
-        """True if the next event of the id may need a new producer id."""
+        """Return True if the next event of the id may need a new producer id."""
         transaction = self.by_id.get(transactional_id)
         return transaction is None or transaction.is_exhausted
 

@@ -64,7 +64,7 @@ def to_whole_number(value: Any) -> Any:
 
 
 def can_hold(field: Any, value: Any) -> bool:
-    """True if the column's type has the value."""
+    """Return True if the column's type has the value."""
     try:
         array_of(field, [value])
     except UNFIT:

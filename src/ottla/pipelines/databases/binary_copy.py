@@ -51,7 +51,7 @@ NO_BOUNDS = memoryview(b"").cast("i")
 
 
 def is_binary_compatible(table: Table, columns: Sequence[str], schema: pa.Schema) -> bool:
-    """True if all values have the binary format of their columns; False without compiled loops, where text is faster."""
+    """Return True if all values have the binary format of their columns; False without compiled loops, where text is faster."""
     return runs_compiled(binary_rows) and all(is_binary_equal(table, name, schema.field(name).type) for name in columns)
 
 

@@ -57,13 +57,13 @@ WHOLE_NUMBERS = (ShortType, IntegerType, LongType, DecimalType)
 
 
 def is_plain(connection: Any, quoted: str) -> bool:
-    """True if the table has no rules and no row policies."""
+    """Return True if the table has no rules and no row policies."""
     found = connection.execute(PLAIN, (quoted,)).fetchone()
     return found is not None and bool(found[0])
 
 
 def has_same_text_form(table: Table, columns: Sequence[str], schema: pa.Schema) -> bool:
-    """True if each column parses the text of these values to the same value."""
+    """Return True if each column parses the text of these values to the same value."""
     return all(can_take(table.column(name).kind, schema.field(name).type) for name in columns)
 
 
@@ -108,8 +108,9 @@ def csv_of(rows: pa.RecordBatch) -> bytes:
 
 
 def format_column(column: Any) -> Any:
-    """Return a column in a form that Arrow writes exactly. It would drop the seconds of a zone's offset, which
-    historical offsets have, so times are converted to UTC.
+    """Return a column in a form that Arrow writes exactly.
+
+    It would drop the seconds of a zone's offset, which historical offsets have, so times are converted to UTC.
     """
     if (pa.types.is_timestamp(column.type) or pa.types.is_date(column.type)) and not is_usual(column):
         return pa.array(text_of_times(column), pa.string())
@@ -119,7 +120,7 @@ def format_column(column: Any) -> Any:
 
 
 def is_usual(column: Any) -> bool:
-    """True if all times are in the years 1 to 9999, which Python and Arrow can write."""
+    """Return True if all times are in the years 1 to 9999, which Python and Arrow can write."""
     bounds = pc.min_max(numbers_of(column))
     low, high = bounds["min"].as_py(), bounds["max"].as_py()
     per_day = 1 if pa.types.is_date(column.type) else DAY_MICROS
@@ -148,7 +149,7 @@ def hexadecimal(column: Any) -> Any:
 
 
 def can_be_copied(schema: pa.Schema) -> bool:
-    """True if Arrow can parse all columns as PostgreSQL writes them."""
+    """Return True if Arrow can parse all columns as PostgreSQL writes them."""
     return not any(is_bytes(field.type) for field in schema)
 
 
@@ -176,7 +177,7 @@ def copied_lines(connection: Any, query: str, values: Sequence[Any]) -> Iterator
 
 
 def is_unchecked(connection: Any) -> bool:
-    """True if the database stores any bytes as text, so text may not be UTF-8."""
+    """Return True if the database stores any bytes as text, so text may not be UTF-8."""
     return bool(connection.info.parameter_status("server_encoding") == "SQL_ASCII")
 
 
@@ -237,8 +238,9 @@ def value_of(data: bytes | None, kind: pa.DataType) -> Any:
 
 
 def lines_of(copy: Any, pgconn: Any) -> Iterator[Any]:
-    """Yield the lines of a COPY. Lines that arrived together are read from libpq directly, which is faster than
-    psycopg's `read` for each.
+    """Yield the lines of a COPY.
+
+    Lines that arrived together are read from libpq directly, which is faster than psycopg's `read` for each.
     """
     while line := copy.read():
         yield line
@@ -285,7 +287,7 @@ def columns_of(lines: bytes, types: Sequence[pa.DataType]) -> list[Any]:
 
 
 def is_special(kind: pa.DataType) -> bool:
-    """True for types with values that Arrow's parser does not support: infinity, years before Christ and after 9999, NaN."""
+    """Return True for types with values that Arrow's parser does not support: infinity, years before Christ and after 9999, NaN."""
     return bool(pa.types.is_temporal(kind) or pa.types.is_decimal(kind))
 
 

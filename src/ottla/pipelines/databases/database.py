@@ -59,8 +59,9 @@ class Database(Protocol):
         """Return the select list for the columns."""
 
     def iter_rows(self, connection: Any, query: str, values: Sequence[Any] | None) -> Rows:
-        """Yield the rows of a query in chunks. If `values` is None, the text has no placeholders, and `%` is a plain
-        character.
+        """Yield the rows of a query in chunks.
+
+        If `values` is None, the text has no placeholders, and `%` is a plain character.
         """
 
     def type_of(self, kind: Any, is_key: bool = False) -> str:
@@ -70,9 +71,7 @@ class Database(Protocol):
         """Return the clause of an insert for rows with an existing key; names are quoted."""
 
     def raise_clause(self, table: str, key: str, number: str, other: str) -> str:
-        """Return the clause of an insert for a number that only grows, with another column; no row is changed if it
-        would not grow.
-        """
+        """Return the clause of an insert for a number that only grows, with another column; no row is changed if it would not grow."""
 
 
 def with_percents(query: str, quote: str) -> str:

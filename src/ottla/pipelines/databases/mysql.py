@@ -196,8 +196,9 @@ def cursor_classes() -> tuple[Any, Any]:
 
 
 def value_conversions() -> dict[Any, Any]:
-    """Return PyMySQL's conversions with changes: times with a zone are written in UTC, times that Python cannot
-    represent are read as numbers, and zero dates as null.
+    """Return PyMySQL's conversions with changes.
+
+    Times with a zone are written in UTC, times that Python cannot represent are read as numbers, and zero dates as null.
     """
     from datetime import datetime
 

@@ -95,8 +95,10 @@ def literal_of_time(moment: datetime, _: object = None) -> str:
 
 
 def time_of(value: Any, *, is_date: bool) -> Any:
-    """Return a time. PyMySQL returns text for a time that Python cannot represent; it becomes a number, or null if the
-    month or day is zero.
+    """Return a time.
+
+    PyMySQL returns text for a time that Python cannot represent; it becomes a number, or null if the month or day is
+    zero.
     """
     if not isinstance(value, str):
         return value

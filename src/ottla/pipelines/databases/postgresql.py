@@ -179,9 +179,7 @@ class Postgresql:
 
 
 def register_loaders(connection: Any) -> None:
-    """Read times that Python cannot represent as numbers, and a NaN in `numeric`, which Spark's decimals do not have,
-    as null.
-    """
+    """Read times that Python cannot represent as numbers, and a NaN in `numeric`, which Spark's decimals do not have, as null."""
     import psycopg
     from psycopg.adapt import Loader
     from psycopg.pq import Format
@@ -230,9 +228,7 @@ def register_text_loaders(connection: Any) -> None:
 
 @cache
 def cursor_classes() -> tuple[Any, Any]:
-    """Return the cursor classes in which `%` in a quoted name is not a placeholder; the second one is for server-side
-    cursors.
-    """
+    """Return the cursor classes in which `%` in a quoted name is not a placeholder; the second one is for server-side cursors."""
     import psycopg
 
     class Cursor(psycopg.Cursor[Any]):
@@ -272,9 +268,7 @@ def column_of(name: str, declared: str, kind: str, modifier: int, is_filled: boo
 
 
 def decimal_of(modifier: int) -> DataType | None:
-    """Return the type of a `numeric` from its modifier, which has precision and scale; None if it exceeds Spark's
-    decimals.
-    """
+    """Return the type of a `numeric` from its modifier, which has precision and scale; None if it exceeds Spark's decimals."""
     if modifier < 0:
         return None
     precision, scale = (modifier - 4) >> 16 & 0xFFFF, (modifier - 4) & 0x7FF

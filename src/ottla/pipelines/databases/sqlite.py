@@ -100,8 +100,9 @@ class Sqlite:
         return quote_identifier(name)
 
     def select_list(self, table: Table) -> str:
-        """Return the select list. SQLite keeps a number in a column of times as a number; it is converted to text like
-        the others.
+        """Return the select list.
+
+        SQLite keeps a number in a column of times as a number; it is converted to text like the others.
         """
         names = [(self.quote_column(one.name), one) for one in table.columns]
         number = "case when typeof({0}) in ('integer', 'real') then cast({0} as text) else {0} end"
@@ -175,7 +176,7 @@ TYPES: list[tuple[Any, str]] = [
 
 
 def is_time(column: TableColumn) -> bool:
-    """True if the column is declared as a time. SQLite has no such type: the column has text or numbers."""
+    """Return True if the column is declared as a time. SQLite has no such type: the column has text or numbers."""
     declared = column.type.upper()
     return isinstance(column.kind, StringType) and not any(part in declared for part in ("CHAR", "CLOB", "TEXT"))
 

@@ -55,8 +55,9 @@ class Table(NamedTuple):
         return self if names is None else self._replace(columns=tuple(self.column(name) for name in names))
 
     def schema(self) -> StructType:
-        """Return the schema of the rows. Types with values that Spark does not have, such as a zero date or NaN, are
-        nullable.
+        """Return the schema of the rows.
+
+        Types with values that Spark does not have, such as a zero date or NaN, are nullable.
         """
         return StructType(
             [StructField(one.name, one.kind, one.is_nullable or isinstance(one.kind, MAPPED)) for one in self.columns]

@@ -29,9 +29,7 @@ def days_of(year: int, month: int, day: int) -> int:
 
 
 def parse_time(text: str) -> tuple[int, int]:
-    """Return days since 1970 and microseconds of that day, parsed from PostgreSQL's or MySQL's notation; ValueError for
-    other text.
-    """
+    """Return days since 1970 and microseconds of that day, parsed from PostgreSQL's or MySQL's notation; ValueError for other text."""
     if text in INFINITE:
         year, month, day, micros = INFINITE[text]
         return days_of(year, month, day), micros

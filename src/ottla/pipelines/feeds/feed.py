@@ -13,8 +13,9 @@ Write = Callable[[pa.RecordBatch], None]
 
 
 class Feed(Protocol):
-    """Rows from a source outside of Kafka. A feed is made where the pipeline is built and copied to Spark's driver, so
-    it opens nothing before the first call.
+    """Rows from a source outside of Kafka.
+
+    A feed is made where the pipeline is built and copied to Spark's driver, so it opens nothing before the first call.
     """
 
     most: int
@@ -29,9 +30,7 @@ class Feed(Protocol):
         """Rows put aside since the feed was made."""
 
     def poll(self, position: Position | None, write: Write) -> Position | None:
-        """Write the rows after `position` (None: from the start), and return the position after them; the same position
-        if there are no rows.
-        """
+        """Write the rows after `position` (None: from the start), and return the position after them; the same position if there are no rows."""
 
     def release(self, position: Position | None) -> None:
         """Release the rows up to `position`, which are in the sink. Not called if the feed fetches ahead."""

@@ -62,8 +62,9 @@ class FetchAhead(Generic[Place, Found]):
         return found
 
     def end_thread(self, last: Callable[[], None]) -> None:
-        """Call `last` as the last function in the thread, and end the thread. A thread that hangs is left to the end of
-        the process.
+        """Call `last` as the last function in the thread, and end the thread.
+
+        A thread that hangs is left to the end of the process.
         """
         with self._lock:
             thread, self._thread = self._thread, None
@@ -97,5 +98,5 @@ class FetchAhead(Generic[Place, Found]):
 
 
 def has_result(result: Future[Any]) -> bool:
-    """True if the fetch has succeeded. An error is raised by the `fetch_next` that has the fetch first."""
+    """Return True if the fetch has succeeded. An error is raised by the `fetch_next` that has the fetch first."""
     return result.done() and result.exception() is None

@@ -167,9 +167,7 @@ def as_pipeline(connector: str, sources: Iterable[str], sinks: Iterable[str]) ->
 
 
 def class_of(value: Any) -> str | None:
-    """Return the class in a connector configuration of Kafka Connect, in JSON or in lines of `name=value`; None if it
-    is not one.
-    """
+    """Return the class in a connector configuration of Kafka Connect, in JSON or in lines of `name=value`; None if it is not one."""
     if isinstance(value, str):
         before, _, after = value.partition(f"{CLASS}=")
         return after.split()[0] if after.split() and (not before or before[-1].isspace()) else None

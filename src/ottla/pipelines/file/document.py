@@ -179,7 +179,7 @@ class DocumentReader:
 
 
 def is_mapping(node: Any) -> bool:
-    """True if the node's value is pairs of keys and values."""
+    """Return True if the node's value is pairs of keys and values."""
     return type(node).__name__ == "MappingNode"
 
 

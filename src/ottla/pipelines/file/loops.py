@@ -69,7 +69,7 @@ class PipelineEdge(NamedTuple):
 
 
 def find_loops(reads: Sequence[PipelineDefinition]) -> Iterator[Mistake]:
-    """Return each loop once, at the place where it is closed; a pipeline with `allowLoop` is in none."""
+    """Yield each loop once, at the place where it is closed; a pipeline with `allowLoop` is in none."""
     known = [read for read in reads if not read.model.allow_loop]
     edges = [edge for writer in known for edge in edges_of(writer, known)]
     reported: set[frozenset[int]] = set()
@@ -116,7 +116,7 @@ def shortest_ring(start: PipelineDefinition, edges: Iterable[PipelineEdge]) -> l
 
 
 def edges_of(writer: PipelineDefinition, readers: Iterable[PipelineDefinition]) -> Iterator[PipelineEdge]:
-    """Return a connection for each reader and each written name that it reads."""
+    """Yield a connection for each reader and each written name that it reads."""
     places = list(find_written_names(writer))
     for reader in readers:
         wanted = list(find_read_names(reader))
@@ -161,9 +161,7 @@ def folder_at(sink: FilesSink | SparkSink) -> Path:
 
 
 def find_shared_folders(reads: Iterable[PipelineDefinition]) -> Iterator[Mistake]:
-    """Report each folder of files with a second writing pipeline: Spark's log in a folder has the batches of one query
-    only.
-    """
+    """Report each folder of files with a second writing pipeline: Spark's log in a folder has the batches of one query only."""
     seen: dict[str, PipelineDefinition] = {}
     for read in reads:
         sink: Any = read.model.sink

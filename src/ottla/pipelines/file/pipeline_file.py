@@ -154,9 +154,7 @@ class PipelineModel(Model):
 
     @property
     def dead_letter_part(self) -> TopicBase | TopicSinkBase | None:
-        """The part with the brokers for its dead letters; None if no part is a topic, and they are written to the
-        brokers of all pipelines.
-        """
+        """The part with the brokers for its dead letters; None if no part is a topic, and they are written to the brokers of all pipelines."""
         for part in (self.source, self.sink):
             if isinstance(part, TopicBase | TopicSinkBase):
                 return part

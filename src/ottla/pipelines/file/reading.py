@@ -69,9 +69,7 @@ def read_pipelines(where: FilePath, environment: Environment = os.environ) -> li
 
 
 def files_of(where: FilePath) -> list[FilePath]:
-    """Return the file itself, or the pipeline files of a folder in the order of their names; ConfigError if there are
-    none.
-    """
+    """Return the file itself, or the pipeline files of a folder in the order of their names; ConfigError if there are none."""
     if not where.exists():
         raise ConfigError(f"{where}: no such file or folder")
     if not where.is_dir():
@@ -107,8 +105,9 @@ def checkpoints_of(read: PipelineDefinition) -> FilePath:
 def read_file(
     file: FilePath, environment: Environment = os.environ, *, is_alone: bool = True
 ) -> list[PipelineDefinition]:
-    """Return the pipelines of a file in its order. If the file is one of several, conflicts between pipelines are not
-    checked.
+    """Return the pipelines of a file in its order.
+
+    If the file is one of several, conflicts between pipelines are not checked.
     """
     try:
         data = file.read_bytes()
@@ -146,7 +145,7 @@ def read_value(value: Any, name: str, folder: FilePath, environment: Environment
 
 
 def paths(value: Any, path: Path) -> Iterator[Path]:
-    """Return the paths of a value and of all values in it."""
+    """Yield the paths of a value and of all values in it."""
     yield path
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, one in inner:
@@ -207,9 +206,7 @@ def check_dead_letter_brokers(document: Document, model: PipelineFile) -> Iterat
 
 
 def settings_of_clients(model: PipelineFile) -> Iterator[tuple[Path, Mapping[str, Any], ClientKind | None]]:
-    """Yield the settings of clients in the file, with their location and kind of client; those of `settings` are for
-    all kinds.
-    """
+    """Yield the settings of clients in the file, with their location and kind of client; those of `settings` are for all kinds."""
     yield ("settings",), model.settings.kafka, None
     for name, one in model.pipelines.items():
         inputs = ((("inputs", each), source) for each, source in one.inputs.items())

@@ -34,7 +34,7 @@ class DeadLetterStream:
             self._others.append(rows)
 
     def is_taking(self, step: Transform) -> bool:
-        """True if rows that this transform cannot process become dead letters."""
+        """Return True if rows that this transform cannot process become dead letters."""
         self._follows = self._follows and isinstance(step, ConnectTransform)
         return self._follows
 

@@ -29,9 +29,7 @@ def ensure_databases(reads: Sequence[PipelineDefinition]) -> None:
 
 
 def check_servers(reads: Sequence[PipelineDefinition]) -> tuple[list[Mistake], list[Mistake]]:
-    """Return the mistakes that the servers of sources report, and the checks that failed because a server is not
-    available.
-    """
+    """Return the mistakes that the servers of sources report, and the checks that failed because a server is not available."""
     wrong, unchecked = list[Mistake](), list[Mistake]()
     for read in reads:
         inputs = ((("inputs", name), part) for name, part in read.model.inputs.items())

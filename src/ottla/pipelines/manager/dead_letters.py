@@ -158,9 +158,7 @@ def resend(read: PipelineDefinition, home: StateDirectory) -> Sent:
 
 
 def send(producer: Producer, letter: DeadLetter) -> None:
-    """Send the original record, to its original partition; a row that the sink rejected has no partition, so its key
-    chooses one.
-    """
+    """Send the original record, to its original partition; a row that the sink rejected has no partition, so its key chooses one."""
     partition = None if letter.is_of_sink else int(letter.headers["partition"])
     producer.send(
         letter.headers["topic"],

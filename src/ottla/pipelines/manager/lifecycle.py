@@ -66,9 +66,7 @@ class Lifecycle:
         return replace(self, state=PipelineState.RUNNING) if self.state is PipelineState.STARTING else self
 
     def as_failed(self, reason: str, now: float) -> Lifecycle:
-        """Return the state after a failure: waiting for a restart, or failed after the last attempt of a pipeline that
-        runs once.
-        """
+        """Return the state after a failure: waiting for a restart, or failed after the last attempt of a pipeline that runs once."""
         before = 0 if self.state is PipelineState.RUNNING and now - self.since >= WELL_AFTER else self.failures
         failures = before + 1
         if self.once and failures >= TRIES_ONCE:

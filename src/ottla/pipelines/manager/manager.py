@@ -95,8 +95,9 @@ class Manager:
 
     @property
     def is_over(self) -> bool:
-        """True if no pipeline will run again by itself or on request. Paused and stopped pipelines can be resumed,
-        unless all run once.
+        """True if no pipeline will run again by itself or on request.
+
+        Paused and stopped pipelines can be resumed, unless all run once.
         """
         states = [runner.lifecycle.state for runner in self.runners]
         return all(
@@ -104,8 +105,9 @@ class Manager:
         )
 
     def step(self) -> None:
-        """Serve requests, and check each pipeline once. Only one may be starting, and a pipeline that runs once waits
-        for those it reads from.
+        """Serve requests, and check each pipeline once.
+
+        Only one may be starting, and a pipeline that runs once waits for those it reads from.
         """
         self.requests.serve()
         for number, runner in enumerate(self.runners):
@@ -147,9 +149,7 @@ class Manager:
             runner.home.set_target(None)
 
     def restart(self, name: str) -> None:
-        """Restart a pipeline as its file defines it now; PipelineFileError if that is not valid, and the pipeline
-        continues unchanged.
-        """
+        """Restart a pipeline as its file defines it now; PipelineFileError if that is not valid, and the pipeline continues unchanged."""
         runner = self.runner(name)
         if runner.lifecycle.state in HELD:
             raise ConfigError(f"pipeline {name!r} is {runner.lifecycle.state}; resume it")
@@ -190,7 +190,7 @@ class Manager:
         return found
 
     def _should_wait(self, number: int) -> bool:
-        """True if a pipeline that runs once must wait for earlier ones."""
+        """Return True if a pipeline that runs once must wait for earlier ones."""
         mine = self.runners[number].built.read
         before = self.runners[:number] if self._once else []
         return any(
@@ -201,7 +201,7 @@ class Manager:
 
 
 def is_java_ending(spark: SparkSession) -> bool:
-    """True if the session's Java process, after a failed call, is ending."""
+    """Return True if the session's Java process, after a failed call, is ending."""
     until = time.monotonic() + GOING_SECONDS
     while is_java_running(spark):
         if time.monotonic() > until:
@@ -211,7 +211,7 @@ def is_java_ending(spark: SparkSession) -> bool:
 
 
 def is_java_running(spark: SparkSession) -> bool:
-    """True if the session's Java process answers."""
+    """Return True if the session's Java process answers."""
     try:
         return bool(cast(Any, spark)._jvm.java.lang.System.nanoTime())
     except Exception:  # any error of a closed socket
@@ -247,12 +247,12 @@ RATE = "rate"
 
 
 def should_wait_for(reader: PipelineDefinition, writer: PipelineDefinition) -> bool:
-    """True if `reader` must wait for the end of `writer`, when both run once."""
+    """Return True if `reader` must wait for the end of `writer`, when both run once."""
     return any(can_feed(writer, source) for source in (reader.model.source, *reader.model.inputs.values()))
 
 
 def can_feed(writer: PipelineDefinition, source: Source) -> bool:
-    """True if the source may read the data that `writer` writes."""
+    """Return True if the source may read the data that `writer` writes."""
     sink = writer.model.sink
     if source.type == RATE:
         return False

@@ -1,5 +1,4 @@
-"""Prepares pipelines before Spark starts: locks their state directories, checks their databases and creates their
-topics.
+"""Prepares pipelines before Spark starts: locks their state directories, checks their databases and creates their topics.
 
 Spark takes seconds to start, so mistakes that can be found without it are reported first.
 """

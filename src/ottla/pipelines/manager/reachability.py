@@ -29,7 +29,7 @@ def ensure_reachable(clients: Mapping[str, str]) -> None:
 
 
 def has_listener(clients: Mapping[str, str]) -> bool:
-    """True if a process listens at one of the addresses now or within `LISTENING_SECONDS`."""
+    """Return True if a process listens at one of the addresses now or within `LISTENING_SECONDS`."""
     protocol = clients.get("security.protocol", "PLAINTEXT").upper()
     nodes = bootstrap_nodes([one for one in clients["bootstrap.servers"].split(",") if one.strip()], protocol=protocol)
     until = time.monotonic() + LISTENING_SECONDS
@@ -42,7 +42,7 @@ def has_listener(clients: Mapping[str, str]) -> bool:
 
 
 def is_listening(host: str, port: int) -> bool:
-    """True if a connection is accepted."""
+    """Return True if a connection is accepted."""
     try:
         socket.create_connection((host, port), ATTEMPT_SECONDS).close()
     except OSError:

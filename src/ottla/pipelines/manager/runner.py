@@ -257,20 +257,21 @@ class Runner:
 
 
 def is_refused_batch(error: BaseException) -> bool:
-    """True if a sink rejected a batch for one of its rows. The next attempt would write the same row."""
+    """Return True if a sink rejected a batch for one of its rows. The next attempt would write the same row."""
     names = (RefusedBatchError.__name__, NullInColumnError.__name__)
     return any(name in text for text in texts_of(error) for name in names)
 
 
 def has_columns_of_database(built: Built) -> bool:
-    """True if the columns are those of a database's table, which may have changed."""
+    """Return True if the columns are those of a database's table, which may have changed."""
     model = built.read.model
     return any(isinstance(one, DatabaseSource | PostgresCdcSource) for one in (model.source, *model.inputs.values()))
 
 
 def reports_since(query: StreamingQuery, last: str | None) -> list[Report]:
-    """Return the reports of a query's batches, oldest first. If the last report is known already, this costs one call
-    only.
+    """Return the reports of a query's batches, oldest first.
+
+    If the last report is known already, this costs one call only.
     """
     if last is not None:
         newest: Any = query.lastProgress

@@ -62,9 +62,7 @@ class StateDirectory:
         return [str(one["id"]) for one in found if one is not None and "id" in one]
 
     def lock(self, remedy: str = "stop that one first, or choose other checkpoints") -> None:
-        """Lock the directory until this process ends or `unlock`; ConfigError, with the remedy, if another process
-        has the lock.
-        """
+        """Lock the directory until this process ends or `unlock`; ConfigError, with the remedy, if another process has the lock."""
         with self._converting_errors():
             self.folder.mkdir(parents=True, exist_ok=True)
             lock = (self.folder / "lock").open("a+", encoding="utf-8")
@@ -94,7 +92,7 @@ class StateDirectory:
             self._lock = None
 
     def is_there(self) -> bool:
-        """True if the directory is the locked one. It may have been deleted or replaced."""
+        """Return True if the directory is the locked one. It may have been deleted or replaced."""
         try:
             there = (self.folder / "lock").stat()
         except OSError:
@@ -102,7 +100,7 @@ class StateDirectory:
         return self._lock is not None and os.path.samestat(there, os.fstat(self._lock.fileno()))
 
     def is_locked(self) -> bool:
-        """True if a process runs the pipeline now."""
+        """Return True if a process runs the pipeline now."""
         try:
             with (self.folder / "lock").open(encoding="utf-8") as lock:
                 return not try_flock(lock, fcntl.LOCK_SH)
@@ -137,9 +135,7 @@ class StateDirectory:
         return json.dumps(known) if known else None
 
     def reset(self, start: Mapping[str, Any] | None) -> list[Path]:
-        """Move the checkpoints aside, so that the next run starts again, at these offsets if given; return their new
-        paths.
-        """
+        """Move the checkpoints aside, so that the next run starts again, at these offsets if given; return their new paths."""
         number = 1 + max(
             (int(one.suffix[1:]) for one in self.folder.glob("checkpoint.*") if one.suffix[1:].isdigit()), default=0
         )
@@ -175,8 +171,9 @@ class StateDirectory:
 
 
 def try_lock(file: IO[str]) -> bool:
-    """Lock a file and return True, or return False. A process that only tests the lock holds it for a moment, so this
-    waits.
+    """Lock a file and return True, or return False.
+
+    A process that only tests the lock holds it for a moment, so this waits.
     """
     started = time.monotonic()
     while not try_flock(file, fcntl.LOCK_EX):

@@ -118,8 +118,9 @@ def names_in(folder: Path) -> list[str]:
 
 
 def explain_lost_rows(folder: str) -> str | None:
-    """Return the reason why a pipeline that writes to the folder cannot have a new checkpoint. Remote folders are
-    checked by `ensure_fits`.
+    """Return the reason why a pipeline that writes to the folder cannot have a new checkpoint.
+
+    Remote folders are checked by `ensure_fits`.
     """
     local = folder.removeprefix("file://") if folder.startswith("file:///") else folder
     last = None if "://" in local else last_of(names_in(Path(local, METADATA)))

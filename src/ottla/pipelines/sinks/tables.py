@@ -27,9 +27,7 @@ from ottla.spark.tables.store import Store
 
 
 class DeltaSink(Sink):
-    """Rows are appended to a Delta table, which is created if it does not exist; with `key` they replace rows of the
-    same key.
-    """
+    """Rows are appended to a Delta table, which is created if it does not exist; with `key` they replace rows of the same key."""
 
     guarantee: ClassVar[str] = "exactly once"
     type: Literal["delta"]

@@ -38,8 +38,9 @@ OURS = {"kafka", "topic", "dead_letter_topic", "query_id", "batch_id", "delivery
 
 
 class TopicSinkBase(Sink):
-    """Each row becomes a record. Columns such as `_key` and `_headers` give the parts of the record, and the others are
-    its value.
+    """Each row becomes a record.
+
+    Columns such as `_key` and `_headers` give the parts of the record, and the others are its value.
     """
 
     type: Literal["topic"]

@@ -15,9 +15,7 @@ DELETED = "_deleted"
 
 
 def upserts(frame: DataFrame, keys: Sequence[str], deletes: bool) -> DataFrame:
-    """Return the value's columns, and with `deletes` whether each row is a tombstone; the key of a tombstone is its
-    record's.
-    """
+    """Return the value's columns, and with `deletes` whether each row is a tombstone; the key of a tombstone is its record's."""
     names = values(frame)
     checked_names(names, keys)
     dead = column(TOMBSTONE) if TOMBSTONE in frame.columns else F.lit(False)

@@ -15,8 +15,10 @@ from ottla.pipelines.sources.written_schema import checked
 
 
 class HttpSource(PollingSource):
-    """JSON from the web. With a cursor, each response has the position of the next one. Without, a response has all
-    rows, and is read again when its ETag or Last-Modified changes.
+    """JSON from the web.
+
+    With a cursor, each response has the position of the next one. Without, a response has all rows, and is read again
+    when its ETag or Last-Modified changes.
     """
 
     type: Literal["http"]

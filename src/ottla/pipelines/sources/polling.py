@@ -39,8 +39,9 @@ class PollingSource(FedSource):
         raise PollingError(f"type {self.type} has no columns; define columns()")
 
     def poll(self, position: Any) -> tuple[Sequence[Any], Any]:
-        """Return the rows after the position, as dicts, and the position after them; no rows if nothing is new. The
-        first position is None.
+        """Return the rows after the position, as dicts, and the position after them; no rows if nothing is new.
+
+        The first position is None.
 
         A position is a JSON value. Secrets in the fields of the source are resolved.
         """
@@ -59,8 +60,9 @@ class PollingSource(FedSource):
 
 
 def json_of(row: Any) -> bytes:
-    """Return a row as JSON. A row nested too deeply, or with a reference to itself, becomes a text, which matches no
-    schema.
+    """Return a row as JSON.
+
+    A row nested too deeply, or with a reference to itself, becomes a text, which matches no schema.
     """
     try:
         return json.dumps(row, default=str).encode()

@@ -40,9 +40,7 @@ class Source(Model):
         raise ConfigError(f"type {self.type} cannot be read")
 
     def find_leftovers(self, context: PipelineContext) -> Iterator[str]:
-        """Yield a short description of each object that the source created elsewhere and that is not deleted
-        automatically.
-        """
+        """Yield a short description of each object that the source created elsewhere and that is not deleted automatically."""
         yield from ()
 
     def clean(self, context: PipelineContext) -> None:

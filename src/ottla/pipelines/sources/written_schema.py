@@ -13,8 +13,9 @@ FILE = re.compile(r"[^\s{]*(/\S+|\.\w+)")
 
 
 def checked(text: str) -> str:
-    """Return the text; ValueError if it does not define columns. Texts with a placeholder, and schemas to infer, are
-    checked later.
+    """Return the text; ValueError if it does not define columns.
+
+    Texts with a placeholder, and schemas to infer, are checked later.
     """
     if PLACEHOLDER in text or text.strip().lower() == INFER:
         return text

@@ -1,6 +1,4 @@
-"""`sql:`: a query over the table `input`, which has the rows of the previous transform, and over the pipeline's other
-inputs.
-"""
+"""`sql:`: a query over the table `input`, which has the rows of the previous transform, and over the pipeline's other inputs."""
 
 from __future__ import annotations
 

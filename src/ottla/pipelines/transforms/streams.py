@@ -1,6 +1,4 @@
-"""Kafka Streams' operations as transforms of a file: `Window`, `Aggregate`, `AsTable`, `Dedupe`, `StreamJoin`,
-`TableJoin`.
-"""
+"""Kafka Streams' operations as transforms of a file: `Window`, `Aggregate`, `AsTable`, `Dedupe`, `StreamJoin`, `TableJoin`."""
 
 from __future__ import annotations
 
@@ -49,8 +47,9 @@ class Aggregate(Aggregating):
 
 
 class Window(Aggregating):
-    """Aggregates over windows of time: `size` alone gives adjacent windows, with `advance` they overlap, and `gap`
-    gives sessions that end with a pause. The result has `window_start` and `window_end`. Kafka Streams' `windowedBy()`.
+    """Aggregates over windows of time.
+
+    `size` alone gives adjacent windows, with `advance` they overlap, and `gap` gives sessions that end with a pause. The result has `window_start` and `window_end`. Kafka Streams' `windowedBy()`.
     """
 
     type: Literal["Window"]
@@ -166,8 +165,9 @@ class StreamJoin(StreamStep):
 
 
 class TableJoin(StreamStep):
-    """Each row with the values that a table, one of the `inputs`, had for its keys at that time. Kafka Streams'
-    `join()` with a KTable.
+    """Each row with the values that a table, one of the `inputs`, had for its keys at that time.
+
+    Kafka Streams' `join()` with a KTable.
     """
 
     type: Literal["TableJoin"]

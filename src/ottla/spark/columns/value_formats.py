@@ -132,7 +132,7 @@ def not_text_error(error: UnicodeDecodeError) -> str:
 
 
 def is_avro(text: str) -> bool:
-    """True if the text is a schema, and not the name of a file."""
+    """Return True if the text is a schema, and not the name of a file."""
     return text.lstrip()[:1] in ("{", "[", '"')
 
 
@@ -194,7 +194,7 @@ def columns_of(options: SourceOptions, sample: Callable[[str], Iterable[bytes | 
 
 
 def has_error_columns(options: SourceOptions) -> bool:
-    """True if rows can have errors, and are kept then."""
+    """Return True if rows can have errors, and are kept then."""
     return options.mode == "PERMISSIVE" and not {options.key_format, options.value_format} <= SURE
 
 

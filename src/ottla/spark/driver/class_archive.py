@@ -68,7 +68,7 @@ def write_options(archive: Path) -> str:
 
 @contextmanager
 def archived_classes(environment: MutableMapping[str, str] | None = None) -> Iterator[None]:
-    """A JVM started in the block reads its classes from the archive, if there is one."""
+    """Have a JVM that is started in the block read its classes from the archive, if there is one."""
     variables = os.environ if environment is None else environment
     before = variables.get(OPTIONS)
     archive = find_archive(variables)
@@ -105,19 +105,20 @@ def archive_target(environment: Mapping[str, str]) -> Path | None:
 
 
 def is_own(kept: os.stat_result) -> bool:
-    """True if no other user can have modified the file: the content of an archive is executed."""
+    """Return True if no other user can have modified the file: the content of an archive is executed."""
     return kept.st_uid == os.geteuid() and not kept.st_mode & 0o022
 
 
 def is_whole(archive: Path) -> bool:
-    """True if the archive has its original size. The JVM detects a truncated header, and crashes if a later part is
-    missing.
+    """Return True if the archive has its original size.
+
+    The JVM detects a truncated header, and crashes if a later part is missing.
     """
     return archive.stat().st_size == int(size_of(archive).read_text())
 
 
 def is_made(archive: Path) -> bool:
-    """True if there is a complete archive."""
+    """Return True if there is a complete archive."""
     with suppress(OSError, ValueError):
         return is_whole(archive)
     return False
@@ -129,8 +130,9 @@ def size_of(archive: Path) -> Path:
 
 
 def start_archive_build(environment: Mapping[str, str] | None = None) -> subprocess.Popen[bytes] | None:
-    """Start a process that makes the archive, unless a complete one exists. It runs at the lowest priority, and may
-    outlive this process.
+    """Start a process that makes the archive, unless a complete one exists.
+
+    It runs at the lowest priority, and may outlive this process.
     """
     variables = os.environ if environment is None else environment
     with suppress(OSError, JavaError, RuntimeError):
@@ -150,9 +152,7 @@ def start_archive_build(environment: Mapping[str, str] | None = None) -> subproc
 
 
 def claim_build(archive: Path) -> bool:
-    """Return True, and leave a marker file, if no process has tried within a day in a folder where the archive could be
-    used.
-    """
+    """Return True, and leave a marker file, if no process has tried within a day in a folder where the archive could be used."""
     archive.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not is_own(archive.parent.stat()):
         return False

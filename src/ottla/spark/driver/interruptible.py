@@ -18,8 +18,9 @@ LOOK = 0.2
 
 
 def run_interruptibly(work: Callable[[], T]) -> T:
-    """Return the result of `work`, or raise its error. After a KeyboardInterrupt `work` continues until it is done or
-    the program ends.
+    """Return the result of `work`, or raise its error.
+
+    After a KeyboardInterrupt `work` continues until it is done or the program ends.
     """
     outcome: Future[T] = Future()
     threading.Thread(target=run_work, args=(work, outcome), name="ottla-uninterrupted", daemon=True).start()

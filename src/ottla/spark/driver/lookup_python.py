@@ -41,8 +41,7 @@ def choose_python(environment: MutableMapping[str, str] | None = None) -> None:
 
 
 def use_python(program: str) -> None:
-    """Make a Spark that is started later use `program`, a faster way to start this Python, unless a user has configured
-    another.
+    """Make a Spark that is started later use `program`, a faster way to start this Python, unless a user has configured another.
 
     A choice that Ottla made in a parent process is replaced: its program would fork workers with the modules of the
     parent's paths.
@@ -54,9 +53,7 @@ def use_python(program: str) -> None:
 
 
 def ensure_python(environment: Mapping[str, str] | None = None) -> None:
-    """Raise ConfigError if the configured Python does not exist here: Spark's driver uses it for sources and sinks, as
-    workers do for rows.
-    """
+    """Raise ConfigError if the configured Python does not exist here: Spark's driver uses it for sources and sinks, as workers do for rows."""
     variables = os.environ if environment is None else environment
     for name in CONFIGURED:
         program = variables.get(name)
@@ -68,12 +65,12 @@ def ensure_python(environment: Mapping[str, str] | None = None) -> None:
 
 
 def is_first_on_path(variables: Mapping[str, str]) -> bool:
-    """True if `python3` is this Python, in the same directory."""
+    """Return True if `python3` is this Python, in the same directory."""
     found = shutil.which("python3", path=variables.get("PATH"))
     return found is not None and Path(found).absolute().parent == Path(sys.executable).absolute().parent
 
 
 def is_running() -> bool:
-    """True if this process has started a Java for Spark."""
+    """Return True if this process has started a Java for Spark."""
     context = sys.modules.get("pyspark.core.context")
     return context is not None and context.SparkContext._gateway is not None

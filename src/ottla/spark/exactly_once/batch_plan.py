@@ -32,7 +32,7 @@ class BatchPlan:
 
     @classmethod
     def from_dict(cls, kept: Mapping[str, Any]) -> BatchPlan:
-        """The inverse of `to_dict`."""
+        """Return the inverse of `to_dict`."""
         return cls(tuple(kept.get("sources", ())), kept.get("shuffle"), kept.get("topic"))
 
     def changes(self, before: BatchPlan) -> list[str]:

@@ -32,8 +32,9 @@ LOCAL_DIRS = "SPARK_LOCAL_DIRS"
 
 
 def announce_run(options: SinkOptions, checkpoint: Checkpoint) -> ExactlyOnceRun:
-    """Announce that this run writes the batch, before any of its tasks runs. Afterwards no task of an older run starts
-    to write.
+    """Announce that this run writes the batch, before any of its tasks runs.
+
+    Afterwards no task of an older run starts to write.
 
     The announcement is read and written in a transaction, so that of two concurrent drivers the later one reads the
     other's.
@@ -82,17 +83,13 @@ def new_run(options: SinkOptions, checkpoint: Checkpoint | None, *, job: bool = 
 
 
 def driver_id(environment: Mapping[str, str]) -> str:
-    """Return an id that is the same in all processes of one Spark driver, and different in others; empty if it cannot
-    be known.
-    """
+    """Return an id that is the same in all processes of one Spark driver, and different in others; empty if it cannot be known."""
     folders = environment.get(LOCAL_DIRS, "")
     return hashlib.sha256(folders.encode()).hexdigest()[:16] if "blockmgr-" in folders else ""
 
 
 def finish_batch(options: SinkOptions, outcomes: Sequence[TaskOutcome]) -> None:
-    """Commit the held transactions after all tasks have reported, once no other task can have written a part of the
-    batch.
-    """
+    """Commit the held transactions after all tasks have reported, once no other task can have written a part of the batch."""
     held = [outcome for outcome in outcomes if outcome.held is not None]
     if not held:
         return

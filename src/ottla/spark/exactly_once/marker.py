@@ -40,8 +40,9 @@ class Announcement:
         return cls(batch, *(str(more.get(name, "")) for name in ("token", "author", "driver")))
 
     def is_of_the_same_run(self, other: Announcement) -> bool:
-        """True if both announce one batch in one driver. The process that handles a failure is not the one that
-        announced.
+        """Return True if both announce one batch in one driver.
+
+        The process that handles a failure is not the one that announced.
         """
         same_driver = self.driver == other.driver and bool(self.driver)
         return self.batch == other.batch and (self.token == other.token or same_driver)

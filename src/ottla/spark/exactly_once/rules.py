@@ -60,8 +60,7 @@ def choose_mode(batch: int | None, before: Announcement | None) -> Mode:
 
 
 def check_place(batch: int, place: TopicPartition, announced: Mapping[TopicPartition, int | None]) -> str | None:
-    """Return a warning if a query continues with its marks in another `place`; ExactlyOnceError in the middle of a
-    batch.
+    """Return a warning if a query continues with its marks in another `place`; ExactlyOnceError in the middle of a batch.
 
     `announced` has the newest batch in each place. Marks are in the topic of the rows, unless `markerTopic` is set.
     """

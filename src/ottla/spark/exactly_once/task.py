@@ -108,7 +108,7 @@ class Task:
             raise SupersededError(f"the write has failed; task {self.index} has aborted its part")
 
     def has_failed(self) -> bool:
-        """True if the failure was recorded, or another run of the batch was announced."""
+        """Return True if the failure was recorded, or another run of the batch was announced."""
         if self.run.job:
             return self.marks().has_failed()
         if self.run.query is None:
@@ -143,7 +143,7 @@ class Task:
 
 
 def is_fenced(error: BaseException | None) -> bool:
-    """True if another producer has taken over the transactional id; the error may be a cause of this one."""
+    """Return True if another producer has taken over the transactional id; the error may be a cause of this one."""
     while error is not None:
         if isinstance(error, ProducerFencedError):
             return True

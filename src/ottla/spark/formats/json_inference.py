@@ -79,5 +79,5 @@ def drop_empty(kind: Any) -> Any:
 
 
 def is_empty(kind: Any) -> bool:
-    """True for an object without fields."""
+    """Return True for an object without fields."""
     return pa.types.is_struct(kind) and all(is_empty(field.type) for field in kind.fields)

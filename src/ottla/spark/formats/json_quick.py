@@ -48,8 +48,9 @@ def quick_type(kind: Any, zone: str) -> Any:
 
 
 def convert_values(values: Any, kind: Any, zone: str) -> Any:
-    """Return the values of Arrow's reader converted to `kind`. Unusual or ArrowInvalid if they cannot be converted
-    here.
+    """Return the values of Arrow's reader converted to `kind`.
+
+    Unusual or ArrowInvalid if they cannot be converted here.
     """
     if pa.types.is_decimal(kind):
         values.validate(
@@ -75,7 +76,7 @@ def convert_values(values: Any, kind: Any, zone: str) -> Any:
 
 
 def has_decimals(kind: Any) -> bool:
-    """True if the type contains decimals."""
+    """Return True if the type contains decimals."""
     if pa.types.is_list(kind):
         return has_decimals(kind.value_type)
     return any(has_decimals(one.type) for one in kind.fields) if pa.types.is_struct(kind) else pa.types.is_decimal(kind)
@@ -116,6 +117,6 @@ def ordinary(text: Any, pattern: str) -> Any:
 
 
 def has_pattern(text: Any, pattern: str) -> bool:
-    """True if all values other than null match."""
+    """Return True if all values other than null match."""
     found: Any = pc.all(pc.match_substring_regex(text, pattern))
     return found.as_py() is not False

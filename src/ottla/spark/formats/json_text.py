@@ -47,8 +47,9 @@ DEPTH = 200
 
 
 def parse_json(text: str) -> Any:
-    """Return the first value in `text`: True, False, None, str, Number, Pairs, or a list of nodes. NotJson if it is not
-    valid.
+    """Return the first value in `text`: True, False, None, str, Number, Pairs, or a list of nodes.
+
+    NotJson if it is not valid.
     """
     node, _ = value_at(text, SPACE.match(text).end(), DEPTH)  # type: ignore[union-attr]
     return node

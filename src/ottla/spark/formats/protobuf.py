@@ -146,10 +146,10 @@ def one_getter(field: Any) -> Getter:
 
 
 def is_map(field: Any) -> bool:
-    """True if the field is a map, which is encoded as a list of entries."""
+    """Return True if the field is a map, which is encoded as a list of entries."""
     return bool(field.message_type is not None and field.message_type.GetOptions().map_entry)
 
 
 def is_repeated(field: Any) -> bool:
-    """True if the field is a list; older releases of protobuf mark it by a label."""
+    """Return True if the field is a list; older releases of protobuf mark it by a label."""
     return bool(field.is_repeated if hasattr(field, "is_repeated") else field.label == field.LABEL_REPEATED)

@@ -1,5 +1,4 @@
-"""The header that serializers of a schema registry write in front of a value: a zero byte, and the schema's id in four
-bytes.
+"""The header that serializers of a schema registry write in front of a value: a zero byte, and the schema's id in four bytes.
 
 It is only mentioned in errors, if a value can be read without it. It is never skipped, because a value may start with a
 zero byte too.

@@ -127,7 +127,7 @@ class OffsetReader:
         return sorted(found if assigned is None else set(found).intersection(assigned))
 
     def is_selected(self, tp: TopicPartition) -> bool:
-        """True if the options select a partition, whether it exists or not."""
+        """Return True if the options select a partition, whether it exists or not."""
         if self.options.assign is not None:
             return tp in parse_assignment(self.options.assign)
         if self.options.subscribe_pattern is not None:
@@ -154,9 +154,7 @@ class OffsetReader:
         return str(self.options.kafka.get("exclude.internal.topics", "true")).lower() != "false"
 
     def is_excluded(self, tp: TopicPartition) -> bool:
-        """True for a partition of an internal topic: earlier versions matched these, and a checkpoint may still have
-        it.
-        """
+        """Return True for a partition of an internal topic: earlier versions matched these, and a checkpoint may still have it."""
         return self.options.subscribe_pattern is not None and tp.topic in self._internal
 
     def pattern(self, text: str) -> re.Pattern[str]:
@@ -189,9 +187,7 @@ class OffsetReader:
         return known | self.latest([tp for tp in tps if tp not in known])
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
-        """Return the ids of topics, which differ between topics of the same name; without topics that have no id
-        (KIP-516).
-        """
+        """Return the ids of topics, which differ between topics of the same name; without topics that have no id (KIP-516)."""
         wanted = sorted(set(topics))
         if not wanted:
             return {}

@@ -62,7 +62,7 @@ class StreamOffset:
 
     @classmethod
     def from_dict(cls, offset: Mapping[str, Any]) -> StreamOffset:
-        """The inverse of `to_dict`."""
+        """Return the inverse of `to_dict`."""
         topics = {topic: partitions for topic, partitions in offset.items() if not topic.startswith("#")}
         return cls(
             by_partition(topics),
@@ -97,7 +97,7 @@ def by_topic(offsets: Offsets) -> dict[str, dict[str, int]]:
 
 
 def by_partition(topics: Mapping[str, Mapping[str, int]]) -> dict[TopicPartition, int]:
-    """The inverse of `by_topic`."""
+    """Return the inverse of `by_topic`."""
     return {TopicPartition(t, int(p)): offset for t, partitions in topics.items() for p, offset in partitions.items()}
 
 

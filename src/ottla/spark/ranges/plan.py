@@ -47,7 +47,7 @@ def share_of_limit(size: int, limit: int, total: int) -> int:
 
 
 def should_hold_back(begin: Offsets, end: Offsets, least: int, waited_ms: float, most_ms: float) -> bool:
-    """True if a micro-batch should wait: there are too few offsets, and it has not waited long."""
+    """Return True if a micro-batch should wait: there are too few offsets, and it has not waited long."""
     offered = sum(max(0, end[tp] - begin.get(tp, 0)) for tp in end)
     return offered < least and waited_ms < most_ms
 

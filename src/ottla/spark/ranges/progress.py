@@ -45,7 +45,7 @@ class GroupProgress:
 
 
 def is_passing(error: OttlaError) -> bool:
-    """True if the error may not occur the next time."""
+    """Return True if the error may not occur the next time."""
     return isinstance(error, KafkaTimeoutError) or (isinstance(error, KafkaError) and error.retriable)
 
 

@@ -40,7 +40,7 @@ class PushedFilter:
     """The timestamp of the earliest record, in ms since the epoch."""
 
     def has(self, tp: TopicPartition) -> bool:
-        """True if records of a partition are needed."""
+        """Return True if records of a partition are needed."""
         named = self.topics is None or tp.topic in self.topics
         return named and (self.partitions is None or tp.partition in self.partitions)
 

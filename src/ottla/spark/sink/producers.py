@@ -1,6 +1,4 @@
-"""Keeps one producer for each configuration and worker process, because connecting takes time and a worker runs many
-tasks.
-"""
+"""Keeps one producer for each configuration and worker process, because connecting takes time and a worker runs many tasks."""
 
 from __future__ import annotations
 

@@ -100,8 +100,7 @@ class SinkRowWriter:
         self._receipts: list[TableReceipt | RecordFuture] = []
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Buffer the rows of an Arrow batch, and send them together: Spark's batches are smaller than efficient batches
-        of Kafka.
+        """Buffer the rows of an Arrow batch, and send them together: Spark's batches are smaller than efficient batches of Kafka.
 
         RowError if a row cannot be written and there is no dead-letter topic; it may be raised for a later batch.
         """

@@ -75,7 +75,7 @@ def optional_columns(options: SinkOptions) -> dict[str, bool]:
 
 
 def is_header(kind: DataType) -> bool:
-    """True if an array of `kind` can be headers."""
+    """Return True if an array of `kind` can be headers."""
     return isinstance(kind, StructType) and [(f.name, type(f.dataType)) for f in kind.fields] == [
         ("key", StringType),
         ("value", BinaryType),

@@ -30,7 +30,7 @@ class SinkRows:
         self._batches = batches
 
     def is_empty(self) -> bool:
-        """True if there are no rows; reads up to the first one."""
+        """Return True if there are no rows; reads up to the first one."""
         for batch in self._batches:
             if batch.num_rows:
                 self._batches = chain([batch], self._batches)

@@ -68,8 +68,9 @@ class BatchReader(DataSourceReader):
 
 
 class FilteringBatchReader(BatchReader):
-    """Reads less: Spark passes its filters. Spark rejects such a reader if filter pushdown is disabled (see
-    `has_filter_pushdown`).
+    """Reads less: Spark passes its filters.
+
+    Spark rejects such a reader if filter pushdown is disabled (see `has_filter_pushdown`).
     """
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:

@@ -68,9 +68,7 @@ def read_raw(options: SourceOptions, part: OffsetRange) -> Iterator[pa.RecordBat
 
 
 def find_loss(options: SourceOptions, part: OffsetRange, position: int) -> tuple[str, int]:
-    """Return the reason why there is nothing at `position`, and the start of the remaining range; an empty reason if
-    nothing is lost.
-    """
+    """Return the reason why there is nothing at `position`, and the start of the remaining range; an empty reason if nothing is lost."""
     tp, end = part.tp, part.end
     with Consumer(consumer_settings(options)) as consumer:
         if tp.partition not in {info.partition for info in consumer.partitions_for(tp.topic)}:

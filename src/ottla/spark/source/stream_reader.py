@@ -113,7 +113,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return end.to_dict()
 
     def is_idle(self, before: StreamOffset) -> bool:
-        """True if all available records were read, and more may arrive."""
+        """Return True if all available records were read, and more may arrive."""
         return self._target is None and before.offsets == self._latest
 
     def next_end(self, before: StreamOffset, limit: ReadLimit) -> StreamOffset | None:
@@ -150,7 +150,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return dict(self._target)
 
     def should_wait(self, begin: Offsets, latest: Offsets, limit: ReadLimit) -> bool:
-        """True if `minOffsetsPerTrigger` delays this batch; never if the trigger reads all available records."""
+        """Return True if `minOffsetsPerTrigger` delays this batch; never if the trigger reads all available records."""
         least = self.options.min_offsets_per_trigger
         if least is None or self._target is not None or isinstance(limit, ReadAllAvailable):
             return False

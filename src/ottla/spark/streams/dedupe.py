@@ -13,10 +13,9 @@ from ottla.spark.streams.names import as_list, checked_columns, time_of
 def dedupe(
     frame: DataFrame, keys: str | Sequence[str], *, time: str | None = None, within: str | None = None
 ) -> DataFrame:
-    """Return the first row of each key; later rows of the key are dropped, for the time `within` if given:
-    `dedupe(events, "id", time="at", within="1 hour")`.
+    """Return the first row of each key; later rows of the key are dropped, for the time `within` if given.
 
-    Kafka Streams has no such operation, and needs a processor with a window store. Without `within` every key is
+    For example `dedupe(events, "id", time="at", within="1 hour")`. Kafka Streams has no such operation, and needs a processor with a window store. Without `within` every key is
     remembered for ever. With it, rows later than that are dropped too.
     """
     chosen = checked_columns(frame, *as_list(keys))

@@ -23,9 +23,7 @@ def commit_once(
     lost_race: type[Exception] | tuple[type[Exception], ...],
     mark: BatchMark | None,
 ) -> bool:
-    """Call `add` with the current table, again after each error of `lost_race`; return False if the table already has
-    `mark`.
-    """
+    """Call `add` with the current table, again after each error of `lost_race`; return False if the table already has `mark`."""
     refusal: Exception | None = None
     for _ in range(ATTEMPTS):
         table = open_table()

@@ -32,9 +32,7 @@ def attempt_name() -> str:
 
 
 def offsets_digest(checkpoint: str | None, batch: int) -> str | None:
-    """Return a digest of the batch's entry in Spark's offset log, which is the same when the batch runs again; None if
-    it cannot be read.
-    """
+    """Return a digest of the batch's entry in Spark's offset log, which is the same when the batch runs again; None if it cannot be read."""
     if checkpoint is None:
         return None
     try:

@@ -24,9 +24,7 @@ FLOATING: tuple[type[DataType], ...] = (FloatType, DoubleType)
 
 
 def relax_type(kind: DataType, *, widen: bool = False) -> DataType:
-    """Return `kind` with all parts nullable; `widen` replaces small integers by int, because Iceberg does not have
-    them.
-    """
+    """Return `kind` with all parts nullable; `widen` replaces small integers by int, because Iceberg does not have them."""
     match kind:
         case StructType(fields=fields):
             return StructType([StructField(f.name, relax_type(f.dataType, widen=widen), True) for f in fields])

@@ -115,8 +115,9 @@ class DeltaStore:
         return self.opened()
 
     def widen(self, table: DeltaTable, wide: Mapping[str, StructField]) -> None:
-        """Rewrite the table with wider types, in one commit. Few readers support type widening, so the files themselves
-        must have the types.
+        """Rewrite the table with wider types, in one commit.
+
+        Few readers support type widening, so the files themselves must have the types.
         """
         import pyarrow as pa
         from deltalake import write_deltalake

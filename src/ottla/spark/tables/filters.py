@@ -23,7 +23,7 @@ PUSHING = "pyspark.sql.worker.data_source_pushdown_filters"
 
 
 def has_filter_pushdown() -> bool:
-    """True if Spark creates this reader to push filters down to it.
+    """Return True if Spark creates this reader to push filters down to it.
 
     Spark rejects readers that could take filters while spark.sql.python.filterPushdown.enabled is false (the default),
     and does not pass the setting to the reader. But it uses a separate worker module to create readers with filters, so

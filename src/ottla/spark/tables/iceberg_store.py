@@ -160,9 +160,7 @@ def add(table: Table, files: Sequence[DataFile], overwrite: bool, mark: BatchMar
 
 
 def without_bounds(files: Sequence[DataFile]) -> set[str]:
-    """Return the columns with times outside of the years 1 to 9999: pyiceberg cannot compute their bounds and would
-    fail.
-    """
+    """Return the columns with times outside of the years 1 to 9999: pyiceberg cannot compute their bounds and would fail."""
     import pyarrow.parquet as pq
 
     found: set[str] = set()

@@ -138,9 +138,7 @@ def files_of(written: Sequence[WrittenFiles]) -> list[DataFile]:
 
 
 def ensure_there(files: Sequence[DataFile]) -> None:
-    """Raise TableError unless the driver finds the files of the tasks: on a cluster, the folder may differ between
-    machines.
-    """
+    """Raise TableError unless the driver finds the files of the tasks: on a cluster, the folder may differ between machines."""
     for file in files:
         path = Path(file.path)
         if not path.exists() or path.stat().st_size != file.size:

@@ -62,7 +62,7 @@ class TableSource(DataSource):
 
 
 class DeltaSource(TableSource):
-    """Delta tables in folders, without jars. Options are those of `DeltaOptions`:
+    """Delta tables in folders, without jars. Options are those of `DeltaOptions`.
 
     stream.writeStream.format("ottla_delta").option("checkpointLocation", "/lake/_checkpoints/flights")
           .start("/lake/flights")
@@ -90,7 +90,7 @@ class DeltaSource(TableSource):
 
 
 class IcebergSource(TableSource):
-    """Iceberg tables of any catalog that pyiceberg knows, without jars. Options are those of `IcebergOptions`:
+    """Iceberg tables of any catalog that pyiceberg knows, without jars. Options are those of `IcebergOptions`.
 
     stream.writeStream.format("ottla_iceberg").option("warehouse", "/lake")
           .option("checkpointLocation", "/lake/_checkpoints/flights").start("travel.flights")

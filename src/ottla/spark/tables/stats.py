@@ -34,8 +34,7 @@ def stats_of(footer: pq.FileMetaData) -> str:
 
 
 def bounds_of(found: list[Any]) -> tuple[Any, Any]:
-    """Return the lowest and the highest value as JSON; None for times outside of the years 1 to 9999, which Python
-    cannot represent.
+    """Return the lowest and the highest value as JSON; None for times outside of the years 1 to 9999, which Python cannot represent.
 
     Without bounds a reader reads the file.
     """

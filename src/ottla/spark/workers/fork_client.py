@@ -1,5 +1,6 @@
-"""The program that Spark starts as a Python worker or daemon. It has the fork server create the actual process, and
-waits for its end.
+"""The program that Spark starts as a Python worker or daemon.
+
+It has the fork server create the actual process, and waits for its end.
 
 `python -I -S fork_client.py SOCKET ARGUMENTS…` replaces Spark's `python ARGUMENTS…`. It imports almost nothing. If no
 server answers, it executes that Python.
@@ -16,7 +17,7 @@ LENGTH = 8
 
 
 def request_process(channel: socket.socket, place: str, arguments: list[str]) -> bool:
-    """True if the server has started the process."""
+    """Return True if the server has started the process."""
     try:
         channel.connect(place)
         request = marshal.dumps((arguments, dict(os.environ), os.getcwd()))

@@ -169,7 +169,7 @@ def receive_request(client: socket.socket) -> tuple[Request, list[int]]:
 
 
 def has_same_hash_seed(wanted: Mapping[str, str], own: Mapping[str, str]) -> bool:
-    """True if this Python was started with the requested hash seed, which determines the order of sets."""
+    """Return True if this Python was started with the requested hash seed, which determines the order of sets."""
     return wanted.get(SEED, own.get(SEED)) == own.get(SEED)
 
 
@@ -186,9 +186,7 @@ def apply_request(request: Request, paths: list[str]) -> None:
 
 
 def fork() -> int:
-    """Return the result of `os.fork` without its warning: since Python 3.12 it warns of all threads, including those of
-    numpy and pyarrow.
-    """
+    """Return the result of `os.fork` without its warning: since Python 3.12 it warns of all threads, including those of numpy and pyarrow."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return os.fork()

@@ -75,7 +75,7 @@ class BatchRun:
         self.max_timestamp_offset = max_timestamp_offset
 
     def walk(self, data: Buffer, position: int, expected: int, below: int) -> bool:
-        """True if the bytes at a position of a file start with a run that has `expected` as its first offset.
+        """Return True if the bytes at a position of a file start with a run that has `expected` as its first offset.
 
         After that, `stop` is the end of the run in the file, and `next_offset` the offset after it, at most `below`. `entries` are those of the two
         indexes: last offset and position of a batch, the largest timestamp so far and its offset.

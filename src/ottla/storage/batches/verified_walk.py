@@ -78,7 +78,7 @@ class Bounds(Struct, frozen=True):
         return ""
 
     def is_last(self, header: BatchHeader) -> bool:
-        """True if a batch with this end is known to be the last."""
+        """Return True if a batch with this end is known to be the last."""
         return header.next_offset == (self.below if self.end is None else self.end)
 
     def _is_epoch_possible(self, epoch: int, offset: int) -> bool:
@@ -194,7 +194,7 @@ def read_header_after_gap(
 
 
 def is_whole(window: ScanWindow, found: VerifiedBatch) -> bool:
-    """True if the CRC of a batch is right, so that its length and its number of offsets are valid."""
+    """Return True if the CRC of a batch is right, so that its length and its number of offsets are valid."""
     try:
         verify(window.view(found.position, found.header.size_bytes), 0, found.header)
     except CorruptRecordError:

@@ -75,7 +75,7 @@ class BatchCleaner:
         return pack_records(fewer, rest) if untouched is None else untouched
 
     def _with_horizon(self, header: BatchHeader, records: Buffer, untouched: memoryview | None) -> Buffer:
-        """The batch with the time from which its tombstones may go; without one where times leave no room for it."""
+        """Return the batch with the time from which its tombstones may be deleted; without it if the timestamps leave no room for it."""
         shifted = shift_times(records, header.count, self._horizon_ms - header.base_timestamp)
         if shifted is None:
             return pack_records(header, records) if untouched is None else untouched
@@ -83,7 +83,7 @@ class BatchCleaner:
         return pack_records(header._replace(attributes=attributes, base_timestamp=self._horizon_ms), shifted)
 
     def _has_to_stay(self, header: BatchHeader) -> bool:
-        """True if the header is needed without records: the batch is the last of a producer, or of the part that is compacted."""
+        """Return True if the header is needed without records: the batch is the last of a producer, or of the part that is compacted."""
         if header.next_offset == self._upper_bound:
             return True
         last = self._producers.get(header.producer_id) if header.producer_id >= 0 else None
@@ -95,18 +95,18 @@ class BatchCleaner:
 
 
 def latest_timestamp(header: BatchHeader, delta: int) -> int:
-    """The batch's largest timestamp when the largest that stays is `delta` ms after its base."""
+    """Return the batch's largest timestamp when the largest that stays is `delta` ms after its base."""
     if header.timestamp_type == TimestampType.LOG_APPEND_TIME:
         return header.max_timestamp
     return min(header.base_timestamp + delta, header.max_timestamp)
 
 
 def pack_records(header: BatchHeader, records: Buffer) -> bytes:
-    """A batch of these records, compressed as it was."""
+    """Return a batch of these records, compressed as it was."""
     return seal(header, records if header.codec is Codec.NONE else compress(header.codec, records))
 
 
 def make_empty_batch(header: BatchHeader) -> bytes:
-    """The header alone, as Kafka writes it: offsets, producer, epoch and sequence, and no records."""
+    """Return the header alone, as Kafka writes it: offsets, producer, epoch and sequence, and no records."""
     attributes = header.attributes & ~(CODEC_MASK | DELETE_HORIZON)
     return seal(header._replace(attributes=attributes, base_timestamp=-1, count=0), b"")

@@ -37,7 +37,7 @@ class CleanedTransactions:
         """Aborted transactions of which there were batches: readers of the cleaned files need to know."""
 
     def should_discard(self, header: BatchHeader, data: Buffer) -> bool:
-        """True if the batch is data of an aborted transaction, or the marker of a transaction without data."""
+        """Return True if the batch is data of an aborted transaction, or the marker of a transaction without data."""
         while self._coming and self._coming[0].first_offset <= header.last_offset:
             transaction = self._coming.popleft()
             self._aborted.setdefault(transaction.producer_id, Ongoing(transaction))

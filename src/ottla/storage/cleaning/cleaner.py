@@ -61,8 +61,10 @@ class Cleaner:
         transactions: CleanedTransactionState | None = None,
         breathe: Callable[[int], None] = lambda size: None,
     ) -> None:
-        """`extents` are the segments below the plan's upper bound. `breathe` is called after each piece of work, with its size in bytes,
-        and may wait, or raise to stop the compaction.
+        """`extents` are the segments below the plan's upper bound.
+
+        `breathe` is called after each piece of work, with its size in bytes, and may wait, or raise to stop the
+        compaction.
         """
         self.directory = directory
         self.extents = extents
@@ -184,6 +186,6 @@ class Cleaner:
         self._breathe(worked)
 
     def _preserve_age(self, segment: Segment, last: Extent) -> None:
-        """A segment without timestamps is as old as its file."""
+        """Keep the age of a segment: without timestamps it is as old as its file."""
         written = (self.directory / f"{last.base_offset:020d}.log").stat()
         os.utime(segment.path, ns=(written.st_atime_ns, written.st_mtime_ns))

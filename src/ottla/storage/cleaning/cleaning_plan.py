@@ -19,10 +19,10 @@ class Cleanable(Protocol):
     size: int
 
     def largest_timestamp(self) -> int:
-        """Its largest timestamp, -1 where there is none."""
+        """Return its largest timestamp; -1 if there is none."""
 
     def first_timestamp(self) -> int:
-        """That of its first batch, -1 where there is none."""
+        """Return the timestamp of its first batch; -1 if there is none."""
 
 
 class CleaningPlan(Struct, frozen=True):
@@ -43,7 +43,7 @@ class CleaningPlan(Struct, frozen=True):
         return self.dirty_bytes / max(self.clean_bytes + self.dirty_bytes, 1)
 
     def is_due(self, config: LogConfig) -> bool:
-        """True if the compaction is worth its cost."""
+        """Return True if the compaction is worth its cost."""
         return self.dirty_bytes > 0 and (self.overdue or self.dirty_ratio > config.min_cleanable_dirty_ratio)
 
 
@@ -57,7 +57,7 @@ def plan_compaction(
     safe_up_to: int,
     now_ms: int,
 ) -> CleaningPlan:
-    """The stretch between what was cleaned before and what must not be yet.
+    """Return the range between the cleaned offsets and the first offset that must not be cleaned yet.
 
     `safe_up_to` bounds it: what is not forced to the disk, or belongs to an open transaction, is left alone. So are the
     active segment and, with `min.compaction.lag.ms`, whatever has a younger record.
@@ -81,7 +81,7 @@ def plan_compaction(
 
 
 def is_overdue(segment: Cleanable, config: LogConfig, now_ms: int) -> bool:
-    """True if the first record of the segment should have been compacted by now."""
+    """Return True if the first record of the segment should have been compacted by now."""
     if config.max_compaction_lag_ms == INT64_MAX:
         return False
     first = segment.first_timestamp()
@@ -112,7 +112,7 @@ def group_extents(extents: Sequence[Extent], config: LogConfig) -> list[list[Ext
 
 
 def can_join_group(group: list[Extent], extent: Extent, config: LogConfig) -> bool:
-    """True if one more segment fits into a group; relative offsets in a segment have 31 bits."""
+    """Return True if one more segment fits into a group; relative offsets in a segment have 31 bits."""
     return (
         sum(one.size for one in group) + extent.size <= config.segment_bytes
         and sum(one.index_bytes for one in group) + extent.index_bytes <= config.segment_index_bytes

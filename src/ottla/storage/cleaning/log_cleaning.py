@@ -31,7 +31,7 @@ def plan_log_compaction(log: Log, cleaned_up_to: int, now_ms: int) -> CleaningPl
 
 
 def find_extents(log: Log, upper_bound: int) -> list[Extent]:
-    """The segments below a segment's base offset."""
+    """Return the segments below a segment's base offset."""
     pairs = zip(log.segments, log.bases[1:], strict=False)
     return [
         Extent(segment.base_offset, following, segment.size, segment.indexes.size_on_disk())

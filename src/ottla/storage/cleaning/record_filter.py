@@ -79,12 +79,12 @@ class RecordFilter:
         return self.kept
 
     def is_last(self, data: Any, key: int, key_size: int, offset: int) -> bool:
-        """True if no later record has the key; a record without a key is never kept."""
+        """Return True if no later record has the key; a record without a key is never kept."""
         return key_size >= 0 and offset >= self.keys.last(data, key, key_size)
 
 
 def shift_times(records: Any, count: int, shift: int) -> bytes | None:
-    """The same `count` records, which are whole, with times that count from `shift` ms later or earlier.
+    """Return the same `count` records, which are whole, with times that count from `shift` ms later or earlier.
 
     None where a time is too far off for that.
     """

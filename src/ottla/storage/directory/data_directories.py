@@ -127,7 +127,7 @@ class DataDirectories:
         return home
 
     def has_less_than(self, partition: TopicPartition, former: UUID) -> bool:
-        """True as in `DataDirectory`. A partition that is in another of these directories was only moved."""
+        """Return the result of `DataDirectory.has_less_than`. A partition that is in another of these directories was only moved."""
         home = self.find_directory(partition)
         return (
             home is not None

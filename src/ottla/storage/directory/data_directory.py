@@ -184,11 +184,11 @@ class DataDirectory:
             raise OttlaError("it is read-only")
 
     def has_checkpoint(self, partition: TopicPartition) -> bool:
-        """True if the checkpoints contain the partition."""
+        """Return True if the checkpoints contain the partition."""
         return partition in self._checkpoints.recovery_points
 
     def has_less_than(self, partition: TopicPartition, former: uuid.UUID) -> bool:
-        """True if a partition has, or will have, less here than the cluster expects of the lost directory `former`."""
+        """Return True if a partition has, or will have, less here than the cluster expects of the lost directory `former`."""
         return former != self.directory_id and self.lost.has_less_than(self.folder(partition), former)
 
     def set_aside_folder(self, partition: TopicPartition) -> Path:
@@ -503,7 +503,7 @@ class DataDirectory:
 
 
 def check_topic_id(folder: Path, topic_id: uuid.UUID) -> bool:
-    """True if the folder has a topic id; OutOfServiceError if it is another topic's."""
+    """Return True if the folder has a topic id; OutOfServiceError if it is another topic's."""
     try:
         found = read_topic_id(folder)
     except IsADirectoryError as error:

@@ -61,7 +61,7 @@ class DirectoryLock:
         return self._fd >= 0
 
     def fileno(self) -> int:
-        """The descriptor of the lock's file, which is open for as long as the lock is held."""
+        """Return the descriptor of the lock's file, which is open for as long as the lock is held."""
         return self._fd
 
     def release(self) -> None:

@@ -120,7 +120,7 @@ def future_name(partition: TopicPartition) -> str:
 
 
 def is_too_long(partition: TopicPartition) -> bool:
-    """True if a partition's name leaves no space for the suffix, so that the partition cannot be moved."""
+    """Return True if a partition's name leaves no space for the suffix, so that the partition cannot be moved."""
     return len(future_name(partition)) > NAME_BYTES
 
 

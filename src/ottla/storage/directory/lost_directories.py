@@ -40,7 +40,7 @@ class LostDirectories:
         return directory in self._ids
 
     def has_less_than(self, folder: Path, former: UUID) -> bool:
-        """True if the replica in this folder, which need not exist, has fewer records than the replica in the lost directory `former`."""
+        """Return True if the replica in this folder, which need not exist, has fewer records than the replica in the lost directory `former`."""
         if former in self:
             return True
         if former <= LAST_RESERVED or folder.is_dir():
@@ -70,7 +70,7 @@ def ensure_identity(path: Path, node_id: int, cluster_id: str | None) -> MetaPro
 
 
 def is_bare(path: Path) -> bool:
-    """True if a directory has its properties and nothing else."""
+    """Return True if a directory has its properties and nothing else."""
     return (path / META).exists() and all(each.name in OF_NO_RUN for each in path.iterdir())
 
 

@@ -130,7 +130,7 @@ class OffsetCheckpoints:
 
 
 def is_text(path: Path, text: str) -> bool:
-    """True if a file exists and has exactly that text."""
+    """Return True if a file exists and has exactly that text."""
     try:
         return read_whole(path) == text.encode()
     except OSError:

@@ -15,6 +15,6 @@ def make_private(path: Path) -> None:
 
 
 def is_open_to_others(path: Path) -> bool:
-    """True if every user of this machine may enter the directory, and so read files in it that have the usual modes."""
+    """Return True if every user of this machine may enter the directory, and so read files in it that have the usual modes."""
     absolute = path.resolve()
     return all(stat.S_IMODE(each.stat().st_mode) & stat.S_IXOTH for each in (absolute, *absolute.parents))

@@ -69,7 +69,7 @@ def ensure_whole(
 
 
 def has_promised_nothing(folder: Path) -> bool:
-    """True if the `quorum-state` has neither a vote nor a leader, as after a controller that was killed during its first start."""
+    """Return True if the `quorum-state` has neither a vote nor a leader, as after a controller that was killed during its first start."""
     with suppress(CorruptRecordError, OSError):
         return read_quorum_state(folder) == QuorumState()
     return False

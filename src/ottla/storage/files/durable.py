@@ -47,7 +47,7 @@ def sync_path(path: Path) -> None:
 
 
 def can_sync_file_system() -> bool:
-    """True if the system can force a whole file system to the disk and report failures."""
+    """Return True if the system can force a whole file system to the disk and report failures."""
     if sys.platform != "linux":
         return False
     release = os.uname().release.split("-")[0].split(".")

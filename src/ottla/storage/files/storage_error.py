@@ -28,12 +28,12 @@ def storage_error(what: str, error: OSError) -> KafkaError:
 
 
 def is_disk_full(error: BaseException | None) -> bool:
-    """True if an error means that the disk has no space left."""
+    """Return True if an error means that the disk has no space left."""
     cause = error.__cause__ if isinstance(error, KafkaError) else error
     return isinstance(cause, OSError) and cause.errno == errno.ENOSPC
 
 
 def is_fatal(error: BaseException | None) -> bool:
-    """True if an error means that a disk is lost. A full disk is not lost: it accepts records again when there is space."""
+    """Return True if an error means that a disk is lost. A full disk is not lost: it accepts records again when there is space."""
     cause = error.__cause__ if isinstance(error, KafkaError) else error
     return isinstance(cause, OSError) and cause.errno in FATAL

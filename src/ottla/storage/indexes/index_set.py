@@ -88,7 +88,7 @@ class IndexSet:
         self._transactions: TransactionIndex | None = None
 
     def is_loaded(self) -> bool:
-        """True if the offset and the time index are in memory."""
+        """Return True if the offset and the time index are in memory."""
         return self._offsets is not None and self._times is not None
 
     @property
@@ -132,7 +132,7 @@ class IndexSet:
         return self.times.maybe_append(self.max_timestamp, self.max_timestamp_offset)
 
     def has_reached(self, limit_bytes: int) -> bool:
-        """True if an index of at most `limit_bytes` has no space for the entries of another append."""
+        """Return True if an index of at most `limit_bytes` has no space for the entries of another append."""
         offsets, times = self._offsets, self._times
         assert offsets is not None
         assert times is not None

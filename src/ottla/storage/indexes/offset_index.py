@@ -97,5 +97,5 @@ class OffsetIndex:
 
 
 def is_increasing(values: array[int]) -> bool:
-    """True if each value is larger than the one before."""
+    """Return True if each value is larger than the one before."""
     return all(map(lt, values, memoryview(values)[1:]))

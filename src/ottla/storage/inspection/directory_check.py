@@ -162,7 +162,7 @@ def if_readable(read: Callable[[], T], otherwise: T) -> T:
 
 
 def unreadable_fault(path: Path, error: OSError) -> FileFault:
-    """A file that the system does not let us read, or a folder in which there is such a one: what lies behind it is not looked at."""
+    """Return a file that the system does not let us read, or a folder in which there is such a one: what lies behind it is not looked at."""
     file = Path(error.filename) if isinstance(error.filename, str) else path
     return FileFault(file, f"cannot be read, so that nothing is said of it and of what follows: {error.strerror}")
 
@@ -232,7 +232,7 @@ def find_twins(paths: Sequence[Path]) -> dict[Path, Path]:
 
 
 def is_live(directory: Path) -> bool:
-    """True if a broker has the directory open, as far as the system shows; the lock is not taken."""
+    """Return True if a broker has the directory open, as far as the system shows; the lock is not taken."""
     try:
         fd = open_regular(directory / LOCK_NAME, os.O_RDONLY)
     except OSError:
@@ -247,8 +247,9 @@ def is_live(directory: Path) -> bool:
 
 
 def find_quick_faults(folder: Path, *, settled: bool) -> Iterator[FileFault]:
-    """Yield the faults of a partition that show without reading all: the start of each segment, all headers of the last one, missing or truncated
-    segments, and unreadable small files.
+    """Yield the faults of a partition that show without reading all.
+
+    They are in the start of each segment, in all headers of the last one, missing or truncated segments, and unreadable small files.
 
     Unless the partition is `settled`, the end of the last segment may be torn: it is being written, or a start will truncate it.
     """
@@ -270,7 +271,7 @@ def find_quick_faults(folder: Path, *, settled: bool) -> Iterator[FileFault]:
 
 
 def find_header_faults(path: Path, *, first_only: bool, settled: bool) -> Iterator[FileFault]:
-    """The first fault that headers of a segment show, if there is one."""
+    """Yield the first fault that headers of a segment show, if there is one."""
     file = OpenFile(path, read=True)
     end_offset, end = int(path.name[:20]), os.fstat(file.fileno()).st_size
     reached = 0

@@ -27,7 +27,7 @@ ALL = (*LOGS, ".index", ".timeindex")
 
 
 def dump(path: Path, render: Render | None) -> Iterator[Entry]:
-    """The entries of a file; with `render` also the records of its batches.
+    """Yield the entries of a file; with `render` also the records of its batches.
 
     ConfigError where the file is of no kind that a log has, or is damaged as a whole.
     """
@@ -50,7 +50,7 @@ def dump(path: Path, render: Render | None) -> Iterator[Entry]:
 
 
 def base_of(path: Path) -> int:
-    """The offset in a file's name."""
+    """Return the offset in a file's name."""
     digits = path.name[:20]
     if not digits.isdigit():
         raise ConfigError(f"{path} is not named for an offset, so what its entries mean is not known")
@@ -98,7 +98,7 @@ def time_name(header: BatchHeader) -> str:
 
 
 def record_entries(batch: StoredBatch, render: Render) -> Iterator[Entry]:
-    """The records of a batch, which are marked by a field "record"."""
+    """Yield the records of a batch, which are marked by a field "record"."""
     header = batch.header
     if header.is_control:
         kind = control_type(batch.data[HEADER_BYTES:])

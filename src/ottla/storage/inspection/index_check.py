@@ -42,11 +42,11 @@ class Layout:
         self.times.append(max_timestamp)
 
     def is_damaged(self, position: int) -> bool:
-        """True if the position is in a damaged batch."""
+        """Return True if the position is in a damaged batch."""
         return any(position in gap for gap in self.gaps)
 
     def is_lost(self, offset: int) -> bool:
-        """True if the offset may have been in a damaged batch."""
+        """Return True if the offset may have been in a damaged batch."""
         return any(self._next_base(gap.start, before=True) <= offset < self._next_base(gap.start) for gap in self.gaps)
 
     def _next_base(self, position: int, *, before: bool = False) -> int:
@@ -67,12 +67,12 @@ class Layout:
         return number if number < len(self.lasts) and self.bases[number] <= offset else None
 
     def is_later_end(self, number: int, offset: int) -> bool:
-        """True if the offset is the last of a later batch: Kafka indexes the end of all batches that were appended together."""
+        """Return True if the offset is the last of a later batch: Kafka indexes the end of all batches that were appended together."""
         found = self.find_batch_with(offset)
         return found is not None and found > number and self.lasts[found] == offset
 
     def was_reached_before(self, number: int) -> bool:
-        """True if an earlier batch has its timestamp or a later one."""
+        """Return True if an earlier batch has its timestamp or a later one."""
         for each in range(len(self._latest), number + 1):
             self._latest.append(max(self.times[each], self._latest[-1] if self._latest else NO_TIMESTAMP))
         return number > 0 and self._latest[number - 1] >= self.times[number]
@@ -147,7 +147,7 @@ def check_time_index(path: Path, base_offset: int, layout: Layout, *, growing: b
 
 
 def later_than(latest: int, path: Path, layout: Layout) -> Iterator[FileFault]:
-    """The time index of a full segment ends with the largest timestamp of all."""
+    """Yield a fault unless the time index of a full segment ends with the largest timestamp."""
     number = next((number for number, timestamp in enumerate(layout.times) if timestamp > latest), None)
     if number is not None:
         said = f"ends with timestamp {latest}" if latest >= 0 else "has no entry"

@@ -172,7 +172,7 @@ class PartitionCheck:
             self.faults.append(FileFault(self.folder / METADATA_FILE, reason))
 
     def _out_of_order(self, path: Path, batch: StoredBatch, base_offset: int) -> FileFault | None:
-        """The offset of a batch is not in its CRC; of two that contradict each other the one that leapt is wrong."""
+        """Return the offset of a batch is not in its CRC; of two that contradict each other the one that leapt is wrong."""
         header, last = batch.header, self._last
         if header.last_offset - base_offset > INT32_MAX:
             reason = f"the batch has offset {header.base_offset}, too far from {base_offset} where the segment begins"
@@ -258,7 +258,7 @@ class PartitionCheck:
 
 
 def list_segments(folder: Path) -> list[str]:
-    """The files of records in a folder, in order."""
+    """Return the files of records in a folder, in order."""
     return sorted(path.name for path in folder.iterdir() if LOG_NAME.fullmatch(path.name) and path.is_file())
 
 
@@ -275,7 +275,7 @@ def find_holes_in_log(folder: Path) -> Iterator[FileFault]:
 
 
 def iter_batches(file: OpenFile, *, growing: bool) -> Iterator[StoredBatch | Gap]:
-    """The batches of a file; while it grows, also those that came after the look at its size."""
+    """Yield the batches of a file; while it grows, also those that came after the look at its size."""
     position, end = 0, os.fstat(file.fileno()).st_size
     while True:
         for found in walk(file, position, end):

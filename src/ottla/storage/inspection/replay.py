@@ -33,7 +33,7 @@ class Replay:
     """The replay of a partition. All batches are added in order."""
 
     def __init__(self, folder: Path, flushed: int) -> None:
-        """The files next to the log are complete below the offset `flushed`."""
+        """Prepare a replay. The files next to the log are complete below the offset `flushed`."""
         self.aborted: dict[int, list[AbortedTxn]] = {}
         """By the segment in which they ended."""
         self.faults: list[FileFault] = []
@@ -52,7 +52,7 @@ class Replay:
         self._due = sorted((int(name[:20]) for name in names), reverse=True)
 
     def begin_segment(self, base_offset: int) -> None:
-        """A segment follows; in front of the first there is what its snapshot knows."""
+        """Start a segment. Before the first one, the producers of its snapshot are loaded."""
         self.aborted[base_offset] = []
         self._base = base_offset
         if self._next_offset < 0:
@@ -65,7 +65,7 @@ class Replay:
         self._sure = False
 
     def add(self, batch: StoredBatch) -> None:
-        """A batch that is whole, and where it belongs."""
+        """Add a complete batch at its position."""
         header = batch.header
         self._check_snapshots_at(header.base_offset)
         self._sure = self._sure and header.base_offset == self._next_offset
@@ -176,12 +176,12 @@ def find_epoch_contradiction(led: Led, listed: list[tuple[int, int]], flushed: i
 
 
 def is_over(listed: list[tuple[int, int]], number: int, led: Led) -> bool:
-    """True if an epoch of the list ends before some batches."""
+    """Return True if an epoch of the list ends before some batches."""
     return number + 1 < len(listed) and listed[number + 1][1] <= led.first_offset
 
 
 def marker_of(batch: StoredBatch) -> EndMarker | None:
-    """The end of a transaction, if the batch is one that can be read."""
+    """Return the end of a transaction, if the batch is one that can be read."""
     header: BatchHeader = batch.header
     if not header.is_control:
         return None

@@ -29,7 +29,7 @@ ABORTED_FIELDS = ("version", "producerId", "firstOffset", "lastOffset", "lastSta
 
 
 def read_snapshot(path: Path) -> list[dict[str, Any]]:
-    """The producers in a `.snapshot`; ValueError where it is damaged."""
+    """Return the producers in a `.snapshot`; ValueError where it is damaged."""
     data = read_whole(path)
     if len(data) < HEAD.size:
         raise ValueError(f"a producer snapshot has at least {HEAD.size} bytes, this one has {len(data)}")
@@ -46,7 +46,7 @@ def read_snapshot(path: Path) -> list[dict[str, Any]]:
 
 
 def read_aborted(path: Path) -> list[dict[str, Any]]:
-    """The aborted transactions in a `.txnindex`; ValueError where it is damaged."""
+    """Return the aborted transactions in a `.txnindex`; ValueError where it is damaged."""
     data = read_whole(path)
     if len(data) % ABORTED.size:
         raise ValueError(f"a transaction index has a multiple of {ABORTED.size} bytes, this one has {len(data)}")
@@ -60,7 +60,7 @@ def read_aborted(path: Path) -> list[dict[str, Any]]:
 
 
 def read_checkpoint(path: Path) -> list[dict[str, Any]]:
-    """The rows of a checkpoint; ValueError where it is damaged."""
+    """Return the rows of a checkpoint; ValueError where it is damaged."""
     names = {2: ("epoch", "startOffset"), 3: ("topic", "partition", "offset")}
     if path.is_file() and not path.stat().st_size:
         return []  # Kafka makes them so, and fills them later.
@@ -75,7 +75,7 @@ def read_checkpoint(path: Path) -> list[dict[str, Any]]:
 
 
 def read_properties(path: Path) -> list[dict[str, Any]]:
-    """The pairs of a `meta.properties` or `partition.metadata`; ValueError where there are none."""
+    """Return the pairs of a `meta.properties` or `partition.metadata`; ValueError where there are none."""
     pairs = {}
     for line in read_whole(path).decode().splitlines():
         name, mark, value = line.partition(": " if path.suffix == ".metadata" else "=")
@@ -87,7 +87,7 @@ def read_properties(path: Path) -> list[dict[str, Any]]:
 
 
 def read_identity(path: Path) -> list[dict[str, Any]]:
-    """The pairs of a `partition.metadata`; ValueError where they name no topic."""
+    """Return the pairs of a `partition.metadata`; ValueError where they name no topic."""
     (pairs,) = read_properties(path)
     if "topic_id" not in pairs:
         raise ValueError("the file has no topic_id")
@@ -96,7 +96,7 @@ def read_identity(path: Path) -> list[dict[str, Any]]:
 
 
 def read_bases(path: Path) -> list[dict[str, Any]]:
-    """The segments in an `aborting-segments`; ValueError where it is damaged."""
+    """Return the segments in an `aborting-segments`; ValueError where it is damaged."""
     return [{"baseOffset": base_offset} for (base_offset,) in read_numbers(path, 1)]
 
 
@@ -138,7 +138,7 @@ def find_reader(path: Path) -> Callable[[Path], list[dict[str, Any]]] | None:
 
 
 def state_files(folder: Path) -> Iterator[Path]:
-    """The files in a folder that have a reader, in order."""
+    """Return the files in a folder that have a reader, in order."""
     return filter(Path.is_file, find_named_files(folder))
 
 

@@ -53,14 +53,14 @@ class Producers:
         )
 
     def find_producer_batch(self, offset: int) -> Seen | None:
-        """The batch that an offset lies in."""
+        """Return the batch that an offset lies in."""
         number = bisect_right(self._bases, offset) - 1
         found = self._seen[number] if number >= 0 else None
         return found if found is not None and offset <= found.last_offset else None
 
 
 def is_abort_marker(batch: StoredBatch) -> bool | None:
-    """True for the marker of an abort; None if compaction has emptied it."""
+    """Return True for the marker of an abort; None if compaction has emptied it."""
     if not batch.header.is_control:
         return False
     try:

@@ -226,7 +226,7 @@ def roll_back_append(log: LogEnd, segment: Segment, before: IndexSavepoint, now_
 
 
 def is_full(segment: Segment, size: int, latest: int, last_offset: int, config: LogConfig, open_ms: int) -> bool:
-    """True if batches must not go into the active segment, which was created `open_ms` ago.
+    """Return True if batches must not go into the active segment, which was created `open_ms` ago.
 
     The batches have `size` bytes, end at `last_offset`, and have `latest` as their largest timestamp.
     """
@@ -242,7 +242,7 @@ def is_full(segment: Segment, size: int, latest: int, last_offset: int, config: 
 
 
 def has_full_index(segment: Segment, limit: int) -> bool:
-    """True if an index of at most `limit` bytes has no space for the entries of another append."""
+    """Return True if an index of at most `limit` bytes has no space for the entries of another append."""
     if not segment.indexes.is_loaded():
         segment.load_indexes()
     return segment.indexes.has_reached(limit)

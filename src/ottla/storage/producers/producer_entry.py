@@ -98,7 +98,7 @@ class ProducerEntry:
         return self.batches[-1].last_offset if self.batches else NONE
 
     def copy(self) -> ProducerEntry:
-        """An entry that can change by itself."""
+        """Return an entry that can change by itself."""
         copied = ProducerEntry(
             self.producer_id,
             self.epoch,
@@ -111,7 +111,7 @@ class ProducerEntry:
         return copied
 
     def find_duplicate(self, header: BatchHeader) -> RememberedBatch | None:
-        """The batch that is there already and that this one repeats."""
+        """Return the batch that is there already and that this one repeats."""
         if header.producer_epoch != self.epoch:
             return None
         first, last = header.base_sequence, last_sequence(header)
@@ -121,7 +121,7 @@ class ProducerEntry:
         return None
 
     def is_continued_by(self, header: BatchHeader) -> bool:
-        """True if the batch is the next one of the epoch, as nearly every batch is."""
+        """Return True if the batch is the next one of the epoch, as nearly every batch is."""
         return header.producer_epoch == self.epoch and (
             bool(self.batches) and header.base_sequence == (self.batches[-1].last_sequence + 1) & MAX_SEQUENCE
         )
@@ -199,5 +199,5 @@ class ProducerEntry:
 
 
 def last_sequence(header: BatchHeader) -> int:
-    """The sequence of a batch's last record; -1 where its records have none."""
+    """Return the sequence of a batch's last record; -1 where its records have none."""
     return NONE if header.base_sequence < 0 else (header.base_sequence + header.last_offset_delta) & MAX_SEQUENCE

@@ -32,12 +32,12 @@ VERSION = 1
 
 
 def snapshot_path(directory: Path, offset: int) -> Path:
-    """The file of the state that the batches below `offset` make."""
+    """Return the file of the state that the batches below `offset` make."""
     return directory / f"{offset:020d}.snapshot"
 
 
 def snapshot_offsets(directory: Path) -> list[int]:
-    """The offsets of the snapshots that are there, in order."""
+    """Return the offsets of the snapshots that are there, in order."""
     return sorted(int(entry.name[:20]) for entry in os.scandir(directory) if SNAPSHOT_NAME.fullmatch(entry.name))
 
 
@@ -55,7 +55,7 @@ def write_snapshot(directory: Path, offset: int, entries: Iterable[ProducerEntry
 
 
 def read_snapshot(directory: Path, offset: int, seen_ms: int) -> list[ProducerEntry] | None:
-    """The entries; None where the file is damaged, which is then removed: an earlier one and the log say as much."""
+    """Return the entries; None where the file is damaged, which is then removed: an earlier one and the log say as much."""
     path = snapshot_path(directory, offset)
     try:
         return decode_snapshot(read_whole(path), seen_ms)
@@ -66,7 +66,7 @@ def read_snapshot(directory: Path, offset: int, seen_ms: int) -> list[ProducerEn
 
 
 def encode_snapshot(entries: Iterable[ProducerEntry]) -> bytes:
-    """The bytes of the file."""
+    """Return the bytes of the file."""
     rows = [row for entry in entries for row in rows_of(entry)]
     body = len(rows).to_bytes(4, "big") + b"".join(rows)
     return HEAD.pack(VERSION, crc32c(body), len(rows)) + body[4:]

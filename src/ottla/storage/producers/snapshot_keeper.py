@@ -53,7 +53,7 @@ class SnapshotKeeper:
                 self._not_written(offset, error)
 
     def write_last(self, offset: int, state: ProducerStateManager, log_bytes: int) -> None:
-        """The same at the close of the log."""
+        """Write the last snapshot when the log is closed."""
         if state.entries or self.latest or log_bytes > FOUND_BYTES:
             self.write(offset, state)
 

@@ -60,7 +60,7 @@ def verify_epochs(segments: Sequence[Segment], entries: Entries) -> Entries:
 
 
 def is_confirmed(segments: Sequence[Segment], entries: Entries) -> bool:
-    """True if each entry matches the batch at its start offset and no batch before."""
+    """Return True if each entry matches the batch at its start offset and no batch before."""
     if not all(one < other and start < following for (one, start), (other, following) in pairwise(entries)):
         return False
     first = segments[0].base_offset

@@ -175,7 +175,7 @@ def read_indexed(segments: Iterable[Segment]) -> IndexedAborts:
 
 
 def is_readable(segment: Segment, position: int, header: BatchHeader) -> bool:
-    """True if the CRC of a batch is right."""
+    """Return True if the CRC of a batch is right."""
     try:
         verify(segment.read_batch(position, header), 0, header)
     except CorruptRecordError:
@@ -255,7 +255,7 @@ def iter_headers_and_damage(
 
 
 def can_be_transactional(header: BatchHeader) -> bool:
-    """True if a batch is part of a transaction, or may be the end of one with a damaged header."""
+    """Return True if a batch is part of a transaction, or may be the end of one with a damaged header."""
     return header.is_transactional or header.is_control or header.size_bytes == END_MARKER_BYTES
 
 

@@ -122,7 +122,7 @@ def read_aborted(directory: Path, segments: Sequence[Segment], number: int, now_
 
 
 def is_consistent(segments: Sequence[Segment], found: Replayed, indexed: list[AbortedTxn]) -> bool:
-    """True if the whole index agrees with the readable batches, and none of their transactions is missing in it.
+    """Return True if the whole index agrees with the readable batches, and none of their transactions is missing in it.
 
     Return False if a transaction may have ended in a lost segment, because that segment's index is lost too.
     """
@@ -143,7 +143,7 @@ def is_consistent(segments: Sequence[Segment], found: Replayed, indexed: list[Ab
 
 
 def was_cleaned(segments: Sequence[Segment], aborted: AbortedTxn) -> bool:
-    """True if compaction has removed all records of an aborted transaction and left the marker, which stays for `delete.retention.ms`."""
+    """Return True if compaction has removed all records of an aborted transaction and left the marker, which stays for `delete.retention.ms`."""
     for segment in segments_from(segments, aborted.first_offset):
         for found in iter_headers(segment, aborted.first_offset):
             header = found.header
@@ -155,7 +155,7 @@ def was_cleaned(segments: Sequence[Segment], aborted: AbortedTxn) -> bool:
 
 
 def is_abort(segment: Segment, found: VerifiedBatch) -> bool:
-    """True if a batch is the marker of an abort, and whole."""
+    """Return True if a batch is the marker of an abort, and whole."""
     if not found.header.is_control or not is_readable(segment, *found):
         return False
     marker = marker_at(segment, *found)
@@ -163,7 +163,7 @@ def is_abort(segment: Segment, found: VerifiedBatch) -> bool:
 
 
 def is_lost(segments: Sequence[Segment], offset: int) -> bool:
-    """True if the batch at an offset cannot be read."""
+    """Return True if the batch at an offset cannot be read."""
     segment = segments_from(segments, offset)[0]
     found = next(iter_headers(segment, offset), None)
     return found is None or found.header.base_offset > offset or not is_readable(segment, *found)

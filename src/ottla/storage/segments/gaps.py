@@ -88,7 +88,7 @@ def find_lost_offsets(file: Path, size: int, missing: Missing | Shortened) -> Un
 
 
 def is_repaired(name: str, names: list[str]) -> bool:
-    """True if a repair set damage of this segment aside."""
+    """Return True if a repair set damage of this segment aside."""
     return any(each.startswith(name) and each.endswith(".damaged") for each in names)
 
 

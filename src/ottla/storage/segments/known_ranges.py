@@ -119,5 +119,5 @@ class KnownRanges:
 
 
 def has_overlap(one: Damage, other: Damage) -> bool:
-    """True if an offset is in both."""
+    """Return True if an offset is in both."""
     return one.offset < other.next_offset and other.offset < one.next_offset

@@ -71,7 +71,7 @@ def find_misplaced_files(directory: Path) -> list[Path]:
 
 
 def has_segments(directory: Path) -> bool:
-    """True if the directory has any segment, also one that compaction was about to install."""
+    """Return True if the directory has any segment, also one that compaction was about to install."""
     return any(map(LOG_NAME.match, os.listdir(directory)))
 
 
@@ -81,7 +81,7 @@ def state_files_in(folder: Path) -> list[Path]:
 
 
 def has_state(folder: Path) -> bool:
-    """True if the metadata log has records, or an empty segment that starts at a snapshot, as a crash may leave it."""
+    """Return True if the metadata log has records, or an empty segment that starts at a snapshot, as a crash may leave it."""
     return any(
         path.stat().st_size or (int(path.stem) and any(folder.glob(f"{path.stem}-*.checkpoint")))
         for path in state_files_in(folder)
@@ -136,7 +136,7 @@ def write_topic_id(directory: Path, topic_id: uuid.UUID) -> None:
 
 
 def is_of(folder: Path, topic_id: uuid.UUID) -> bool:
-    """True if a directory belongs to a topic, or has no topic id."""
+    """Return True if a directory belongs to a topic, or has no topic id."""
     try:
         return read_topic_id(folder) in (None, topic_id)
     except (OSError, ValueError):
@@ -144,7 +144,7 @@ def is_of(folder: Path, topic_id: uuid.UUID) -> bool:
 
 
 def are_same_id(one: uuid.UUID, other: uuid.UUID) -> bool:
-    """True if two ids are equal except for damage: ids are random, and two of them share that many characters once in a billion times."""
+    """Return True if two ids are equal except for damage: ids are random, and two of them share that many characters once in a billion times."""
     return sum(a == b for a, b in zip(text_of(one), text_of(other), strict=True)) >= SHARED_CHARACTERS
 
 

@@ -1,4 +1,4 @@
-"""The start of a log: was a missing first segment deleted, or is it lost?
+"""The start of a log, which decides whether a missing first segment was deleted or is lost.
 
     <offset>.deleted-before ──► segment files are deleted ──► log-start-offset-checkpoint, some time later
      └ forced to the disk first                                └ of all logs of the directory

@@ -622,7 +622,7 @@ class Segment(SegmentEnd):
             raise DamagedLogError(make_damage(self.path, found)) from error
 
     def _has_complete_times(self, times: TimeIndex, count: int) -> bool:
-        """True if the first `count` entries of a time index lead to the largest timestamp.
+        """Return True if the first `count` entries of a time index lead to the largest timestamp.
 
         If the index lost its end, a batch shortly after its last entry has a later timestamp. A complete index has its last
         entry at the end of a log whose timestamps increase.
@@ -642,7 +642,7 @@ class Segment(SegmentEnd):
         return True
 
     def _is_verified_time(self, times: TimeIndex, number: int) -> bool:
-        """True if an entry of a time index names the first batch that reaches its timestamp, as far as the batches after the previous entry show."""
+        """Return True if an entry of a time index names the first batch that reaches its timestamp, as far as the batches after the previous entry show."""
         if self.rebuilt:
             return True
         timestamp, offset = times.entry(number)

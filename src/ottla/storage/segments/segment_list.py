@@ -77,7 +77,7 @@ class SegmentList:
         return replaced
 
     def is_known_to_end(self, number: int) -> bool:
-        """True if `segment-succession` has the next segment as the successor of this one: offsets between the two were compacted away."""
+        """Return True if `segment-succession` has the next segment as the successor of this one: offsets between the two were compacted away."""
         segment = self.segments[number]
         return not segment.ranges.missing and all(each is not segment for each in self.unnoted)
 
@@ -128,7 +128,7 @@ class SegmentList:
                 active.next_base = INT64_MAX
 
     def has_no_aborted_from(self, number: int) -> bool:
-        """True if it is known without reading a file that no aborted transaction ends in segment `number` or later."""
+        """Return True if it is known without reading a file that no aborted transaction ends in segment `number` or later."""
         return number + 1 == len(self.segments) and self.segments[-1].indexes.has_no_aborted_transactions
 
     def offset_above(self, number: int, piece: FileSlice) -> int | None:

@@ -1,4 +1,4 @@
-"""The order of segments: was a missing segment between two others compacted away, or is it lost?
+"""The order of segments, which decides whether a missing segment between two others was compacted away or is lost.
 
     0 ──► 20 ──► 42 ──► 77 (active)          `segment-succession` next to the log: a row for each full segment
     └ of 1,048,520 bytes, last written at 12:30:01.123, inode 77
@@ -205,7 +205,7 @@ def compare_segments(directory: Path, found: Mapping[int, os.stat_result]) -> Su
 
 
 def is_row_of_file(row: Row, status: os.stat_result, rows: Mapping[int, Row]) -> bool:
-    """True if a row describes the file of a segment, and not a source from which compaction made the file.
+    """Return True if a row describes the file of a segment, and not a source from which compaction made the file.
 
     The compacted file has the time of the last of its sources, and another inode. A copy of the directory has other inodes, too: there only
     the times can differ.
@@ -217,18 +217,18 @@ def is_row_of_file(row: Row, status: os.stat_result, rows: Mapping[int, Row]) ->
 
 
 def was_followed(path: Path) -> bool:
-    """True if a valid row says that another segment followed this one; the file may be a copy."""
+    """Return True if a valid row says that another segment followed this one; the file may be a copy."""
     row = read_rows(path.parent).get(int(path.name[:20]))
     return row is not None and has_size_and_time(row, os.stat(path))
 
 
 def has_size_and_time(row: Row, status: os.stat_result) -> bool:
-    """True if a file has the size and the time of a row, as a copy does."""
+    """Return True if a file has the size and the time of a row, as a copy does."""
     return (row.size_bytes, row.mtime_ms) == identify_file(status)[:2]
 
 
 def is_cut(row: Row, next_offset: int, found: Mapping[int, os.stat_result], rows: Mapping[int, Row]) -> bool:
-    """True if the file that a row describes was truncated in place.
+    """Return True if the file that a row describes was truncated in place.
 
     Compaction, Kafka's too, sets the time of its result to that of the source and renames it later. So a file with equal modification and
     change times was truncated. So was a file that is younger than its row and has the same successor, even if its attributes were changed

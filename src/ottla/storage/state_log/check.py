@@ -33,7 +33,7 @@ LEADER_CHANGE, LEADER = 2, Struct(">hiB")
 
 
 def find_state_damage(folder: Path, recovery_point: int) -> Damage | None:
-    """The first damage in the log in `folder`; what a crash tears at its end, above the recovery point, is none."""
+    """Return the first damage in the log in `folder`; what a crash tears at its end, above the recovery point, is none."""
     paths = sorted(path for path in folder.iterdir() if LOG_NAME.fullmatch(path.name))
     expected = int(paths[0].name[:20]) if paths else 0
     for number, path in enumerate(paths):
@@ -64,7 +64,7 @@ def fetch_again(folder: Path) -> str:
 
 
 def has_other_voters(folder: Path, node_id: int) -> bool:
-    """True if another node votes on the metadata in a folder, as far as it can be read.
+    """Return True if another node votes on the metadata in a folder, as far as it can be read.
 
     Such a node has the records that are damaged here. If no record of the voters is readable, the log is a controller's, because a node
     without others has a snapshot that names its voter; or it is a copy if there is no vote in the folder.
@@ -94,7 +94,7 @@ def read_quorum(folder: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def find_whole_end(file: OpenFile, offset: int, size: int) -> int | None:
-    """The offset after the last batch where all are whole and follow each other, as is mostly so; else None."""
+    """Return the offset after the last batch where all are whole and follow each other, as is mostly so; else None."""
     try:
         for _, header in scan(file, 0, size, check=True):
             if header.base_offset != offset:
@@ -106,7 +106,7 @@ def find_whole_end(file: OpenFile, offset: int, size: int) -> int | None:
 
 
 def is_torn_end(file: OpenFile, damage: Damage, size: int) -> bool:
-    """True if an append may have been interrupted there: the start of a batch, or space that was never filled."""
+    """Return True if an append may have been interrupted there: the start of a batch, or space that was never filled."""
     if damage.position + damage.size_bytes != size:
         return False
     data = os.pread(file.fileno(), damage.size_bytes, damage.position)

@@ -78,7 +78,7 @@ class SnapshotState(NamedTuple):
 
 
 def find_snapshots(directory: Path) -> list[SnapshotId]:
-    """The snapshots in a log's folder, newest first; drafts that a crash left are removed."""
+    """Return the snapshots in a log's folder, newest first; drafts that a crash left are removed."""
     found = []
     for entry in os.scandir(directory):
         match = NAME.fullmatch(entry.name)
@@ -105,7 +105,7 @@ def write_state(
 def write_snapshot(
     path: Path, epoch: int, values: Iterable[bytes], now_ms: int, voter: SoleVoter | Quorum, *, sync: bool
 ) -> int:
-    """The same under any name."""
+    """Return the same under any name."""
     draft = path.with_name(path.name + DRAFT)
     try:
         size = write_draft(draft, epoch, encode_batches(values, now_ms, voter), sync=sync)
@@ -154,7 +154,7 @@ def encode_batches(values: Iterable[bytes], now_ms: int, voter: SoleVoter | Quor
 
 
 def control_batch(records: Sequence[tuple[Kind, bytes]], now_ms: int) -> bytes:
-    """A batch of control records."""
+    """Return a batch of control records."""
     builder = BatchBuilder()
     for kind, value in records:
         builder.append(now_ms, KEY.pack(0, kind), value)
@@ -232,7 +232,7 @@ def control_of(data: bytes, position: int, header: BatchHeader) -> list[tuple[in
 
 
 def time_of(header: bytes) -> int:
-    """The time in a snapshot's header."""
+    """Return the time in a snapshot's header."""
     if len(header) < HEADER.size:
         raise CorruptRecordError(f"the header of a snapshot has {len(header)} bytes, not {HEADER.size}")
     return int(HEADER.unpack_from(header)[1])

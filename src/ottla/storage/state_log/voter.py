@@ -25,7 +25,7 @@ class Quorum(NamedTuple):
     voters: bytes | None = None
 
     def version_record(self) -> bytes | None:
-        """The value of a control record that says by which rules there are voters."""
+        """Return the value of a control record that says by which rules there are voters."""
         return self.version
 
     def voters_record(self) -> bytes | None:
@@ -40,9 +40,9 @@ class SoleVoter(NamedTuple):
     directory_id: uuid.UUID
 
     def version_record(self) -> bytes:
-        """The value of a control record that says by which rules there are voters."""
+        """Return the value of a control record that says by which rules there are voters."""
         return KRAFT_VERSION.pack(0, KRAFT_VERSION_LEVEL, 0)
 
     def voters_record(self) -> bytes:
-        """The value of a control record that says that this is the one voter."""
+        """Return the value of a control record that says that this is the one voter."""
         return VOTERS.pack(0, 2, self.node_id, self.directory_id.bytes, 1, 0, KRAFT_VERSION_LEVEL, 0, 0, 0)

@@ -161,7 +161,7 @@ class Incoming:
 
 
 def is_possible(octets: Any, position: int) -> bool:
-    """True if the header has only values that are possible."""
+    """Return True if the header has only values that are possible."""
     last_delta = raw.int32(octets, position + 23)
     if octets[position + 16] != MAGIC or raw.int16(octets, position + 21) & CODEC_MASK > ZSTD:
         return False
@@ -169,7 +169,7 @@ def is_possible(octets: Any, position: int) -> bool:
 
 
 def is_a_producers(octets: Any, position: int) -> bool:
-    """True if a batch has the attributes that producers send."""
+    """Return True if a batch has the attributes that producers send."""
     attributes = raw.int16(octets, position + 21)
     if raw.int64(octets, position) != 0 or attributes & CONTROL:
         return False
@@ -179,7 +179,7 @@ def is_a_producers(octets: Any, position: int) -> bool:
 
 
 def has_its_records(octets: Any, position: int, size: int) -> bool:
-    """True if a possible batch has the number of records that it claims.
+    """Return True if a possible batch has the number of records that it claims.
 
     Compressed records are not decompressed: they must start as the codec requires, and be large enough for that number.
     """
@@ -207,7 +207,7 @@ def has_its_records(octets: Any, position: int, size: int) -> bool:
 
 
 def has_codec_header(octets: Any, position: int, end: int, codec: int) -> bool:
-    """True if compressed bytes start as the codec requires; a bare snappy block may start with any byte."""
+    """Return True if compressed bytes start as the codec requires; a bare snappy block may start with any byte."""
     if end - position < 4:
         return False
     first = raw.int32(octets, position) & MASK32
@@ -219,7 +219,7 @@ def has_codec_header(octets: Any, position: int, end: int, codec: int) -> bool:
 
 
 def check_incoming(data: Buffer, config: LogConfig, origin: Origin, now_ms: int) -> Incoming:
-    """The batches in `data`; CorruptRecordError for damaged bytes, KafkaError for what the settings refuse."""
+    """Return the batches in `data`; CorruptRecordError for damaged bytes, KafkaError for what the settings refuse."""
     incoming = Incoming(make_writable(data))
     from_client = origin is CLIENT
     if (
@@ -236,7 +236,7 @@ def check_incoming(data: Buffer, config: LogConfig, origin: Origin, now_ms: int)
 
 
 def check_records_of(incoming: Incoming, config: LogConfig, now_ms: int) -> Incoming:
-    """The same, as the log takes them where it looks at their records."""
+    """Return the same, as the log takes them where it looks at their records."""
     headers = incoming.headers()
     if not needs_record_check(headers, config, now_ms):
         return incoming
@@ -270,6 +270,6 @@ def find_false_claim(octets: Any, position: int, header: BatchHeader) -> str:
 
 
 def make_writable(data: Buffer) -> memoryview:
-    """The bytes where they can be stamped, copied if they must be."""
+    """Return the bytes where they can be stamped, copied if they must be."""
     view = memoryview(data)
     return memoryview(bytearray(view)) if view.readonly else view

@@ -32,17 +32,17 @@ LEVELS = {
 
 
 def needs_record_check(headers: Sequence[BatchHeader], config: LogConfig, now_ms: int) -> bool:
-    """True if these batches cannot be accepted by their headers alone."""
+    """Return True if these batches cannot be accepted by their headers alone."""
     return not config.is_opaque or any(is_late(header, config, now_ms) or is_false(header) for header in headers)
 
 
 def is_late(header: BatchHeader, config: LogConfig, now_ms: int) -> bool:
-    """True if a record is too far ahead of the broker's clock."""
+    """Return True if a record is too far ahead of the broker's clock."""
     return header.max_timestamp - now_ms > config.message_timestamp_after_max_ms and not config.timestamp_type
 
 
 def is_false(header: BatchHeader) -> bool:
-    """True if the header claims that all records are earlier than the first; retention would rely on that."""
+    """Return True if the header claims that all records are earlier than the first; retention would rely on that."""
     return header.max_timestamp < header.base_timestamp
 
 
@@ -90,7 +90,7 @@ def check_records(batch: memoryview, header: BatchHeader, config: LogConfig, now
 
 
 def with_largest_timestamp(batch: memoryview, header: BatchHeader) -> memoryview:
-    """The batch with the header's largest timestamp, as it is where it has that already."""
+    """Return the batch with the header's largest timestamp, as it is where it has that already."""
     if parse_header(batch).max_timestamp == header.max_timestamp:
         return batch
     return memoryview(seal(header, batch[HEADER_BYTES:]))
@@ -112,7 +112,7 @@ def find_untimely_rows(timestamps: memoryview, config: LogConfig, now_ms: int) -
 
 
 def recompress_batch(batch: memoryview, header: BatchHeader, config: LogConfig) -> Buffer:
-    """The batch with the codec of the topic, as it is where it has that already."""
+    """Return the batch with the codec of the topic, as it is where it has that already."""
     target = config.codec
     if target is None or target == header.codec:
         return batch
@@ -124,7 +124,7 @@ def recompress_batch(batch: memoryview, header: BatchHeader, config: LogConfig) 
 
 
 def level_of(codec: Codec, config: LogConfig) -> int | None:
-    """The topic's level for a codec; None is the codec's own default."""
+    """Return the topic's level for a codec; None is the codec's own default."""
     if codec not in LEVELS:
         return None
     level: int = getattr(config, LEVELS[codec])

@@ -51,8 +51,10 @@ class Assignment:
 
 
 class Assignor(Protocol):
-    """Assigns partitions. An object belongs to one consumer, and one thread uses it at a time: `assign` runs in the
-    heartbeat thread, the other methods in the user's thread.
+    """Assigns partitions.
+
+    An object belongs to one consumer, and one thread uses it at a time: `assign` runs in the heartbeat thread, the
+    other methods in the user's thread.
     """
 
     @property
@@ -71,8 +73,9 @@ class Assignor(Protocol):
         """Return the data to add to this member's subscription."""
 
     def assign(self, cluster: MetadataSnapshot, subscriptions: Mapping[str, Subscription]) -> Mapping[str, Assignment]:
-        """Return an assignment for each member id of `subscriptions`. Each partition gets one owner, or none if no
-        member subscribes to it.
+        """Return an assignment for each member id of `subscriptions`.
+
+        Each partition gets one owner, or none if no member subscribes to it.
         """
 
     def on_assignment(self, assignment: Assignment, generation: int) -> None:

@@ -42,7 +42,7 @@ class Holdings:
         return min(members, key=lambda member: (self.sizes[member], member))
 
     def is_balanced(self) -> bool:
-        """True if no subscriber could take a partition from a member with at least two more."""
+        """Return True if no subscriber could take a partition from a member with at least two more."""
         if max(self.sizes.values()) - min(self.sizes.values()) <= 1:
             return True
         if self._suspect is not None and self._is_uneven(self._suspect):

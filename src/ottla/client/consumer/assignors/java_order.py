@@ -26,9 +26,7 @@ def find_bucket(hashed: int, buckets: int) -> int:
 
 
 def count_buckets(count: int, buckets: int = LEAST_BUCKETS) -> int:
-    """Return the number of buckets of a map with `count` entries that had `buckets` before: at most three quarters
-    full.
-    """
+    """Return the number of buckets of a map with `count` entries that had `buckets` before: at most three quarters full."""
     while 4 * count > 3 * buckets:
         buckets *= 2
     return buckets

@@ -28,7 +28,7 @@ def partition_racks(cluster: MetadataSnapshot, counts: Mapping[str, int]) -> dic
 
 
 def is_rack_aware(members: Iterable[str], partitions: PartitionRacks) -> bool:
-    """True if some members are in the rack of a replica, and the racks of partitions differ."""
+    """Return True if some members are in the rack of a replica, and the racks of partitions differ."""
     everywhere = frozenset[str]().union(*partitions.values())
     return not everywhere.isdisjoint(members) and any(racks != everywhere for racks in partitions.values())
 
@@ -53,7 +53,7 @@ class Nearness:
         return cls(racks, partition_racks(cluster, counts) if racks else {})
 
     def is_far(self, member: str, tp: TopicPartition) -> bool:
-        """True if no replica is in the member's rack. A member without a rack is far from nothing."""
+        """Return True if no replica is in the member's rack. A member without a rack is far from nothing."""
         rack = self.member_racks.get(member)
         return rack is not None and rack not in self._places[tp]
 

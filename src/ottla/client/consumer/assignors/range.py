@@ -76,7 +76,7 @@ class TopicRanges:
         self.racks_matter = is_rack_aware(near, {TopicPartition(name, n): at for n, at in enumerate(self._places)})
 
     def is_near(self, member: str, number: int) -> bool:
-        """True if a replica is in the member's rack, or the member has none."""
+        """Return True if a replica is in the member's rack, or the member has none."""
         rack = self._racks.get(member)
         return rack is None or rack in self._places[number]
 

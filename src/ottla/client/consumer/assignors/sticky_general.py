@@ -129,9 +129,7 @@ class GeneralAssignment:
         return moved
 
     def _better_owner(self, tp: TopicPartition) -> str | None:
-        """Return a former owner with at least two fewer partitions, else the member with the fewest; None if the owner
-        is right.
-        """
+        """Return a former owner with at least two fewer partitions, else the member with the fewest; None if the owner is right."""
         sizes = self._holdings.sizes
         limit = sizes[self._holdings.owner[tp]] - 1
         former = self._former.get(tp)

@@ -66,7 +66,7 @@ RETRIABLE_ERRORS = frozenset(
 
 
 def is_fatal(code: int) -> bool:
-    """True if the error must be raised to the user: it is neither success nor retriable."""
+    """Return True if the error must be raised to the user: it is neither success nor retriable."""
     return code != ErrorCode.NONE and code not in RETRIABLE_ERRORS
 
 

@@ -52,8 +52,9 @@ class CoordinatorFinder:
             self._was_known, self.node = True, node
 
     def ensure_lookup(self, now: float) -> float:
-        """Start a lookup unless the coordinator is known or a lookup is in flight. Return the seconds until the next
-        call.
+        """Start a lookup unless the coordinator is known or a lookup is in flight.
+
+        Return the seconds until the next call.
 
         Raises errors that a retry does not repair, such as GROUP_AUTHORIZATION_FAILED.
         """
@@ -77,8 +78,9 @@ class CoordinatorFinder:
         return FOREVER
 
     def await_node(self, deadline: Deadline, what: str, last_error: Exception | None = None) -> Steps[Node]:
-        """Return the coordinator, looking it up while the caller waits. Raises KafkaTimeoutError, which begins with
-        `what`.
+        """Return the coordinator, looking it up while the caller waits.
+
+        Raises KafkaTimeoutError, which begins with `what`.
 
         `last_error` is the last error that the coordinator returned.
         """

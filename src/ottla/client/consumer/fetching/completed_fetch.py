@@ -136,8 +136,9 @@ class CompletedFetch:
     def fetch_records(
         self, max_records: int, offset: int, end: int | None, check_crcs: bool, deserializers: Any
     ) -> RecordSlice:
-        """Return up to `max_records` further records; may be empty. `offset` and `end` are used only by the first call,
-        which decodes the data.
+        """Return up to `max_records` further records; may be empty.
+
+        `offset` and `end` are used only by the first call, which decodes the data.
 
         The records end before one that cannot be deserialized. If that is the first record, RecordDeserializationError
         is raised, and raised again by the next call.
@@ -158,8 +159,9 @@ class CompletedFetch:
         return DeserializedSlice(source, start, stop, keys, values)
 
     def skip_to(self, offset: int) -> bool:
-        """Skip the rows before `offset`. Return False if the data is not decoded yet, or if `offset` is outside the
-        rows not returned yet.
+        """Skip the rows before `offset`.
+
+        Return False if the data is not decoded yet, or if `offset` is outside the rows not returned yet.
         """
         source = self._source
         if source is None or not self.fetch_offset <= offset < source.columns.next_offset:
@@ -177,13 +179,14 @@ class CompletedFetch:
         return columns.offsets[self._row - 1] + 1, columns.leader_epoch(self._row - 1)
 
     def remaining_count(self) -> int:
-        """Return the number of records not returned yet. Before decoding, this is the sum of the record counts in the
-        batch headers, which includes control records.
+        """Return the number of records not returned yet.
+
+        Before decoding, this is the sum of the record counts in the batch headers, which includes control records.
         """
         if self._source is None:
             return extent(self.records)[2]
         return self._source.columns.count - self._row
 
     def is_exhausted(self) -> bool:
-        """True if all records were taken."""
+        """Return True if all records were taken."""
         return self._source is not None and self._row >= self._source.columns.count

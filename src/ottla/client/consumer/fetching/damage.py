@@ -61,7 +61,7 @@ def read_headers(data: Buffer) -> list[tuple[int, BatchHeader]]:
 def has_plausible_offsets(
     header: BatchHeader, following: BatchHeader | None, expected: int, below: int, *, first: bool
 ) -> bool:
-    """True if the offsets of a batch are plausible.
+    """Return True if the offsets of a batch are plausible.
 
     `expected` is the offset after the previous batch, or the requested offset for the first batch. Only the first batch
     may start before `expected`. A batch may end above `below`, the log end that the broker had looked up, only if it
@@ -78,8 +78,9 @@ def has_plausible_offsets(
 def next_plausible_offset(
     following_batches: list[tuple[int, BatchHeader]], header: BatchHeader, expected: int, below: int
 ) -> int:
-    """Return the offset at which reading can continue after a batch with wrong offsets: the start of the next plausible
-    batch, else `expected` plus the number of offsets in the wrong batch.
+    """Return the offset at which reading can continue after a batch with wrong offsets.
+
+    It is the start of the next plausible batch, else `expected` plus the number of offsets in the wrong batch.
     """
     for _, each in following_batches:
         if each.base_offset >= expected and each.next_offset <= below:
@@ -88,7 +89,7 @@ def next_plausible_offset(
 
 
 def is_readable(data: Buffer, position: int, header: BatchHeader, check_crcs: bool) -> bool:
-    """True if the batch can be decoded."""
+    """Return True if the batch can be decoded."""
     try:
         decode(memoryview(data)[position : position + header.size_bytes], check_crcs=check_crcs)
     except CorruptRecordError:

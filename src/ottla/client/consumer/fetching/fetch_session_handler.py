@@ -96,16 +96,18 @@ class FetchSessionHandler:
             self._session_id, self._epoch = session_id, 1 if self._epoch == LAST_EPOCH else self._epoch + 1
 
     def handle_error(self, code: int) -> None:
-        """Handle an error response. The next request starts a new session, and ends the old one unless the broker does
-        not know it.
+        """Handle an error response.
+
+        The next request starts a new session, and ends the old one unless the broker does not know it.
         """
         if code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
             self._session_id = NO_SESSION
         self.handle_disconnect()
 
     def handle_disconnect(self) -> None:
-        """Handle a missing response. It is unknown whether the broker has received the request, so the next request
-        starts a new session.
+        """Handle a missing response.
+
+        It is unknown whether the broker has received the request, so the next request starts a new session.
         """
         self._epoch = INITIAL_EPOCH
 
@@ -115,7 +117,7 @@ def close_session_request(session_id: int) -> FetchRequest:
 
 
 def can_use_ids(wanted: Mapping[TopicPartition, PartitionFetchParameters]) -> bool:
-    """True if all topic ids are known. A session uses either ids or names for all topics."""
+    """Return True if all topic ids are known. A session uses either ids or names for all topics."""
     return all(params.topic_id != NO_ID for params in wanted.values())
 
 

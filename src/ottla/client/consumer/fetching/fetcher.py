@@ -202,8 +202,9 @@ class Fetcher:
     def collect_columns(
         self, max_bytes: int | None, *, with_headers: bool, only: Collection[str] | None = None
     ) -> list[tuple[TopicPartition, Columns]]:
-        """Return the fetched data decoded into columns, and advance the positions. The next fetches are sent before
-        decoding.
+        """Return the fetched data decoded into columns, and advance the positions.
+
+        The next fetches are sent before decoding.
 
         Fetched data is taken until its size as received reaches `max_bytes`; the data of at least one fetch is taken.
         `only` names the required columns, as in `decode`.
@@ -247,8 +248,9 @@ class Fetcher:
         with_headers: bool,
         only: Collection[str] | None,
     ) -> None:
-        """Decode a fetch up to its end or to a damaged batch. The error of a damaged batch is stored in `_damaged`, and
-        is raised once no other data can be returned.
+        """Decode a fetch up to its end or to a damaged batch.
+
+        The error of a damaged batch is stored in `_damaged`, and is raised once no other data can be returned.
         """
         try:
             crcs = self._config.check_crcs
@@ -276,7 +278,7 @@ class Fetcher:
             state.position, state.epoch = offset, -1
 
     def take_skipped(self) -> bool:
-        """True if a position has advanced past offsets without records since the last call.
+        """Return True if a position has advanced past offsets without records since the last call.
 
         Such offsets belong to control records, to records of aborted transactions, or to compacted records.
         """
@@ -290,8 +292,9 @@ class Fetcher:
                 self._client.send_last(node_id, close_session_request(session.session_id))
 
     def clear_buffered(self, tps: Iterable[TopicPartition]) -> None:
-        """Drop the buffered data of these partitions. The caller has changed their positions, or the partitions are no
-        longer assigned.
+        """Drop the buffered data of these partitions.
+
+        The caller has changed their positions, or the partitions are no longer assigned.
         """
         dropped = set(tps)
         self.completed_fetches = deque(fetch for fetch in self.completed_fetches if fetch.tp not in dropped)
@@ -327,14 +330,16 @@ class Fetcher:
         return {node: wanted for node, wanted in plan.items() if self._can_fetch_more(node, wanted, busy, now)}
 
     def _plan_state(self) -> tuple[int, int]:
-        """Return the metadata version and the number of assigned partitions. Only new metadata names a new leader, for
-        which positions must be validated.
+        """Return the metadata version and the number of assigned partitions.
+
+        Only new metadata names a new leader, for which positions must be validated.
         """
         return self._client.metadata.version, len(self._subscriptions.assigned())
 
     def _is_plan_unchanged(self) -> bool:
-        """True if every broker has a request in flight and `_plan_state` has not changed. This is the usual case, and
-        saves a pass over all partitions.
+        """Return True if every broker has a request in flight and `_plan_state` has not changed.
+
+        This is the usual case, and saves a pass over all partitions.
         """
         all_brokers_pending = len(self.nodes_with_pending_fetch) >= len(self._client.metadata.cluster.nodes)
         return all_brokers_pending and self._planned_state == self._plan_state()
@@ -345,7 +350,7 @@ class Fetcher:
         return PartitionFetchParameters(cluster.topic_id(tp.topic), position, cluster.leader_epoch(tp), max_records)
 
     def _can_fetch_more(self, node: Node, wanted: Iterable[TopicPartition], busy: set[Node | None], now: float) -> bool:
-        """True if a further request to this broker is allowed while its earlier data is buffered."""
+        """Return True if a further request to this broker is allowed while its earlier data is buffered."""
         if node not in busy:
             return True
         if not any(self._subscriptions.state(tp).has_more() for tp in wanted):
@@ -365,7 +370,7 @@ class Fetcher:
         return self._config.fetch_max_bytes - sum(fetch.size_bytes for fetch in node_fetches)
 
     def _is_unreachable(self, node: Node, now: float) -> bool:
-        """True if the broker is disconnected and its reconnect backoff has not passed."""
+        """Return True if the broker is disconnected and its reconnect backoff has not passed."""
         return (
             self._client.client.has_failed_login(node.node_id)
             and self._client.client.connection_delay(node.node_id, now) > 0
@@ -457,7 +462,7 @@ class Fetcher:
             )
 
     def _is_current(self, fetch: CompletedFetch) -> bool:
-        """True if the data starts at the position.
+        """Return True if the data starts at the position.
 
         After a seek to a later offset within decoded data, the rows before that offset are skipped and the result is
         True.
@@ -499,8 +504,9 @@ class Fetcher:
         return len(portion)
 
     def _take_fetches(self, max_bytes: int | None) -> list[tuple[CompletedFetch, int, int | None]]:
-        """Take fetches from the queue and advance the positions. Return each fetch with the first and the end offset to
-        decode.
+        """Take fetches from the queue and advance the positions.
+
+        Return each fetch with the first and the end offset to decode.
         """
         taken: list[tuple[CompletedFetch, int, int | None]] = []
         held: list[CompletedFetch] = []
@@ -532,8 +538,9 @@ class Fetcher:
         return fetch, fetch.fetch_offset, state.end
 
     def _check_error(self, fetch: CompletedFetch) -> bool:
-        """Return True if the partition has no error. Otherwise handle the error: return False after a reset or for a
-        retry, or raise an exception for the user.
+        """Return True if the partition has no error.
+
+        Otherwise handle the error: return False after a reset or for a retry, or raise an exception for the user.
         """
         code = fetch.response.error_code
         if code == ErrorCode.NONE:

@@ -85,8 +85,9 @@ class PositionValidator:
             self._positions[tp] = ValidatedPosition(offset, epoch, leader_epoch)
 
     def needs_validation(self, tp: TopicPartition, offset: int, epoch: int) -> bool:
-        """True if the position must be validated before the next fetch. `epoch` is the leader epoch of the record
-        before it; -1 cannot be validated.
+        """Return True if the position must be validated before the next fetch.
+
+        `epoch` is the leader epoch of the record before it; -1 cannot be validated.
         """
         validated = self._positions.get(tp)
         if validated is None or validated.offset != offset:
@@ -96,8 +97,9 @@ class PositionValidator:
         return self._client.metadata.cluster.leader_epoch(tp) > validated.validated_epoch
 
     def validate(self, tps: Iterable[TopicPartition]) -> None:
-        """Send validation requests for the positions of these partitions. Raises LogTruncationError if an earlier
-        response has shown a truncation and there is no reset policy.
+        """Send validation requests for the positions of these partitions.
+
+        Raises LogTruncationError if an earlier response has shown a truncation and there is no reset policy.
         """
         failure, self._failure = self._failure, None
         if failure is not None:

@@ -199,8 +199,9 @@ class ConsumerCoordinator:
         self._thread.wake()
 
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """Return the group metadata of the last assignment. It is kept after the generation is lost, because the
-        records read in it may still be committed in a transaction.
+        """Return the group metadata of the last assignment.
+
+        It is kept after the generation is lost, because the records read in it may still be committed in a transaction.
         """
         with self._lock:
             return self._make_group_metadata(self._rebalance.assigned_generation)
@@ -255,8 +256,9 @@ class ConsumerCoordinator:
                 yield from self._thread.stop(deadline)
 
     def abandon(self) -> threading.Thread | None:
-        """Leave without waiting and without calling the listener, for a garbage collected consumer. Return the thread
-        that sends the request.
+        """Leave without waiting and without calling the listener, for a garbage collected consumer.
+
+        Return the thread that sends the request.
         """
         thread = self._thread.thread
         # The garbage collector may run this in the thread that holds the lock.
@@ -272,8 +274,9 @@ class ConsumerCoordinator:
         return thread.thread
 
     def disown(self) -> None:
-        """Disable this object in a forked child. The membership belongs to the parent process, and a thread of the
-        parent may hold the lock.
+        """Disable this object in a forked child.
+
+        The membership belongs to the parent process, and a thread of the parent may hold the lock.
         """
         self._disowned = True
         self._lock = threading.Lock()
@@ -303,9 +306,7 @@ class ConsumerCoordinator:
         return self._subscriptions.assigned() if self._subscriptions.is_group_managed else ()
 
     def _member_for_queries(self) -> ConsumerGroupMetadata:
-        """Return the member for requests of committed offsets; without member id and generation while there is no
-        membership.
-        """
+        """Return the member for requests of committed offsets; without member id and generation while there is no membership."""
         with self._lock:
             return self._make_group_metadata(self._membership.generation)
 

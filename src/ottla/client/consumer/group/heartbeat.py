@@ -49,11 +49,11 @@ class Heartbeat:
         return max(0.0, self._due - now)
 
     def is_session_expired(self, now: float) -> bool:
-        """True if the coordinator has not responded for a session timeout, so it must have removed this member."""
+        """Return True if the coordinator has not responded for a session timeout, so it must have removed this member."""
         return now - self._session_started > self.session_timeout
 
     def is_poll_expired(self, now: float) -> bool:
-        """True if the user has not polled for `max.poll.interval.ms`."""
+        """Return True if the user has not polled for `max.poll.interval.ms`."""
         return now - self._polled > self.max_poll_interval
 
     def poll_gap(self, now: float) -> float:

@@ -108,7 +108,7 @@ class HeartbeatThread:
         self._thread.start()
 
     def is_alive(self) -> bool:
-        """True while the thread runs."""
+        """Return True while the thread runs."""
         return self._thread.is_alive()
 
     def join(self) -> None:
@@ -143,7 +143,7 @@ class HeartbeatThread:
         return True
 
     def has_sent_since(self, turn: int) -> bool:
-        """True if everything that the membership decided since the step number `turn` is written to its connection.
+        """Return True if everything that the membership decided since the step number `turn` is written to its connection.
 
         Step `turn` may have been decided earlier than it was performed, so the following step must be completed too.
         """

@@ -49,7 +49,7 @@ class ListenerCall(Struct):
     """True if the wait is for the listener. Until it has ended, no record is fetched or returned."""
 
     def is_due(self, now: float) -> bool:
-        """True if the wait is over."""
+        """Return True if the wait is over."""
         return self.waits_for.done() or now >= self.deadline
 
 
@@ -212,7 +212,7 @@ def continue_after(response_events: Future[None], then: Callable[[], None]) -> N
 
 
 def is_unknown_topic(error: Exception) -> bool:
-    """True if a commit failed because its topic was deleted; offsets of other topics are committed by then."""
+    """Return True if a commit failed because its topic was deleted; offsets of other topics are committed by then."""
     return isinstance(error, KafkaError) and error.code in NO_TOPIC
 
 

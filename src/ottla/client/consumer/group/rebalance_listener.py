@@ -25,8 +25,9 @@ class RebalanceListener:
         """Handle revoked partitions. They are still owned until this returns, and offsets may be committed."""
 
     def on_partitions_lost(self, partitions: list[TopicPartition]) -> Any:
-        """Handle lost partitions. Other members may own them already, so nothing can be committed. Calls
-        `on_partitions_revoked` by default.
+        """Handle lost partitions.
+
+        Other members may own them already, so nothing can be committed. Calls `on_partitions_revoked` by default.
         """
         return self.on_partitions_revoked(partitions)
 

@@ -65,11 +65,11 @@ class TopicWatch:
         self._seen_version = -1
 
     def is_awaiting_pattern(self) -> bool:
-        """True if the metadata for the pattern has not arrived yet."""
+        """Return True if the metadata for the pattern has not arrived yet."""
         return self._subscriptions.pattern is not None and self._metadata.version <= self._pattern_version
 
     def is_subscribed(self, topic: str) -> bool:
-        """True if partitions of this topic may be assigned."""
+        """Return True if partitions of this topic may be assigned."""
         if self._subscriptions.broker_pattern is not None:
             return True
         pattern: re.Pattern[str] | None = self._subscriptions.pattern
@@ -113,5 +113,5 @@ class TopicWatch:
             )
 
     def _wanted_topics(self) -> set[str]:
-        """The subscribed topics, and for a leader those of the other members, to detect their growth."""
+        """Return the subscribed topics, and for a leader those of the other members, to detect their growth."""
         return {*self._subscriptions.topics, *(self._counts or ())}

@@ -45,9 +45,7 @@ class AutoCommit:
         self._next = now + self._interval if self.enabled else FOREVER
 
     def time_until_due(self, now: float) -> float:
-        """Return the seconds until the next commit is due; infinity while a commit is in flight, because its response
-        ends the wait of `poll`.
-        """
+        """Return the seconds until the next commit is due; infinity while a commit is in flight, because its response ends the wait of `poll`."""
         return FOREVER if self._is_busy() else self._next - now
 
     def maybe_commit(self, now: float, consumed: Callable[[], dict[TopicPartition, OffsetAndMetadata]]) -> None:

@@ -212,8 +212,9 @@ class OffsetCommits:
         return done
 
     def _ids(self, topics: Iterable[str]) -> dict[str, UUID]:
-        """Return the ids of these topics, or an empty dict unless all are known. With an id, a commit cannot apply to a
-        recreated topic.
+        """Return the ids of these topics, or an empty dict unless all are known.
+
+        With an id, a commit cannot apply to a recreated topic.
 
         Only for KIP-848 members, as in Java: a classic member may commit for a recreated topic.
         """
@@ -265,14 +266,14 @@ class OffsetCommits:
 
 
 def is_retriable(error: Exception) -> bool:
-    """True if a failed commit is retried automatically."""
+    """Return True if a failed commit is retried automatically."""
     if isinstance(error, KafkaError):
         return error.code in RETRIABLE_ERRORS or error.code == ErrorCode.NETWORK_EXCEPTION or error.retriable
     return isinstance(error, KafkaTimeoutError)
 
 
 def is_broker_error(error: Exception) -> bool:
-    """True if the error was returned by a coordinator, in contrast to a lost connection."""
+    """Return True if the error was returned by a coordinator, in contrast to a lost connection."""
     return isinstance(error, KafkaError) and error.code != ErrorCode.NETWORK_EXCEPTION
 
 

@@ -57,8 +57,9 @@ class ConsumerCommittedOffsets:
         self._in_flight = None
 
     def refresh(self) -> float:
-        """Request the committed offsets of newly assigned partitions. Return the seconds until the next call. Raises an
-        error of the last request that a retry does not repair.
+        """Request the committed offsets of newly assigned partitions.
+
+        Return the seconds until the next call. Raises an error of the last request that a retry does not repair.
         """
         if self._failure is not None:
             failure, self._failure = self._failure, None
@@ -78,8 +79,9 @@ class ConsumerCommittedOffsets:
         return FOREVER
 
     def fetch(self, partitions: Collection[TopicPartition], timeout: float) -> Steps[Committed]:
-        """Return the committed offset of each partition, or None. Retriable errors are retried for up to `timeout`
-        seconds.
+        """Return the committed offset of each partition, or None.
+
+        Retriable errors are retried for up to `timeout` seconds.
         """
         deadline = Deadline.after(timeout, self._clock.monotonic())
         what = "the committed offsets were not found"
@@ -150,8 +152,9 @@ class ConsumerCommittedOffsets:
             self._failure = error
 
     def _can_retry(self, error: Exception) -> bool:
-        """True if the request is retried. A member that the coordinator has removed retries too: its heartbeat fails,
-        and it joins again with a new epoch.
+        """Return True if the request is retried.
+
+        A member that the coordinator has removed retries too: its heartbeat fails, and it joins again with a new epoch.
         """
         is_removed = (
             self._config.group_protocol == "consumer" and getattr(error, "code", 0) == ErrorCode.UNKNOWN_MEMBER_ID

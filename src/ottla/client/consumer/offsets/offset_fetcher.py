@@ -101,8 +101,9 @@ class OffsetFetcher:
     def fetch_offsets(
         self, timestamps: Mapping[TopicPartition, int], timeout: float
     ) -> Steps[dict[TopicPartition, OffsetAndTimestamp]]:
-        """Return the first offset at or after each timestamp, -1 if there is none. EARLIEST and LATEST are timestamps
-        too.
+        """Return the first offset at or after each timestamp, -1 if there is none.
+
+        EARLIEST and LATEST are timestamps too.
 
         Retriable errors are retried for `timeout` seconds; KafkaTimeoutError names the missing partitions.
         """
@@ -125,8 +126,9 @@ class OffsetFetcher:
     def _request_offsets(
         self, timestamps: dict[TopicPartition, int], found: dict[TopicPartition, OffsetAndTimestamp], deadline: Deadline
     ) -> Steps[str]:
-        """Send one round of requests and add the results to `found`. Return the reason for missing results; "" if it is
-        unknown.
+        """Send one round of requests and add the results to `found`.
+
+        Return the reason for missing results; "" if it is unknown.
         """
         requests, leaderless = list_offsets_requests(
             self._client.metadata.cluster, timestamps, self._isolation_level, self._request_timeout_ms

@@ -31,7 +31,7 @@ class SubmittedCall:
         self._has_run = True
 
     def is_done(self) -> bool:
-        """True once there is a value, or an error to raise."""
+        """Return True once there is a value, or an error to raise."""
         return self._has_run and (self.value.done if isinstance(self.value, CallOutcome) else True)
 
     def raise_error(self) -> None:

@@ -203,7 +203,7 @@ class TransactionMachine:
             self._begin_abort()
 
     def can_drain(self, batch: ProducerBatch) -> bool:
-        """True if the first batch of a queue may be sent: it is next, and its partition was added.
+        """Return True if the first batch of a queue may be sent: it is next, and its partition was added.
 
         Adds the partition if an exception in the user's thread prevented `add_partition`.
         """

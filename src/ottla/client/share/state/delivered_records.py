@@ -53,7 +53,7 @@ class DeliveredPart:
         return not (self.held or self.acknowledged or self.renewing or self.renewed)
 
     def has(self, offset: int) -> bool:
-        """True if the user may acknowledge the offset."""
+        """Return True if the user may acknowledge the offset."""
         return any(offset in each for each in (self.held, self.failed, self.renewing, self.renewed))
 
     def unacknowledged(self) -> Iterator[int]:

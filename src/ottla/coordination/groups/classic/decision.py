@@ -181,7 +181,7 @@ class ClassicGroupDecision:
         return ErrorCode.NONE
 
     def _is_full(self, member_id: str) -> bool:
-        """True if the group has no place for this member. During a rebalance only members that joined take a place."""
+        """Return True if the group has no place for this member. During a rebalance only members that joined take a place."""
         known, max_size = self.group.members.get(member_id), self._config.max_size
         if self.group.state is ClassicGroupState.PREPARING_REBALANCE:
             return self.group.joined_count >= max_size and not (known and known.has_joined)
@@ -643,7 +643,7 @@ class ClassicGroupDecision:
 
 
 def is_session_timeout_allowed(config: GroupConfig, request: JoinGroupRequest) -> bool:
-    """True if the session timeout is within the broker's limits."""
+    """Return True if the session timeout is within the broker's limits."""
     return config.min_session_timeout_ms <= request.session_timeout_ms <= config.max_session_timeout_ms
 
 
@@ -676,7 +676,7 @@ def transactional_commit_error(group: ClassicGroup | None, event: TransactionalO
 
 
 def keeps_assignment(before: ClassicGroup, after: ClassicGroup) -> bool:
-    """True if the assignment is still what the members want after a static member has returned.
+    """Return True if the assignment is still what the members want after a static member has returned.
 
     Kafka compares only the protocol. A member that returned with other topics would then not get them before the next rebalance.
     """
@@ -685,7 +685,7 @@ def keeps_assignment(before: ClassicGroup, after: ClassicGroup) -> bool:
 
 
 def has_to_revoke(group: ClassicGroup, member: ClassicMember) -> bool:
-    """True if a member had to revoke partitions and to join again afterwards (KIP-429).
+    """Return True if a member had to revoke partitions and to join again afterwards (KIP-429).
 
     The process in its place owns nothing to revoke and would not join again, so that the partitions would stay unassigned.
     """

@@ -222,7 +222,7 @@ class ClassicGroup(Struct, frozen=True):
         return frozenset(name for name, supporters in count.items() if supporters == len(self.members))
 
     def is_supporting(self, protocol_type: str, names: set[str]) -> bool:
-        """True if a member with these protocols may join; an empty group accepts any protocol."""
+        """Return True if a member with these protocols may join; an empty group accepts any protocol."""
         if not self.members:
             return bool(protocol_type and names)
         return protocol_type == self.protocol_type and not names.isdisjoint(self.candidates())
@@ -246,7 +246,7 @@ class ClassicGroup(Struct, frozen=True):
         return frozenset(topics)
 
     def can_read(self, topic: str) -> bool:
-        """True if members read the topic; a group of consumers with unknown subscriptions may read any topic."""
+        """Return True if members read the topic; a group of consumers with unknown subscriptions may read any topic."""
         return self.protocol_type == CONSUMER if self.topics is None else topic in self.topics
 
     def check(self) -> None:

@@ -49,7 +49,7 @@ from ottla.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRespon
 
 
 def join(draft: ConsumerDraft, event: JoinRequested) -> None:
-    """A member joins, at first or again."""
+    """Handle a member that joins for the first time or again."""
     request = event.request
     check_timeout(draft, request)
     check_group_size(draft.group, request.member_id, draft.config.consumer_max_size)
@@ -99,7 +99,7 @@ def check_not_removed(
 
 
 def supports(group: ConsumerGroup, names: set[str]) -> bool:
-    """True if all classic members support one of these protocols."""
+    """Return True if all classic members support one of these protocols."""
     others = [{name for name, _ in each.classic.protocols} for each in group.members.values() if each.classic]
     return not others or bool(names.intersection(*others))
 
@@ -169,7 +169,7 @@ def protocol_of(member: ConsumerMember) -> str:
 
 
 def sync(draft: ConsumerDraft, event: SyncRequested) -> None:
-    """A member fetches what it has been given."""
+    """Handle a SyncGroup: a member fetches its assignment."""
     request = event.request
     member = classic_member(draft.group, request.member_id, request.group_instance_id, request.generation_id)
     check_protocol(member, request)
@@ -234,7 +234,7 @@ def classic_heartbeat(draft: ConsumerDraft, event: HeartbeatReceived) -> None:
 
 
 def has_to_rejoin(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """True if there is a new epoch, a partition to revoke, or a partition to be assigned."""
+    """Return True if there is a new epoch, a partition to revoke, or a partition to be assigned."""
     match member.state:
         # A classic member acknowledges a revocation by joining again.
         case MemberState.UNREVOKED_PARTITIONS:

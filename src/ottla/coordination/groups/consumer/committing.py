@@ -1,6 +1,6 @@
-"""Checks of commits and fetches of offsets of a consumer group:
+"""Checks of commits and fetches of offsets of a consumer group.
 
-members need a valid epoch; any client may commit if there are no members.
+Members need a valid epoch; any client may commit if there are no members.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ def fetch_error(group: ConsumerGroup, member_id: str | None, epoch: int) -> int:
 
 
 def epoch_error(member: ConsumerMember, epoch: int, image: TopicImage, partitions: Iterable[TopicPartition]) -> int:
-    """Return the error for a commit in this epoch:
+    """Return the error for a commit in this epoch.
 
-    a member may use its own epoch, or an earlier one for partitions that it has had since (KIP-1251).
+    A member may use its own epoch, or an earlier one for partitions that it has had since (KIP-1251).
     """
     if epoch == member.epoch:
         return ErrorCode.NONE
@@ -67,7 +67,7 @@ def epoch_error(member: ConsumerMember, epoch: int, image: TopicImage, partition
 
 
 def has_had_since(member: ConsumerMember, epoch: int, image: TopicImage, partition: TopicPartition) -> bool:
-    """True if the member had the partition in that epoch already and still has it."""
+    """Return True if the member had the partition in that epoch already and still has it."""
     topic = image.topics.get(partition.topic)
     if topic is None:
         return False

@@ -72,7 +72,7 @@ class ConsumerGroups:
             group.check()
 
     def heartbeat(self, event: ConsumerHeartbeat, classic: ClassicGroup | None, now: float) -> Decision[Any]:
-        """A member of the newer protocol; `classic` is the group of that name that is not one of these."""
+        """Handle a heartbeat of a member of the newer protocol. `classic` is the classic group of that name, if there is one."""
         try:
             check_request(event.request, event.version, self.config.consumer_assignors)
             draft = self._draft_of(event, classic, now)
@@ -83,7 +83,7 @@ class ConsumerGroups:
         return self._finish_draft(draft)
 
     def join(self, event: JoinRequested, now: float) -> Decision[Any]:
-        """A member of the classic protocol joins a group that has members of the newer one."""
+        """Handle a JoinGroup of a classic member to a group that has members of the newer protocol."""
         request = event.request
         return self._decide_or_reject(
             request.group_id,
@@ -183,7 +183,7 @@ class ConsumerGroups:
         return self._finish_draft(draft)
 
     def _finish_draft(self, draft: ConsumerDraft) -> Decision[Any]:
-        """The draft as a decision; where only classic members are left the group is a classic one again."""
+        """Return the draft as a decision. The group becomes a classic group again if only classic members are left."""
         if not draft.records or not is_to_downgrade(draft.group, self.config):
             return draft.decision()
         step = downgrade(draft)

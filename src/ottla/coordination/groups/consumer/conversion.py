@@ -97,7 +97,7 @@ def upgrade_error(classic: ClassicGroup, why: str) -> RequestRejected:
 
 
 def members_of(classic: ClassicGroup, image: TopicImage) -> list[ConsumerMember]:
-    """The members of a classic group, each with what the leader gave it; of two that have the same, the first."""
+    """Return the members of a classic group, each with what the leader gave it; of two that have the same, the first."""
     taken: set[TopicIdPartition] = set()
     members = []
     for member in classic.members.values():
@@ -154,7 +154,7 @@ def reject_member(draft: ConsumerDraft, classic: ClassicGroup) -> None:
 
 
 def is_to_downgrade(group: ConsumerGroup, config: GroupConfig) -> bool:
-    """True if only classic members are left."""
+    """Return True if only classic members are left."""
     return (
         bool(group.members)
         and all(member.classic for member in group.members.values())
@@ -183,7 +183,7 @@ def downgrade(draft: ConsumerDraft) -> ClassicGroupDecision:
 
 
 def classic_member_of(group: ConsumerGroup, member: ConsumerMember, image: TopicImage) -> ClassicMember:
-    """A member as the classic machine knows it."""
+    """Return a member as the classic machine knows it."""
     assert member.classic is not None
     return ClassicMember(
         member.member_id,

@@ -61,7 +61,7 @@ class ConsumerDraft:
         self._notes: list[Any] = []
 
     def write(self, key: Message, value: Message | None) -> None:
-        """A record: into the log, and into the draft."""
+        """Write a record into the log and into the draft."""
         # Copied at the first write, as most heartbeats write nothing.
         if self._untouched:
             self.group, self._untouched = self.group.copy(), False
@@ -149,7 +149,7 @@ class ConsumerDraft:
         self._alarms[name] = Alarm(name, self.now + timeout_ms / 1000)
 
     def schedule_if_absent(self, kind: str, timeout_ms: int, member_id: str) -> None:
-        """The same, but where that is awaited already it stays as it is."""
+        """Schedule a timer unless there is one with the same key."""
         name = TimerName(kind, self.group.group_id, member_id)
         self._alarms[name] = Alarm(name, self.now + timeout_ms / 1000, keep=True)
 

@@ -102,7 +102,7 @@ class ConsumerGroup:
         return ConsumerGroupState.RECONCILING
 
     def instance(self, instance_id: str | None) -> ConsumerMember | None:
-        """The static member of that name."""
+        """Return the static member of that name."""
         member_id = None if instance_id is None else self.instances.get(instance_id)
         return None if member_id is None else self.members[member_id]
 
@@ -111,7 +111,7 @@ class ConsumerGroup:
         return self.targets.get(member_id, NO_ASSIGNMENT)
 
     def names_of(self, member: ConsumerMember) -> frozenset[str]:
-        """The topics that a member reads, by name and by pattern."""
+        """Return the topics that a member reads, by name and by pattern."""
         resolved = self.regexes.get(member.regex) if member.regex else None
         return member.topics if resolved is None else member.topics | resolved.topics
 
@@ -123,7 +123,7 @@ class ConsumerGroup:
         return self._names
 
     def is_waiting_for_others(self, member: ConsumerMember) -> bool:
-        """True if a partition of its target still belongs to another member."""
+        """Return True if a partition of its target still belongs to another member."""
         return any(
             partition in self.owners for partition in self.target(member.member_id) if partition not in member.assigned
         )
@@ -238,7 +238,7 @@ def classic_of(said: kept.ClassicMemberMetadata) -> ClassicMetadata:
 
 
 def with_current_assignment(member: ConsumerMember, value: kept.CurrentMemberValue | None) -> ConsumerMember:
-    """A member with what it has; without a value it has nothing."""
+    """Return a member with its assignment, which is empty without a value."""
     if value is None:
         return replace(
             member,

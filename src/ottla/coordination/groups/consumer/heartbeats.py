@@ -69,7 +69,7 @@ def join_or_stay(draft: ConsumerDraft, event: ConsumerHeartbeat) -> None:
 
 
 def has_subscription(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """True if the request has a subscription."""
+    """Return True if the request has a subscription."""
     return request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
 
 
@@ -157,7 +157,7 @@ def reconcile_member(
 
 
 def report_move(draft: ConsumerDraft, member: ConsumerMember) -> None:
-    """A member that is to give something back has its rebalance timeout for it."""
+    """Start the rebalance timeout of a member that has to revoke partitions."""
     sizes = len(member.assigned), len(member.revoking)
     draft.add_note(MemberMoved(draft.group.group_id, member.member_id, member.epoch, member.state.name, *sizes))
     # Such a member has no list of what it owns in its heartbeats; REJOIN watches over it instead.

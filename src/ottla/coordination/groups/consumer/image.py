@@ -32,16 +32,16 @@ class TopicImage(Struct, frozen=True, eq=False):
 
     @classmethod
     def of(cls, version: int, topics: Iterable[TopicMetadata]) -> TopicImage:
-        """An image of these topics."""
+        """Return an image of these topics."""
         by_name = {topic.name: topic for topic in topics}
         return cls(version, by_name, {topic.topic_id: name for name, topic in by_name.items()})
 
     def name_of(self, topic_id: UUID) -> str | None:
-        """The name of a topic, None where it is no more."""
+        """Return the name of a topic, None where it is no more."""
         return self._names.get(topic_id)
 
     def ids_of(self, names: Iterable[str]) -> frozenset[UUID]:
-        """The ids of those topics that are there."""
+        """Return the ids of the topics that exist."""
         return frozenset(self.topics[name].topic_id for name in names if name in self.topics)
 
     def known(self, names: Iterable[str]) -> Iterator[TopicMetadata]:

@@ -62,7 +62,7 @@ class ConsumerMember(Struct, frozen=True):
     """The partitions that it has to revoke and may still use."""
 
     def is_reconciled_to(self, epoch: int) -> bool:
-        """True if it has reached this epoch and has nothing to revoke or wait for."""
+        """Return True if it has reached this epoch and has nothing to revoke or wait for."""
         return self.state is MemberState.STABLE and self.epoch == epoch
 
 

@@ -45,7 +45,7 @@ class ReconciliationGoal(Struct, frozen=True):
 
 
 def advance_to_goal(member: ConsumerMember, goal: ReconciliationGoal) -> ConsumerMember:
-    """The member one step further, or the same where it has to wait."""
+    """Return the member one step further, or the same where it has to wait."""
     match member.state:
         case MemberState.STABLE if member.epoch == goal.epoch:
             return without_unsubscribed_topics(member, goal) if goal.is_changed else member
@@ -60,7 +60,7 @@ def advance_to_goal(member: ConsumerMember, goal: ReconciliationGoal) -> Consume
 
 
 def advance_member(member: ConsumerMember, goal: ReconciliationGoal) -> ConsumerMember:
-    """The member towards its target."""
+    """Return the member towards its target."""
     target = {partition for partition in goal.target if partition[0] in goal.topics}
     kept = {partition: epoch for partition, epoch in member.assigned.items() if partition in target}
     surplus = {partition: epoch for partition, epoch in member.assigned.items() if partition not in target}
@@ -92,7 +92,7 @@ def without_unsubscribed_topics(member: ConsumerMember, goal: ReconciliationGoal
 
 
 def can_still_use(goal: ReconciliationGoal, partitions: Container[TopicIdPartition]) -> bool:
-    """True if the member may still use one of these partitions, by what it claims to own."""
+    """Return True if the member may still use one of these partitions, by what it claims to own."""
     return goal.owned is None or any(partition in partitions for partition in goal.owned)
 
 

@@ -56,9 +56,9 @@ def resolve_regexes(draft: ConsumerDraft, regex: str, sees: Sees | None) -> bool
 
 
 def is_due(draft: ConsumerDraft, resolved: Resolved) -> bool:
-    """True if an expression may be resolved again although members may see different topics:
+    """Return True if an expression may be resolved again although members may see different topics.
 
-    not at each heartbeat, or they would undo each other's result.
+    Not at each heartbeat, or they would undo each other's result.
     """
     return resolved.version != draft.image.version or draft.wall_ms - resolved.wall_ms >= REFRESH_MS
 

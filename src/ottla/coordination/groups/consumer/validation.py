@@ -89,7 +89,7 @@ def check_epoch(member: ConsumerMember, epoch: int, owned: Collection[TopicIdPar
 
 
 def known_member(group: ConsumerGroup, member_id: str) -> ConsumerMember:
-    """A member by its id."""
+    """Return a member by its id."""
     member = group.members.get(member_id)
     if member is None:
         raise RequestRejected(ErrorCode.UNKNOWN_MEMBER_ID, f"group {group.group_id} has no member {member_id}")

@@ -100,9 +100,7 @@ def topics(request: RestRequest) -> RestResponse:
 
 
 def reset_topics(request: RestRequest) -> RestResponse:
-    """Return Connect's response for disabled topic tracking: Connect lists topics used so far, and here they are those
-    in the file.
-    """
+    """Return Connect's response for disabled topic tracking: Connect lists topics used so far, and here they are those in the file."""
     name = runner_of(request).name
     raise RestError(403, f"the topics of pipeline {name!r} are those in its file: there is nothing to reset")
 
@@ -222,9 +220,7 @@ def topics_of(runner: Runner) -> Iterator[str]:
 
 
 def config_of(runner: Runner) -> dict[str, str]:
-    """Return the pipeline's configuration, flat as in Connect: `source.topic`, `transforms.0.type`; placeholders
-    instead of secrets.
-    """
+    """Return the pipeline's configuration, flat as in Connect: `source.topic`, `transforms.0.type`; placeholders instead of secrets."""
     model = runner.built.read.model
     dumped = model.model_dump(mode="json", by_alias=True, exclude_unset=True)
     part, which = (model.source, "source") if kind_of(runner) == "source" else (model.sink, "sink")

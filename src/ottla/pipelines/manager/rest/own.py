@@ -33,7 +33,7 @@ def value(request: RestRequest) -> RestResponse:
 
 
 def is_json(data: bytes) -> bool:
-    """True if the data is JSON; only data with a possible first character is parsed."""
+    """Return True if the data is JSON; only data with a possible first character is parsed."""
     if data[:1] not in b'{["-0123456789tfn':
         return False
     try:

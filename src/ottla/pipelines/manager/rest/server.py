@@ -86,9 +86,7 @@ def too_long(length: object) -> RestError:
 
 
 class TimedProtocol(H11Protocol):  # type: ignore[misc]  # untyped: uvicorn comes with an extra
-    """A connection with a deadline for each request, which uvicorn does not have, and with a limit on the number of
-    connections.
-    """
+    """A connection with a deadline for each request, which uvicorn does not have, and with a limit on the number of connections."""
 
     _head_deadline: asyncio.TimerHandle | None = None
 

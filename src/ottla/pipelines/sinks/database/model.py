@@ -176,9 +176,7 @@ def types_of(database: Database, rows: DataFrame, key: Sequence[str]) -> list[st
 
 
 def as_database_column(one: Column, kind: DataType, is_sqlite: bool) -> Column:
-    """Return a column as text if the database has no type for it: structs, arrays and maps, and SQLite's times and
-    decimals.
-    """
+    """Return a column as text if the database has no type for it: structs, arrays and maps, and SQLite's times and decimals."""
     if isinstance(kind, PARTS):
         return in_json(one, with_nulls=False)
     if is_sqlite and isinstance(kind, TimestampType | TimestampNTZType):

@@ -29,7 +29,7 @@ from pg_class c where oid = to_regclass(%s)
 
 
 def can_be_staged(connection: Any, quoted: str) -> bool:
-    """True if the table cannot observe single rows, and the user may create temporary tables."""
+    """Return True if the table cannot observe single rows, and the user may create temporary tables."""
     found = connection.execute(ALONE, (quoted,)).fetchone()
     return found is not None and bool(found[0])
 
@@ -85,9 +85,7 @@ def staged_table(statements: Statements, names: Sequence[str]) -> str:
 
 
 def delete_statements(statements: Statements) -> str:
-    """Return the statement that deletes each row that was deleted at any time: a later row with its key is inserted as
-    a new one.
-    """
+    """Return the statement that deletes each row that was deleted at any time: a later row with its key is inserted as a new one."""
     quote = statements.database.quote_column
     same = " and ".join(f"t.{quote(name)} = s.{quote(name)}" for name in statements.key)
     table = statements.database.quote_table(statements.table)

@@ -55,15 +55,17 @@ class Statements:
         return f"delete from {self.database.quote_table(self.table)} where {where}"
 
     def create_marks(self) -> str:
-        """Return the statement that creates the table of marks. `offsets` is the digest of the batch's entry in Spark's
-        offset log, or null.
+        """Return the statement that creates the table of marks.
+
+        `offsets` is the digest of the batch's entry in Spark's offset log, or null.
         """
         columns = f"query varchar(200) primary key, batch bigint not null, {OFFSETS}"
         return f"create table if not exists {MARKS} ({columns}){self.database.creation}"
 
     def mark(self) -> str:
-        """Return the statement that writes a mark. It changes no row if this batch or a later one is marked, and waits
-        for a concurrent attempt.
+        """Return the statement that writes a mark.
+
+        It changes no row if this batch or a later one is marked, and waits for a concurrent attempt.
         """
         value = self.database.placeholder
         raised = self.database.raise_clause(MARKS, "query", "batch", "offsets")
@@ -86,5 +88,5 @@ def add_offsets(database: Database, connection: Any) -> None:
 
 
 def has_offsets(database: Database, connection: Any) -> bool:
-    """True if the table of marks has the column of offsets."""
+    """Return True if the table of marks has the column of offsets."""
     return any(one.name == "offsets" for one in database.describe_table(connection, MARKS).columns)

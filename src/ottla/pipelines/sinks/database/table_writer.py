@@ -42,7 +42,7 @@ class WriteMethod(Protocol):
     """A way to write the rows of one transaction into their table."""
 
     def add(self, rows: pa.RecordBatch) -> None:
-        """Writes batches of one query into one table."""
+        """Write a batch of rows."""
 
     def finish(self) -> None:
         """Write rows that are still buffered; no more rows follow."""
@@ -50,7 +50,7 @@ class WriteMethod(Protocol):
 
 @dataclass(frozen=True)
 class DatabaseTableWriter:
-    """Writes batches of one query into one table."""
+    """Write a batch of rows."""
 
     database: Database
     statements: Statements
@@ -114,8 +114,9 @@ class DatabaseTableWriter:
     def try_rows(
         self, connection: Any, rows: pa.RecordBatch, table: Table, refused: list[BadRow], *, is_trial: bool = False
     ) -> int:
-        """Write rows, in halves if one of them is rejected; return the number written. A trial ends at the first
-        rejected row.
+        """Write rows, in halves if one of them is rejected; return the number written.
+
+        A trial ends at the first rejected row.
         """
         if not rows.num_rows:
             return 0
@@ -159,9 +160,7 @@ class DatabaseTableWriter:
                 connection.close()
 
     def is_due(self, connection: Any, batch: int, offsets: str | None) -> bool:
-        """Write the mark, and return False if it was there already; DatabaseError if it belongs to another batch or a
-        later one.
-        """
+        """Write the mark, and return False if it was there already; DatabaseError if it belongs to another batch or a later one."""
         changed = connection.execute(self.statements.mark(), (self.query, batch, offsets)).rowcount
         if changed:
             return True
@@ -179,8 +178,9 @@ class DatabaseTableWriter:
         return False
 
     def write_rows(self, connection: Any, rows: Iterable[pa.RecordBatch]) -> int:
-        """Write the rows in the way that fits the first batch's schema; return their number. Of several rows of one key
-        the last remains.
+        """Write the rows in the way that fits the first batch's schema; return their number.
+
+        Of several rows of one key the last remains.
         """
         ready, count = iter(rows), 0
         first = next(ready, None)

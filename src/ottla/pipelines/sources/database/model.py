@@ -23,9 +23,7 @@ PORTION = 50_000
 
 
 class DatabaseSource(FedSource):
-    """The rows of a table in the order of a growing column: first existing rows, then new ones, and changed ones if
-    there is a column with the time.
-    """
+    """The rows of a table in the order of a growing column: first existing rows, then new ones, and changed ones if there is a column with the time."""
 
     type: Literal["database"]
     url: DatabaseUrl

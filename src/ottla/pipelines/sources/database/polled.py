@@ -88,9 +88,7 @@ class PolledTable:
         return DIALECTS[database.kind].as_text(database.quote_column(str(self.timestamp)))
 
     def next_rows(self, database: Database, position: Position | None, bound: Any) -> PollQuery:
-        """Return the query for the rows after the position up to the bound; it returns their columns, followed by those
-        of the position.
-        """
+        """Return the query for the rows after the position up to the bound; it returns their columns, followed by those of the position."""
         conditions, values = self.conditions(database, position, bound)
         orders = self.orders(database)
         kept = [self.as_kept(database)] if self.timestamp else []
@@ -117,9 +115,7 @@ class PolledTable:
         )
 
     def without_order(self, database: Database, key: Sequence[str]) -> PollQuery | None:
-        """Return the query for a row with a time that cannot be ordered, as text after the columns of its key; None if
-        there cannot be one.
-        """
+        """Return the query for a row with a time that cannot be ordered, as text after the columns of its key; None if there cannot be one."""
         time = database.quote_column(str(self.timestamp))
         condition = DIALECTS[database.kind].without_order(time, self.time_type)
         if condition is None:
@@ -166,7 +162,7 @@ class PolledTable:
 
 
 def is_number(kind: DataType) -> bool:
-    """True for integers; MySQL's largest integers are decimals in Spark."""
+    """Return True for integers; MySQL's largest integers are decimals in Spark."""
     return isinstance(kind, NUMBERS) or (isinstance(kind, DecimalType) and kind.scale == 0)
 
 

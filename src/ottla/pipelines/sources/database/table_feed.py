@@ -148,9 +148,7 @@ class TableFeed:
         return self.writers.settled
 
     def _check_numbers(self, connection: Any, highest: int | None, last: int) -> None:
-        """Raise DatabaseError if numbers are assigned again, as after TRUNCATE … RESTART IDENTITY: their rows would be
-        skipped.
-        """
+        """Raise DatabaseError if numbers are assigned again, as after TRUNCATE … RESTART IDENTITY: their rows would be skipped."""
         if (highest or 0) >= last:
             return
         name, column = self.polled.table.name, str(self.polled.incrementing)
@@ -191,7 +189,7 @@ class TableFeed:
             )
 
     def _is_settled(self, connection: Any, query: PollQuery) -> bool:
-        """True if the rows up to the bound are all committed. A pipeline that runs once waits for those that are not."""
+        """Return True if the rows up to the bound are all committed. A pipeline that runs once waits for those that are not."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         with self.database.translated_errors():
             while not (settled := self.dialect.is_settled(connection, *query)):
@@ -208,8 +206,9 @@ class TableFeed:
         return bound if found is None else UpTo(found[0])
 
     def _check_columns(self, connection: Any) -> None:
-        """Raise DatabaseError if the columns of the table changed. Checked after the bound, so that no row is read
-        without its columns.
+        """Raise DatabaseError if the columns of the table changed.
+
+        Checked after the bound, so that no row is read without its columns.
         """
         polled = self.polled
         now = self.database.describe_table(connection, polled.table.name)

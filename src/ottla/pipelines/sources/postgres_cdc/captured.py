@@ -94,8 +94,9 @@ class Captured(msgspec.Struct, frozen=True):
         return {"oid": self.oid, "key": list(self.table.key), "publication": entry}
 
     def source(self, database: Postgresql) -> str:
-        """Return the FROM clause of the snapshot. Tables that inherit from this one have their own changes; partitions
-        do not.
+        """Return the FROM clause of the snapshot.
+
+        Tables that inherit from this one have their own changes; partitions do not.
         """
         only = "" if self.is_partitioned else "only "
         return f"{only}{database.quote_table(self.table.name)}"

@@ -166,9 +166,7 @@ class ChangeFeed:
         self._write_intent({})
 
     def _write_intent(self, table: Mapping[str, Any]) -> None:
-        """Record the slot, and when the snapshot is in the sink also the table of the position, for the check at the
-        next start.
-        """
+        """Record the slot, and when the snapshot is in the sink also the table of the position, for the check at the next start."""
         known = {"slot": self.slot.name, "publication": self.slot.publication} | ({"table": table} if table else {})
         (self.home / INTENT).write_text(json.dumps(known), "utf-8")
 
@@ -245,8 +243,7 @@ class ChangeFeed:
         return found
 
     def _fill(self, connection: Any, values: Out, raw: Row) -> None:
-        """Replace long values that were not sent by the table's current values; a later change corrects a value that is
-        too new.
+        """Replace long values that were not sent by the table's current values; a later change corrects a value that is too new.
 
         The key is compared in its own type, from PostgreSQL's text: Python's text of a value may differ, and the index
         of the column does not support a comparison of text.

@@ -73,9 +73,7 @@ class TableChanges:
                     yield from self._make_change(oid, "t", None, None)
 
     def _update_changes(self, oid: int, new: Values, old: Values | None, old_is_key: bool) -> Iterator[Change]:
-        """Yield one change, or two if the key changed: as in Debezium, the row of the old key is deleted and a new one
-        created.
-        """
+        """Yield one change, or two if the key changed: as in Debezium, the row of the old key is deleted and a new one created."""
         relation = self._relation(oid)
         if relation is None:
             return

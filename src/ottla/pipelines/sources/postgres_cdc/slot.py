@@ -87,8 +87,10 @@ class Slot:
 
     @contextmanager
     def create_in_block(self) -> Iterator[Made]:
-        """Create the slot. Within the block, its snapshot shows the state before the slot's changes: no change is
-        missing between the two, and none is in both.
+        """Create the slot.
+
+        Within the block, its snapshot shows the state before the slot's changes: no change is missing between the two,
+        and none is in both.
         """
         connection = self.database.open(replication="database")
         try:
@@ -102,9 +104,7 @@ class Slot:
             connection.close()
 
     def peek(self, connection: Any, most: int, end: int | None) -> Iterator[tuple[int, bytes]]:
-        """Yield messages of whole transactions with their positions, at least `most` if there are as many, and only up
-        to `end` if given.
-        """
+        """Yield messages of whole transactions with their positions, at least `most` if there are as many, and only up to `end` if given."""
         place = "null" if end is None else f"'{lsn_text(end)}'::pg_lsn"
         query = PEEK.format(end=place, most=most)
         with self.database.translated_errors(), connection.transaction(), connection.cursor("ottla_changes") as cursor:

@@ -51,9 +51,7 @@ class Cast(ConnectTransform):
         return self.cast(frame, tried=True)
 
     def cast(self, frame: DataFrame, *, tried: bool) -> DataFrame:
-        """Return the rows with the cast; if `tried`, a value that cannot be cast becomes null and the row is marked as
-        failed.
-        """
+        """Return the rows with the cast; if `tried`, a value that cannot be cast becomes null and the row is marked as failed."""
         if ":" not in self.spec[0]:
             whole, kind = whole_of(frame, self.part)
             if hasattr(kind, "fields"):
@@ -71,6 +69,7 @@ class Cast(ConnectTransform):
 
 def as_type(column: Column, kind: DataType, wanted: str, *, tried: bool = False) -> Column:
     """Return a column in Kafka Connect's conversion: times are numbers since 1970 or ISO 8601 text, bytes are base64.
+
     If `tried`, the result is null for a value that cannot be converted.
     """
     if wanted == "string":

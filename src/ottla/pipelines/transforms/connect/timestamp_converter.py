@@ -45,9 +45,7 @@ class TimestampConverter(ConnectTransform):
         return self.convert(frame, tried=True)
 
     def convert(self, frame: DataFrame, *, tried: bool) -> DataFrame:
-        """Return the rows with the conversion; if `tried`, text that is not a time becomes null and the row is marked
-        as failed.
-        """
+        """Return the rows with the conversion; if `tried`, text that is not a time becomes null and the row is marked as failed."""
         if not self.field:
             whole, kind = whole_of(frame, self.part)
             one = self.converted(whole, kind, tried)

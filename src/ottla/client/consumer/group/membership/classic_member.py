@@ -75,8 +75,9 @@ class ClassicMemberBase:
         return self._leave_request.is_due
 
     def request_rejoin(self, reason: str, *, resubscribed: bool = False) -> None:
-        """Request that the member joins again, in any state. With `resubscribed` the prepared subscription is
-        discarded.
+        """Request that the member joins again, in any state.
+
+        With `resubscribed` the prepared subscription is discarded.
         """
         self._log(logging.INFO, f"rejoining the group: {reason}")
         self._rejoin_reason = reason

@@ -327,7 +327,7 @@ class ClassicMembership(ClassicMemberBase):
         return DisconnectStep("no heartbeat response for a session timeout", should_find_coordinator=True)
 
     def _can_be_delayed(self) -> bool:
-        """True if the coordinator may be delaying a response to this member."""
+        """Return True if the coordinator may be delaying a response to this member."""
         return self._in_flight is not None and isinstance(self._in_flight.message, JoinGroupRequest | SyncGroupRequest)
 
 

@@ -184,7 +184,7 @@ class ConsumerMemberBase:
         self.heartbeat.stop()
 
     def _is_watched(self) -> bool:
-        """True if the user must keep polling or leave."""
+        """Return True if the user must keep polling or leave."""
         return self._is_registered and self.state in ACTIVE
 
     def _transition(self, event: ConsumerEvent) -> None:

@@ -41,7 +41,7 @@ class HeartbeatFields:
         self._reported = None
 
     def has_changed(self, subscription: SubscribedTopics) -> bool:
-        """True if the subscription has changed since the last heartbeat."""
+        """Return True if the subscription has changed since the last heartbeat."""
         return self._reported is not None and self._reported.subscription != subscription
 
     def build(

@@ -82,13 +82,14 @@ class LeaveRequest:
         self._retry.skip_wait()
 
     def await_member_id(self, joining: SendStep, now: float) -> None:
-        """Wait for the response to this JoinGroup, which contains the member id. Without a leave request for it, the
-        group would wait for this member.
+        """Wait for the response to this JoinGroup, which contains the member id.
+
+        Without a leave request for it, the group would wait for this member.
         """
         self._awaited_join, self._until = joining, now + LEAVE_SECONDS
 
     def resolve_member_id(self, sent: SendStep) -> bool:
-        """True if this is the awaited JoinGroup."""
+        """Return True if this is the awaited JoinGroup."""
         if self._awaited_join is None or sent is not self._awaited_join:
             return False
         self._awaited_join = None
@@ -111,7 +112,7 @@ class LeaveRequest:
         return self._sent
 
     def take_result(self, sent: SendStep) -> bool:
-        """True if `sent` is the leave request. Its result is then recorded."""
+        """Return True if `sent` is the leave request. Its result is then recorded."""
         if self._sent is None or sent is not self._sent:
             return False
         self._sent = None

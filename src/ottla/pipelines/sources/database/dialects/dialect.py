@@ -22,24 +22,22 @@ class Dialect(Protocol):
         """Return a column's time in the form stored in positions."""
 
     def mark(self, declared: str) -> str:
-        """Return the placeholder for such a time in the form that the database compares, for a column with this
-        declared type.
-        """
+        """Return the placeholder for such a time in the form that the database compares, for a column with this declared type."""
 
     def without_order(self, name: str, declared: str) -> str | None:
-        """Return the condition for rows with a time that has no order: infinite or not comparable. None if there cannot
-        be any.
+        """Return the condition for rows with a time that has no order: infinite or not comparable.
+
+        None if there cannot be any.
         """
 
     def bound(self, connection: Any, declared: str, zone: str, delay_seconds: float) -> str:
         """Return the time before which no more rows can appear; `zone` is that of columns without one."""
 
     def is_behind(self, connection: Any, declared: str, zone: str, last: str) -> bool:
-        """True if the database's clock is behind a time that was read."""
+        """Return True if the database's clock is behind a time that was read."""
 
     def next_number(self, connection: Any, name: str, table: str, column: str) -> int | None:
-        """Return the number that the database would give the column in the next row; None if it gives none or does not
-        show it.
+        """Return the number that the database would give the column in the next row; None if it gives none or does not show it.
 
         `name` and `column` are not quoted.
         """
@@ -48,4 +46,4 @@ class Dialect(Protocol):
         """Return the transactions that may have taken a number of the table without having committed its row."""
 
     def is_settled(self, connection: Any, query: str, values: Sequence[Any]) -> bool:
-        """True if all rows of the query are committed by transactions that are not in `writing`."""
+        """Return True if all rows of the query are committed by transactions that are not in `writing`."""

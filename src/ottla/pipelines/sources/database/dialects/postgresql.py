@@ -1,5 +1,6 @@
-"""The dialect of PostgreSQL. A transaction locks a table before it takes a number from a sequence, and `now()` is the
-start of the transaction.
+"""The dialect of PostgreSQL.
+
+A transaction locks a table before it takes a number from a sequence, and `now()` is the start of the transaction.
 """
 
 from __future__ import annotations
