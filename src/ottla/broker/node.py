@@ -259,6 +259,8 @@ class BrokerNode:
             self._remote_markers.handle_new_metadata()
         if "share_persister" in vars(self):
             self.share_persister.handle_new_metadata()
+        if "share_partitions" in vars(self):
+            self.share_partitions.handle_new_metadata()
         if "end_offsets" in vars(self):
             self.end_offsets.handle_new_metadata()
 
@@ -344,13 +346,26 @@ class BrokerNode:
     @cached_property
     def share_partitions(self) -> SharePartitionManager:
         """The partitions that share groups read from this broker, and the sessions of their members."""
-        from ottla.broker.share.dead_letter_queue import DeadLetterQueue
+        from ottla.broker.share.dead_letter_queue import DeadLetterQueue, DeadLetterSettings
         from ottla.broker.share.led_share_partition import ShareLeaderContext
         from ottla.broker.share.share_counts import ShareCounts
         from ottla.broker.share.share_partition_manager import SharePartitionManager
 
         remote = self._remote_brokers
-        letters = DeadLetterQueue(self.topics, self.partitions, self.clock, self.config.node_id, self.append, remote)
+        letters = DeadLetterQueue(
+            self.topics,
+            self.partitions,
+            self.clock,
+            self.config.node_id,
+            self.append,
+            remote,
+            lambda topic: self.request_topics([topic]),
+            lambda: DeadLetterSettings(
+                self.config.errors_deadletterqueue_topic_name_prefix,
+                self.config.errors_deadletterqueue_auto_create_topics_enable,
+            ),
+            self.timers,
+        )
         context = ShareLeaderContext(
             self.share_persister, self.clock, self.timers, self.waiting, self.share_settings, letters, ShareCounts()
         )

@@ -11,6 +11,7 @@ import pytest
 
 from ottla.broker.embedding.embedded_broker import Broker
 from ottla.errors import ErrorCode
+from ottla.protocol.messages import alter_client_quotas
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from ottla.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from ottla.records.columns import decode
@@ -19,7 +20,7 @@ from tests.broker.share.requests import batches_of, join, read_state
 from tests.broker.wire import Wire
 from tests.patience import eventually
 
-ACKNOWLEDGED = 2
+ACKNOWLEDGED, ARCHIVED = 2, 4
 
 
 @pytest.fixture
@@ -256,22 +257,75 @@ def test_an_unknown_partition_is_an_error(wire: Wire) -> None:
     assert codes[5] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_rejected_records_are_copied_to_the_dead_letter_queue(wire: Wire) -> None:
+def raise_share_version(wire: Wire) -> None:
     raised = FeatureUpdateKey("share.version", 2, upgrade_type=1)
     assert wire.ask(UpdateFeaturesRequest(feature_updates=[raised]), 2).error_code == 0
-    wire.create("dlq", errors_deadletterqueue_group_enable="true")
+
+
+def copied_records(wire: Wire, topic: str) -> list[tuple[bytes | None, dict[str, bytes | None]]]:
+    """Return the values and headers of the records in a dead letter queue."""
+    columns = decode(bytes(wire.fetch(topic).records or b""))
+    return [(columns.value(row), dict(columns.headers(row))) for row in range(columns.count)]
+
+
+def test_rejected_records_are_copied_to_the_dead_letter_queue(wire: Wire) -> None:
+    raise_share_version(wire)
+    wire.create("dlq.t", errors_deadletterqueue_group_enable="true")
     configure(
         wire,
-        {"errors.deadletterqueue.topic.name": "dlq", "errors.deadletterqueue.copy.record.enable": "true"},
+        {"errors.deadletterqueue.topic.name": "dlq.t", "errors.deadletterqueue.copy.record.enable": "true"},
     )
     sharer, _ = opened(wire)
     assert sharer.acknowledge((2, 3, REJECT)) == 0
-    eventually(lambda: bytes(wire.fetch("dlq").records or b""))
-    columns = decode(bytes(wire.fetch("dlq").records or b""))
-    assert [columns.value(row) for row in range(columns.count)] == [b"2", b"3"]
-    headers = dict(columns.headers(0))
+    eventually(lambda: copied_records(wire, "dlq.t"))
+    copied = copied_records(wire, "dlq.t")
+    assert [value for value, _ in copied] == [b"2", b"3"]
+    headers = copied[0][1]
     assert (headers["__dlq.errors.topic"], headers["__dlq.errors.offset"]) == (b"t", b"2")
     assert (headers["__dlq.errors.group"], headers["__dlq.errors.delivery.count"]) == (b"g", b"1")
+
+
+def test_a_missing_dead_letter_queue_is_created_if_the_broker_may(tmp_path: Path) -> None:
+    allowed = {"errors.deadletterqueue.auto.create.topics.enable": True}
+    with Broker(tmp_path, **allowed) as broker, Wire(broker.bootstrap_servers) as wire:
+        prepare(wire)
+        raise_share_version(wire)
+        configure(wire, {"errors.deadletterqueue.topic.name": "dlq.new"})
+        sharer, _ = opened(wire)
+        assert sharer.acknowledge((2, 3, REJECT), (5, 5, REJECT)) == 0
+        eventually(lambda: wire.metadata("dlq.new").topics[0].error_code == 0)
+        eventually(lambda: len(copied_records(wire, "dlq.new")) == 3)
+        assert [value for value, _ in copied_records(wire, "dlq.new")] == [None] * 3
+
+
+@pytest.mark.parametrize(
+    ("topic", "reason"),
+    [
+        ("letters", "does not start with 'dlq.' (errors.deadletterqueue.topic.name.prefix)"),
+        ("dlq.missing", "create it, or set errors.deadletterqueue.auto.create.topics.enable=true"),
+        ("dlq.ordinary", "set errors.deadletterqueue.group.enable=true"),
+    ],
+)
+def test_records_are_given_up_without_a_copy_and_the_reason_is_logged(
+    wire: Wire, caplog: pytest.LogCaptureFixture, topic: str, reason: str
+) -> None:
+    raise_share_version(wire)
+    wire.create("dlq.ordinary")
+    configure(wire, {"errors.deadletterqueue.topic.name": topic})
+    sharer, _ = opened(wire)
+    assert sharer.acknowledge((0, 9, REJECT)) == 0
+    eventually(lambda: reason in caplog.text)
+    eventually(lambda: [batch[2] for batch in batches_of(read_state(wire, sharer.topic_id))] in ([ARCHIVED], []))
+
+
+def test_a_share_fetch_counts_for_the_quota_of_consumers(wire: Wire) -> None:
+    component = alter_client_quotas.EntityData("client-id", None)
+    operation = alter_client_quotas.OpData("consumer_byte_rate", 1.0, False)
+    entry = alter_client_quotas.RequestEntryData([component], [operation])
+    assert wire.ask(alter_client_quotas.AlterClientQuotasRequest([entry], False)).entries[0].error_code == 0
+    sharer, ranges = opened(wire)
+    assert ranges
+    assert sharer.last.throttle_time_ms > 0
 
 
 def test_states_of_acknowledged_records_are_persisted(wire: Wire) -> None:

@@ -193,7 +193,10 @@ def acquire_all(pending: PendingFetch, led: dict[SharedPartition, LedSharePartit
     ready = {place: each for place, each in led.items() if each.is_ready and each.may_acquire}
     if not ready:
         return False
-    max_bytes = max(1, min(request.max_bytes, node.config.fetch_max_bytes) // len(ready))
+    limit = min(request.max_bytes, node.config.fetch_max_bytes)
+    if node.quotas is not None:
+        limit = node.quotas.most_bytes(pending.call, limit)
+    max_bytes = max(1, limit // len(ready))
     reads: list[tuple[SharedPartition, LedSharePartition, LogRecords]] = []
     for place, each in ready.items():
         try:

@@ -1,7 +1,7 @@
 """Usage of clients against their quotas, and the throttle time of each (KIP-13, KIP-124, KIP-599).
 
 `BrokerNode.quotas` is None without quotas, and nothing is counted. Bytes are those of Produce requests and of Fetch
-responses. Request time is the time of the event loop, 100 percent of one thread.
+and ShareFetch responses. Request time is the time of the event loop, 100 percent of one thread.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ottla.coordination.quotas.client_quotas import (
 from ottla.coordination.quotas.rate import Rate
 from ottla.coordination.quotas.token_bucket import TokenBucket
 
-PRODUCE, FETCH = 0, 1
+PRODUCE, FETCH, SHARE_FETCH = 0, 1, 78
 MUTATIONS = {19: 6, 20: 5, 37: 3}
 """The APIs that change topics, and their first versions with THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
 PERCENT = 100.0
@@ -50,7 +50,7 @@ class QuotaManager:
         used: float = 0
         if key == PRODUCE:
             used = self._record_usage(PRODUCER_BYTE_RATE, call, lambda: call.size, now)
-        elif key == FETCH:
+        elif key in (FETCH, SHARE_FETCH):
             used = self._record_usage(CONSUMER_BYTE_RATE, call, answer_bytes, now)
         elif key in MUTATIONS:
             used = self._find_throttle_time(call, now)

@@ -382,6 +382,12 @@ class BrokerConfig(ListenerConfig, ClusterConfig):
     group_share_max_share_sessions: Annotated[int, Between(1, INT32_MAX)] = 2000
     """The most share sessions of a broker: one for each member that fetches from it."""
 
+    errors_deadletterqueue_auto_create_topics_enable: bool = False
+    """Create the topic of a share group's dead letter queue when the first record is copied there."""
+
+    errors_deadletterqueue_topic_name_prefix: str = "dlq."
+    """Names of dead letter queues must start with this; empty allows any name."""
+
     group_share_delivery_count_limit: Annotated[int, Between(2, 25)] = 5
     """The number of deliveries after which a share group gives up a record that was not accepted."""
 

@@ -18,6 +18,8 @@ ALL_BROKERS = ""
 
 DYNAMIC = {
     *TOPIC_CONFIGS.values(),
+    "errors_deadletterqueue_auto_create_topics_enable",
+    "errors_deadletterqueue_topic_name_prefix",
     "follower_replication_throttled_rate",
     "leader_replication_throttled_rate",
     "log_cleaner_backoff_ms",

@@ -52,8 +52,6 @@ OF_BROKERS: Mapping[str, ForeignConfig] = {
     "create.topic.policy.class.name": ForeignConfig(CLASS, None),
     "delete.records.purgatory.purge.interval.requests": ForeignConfig(INT, "1"),
     "early.start.listeners": ForeignConfig(LIST, None),
-    "errors.deadletterqueue.auto.create.topics.enable": ForeignConfig(BOOLEAN, "false"),
-    "errors.deadletterqueue.topic.name.prefix": ForeignConfig(STRING, "dlq."),
     "fetch.purgatory.purge.interval.requests": ForeignConfig(INT, "1000"),
     "follower.fetch.last.tiered.offset.enable": ForeignConfig(BOOLEAN, "false", is_dynamic=True),
     "group.consumer.assignment.interval.ms": ForeignConfig(INT, "1000", is_dynamic=True),

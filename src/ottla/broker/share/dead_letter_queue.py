@@ -3,17 +3,19 @@
     DeadLetters ──► the records of the range, if they are copied ──► one batch with headers ──┬─ this broker leads: append
                                                                                              └─ another one: Produce
 
-The queue is the topic in the group's config `errors.deadletterqueue.topic.name`. It must exist and allow this by its own config
-`errors.deadletterqueue.group.enable`. The records of partition N go to partition N of the queue, modulo its number of partitions. A
-record whose copy fails is given up without it.
+The queue is the topic in the group's config `errors.deadletterqueue.topic.name`. Its name starts with
+`errors.deadletterqueue.topic.name.prefix`, and it must allow copies by its own config `errors.deadletterqueue.group.enable`. A missing topic
+is created if `errors.deadletterqueue.auto.create.topics.enable` is set; the copies wait for it. The records of partition N go to partition N
+of the queue, modulo its number of partitions. A record whose copy fails is given up without it.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
+from ottla.broker.event_loop.timers import Timer, Timers
 from ottla.broker.metadata.topics import Topics
 from ottla.broker.peers.peer_connection import PeerConnection, Question
 from ottla.broker.peers.peers import RemoteBrokers
@@ -25,6 +27,7 @@ from ottla.clock import Clock
 from ottla.coordination.share.events import DeadLetters
 from ottla.errors import CorruptRecordError, KafkaError, OttlaError
 from ottla.model import Buffer, Header, TopicPartition
+from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig
 from ottla.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -37,11 +40,22 @@ from ottla.records.columns import decode
 log = logging.getLogger(__name__)
 
 ENABLED = "errors.deadletterqueue.group.enable"
+CREATES = "errors.deadletterqueue.auto.create.topics.enable"
+PREFIX = "errors.deadletterqueue.topic.name.prefix"
+CREATION_SECONDS = 15.0
+"""The time for which copies wait until a new topic is in the metadata."""
 PRODUCE_VERSION = 11
 PRODUCE_TIMEOUT_MS = 10_000
 READ_BYTES = 1024 * 1024
 """The size of one read of the records that are copied."""
 OnDone = Callable[[], None]
+
+
+class DeadLetterSettings(NamedTuple):
+    """The broker's settings for dead letter queues."""
+
+    name_prefix: str
+    creates_topics: bool
 
 
 class DeadLetterQueue:
@@ -55,14 +69,25 @@ class DeadLetterQueue:
         node_id: int,
         append: Callable[[Partition, Buffer], Any],
         remote: RemoteBrokers | None,
+        create_topic: Callable[[CreatableTopic], None],
+        settings: Callable[[], DeadLetterSettings],
+        timers: Timers,
     ) -> None:
-        """`append` appends a batch to a partition that this broker leads; `remote` is None for the only broker."""
+        """`append` appends a batch to a partition that this broker leads; `remote` is None for the only broker.
+
+        `create_topic` has the controller create a topic; its creation is seen in the metadata.
+        """
         self._topics = topics
         self._partitions = partitions
         self._clock = clock
         self._node_id = node_id
         self._append = append
         self._remote = remote
+        self._create_topic = create_topic
+        self._settings = settings
+        self._timers = timers
+        self._missing: dict[str, tuple[Timer, list[OnDone]]] = {}
+        """Copies that wait for their topic to be created, and the end of the wait."""
         self._connections: dict[int, PeerConnection] = {}
         self._waiting: dict[int, list[tuple[ProduceRequest, OnDone]]] = {}
 
@@ -70,9 +95,42 @@ class DeadLetterQueue:
         self, group_id: str, source: Partition, letters: DeadLetters, settings: ShareGroupSettings, on_done: OnDone
     ) -> None:
         """Copy records, and call `on_done` when they are copied or cannot be."""
-        target = self._find_target(source, settings)
-        if target is None:
-            log.warning("no dead letter queue group=%s topic=%r", group_id, settings.dead_letter_topic)
+        name = settings.dead_letter_topic
+        if self._topics.find_by_name(name) is None and not self._find_fault(name) and self._settings().creates_topics:
+            self._wait_for_topic(name, lambda: self._copy(group_id, source, letters, settings, on_done))
+        else:
+            self._copy(group_id, source, letters, settings, on_done)
+
+    def handle_new_metadata(self) -> None:
+        """Continue the copies whose topics have been created."""
+        for name in [name for name in self._missing if self._topics.find_by_name(name) is not None]:
+            self._continue_copies(name)
+
+    def _wait_for_topic(self, name: str, resume: OnDone) -> None:
+        if name in self._missing:
+            self._missing[name][1].append(resume)
+            return
+        log.info("creating a dead letter queue topic=%s", name)
+        allowed = [CreatableTopicConfig(ENABLED, "true")]
+        self._create_topic(CreatableTopic(name=name, num_partitions=-1, replication_factor=-1, configs=allowed))
+        deadline = self._clock.monotonic() + CREATION_SECONDS
+        self._missing[name] = self._timers.schedule(deadline, lambda: self._continue_copies(name)), [resume]
+
+    def _continue_copies(self, name: str) -> None:
+        timer, waiting = self._missing.pop(name)
+        self._timers.cancel(timer)
+        for resume in waiting:
+            resume()
+
+    def _copy(
+        self, group_id: str, source: Partition, letters: DeadLetters, settings: ShareGroupSettings, on_done: OnDone
+    ) -> None:
+        name = settings.dead_letter_topic
+        fault, target = self._find_fault(name), self._find_target(source, name)
+        if target is None and not fault:
+            fault = f"topic {name!r} does not exist: create it, or set {CREATES}=true"
+        if target is None or fault:
+            log.error("records are given up without a copy group=%s partition=%s reason=%s", group_id, source, fault)
             on_done()
             return
         try:
@@ -98,10 +156,24 @@ class DeadLetterQueue:
         for each in self._connections.values():
             each.close()
         self._waiting.clear()
+        for timer, _ in self._missing.values():
+            self._timers.cancel(timer)
+        self._missing.clear()
 
-    def _find_target(self, source: Partition, settings: ShareGroupSettings) -> TopicPartition | None:
-        topic = self._topics.find_by_name(settings.dead_letter_topic) if settings.dead_letter_topic else None
-        if topic is None or not topic.partitions or topic.configs.get(ENABLED, "false").lower() != "true":
+    def _find_fault(self, name: str) -> str:
+        """Return why a topic cannot be the dead letter queue of a group; an empty text if it can, or could after its creation."""
+        prefix, topic = self._settings().name_prefix, self._topics.find_by_name(name)
+        if name.startswith("__"):
+            return f"the name of topic {name!r} starts with '__', which is for internal topics"
+        if not name.startswith(prefix):
+            return f"the name of topic {name!r} does not start with {prefix!r} ({PREFIX})"
+        if topic is not None and topic.configs.get(ENABLED, "false").lower() != "true":
+            return f"topic {name!r} is not a dead letter queue: set {ENABLED}=true"
+        return ""
+
+    def _find_target(self, source: Partition, name: str) -> TopicPartition | None:
+        topic = self._topics.find_by_name(name)
+        if topic is None or not topic.partitions:
             return None
         return TopicPartition(topic.name, source.topic_partition.partition % len(topic.partitions))
 

@@ -67,6 +67,10 @@ class DeadLetterCopier(Protocol):
         """Copy records, and call `on_done` when they are copied or cannot be."""
         ...
 
+    def handle_new_metadata(self) -> None:
+        """Continue the copies that waited for a topic."""
+        ...
+
     def close(self) -> None: ...
 
 

@@ -119,6 +119,10 @@ class SharePartitionManager:
             if self._topics.with_id(key.topic_id) is None:
                 each.end(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
+    def handle_new_metadata(self) -> None:
+        """Continue the copies to dead letter queues that waited for a topic."""
+        self.context.dead_letters.handle_new_metadata()
+
     def close(self) -> None:
         """Stop the copies to dead letter queues."""
         self.context.dead_letters.close()
