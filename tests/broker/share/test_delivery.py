@@ -13,6 +13,7 @@ from ottla.broker.embedding.embedded_broker import Broker
 from ottla.errors import ErrorCode
 from ottla.protocol.messages import alter_client_quotas
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from ottla.protocol.messages.describe_client_quotas import EntityData
 from ottla.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from ottla.records.columns import decode
 from tests.broker.share.consumer import ACCEPT, REJECT, RELEASE, RENEW, Sharer, configure, produce_each
@@ -286,8 +287,10 @@ def test_rejected_records_are_copied_to_the_dead_letter_queue(wire: Wire) -> Non
 
 
 def test_a_missing_dead_letter_queue_is_created_if_the_broker_may(tmp_path: Path) -> None:
-    allowed = {"errors.deadletterqueue.auto.create.topics.enable": True}
-    with Broker(tmp_path, **allowed) as broker, Wire(broker.bootstrap_servers) as wire:
+    with (
+        Broker(tmp_path, errors_deadletterqueue_auto_create_topics_enable=True) as broker,
+        Wire(broker.bootstrap_servers) as wire,
+    ):
         prepare(wire)
         raise_share_version(wire)
         configure(wire, {"errors.deadletterqueue.topic.name": "dlq.new"})
@@ -319,7 +322,7 @@ def test_records_are_given_up_without_a_copy_and_the_reason_is_logged(
 
 
 def test_a_share_fetch_counts_for_the_quota_of_consumers(wire: Wire) -> None:
-    component = alter_client_quotas.EntityData("client-id", None)
+    component = EntityData("client-id", None)
     operation = alter_client_quotas.OpData("consumer_byte_rate", 1.0, False)
     entry = alter_client_quotas.RequestEntryData([component], [operation])
     assert wire.ask(alter_client_quotas.AlterClientQuotasRequest([entry], False)).entries[0].error_code == 0
