@@ -13,6 +13,20 @@ class ShareGroupConfig(Struct, frozen=True):
     max_size: int = 200
 
 
+class StreamsGroupConfig(Struct, frozen=True):
+    """The broker's settings `group.streams.…` of the same names."""
+
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 5_000
+    max_size: int = 0x7FFF_FFFF
+    num_standby_replicas: int = 0
+    initial_rebalance_delay_ms: int = 3_000
+    assignment_interval_ms: int = 1_000
+    task_offset_interval_ms: int = 60_000
+    acceptable_recovery_lag: int = 10_000
+    rack_aware_assignment_tags: tuple[str, ...] = ()
+
+
 class GroupConfig(Struct, frozen=True):
     """The broker's settings `group.…` and `offsets.…` of the same names. Settings without a unit in their name are in seconds."""
 
@@ -31,3 +45,4 @@ class GroupConfig(Struct, frozen=True):
     consumer_assignors: tuple[str, ...] = ("uniform", "range")
     consumer_migration_policy: str = "bidirectional"
     share: ShareGroupConfig = ShareGroupConfig()
+    streams: StreamsGroupConfig = StreamsGroupConfig()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ottla.coordination.groups.classic.group import CONSUMER, ClassicGroup, ClassicGroupState
+from ottla.coordination.groups.streams.group import PROTOCOL as STREAMS
 from ottla.coordination.offsets.records import OffsetCommitValue, OffsetRecord
 from ottla.errors import ErrorCode
 from ottla.model import TopicPartition
@@ -25,11 +26,11 @@ def tombstones(group_id: str, partitions: Iterable[TopicPartition]) -> Iterator[
 
 
 def offset_delete_error(group: ClassicGroup | None) -> int:
-    """Return the error that applies to every partition of an OffsetDelete: only for consumer groups it is known which topics are read."""
+    """Return the error that applies to every partition of an OffsetDelete: only for consumer groups and streams groups it is known which topics are read."""
     if group is None:
         return ErrorCode.GROUP_ID_NOT_FOUND
     # The metadata of other protocols, such as Kafka Connect's, does not show which topics are read.
-    open_to_all = group.state is ClassicGroupState.EMPTY or group.protocol_type == CONSUMER
+    open_to_all = group.state is ClassicGroupState.EMPTY or group.protocol_type in (CONSUMER, STREAMS)
     return ErrorCode.NONE if open_to_all else ErrorCode.NON_EMPTY_GROUP
 
 

@@ -13,6 +13,9 @@ from ottla.coordination.groups.consumer.events import GroupConfigsRecord, TopicI
 from ottla.coordination.groups.consumer.records import ConsumerGroupRecord
 from ottla.coordination.groups.share import records as shares
 from ottla.coordination.groups.share.records import ShareGroupRecord
+from ottla.coordination.groups.streams import records as streams
+from ottla.coordination.groups.streams.group import StreamsGroupInMemory
+from ottla.coordination.groups.streams.records import StreamsGroupRecord
 from ottla.coordination.offsets import records as offsets
 from ottla.coordination.offsets.pending import PendingRecord, TransactionEnded
 from ottla.coordination.offsets.records import OffsetRecord
@@ -25,6 +28,8 @@ Record = (
     | GroupInMemory
     | ConsumerGroupRecord
     | ShareGroupRecord
+    | StreamsGroupRecord
+    | StreamsGroupInMemory
     | TopicImageRecord
     | GroupConfigsRecord
 )
@@ -41,6 +46,8 @@ def encode_record(record: Record) -> tuple[bytes, bytes | None] | None:
             return consumers.encode_record(record)
         case ShareGroupRecord():
             return shares.encode_record(record)
+        case StreamsGroupRecord():
+            return streams.encode_record(record)
         case ClassicGroupRecord():
             return classic.encode_record(record)
     return None
@@ -63,6 +70,8 @@ def decode_record(key: bytes | None, value: bytes | None) -> Record | None:
         return consumers.decode_record(key, value)
     if kind in shares.PAIRS:
         return shares.decode_record(key, value)
+    if kind in streams.PAIRS:
+        return streams.decode_record(key, value)
     if key is not None and kind == classic.KEY_KIND:
         return classic.decode_record(key, value)
     return offsets.decode_record(key, value)

@@ -3,10 +3,11 @@
 It decides and replays; time and random ids come with the events. Kafka has a GroupMetadataManager and an OffsetMetadataManager behind
 GroupCoordinatorShard; here they are one machine, because a commit depends on the group and the end of a group on its offsets.
 
-A group id belongs to a classic group, to a consumer group, to a share group, or to none if it only has offsets (a consumer that assigns
+A group id belongs to a classic group, to a consumer group, to a share group, to a streams group, or to none if it only has offsets (a consumer that assigns
 its partitions itself, or an administrator). Such a group is treated as an empty classic group; the first member to join determines its kind. An event
 is passed to the kind that the group has at that time. JoinGroup may therefore be handled in `consumer/`: while a group is converted,
-its classic members are members of the consumer group (`consumer/classic_members`). A share group has no offsets and is never converted.
+its classic members are members of the consumer group (`consumer/classic_members`). A share group has no offsets and is never converted. An empty
+classic group becomes a streams group when a member of one joins, and an empty streams group a classic one; the offsets remain.
 """
 
 from __future__ import annotations
@@ -67,6 +68,11 @@ from ottla.coordination.groups.share.events import (
 )
 from ottla.coordination.groups.share.records import ShareGroupRecord
 from ottla.coordination.groups.share.share_groups import ShareGroups
+from ottla.coordination.groups.streams.events import HeartbeatResult, StreamsHeartbeat
+from ottla.coordination.groups.streams.group import StreamsGroup, StreamsGroupInMemory
+from ottla.coordination.groups.streams.group import as_classic_group as streams_as_classic_group
+from ottla.coordination.groups.streams.records import StreamsGroupRecord
+from ottla.coordination.groups.streams.streams_groups import StreamsGroups
 from ottla.coordination.machine import Alarm, Decision, Reply, merge_decisions
 from ottla.coordination.offsets.offsets import Offsets
 from ottla.coordination.offsets.pending import PendingOffsets, PendingRecord, TransactionEnded
@@ -75,6 +81,7 @@ from ottla.errors import ErrorCode
 from ottla.model import TopicPartition
 from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from ottla.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatResponse
+from ottla.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse
 
 Event = (
     JoinRequested
@@ -94,6 +101,7 @@ Event = (
     | TopicsChanged
     | GroupConfigsChanged
     | ShareGroupEvent
+    | StreamsHeartbeat
 )
 SESSION_STATES = (ClassicGroupState.STABLE, ClassicGroupState.PREPARING_REBALANCE)
 """States in which a commit restarts the member's session, like a heartbeat."""
@@ -109,32 +117,41 @@ class Shard:
         self.consumers = ConsumerGroups(config)
         self.shares = ShareGroups(config.share)
         """Share groups; no group id is also in `groups` or `consumers`."""
+        self.streams = StreamsGroups(config.streams)
+        """Streams groups; no group id is also in one of the others."""
         self.offsets = Offsets()
         self.pending = PendingOffsets()
 
-    def find(self, group_id: str) -> ClassicGroup | ConsumerGroup | None:
-        """Return the group, or None if it does not exist."""
-        return self.consumers.groups.get(group_id) or self.classic(group_id)
+    def find(self, group_id: str) -> ClassicGroup | ConsumerGroup | StreamsGroup | None:
+        """Return the group, or None if it does not exist. Share groups have no offsets and are not looked up."""
+        return self.streams.groups.get(group_id) or self.consumers.groups.get(group_id) or self.classic(group_id)
 
     def classic(self, group_id: str) -> ClassicGroup | None:
         """Return the classic group; a group that only has offsets is an empty classic group."""
         group = self.groups.get(group_id)
-        is_kept = group_id in self.offsets.groups and group_id not in self.consumers.groups
+        is_other = group_id in self.consumers.groups or group_id in self.streams.groups
+        is_kept = group_id in self.offsets.groups and not is_other
         return ClassicGroup(group_id) if group is None and is_kept else group
 
     def reader(self, group_id: str) -> ClassicGroup | None:
-        """Return a group of either kind in the form that is needed to expire and delete offsets."""
+        """Return a group of any kind in the form that is needed to expire and delete offsets."""
+        streams = self.streams.groups.get(group_id)
+        if streams is not None:
+            return streams_as_classic_group(streams)
         consumers = self.consumers.groups.get(group_id)
         return self.classic(group_id) if consumers is None else as_classic_group(consumers)
 
-    def all(self) -> Iterator[ClassicGroup | ConsumerGroup]:
+    def all(self) -> Iterator[ClassicGroup | ConsumerGroup | StreamsGroup]:
         yield from self.groups.values()
         yield from self.consumers.groups.values()
-        known = self.groups.keys() | self.consumers.groups.keys()
+        yield from self.streams.groups.values()
+        known = self.groups.keys() | self.consumers.groups.keys() | self.streams.groups.keys()
         yield from (ClassicGroup(group_id) for group_id in self.offsets.groups if group_id not in known)
 
     def fetch_error(self, group_id: str, member_id: str | None, epoch: int) -> int:
         """Return the error for an OffsetFetch that names a member and its epoch (KIP-848)."""
+        if group_id in self.streams.groups:
+            return self.streams.fetch_error(group_id, member_id, epoch)
         group = self.consumers.groups.get(group_id)
         return ErrorCode.NONE if group is None else fetch_error(group, member_id, epoch)
 
@@ -160,9 +177,14 @@ class Shard:
         if isinstance(record, ShareGroupRecord):
             self.shares.replay(record)
             return
+        if isinstance(record, StreamsGroupRecord | StreamsGroupInMemory):
+            self.streams.replay(record)
+            self.offsets.remove_group(record.group_id)
+            return
         if isinstance(record, ConsumerGroupRecord | TopicImageRecord | GroupConfigsRecord):
             self.consumers.replay(record)
             self.shares.image, self.shares.settings = self.consumers.image, self.consumers.settings
+            self.streams.image, self.streams.settings = self.consumers.image, self.consumers.settings
             if isinstance(record, ConsumerGroupRecord):
                 self.offsets.remove_group(record.group_id)
             return
@@ -180,8 +202,11 @@ class Shard:
     def check(self) -> None:
         self.consumers.check()
         self.shares.check()
+        self.streams.check()
         assert self.groups.keys().isdisjoint(self.consumers.groups)
         assert self.shares.groups.keys().isdisjoint(self.groups.keys() | self.consumers.groups.keys())
+        others = self.groups.keys() | self.consumers.groups.keys() | self.shares.groups.keys()
+        assert self.streams.groups.keys().isdisjoint(others)
         for name, group in self.groups.items():
             assert group.group_id == name
             assert not group.is_blank
@@ -200,6 +225,13 @@ class Shard:
         if request.group_id in self.shares.groups:
             error = join_error_response(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id)
             return reply_only(event.ticket, error)
+        streams = self.streams.groups.get(request.group_id)
+        if streams is not None:
+            if streams.members:
+                error = join_error_response(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id)
+                return reply_only(event.ticket, error)
+            tombstones = Decision(self.streams.tombstones(request.group_id))
+            return merge_decisions([tombstones, self._join_classic(event, now)])
         consumers = self.consumers.groups.get(request.group_id)
         if consumers is not None:
             # An empty consumer group becomes a classic group without a conversion, because it has no members.
@@ -265,6 +297,8 @@ class Shard:
             return self.consumers.handle_timer(event, now)
         if event.name.group in self.shares.groups:
             return self.shares.handle_timer(event, now)
+        if event.name.group in self.streams.groups:
+            return self.streams.handle_timer(event, now)
         group = self.groups.get(event.name.group)
         if group is None:
             return Decision()
@@ -275,6 +309,7 @@ class Shard:
     def _loaded(self, event: Loaded, now: float) -> Decision[Record]:
         """Give every member a new session, because the time of its last heartbeat is unknown."""
         decisions = self.consumers.loaded(now, event.wall_ms) + self.shares.loaded(now, event.wall_ms)
+        decisions += self.streams.loaded(now, event.wall_ms)
         for group in self.groups.values():
             decision = self._decision(group, now, event.wall_ms)
             for member in group.members.values():
@@ -288,6 +323,9 @@ class Shard:
     def _commit(self, event: OffsetsCommitted, now: float) -> Decision[Record]:
         if event.group in self.shares.groups:
             return reply_only(event.ticket, ErrorCode.GROUP_ID_NOT_FOUND)
+        if event.group in self.streams.groups:
+            error = self.streams.commit_error(event)
+            return Decision(() if error else commit_records(event), (Reply(event.ticket, error),))
         consumers = self.consumers.groups.get(event.group)
         if consumers is not None:
             error = commit_error(consumers, self.consumers.image, event)
@@ -309,7 +347,9 @@ class Shard:
         if event.group in self.shares.groups:
             return reply_only(event.ticket, ErrorCode.GROUP_ID_NOT_FOUND)
         consumers = self.consumers.groups.get(event.group)
-        if consumers is None:
+        if event.group in self.streams.groups:
+            error = self.streams.transactional_commit_error(event)
+        elif consumers is None:
             error = classic.transactional_commit_error(self.classic(event.group), event)
         else:
             error = transactional_commit_error(consumers, self.consumers.image, event)
@@ -366,13 +406,16 @@ class Shard:
 
     def _tombstones_of(self, group_id: str) -> Sequence[Record]:
         """Return the records that delete a group, without its offsets."""
+        if group_id in self.streams.groups:
+            return self.streams.tombstones(group_id)
         group = self.consumers.groups.get(group_id)
         return (ClassicGroupRecord.tombstone(group_id),) if group is None else self.consumers.tombstones(group)
 
     def _consumer_heartbeat(self, event: ConsumerHeartbeat, now: float) -> Decision[Record]:
         group_id = event.request.group_id
-        if group_id in self.shares.groups:
-            text = f"group {group_id} is a share group"
+        if group_id in self.shares.groups or group_id in self.streams.groups:
+            kind = "share" if group_id in self.shares.groups else "streams"
+            text = f"group {group_id} is a {kind} group"
             answer = ConsumerGroupHeartbeatResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND, error_message=text)
             return reply_only(event.ticket, answer)
         return self.consumers.heartbeat(event, self.classic(event.request.group_id), now)
@@ -384,6 +427,22 @@ class Shard:
             answer = ShareGroupHeartbeatResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND, error_message=text)
             return reply_only(event.ticket, answer)
         return self.shares.decide(event, now)
+
+    def _streams_heartbeat(self, event: StreamsHeartbeat, now: float) -> Decision[Record]:
+        group_id = event.request.group_id
+        classic_group = self.classic(group_id)
+        is_empty_classic = classic_group is not None and classic_group.state is ClassicGroupState.EMPTY
+        is_other = group_id in self.consumers.groups or group_id in self.shares.groups or classic_group is not None
+        if is_other and not (is_empty_classic and event.request.member_epoch == 0):
+            text = f"group {group_id} is not a streams group"
+            answer = StreamsGroupHeartbeatResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND, error_message=text)
+            return reply_only(event.ticket, HeartbeatResult(answer))
+        decision = self.streams.heartbeat(event, now)
+        if group_id in self.groups and decision.records:
+            # The empty classic group becomes a streams group, and its offsets remain.
+            tombstone = ClassicGroupRecord.tombstone(group_id)
+            return merge_decisions([Decision((tombstone,)), decision])
+        return decision
 
     def _decide_share_group(self, event: ShareGroupEvent, now: float) -> Decision[Record]:
         return self.shares.decide(event, now)
@@ -420,6 +479,7 @@ DECIDES: Mapping[type, Callable[[Shard, Any, float], Decision[Record]]] = {
     TopicsChanged: Shard._handle_topics_changed,
     GroupConfigsChanged: Shard._handle_configs_changed,
     ShareHeartbeat: Shard._share_heartbeat,
+    StreamsHeartbeat: Shard._streams_heartbeat,
     StateInitialized: Shard._decide_share_group,
     ShareOffsetsAlterRequested: Shard._decide_share_group,
     ShareOffsetsDeleteRequested: Shard._decide_share_group,
