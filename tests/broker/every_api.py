@@ -118,6 +118,15 @@ from ottla.protocol.messages.push_telemetry import PushTelemetryRequest
 from ottla.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
 from ottla.protocol.messages.share_group_describe import ShareGroupDescribeRequest
 from ottla.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from ottla.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
+from ottla.protocol.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequest,
+    Subtopology,
+    Topology,
+)
+from ottla.protocol.messages.streams_group_topology_description_update import (
+    StreamsGroupTopologyDescriptionUpdateRequest,
+)
 from ottla.protocol.messages.sync_group import SyncGroupRequest
 from ottla.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -340,6 +349,21 @@ def every_api(topic_id: UUID, records: bytes) -> dict[str, SampleRequest]:
         ),
         "DeleteShareGroupOffsets": SampleRequest(
             DeleteShareGroupOffsetsRequest("nobodys", both(DeleteShareGroupOffsetsRequestTopic)), 0
+        ),
+        "StreamsGroupHeartbeat": SampleRequest(
+            StreamsGroupHeartbeatRequest(
+                "streamers",
+                "nobody",
+                0,
+                rebalance_timeout_ms=5000,
+                topology=Topology(0, [Subtopology("0", [KNOWN])]),
+                process_id="p",
+            ),
+            1,
+        ),
+        "StreamsGroupDescribe": SampleRequest(StreamsGroupDescribeRequest(["nobodys"], True), 1),
+        "StreamsGroupTopologyDescriptionUpdate": SampleRequest(
+            StreamsGroupTopologyDescriptionUpdateRequest("streamers", "nobody", 0), 0
         ),
         "InitializeShareGroupState": SampleRequest(
             initialize_share_group_state.InitializeShareGroupStateRequest(

@@ -446,6 +446,10 @@ class BrokerNode:
         """Have the active controller create topics."""
         self._membership.errands.create_topics(topics)
 
+    def find_creation_error(self, name: str) -> str:
+        """Return the last error of a topic that the controllers could not create; empty if there is none."""
+        return self._membership.errands.find_refusal(name)
+
     def led(self, partition: Partition) -> None:
         """Handle that this broker leads a partition now.
 

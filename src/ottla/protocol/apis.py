@@ -117,12 +117,12 @@ DECLARED = {
         Declared(85, "WriteShareGroupState", Range(0, 1)),
         Declared(86, "DeleteShareGroupState", Range(0, 0)),
         Declared(87, "ReadShareGroupStateSummary", Range(0, 1)),
-        Declared(88, "StreamsGroupHeartbeat", Range(0, 1), is_served=False),
-        Declared(89, "StreamsGroupDescribe", Range(0, 1), is_served=False),
+        Declared(88, "StreamsGroupHeartbeat", Range(0, 1)),
+        Declared(89, "StreamsGroupDescribe", Range(0, 1)),
         Declared(90, "DescribeShareGroupOffsets", Range(0, 1)),
         Declared(91, "AlterShareGroupOffsets", Range(0, 0)),
         Declared(92, "DeleteShareGroupOffsets", Range(0, 0)),
-        Declared(93, "StreamsGroupTopologyDescriptionUpdate", Range(0, 0), is_served=False),
+        Declared(93, "StreamsGroupTopologyDescriptionUpdate", Range(0, 0)),
         Declared(94, "UnregisterController", Range(0, 0), is_served=False),
     )
 }

@@ -152,6 +152,15 @@ PERMISSIONS: Mapping[str, Row] = {
     "WriteShareGroupState": (need_all(CLUSTER_ACTION),),
     "DeleteShareGroupState": (need_all(CLUSTER_ACTION),),
     "ReadShareGroupStateSummary": (need_all(CLUSTER_ACTION),),
+    # Streams groups, which have their internal topics created.
+    "StreamsGroupHeartbeat": (
+        *MEMBER,
+        need_each(DESCRIBE, on=TOPIC),
+        need_each(CREATE, on=CLUSTER),
+        need_each(CREATE, on=TOPIC),
+    ),
+    "StreamsGroupDescribe": (need_each(DESCRIBE, on=GROUP), need_visible(DESCRIBE, on=TOPIC)),
+    "StreamsGroupTopologyDescriptionUpdate": MEMBER,
     # Producers and transactions.
     "InitProducerId": (
         need_each(WRITE, on=TRANSACTIONAL_ID),

@@ -19,13 +19,14 @@ from ottla.broker.replica_manager.partition import Partition
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.state_machines.runtime import Coding, PendingReply, Runtime, Transactional
 from ottla.coordination.groups.classic.group import ClassicGroup
-from ottla.coordination.groups.config import GroupConfig, ShareGroupConfig
+from ottla.coordination.groups.config import GroupConfig, ShareGroupConfig, StreamsGroupConfig
 from ottla.coordination.groups.consumer.events import GroupConfigsChanged, TopicsChanged
 from ottla.coordination.groups.consumer.group import ConsumerGroup
 from ottla.coordination.groups.events import ExpiryDue, Loaded, TimerExpired, TopicsDeleted
 from ottla.coordination.groups.records import decode_record, encode_record, producer_of, within_transaction
 from ottla.coordination.groups.shard import Shard
 from ottla.coordination.groups.share.group import ShareGroup
+from ottla.coordination.groups.streams.group import StreamsGroup
 from ottla.coordination.offsets.pending import TransactionEnded
 from ottla.errors import ErrorCode, KafkaError
 from ottla.escaping import escape_controls
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from ottla.broker.coordinators.share_persister import SharePersister
 
 log = logging.getLogger(__name__)
-Group = ClassicGroup | ConsumerGroup | ShareGroup
+Group = ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup
 
 FIRST_EPOCH = 1
 """The epoch of a new consumer group before its first subscription, as in Kafka: with the subscription the group is in epoch 2."""
@@ -78,8 +79,9 @@ class GroupCoordinator(CoordinatorListener[Shard]):
         """
         self._topics = context.topics
         self._clock = context.clock
-        group_config = group_config_of(config)
-        self._runtime = CoordinatorRuntime(CONSUMER_OFFSETS, lambda: Shard(group_config), CODING, self, context)
+        self._group_config = group_config_of(config)
+        self._runtime = CoordinatorRuntime(CONSUMER_OFFSETS, lambda: Shard(self._group_config), CODING, self, context)
+        context.topics.on_configured(self._configure)
         self.share_states = ShareGroupStates(
             share_persister, context.topics, lambda group, event: self.submit(group, event, make=False)
         )
@@ -150,11 +152,13 @@ class GroupCoordinator(CoordinatorListener[Shard]):
             yield from ((group, due) for group in machine.groups.values())
             yield from ((group, due) for group in machine.consumers.groups.values())
             yield from ((group, due) for group in machine.shares.groups.values())
+            yield from ((group, due) for group in machine.streams.groups.values())
 
     @property
     def loaded_count(self) -> int:
         shards = [runtime.machine for _, runtime in self._runtime.all_active()]
-        return sum(len(shard.groups) + len(shard.consumers.groups) + len(shard.shares.groups) for shard in shards)
+        kinds = [kind.groups for shard in shards for kind in (shard, shard.consumers, shard.shares, shard.streams)]
+        return sum(map(len, kinds))
 
     def find_loaded(self, group: str) -> Group | None:
         """Return a group if its shard is in memory."""
@@ -227,6 +231,12 @@ class GroupCoordinator(CoordinatorListener[Shard]):
         for listener in self._listeners:
             listener(note)
 
+    def _configure(self, config: BrokerConfig) -> None:
+        """Apply the settings of streams groups that can change at run time."""
+        self._group_config = group_config_of(config)
+        for _, runtime in self._runtime.all_active():
+            runtime.machine.streams.config = self._group_config.streams
+
     def _initialize_states(self, group: str) -> None:
         try:
             runtime = self._runtime.find(group)
@@ -269,5 +279,14 @@ def group_config_of(config: BrokerConfig) -> GroupConfig:
             session_timeout_ms=config.group_share_session_timeout_ms,
             heartbeat_interval_ms=config.group_share_heartbeat_interval_ms,
             max_size=config.group_share_max_size,
+        ),
+        streams=StreamsGroupConfig(
+            session_timeout_ms=config.group_streams_session_timeout_ms,
+            heartbeat_interval_ms=config.group_streams_heartbeat_interval_ms,
+            max_size=config.group_streams_max_size,
+            num_standby_replicas=config.group_streams_num_standby_replicas,
+            initial_rebalance_delay_ms=config.group_streams_initial_rebalance_delay_ms,
+            assignment_interval_ms=config.group_streams_assignment_interval_ms,
+            rack_aware_assignment_tags=config.streams_tags,
         ),
     )

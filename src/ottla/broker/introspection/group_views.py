@@ -13,6 +13,10 @@ from ottla.coordination.groups.consumer.member import ConsumerMember, MemberStat
 from ottla.coordination.groups.events import TimerName
 from ottla.coordination.groups.share.group import ShareGroup
 from ottla.coordination.groups.share.share_groups import SESSION as SHARE_SESSION
+from ottla.coordination.groups.streams.group import StreamsGroup
+from ottla.coordination.groups.streams.member import MemberState as StreamsMemberState
+from ottla.coordination.groups.streams.member import StreamsMember, Task
+from ottla.coordination.groups.streams.streams_groups import SESSION as STREAMS_SESSION
 from ottla.errors import few_of
 
 MOST_MEMBERS = 60
@@ -24,7 +28,9 @@ Due = Callable[[TimerName], float | None]
 Named = Callable[[TopicIdPartition], str]
 
 
-def group_view(group: ClassicGroup | ConsumerGroup | ShareGroup, cause: str, due: Due, named: Named) -> GroupView:
+def group_view(
+    group: ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup, cause: str, due: Due, named: Named
+) -> GroupView:
     """Return the view of a group, with its members in the order of joining."""
     if isinstance(group, ClassicGroup):
         members, count = islice(classic_members(group, due), MOST_MEMBERS), len(group.members) + len(group.pending)
@@ -32,6 +38,9 @@ def group_view(group: ClassicGroup | ConsumerGroup | ShareGroup, cause: str, due
     elif isinstance(group, ShareGroup):
         members, count = islice(share_members(group, due), MOST_MEMBERS), len(group.members)
         epoch, protocol, leader = group.epoch, "share", ""
+    elif isinstance(group, StreamsGroup):
+        members, count = islice(streams_members(group, due), MOST_MEMBERS), len(group.members)
+        epoch, protocol, leader = group.epoch, "streams", ""
     else:
         members, count = islice(consumer_members(group, due, named), MOST_MEMBERS), len(group.members)
         epoch, protocol, leader = group.epoch, "consumer", ""
@@ -56,6 +65,28 @@ def share_members(group: ShareGroup, due: Due) -> Iterator[MemberView]:
         session = due(TimerName(SHARE_SESSION, group.group_id, member_id))
         waits = "" if member.epoch == group.epoch else "has not received its assignment yet"
         yield MemberView(member_id, member.client_id, member.client_host, waits, len(member.assigned), session)
+
+
+def streams_members(group: StreamsGroup, due: Due) -> Iterator[MemberView]:
+    for member_id, member in group.members.items():
+        session = due(TimerName(STREAMS_SESSION, group.group_id, member_id))
+        waits, has = streams_wait(group, member), len(member.assigned.all)
+        yield MemberView(member_id, member.client_id, member.client_host, waits, has, session)
+
+
+def streams_wait(group: StreamsGroup, member: StreamsMember) -> str:
+    """Return what a member of a streams group waits for."""
+    if member.state is StreamsMemberState.UNREVOKED_TASKS:
+        return "must revoke " + format_tasks(member.revoking.all)
+    if member.state is StreamsMemberState.UNRELEASED_TASKS:
+        return "waits for " + format_tasks(group.target(member.member_id).without(member.assigned).all)
+    if not member.is_reconciled_to(group.assignment_epoch):
+        return f"must receive epoch {group.assignment_epoch}"
+    return ""
+
+
+def format_tasks(tasks: frozenset[Task]) -> str:
+    return format_some([f"{subtopology}_{partition}" for subtopology, partition in sorted(tasks)])
 
 
 def classic_members(group: ClassicGroup, due: Due) -> Iterator[MemberView]:

@@ -19,7 +19,7 @@ from ottla.broker.metadata.observed_metadata import ObservedMetadata
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.dynamic_config import DynamicSettings
 from ottla.broker.settings.listener_settings import PREFIX
-from ottla.coordination.cluster.group_configs import find_effective_values
+from ottla.coordination.cluster.group_configs import RACK_TAGS, find_effective_values, parse_tags
 from ottla.coordination.cluster.metadata import ClusterMetadata, ClusterTopic
 from ottla.coordination.cluster.records import BROKER_RESOURCE, ConfigRecord
 from ottla.coordination.cluster.topic_names import find_fault
@@ -65,7 +65,7 @@ class Topics:
         self._partitions = partitions
         self._image: TopicImage | None = None
         self._imaged: ClusterMetadata | None = None
-        self._group_settings: Mapping[str, Mapping[str, int]] = {}
+        self._group_settings: Mapping[str, Mapping[str, Any]] = {}
         self._group_configs: Mapping[str, Mapping[str, str]] | None = None
         self._configured: list[Callable[[BrokerConfig], object]] = []
         self._configure()
@@ -113,7 +113,7 @@ class Topics:
         """The client metrics subscriptions, by name; the same object until one changes."""
         return self._cluster.machine.subscriptions
 
-    def group_settings(self) -> Mapping[str, Mapping[str, int]]:
+    def group_settings(self) -> Mapping[str, Mapping[str, Any]]:
         """Return the effective settings of groups with own configs, by the coordinator's names.
 
         The same object is returned until the groups' configs change.
@@ -122,7 +122,10 @@ class Topics:
         if self._group_configs is not configs:
             self._group_configs = configs
             self._group_settings = {
-                group: {name.replace(".", "_"): value for name, value in find_effective_values(own, bounds).items()}
+                group: {
+                    **{name.replace(".", "_"): value for name, value in find_effective_values(own, bounds).items()},
+                    **({RACK_TAGS.replace(".", "_"): parse_tags(own[RACK_TAGS])} if RACK_TAGS in own else {}),
+                }
                 for group, own in configs.items()
             }
         return self._group_settings

@@ -50,6 +50,10 @@ class InternalRequests:
         request = CreateTopicsRequest(wanted)
         self._channel.send_request(ChannelRequest(request, CREATE_TOPICS_VERSION, CreateTopicsResponse, done))
 
+    def find_refusal(self, name: str) -> str:
+        """Return the last error of a topic that could not be created; empty if there is none."""
+        return self._refused.get(name, "")
+
     def _log_refusal(self, name: str, text: str) -> None:
         """Log why a topic cannot be created, once per reason: clients that need it retry ten times a second."""
         if not text:

@@ -19,7 +19,7 @@ from ottla.broker.settings.listener_config import ListenerConfig
 from ottla.broker.settings.quorum_settings import check_controlling
 from ottla.broker.settings.topic_configs import TOPIC_CONFIGS
 from ottla.config import Between, Password, read_settings
-from ottla.coordination.cluster.group_configs import Bounds, ConfigBound
+from ottla.coordination.cluster.group_configs import Bounds, ConfigBound, parse_tags
 from ottla.coordination.cluster.topic_configs import format_value, list_defaults
 from ottla.model import INT32_MAX, INT64_MAX
 from ottla.settings_class import beside, changed, settings
@@ -415,6 +415,48 @@ class BrokerConfig(ListenerConfig, ClusterConfig):
     group_share_max_partition_max_record_locks: Annotated[int, Between(100, 10_000)] = 4000
     """The largest `share.partition.max.record.locks` of a group."""
 
+    group_streams_session_timeout_ms: Annotated[int, Between(1, INT32_MAX)] = 45_000
+    """The time without heartbeats after which a member of a streams group (KIP-1071) is removed."""
+
+    group_streams_min_session_timeout_ms: Annotated[int, Between(1, INT32_MAX)] = 45_000
+    """The shortest `streams.session.timeout.ms` of a group."""
+
+    group_streams_max_session_timeout_ms: Annotated[int, Between(1, INT32_MAX)] = 60_000
+    """The longest `streams.session.timeout.ms` of a group."""
+
+    group_streams_heartbeat_interval_ms: Annotated[int, Between(1, INT32_MAX)] = 5000
+    """The interval in which members of a streams group send heartbeats."""
+
+    group_streams_min_heartbeat_interval_ms: Annotated[int, Between(1, INT32_MAX)] = 5000
+    """The shortest `streams.heartbeat.interval.ms` of a group."""
+
+    group_streams_max_heartbeat_interval_ms: Annotated[int, Between(1, INT32_MAX)] = 15_000
+    """The longest `streams.heartbeat.interval.ms` of a group."""
+
+    group_streams_max_size: Annotated[int, Between(1, INT32_MAX)] = INT32_MAX
+    """The most members that a streams group may have."""
+
+    group_streams_num_standby_replicas: Annotated[int, Between(0, INT32_MAX)] = 0
+    """The number of standby tasks for each task with state."""
+
+    group_streams_max_standby_replicas: Annotated[int, Between(0, INT32_MAX)] = 2
+    """The largest `streams.num.standby.replicas` of a group."""
+
+    group_streams_initial_rebalance_delay_ms: Annotated[int, Between(0, INT32_MAX)] = 3000
+    """The time for which the first assignment of an empty streams group waits for more members."""
+
+    group_streams_assignment_interval_ms: Annotated[int, Between(0, INT32_MAX)] = 1000
+    """The shortest time between two assignments of a streams group."""
+
+    group_streams_min_assignment_interval_ms: Annotated[int, Between(0, INT32_MAX)] = 0
+    """The smallest `streams.assignment.interval.ms` of a group."""
+
+    group_streams_max_assignment_interval_ms: Annotated[int, Between(0, INT32_MAX)] = 15_000
+    """The largest `streams.assignment.interval.ms` of a group."""
+
+    group_streams_rack_aware_assignment_tags: str = ""
+    """The client tags in which the processes with copies of a task should differ, with commas between."""
+
     share_coordinator_state_topic_num_partitions: Annotated[int, Between(1, INT32_MAX)] = 50
     """Partitions of `__share_group_state`; they cannot be changed once the topic exists."""
 
@@ -560,7 +602,8 @@ class BrokerConfig(ListenerConfig, ClusterConfig):
         """Return the limits and the defaults of group configs."""
         spans = [("consumer", name) for name in config_checks.CONSUMER_SPANS]
         spans += [("share", name) for name in config_checks.SHARE_SPANS]
-        return {
+        spans += [("streams", name) for name in config_checks.STREAMS_SPANS]
+        bounds = {
             f"{kind}.{name.replace('_', '.')}": ConfigBound(
                 getattr(self, f"group_{kind}_{name}"),
                 getattr(self, f"group_{kind}_min_{name}"),
@@ -568,6 +611,16 @@ class BrokerConfig(ListenerConfig, ClusterConfig):
             )
             for kind, name in spans
         }
+        standbys, most = self.group_streams_num_standby_replicas, self.group_streams_max_standby_replicas
+        bounds["streams.num.standby.replicas"] = ConfigBound(standbys, 0, most)
+        delay_ms = self.group_streams_initial_rebalance_delay_ms
+        bounds["streams.initial.rebalance.delay.ms"] = ConfigBound(delay_ms, 0, INT32_MAX)
+        return bounds
+
+    @property
+    def streams_tags(self) -> tuple[str, ...]:
+        """The tags of `group.streams.rack.aware.assignment.tags`."""
+        return parse_tags(self.group_streams_rack_aware_assignment_tags)
 
     def log_config(self, configs: Mapping[str, str]) -> LogConfig:
         """Return the settings of a log of a topic with these configs."""

@@ -30,6 +30,9 @@ SHARE_SPANS = (
 )
 """The same for `group_share_…`."""
 
+STREAMS_SPANS = ("assignment_interval_ms", "heartbeat_interval_ms", "session_timeout_ms")
+"""The same for `group_streams_…`."""
+
 
 def check_access(config: BrokerConfig) -> None:
     """Raise ConfigError if the settings of authorization contradict each other, or protect nothing."""
@@ -108,7 +111,8 @@ def check_selector(config: BrokerConfig) -> None:
 
 def check_consumer_groups(config: BrokerConfig) -> None:
     """Raise ConfigError if the settings of consumer groups contradict each other."""
-    spans = [("consumer", name) for name in CONSUMER_SPANS] + [("share", name) for name in SHARE_SPANS]
+    kinds = {"consumer": CONSUMER_SPANS, "share": SHARE_SPANS, "streams": STREAMS_SPANS}
+    spans = [(kind, name) for kind, names in kinds.items() for name in names]
     for kind, name in spans:
         value = getattr(config, f"group_{kind}_{name}")
         least, most = (getattr(config, f"group_{kind}_{end}_{name}") for end in ("min", "max"))
@@ -122,6 +126,16 @@ def check_consumer_groups(config: BrokerConfig) -> None:
         raise ConfigError(
             f"group.share.heartbeat.interval.ms = {config.group_share_heartbeat_interval_ms}: must be below "
             f"group.share.session.timeout.ms, which is {config.group_share_session_timeout_ms}"
+        )
+    if config.group_streams_heartbeat_interval_ms >= config.group_streams_session_timeout_ms:
+        raise ConfigError(
+            f"group.streams.heartbeat.interval.ms = {config.group_streams_heartbeat_interval_ms}: must be below "
+            f"group.streams.session.timeout.ms, which is {config.group_streams_session_timeout_ms}"
+        )
+    if config.group_streams_num_standby_replicas > config.group_streams_max_standby_replicas:
+        raise ConfigError(
+            f"group.streams.num.standby.replicas = {config.group_streams_num_standby_replicas}: must not be above "
+            f"group.streams.max.standby.replicas, which is {config.group_streams_max_standby_replicas}"
         )
     if config.group_consumer_heartbeat_interval_ms >= config.group_consumer_session_timeout_ms:
         raise ConfigError(

@@ -38,6 +38,8 @@ KINDS = {
     "advertised.listeners": ConfigType.LIST,
     "controller.quorum.voters": ConfigType.LIST,
     "group.consumer.assignors": ConfigType.LIST,
+    "group.streams.rack.aware.assignment.tags": ConfigType.LIST,
+    "streams.rack.aware.assignment.tags": ConfigType.LIST,
     "listeners": ConfigType.LIST,
     "ssl.principal.mapping.rules": ConfigType.STRING,
     "log.dirs": ConfigType.LIST,

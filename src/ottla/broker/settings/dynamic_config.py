@@ -21,6 +21,7 @@ DYNAMIC = {
     "errors_deadletterqueue_auto_create_topics_enable",
     "errors_deadletterqueue_topic_name_prefix",
     "follower_replication_throttled_rate",
+    "group_streams_assignment_interval_ms",
     "leader_replication_throttled_rate",
     "log_cleaner_backoff_ms",
     "log_cleaner_dedupe_buffer_size",

@@ -66,19 +66,6 @@ OF_BROKERS: Mapping[str, ForeignConfig] = {
     "group.share.assignors": ForeignConfig(LIST, "simple"),
     "group.share.max.assignment.interval.ms": ForeignConfig(INT, "15000"),
     "group.share.min.assignment.interval.ms": ForeignConfig(INT, "0"),
-    "group.streams.assignment.interval.ms": ForeignConfig(INT, "1000", is_dynamic=True),
-    "group.streams.heartbeat.interval.ms": ForeignConfig(INT, "5000"),
-    "group.streams.initial.rebalance.delay.ms": ForeignConfig(INT, "3000"),
-    "group.streams.max.assignment.interval.ms": ForeignConfig(INT, "15000"),
-    "group.streams.max.heartbeat.interval.ms": ForeignConfig(INT, "15000"),
-    "group.streams.max.session.timeout.ms": ForeignConfig(INT, "60000"),
-    "group.streams.max.size": ForeignConfig(INT, "2147483647"),
-    "group.streams.max.standby.replicas": ForeignConfig(INT, "2"),
-    "group.streams.min.assignment.interval.ms": ForeignConfig(INT, "0"),
-    "group.streams.min.heartbeat.interval.ms": ForeignConfig(INT, "5000"),
-    "group.streams.min.session.timeout.ms": ForeignConfig(INT, "45000"),
-    "group.streams.num.standby.replicas": ForeignConfig(INT, "0"),
-    "group.streams.session.timeout.ms": ForeignConfig(INT, "45000"),
     "kafka.metrics.polling.interval.secs": ForeignConfig(INT, "10"),
     "kafka.metrics.reporters": ForeignConfig(LIST, ""),
     "log.cleaner.io.buffer.load.factor": ForeignConfig(DOUBLE, "0.9", is_dynamic=True),
@@ -219,11 +206,6 @@ OF_BROKERS: Mapping[str, ForeignConfig] = {
 OF_GROUPS: Mapping[str, ForeignConfig] = {
     "consumer.assignment.interval.ms": ForeignConfig(INT, "1000", is_dynamic=True),
     "share.assignment.interval.ms": ForeignConfig(INT, "1000", is_dynamic=True),
-    "streams.assignment.interval.ms": ForeignConfig(INT, "1000", is_dynamic=True),
-    "streams.heartbeat.interval.ms": ForeignConfig(INT, "5000", is_dynamic=True),
-    "streams.initial.rebalance.delay.ms": ForeignConfig(INT, "3000", is_dynamic=True),
-    "streams.num.standby.replicas": ForeignConfig(INT, "0", is_dynamic=True),
-    "streams.session.timeout.ms": ForeignConfig(INT, "45000", is_dynamic=True),
 }
 
 

@@ -40,11 +40,14 @@ ELR_VERSION = "eligible.leader.replicas.version"
 """From 1 on replicas in the ELR may be elected. Controllers decide that; brokers only replay the result (KIP-966)."""
 SHARE_VERSION = "share.version"
 """From 1 on there are share groups (KIP-932), from 2 on with dead letter queues (KIP-1191)."""
+STREAMS_VERSION = "streams.version"
+"""From 1 on there are streams groups (KIP-1071)."""
 SUPPORTED: Mapping[str, Levels] = {
     GROUP_VERSION: Levels(0, 1),
     KRAFT_VERSION: Levels(0, 1),
     METADATA_VERSION: Levels(7, 30),
     SHARE_VERSION: Levels(0, 2),
+    STREAMS_VERSION: Levels(0, 1),
     TRANSACTION_VERSION: Levels(0, 2),
 }
 """The levels that a broker supports. Add a feature here only together with its behaviour."""
@@ -58,6 +61,7 @@ INITIAL_LEVELS: Mapping[str, int] = {
     GROUP_VERSION: 1,
     METADATA_VERSION: 30,
     SHARE_VERSION: 1,
+    STREAMS_VERSION: 1,
     TRANSACTION_VERSION: 2,
 }
 """The feature levels in the log of a new cluster."""

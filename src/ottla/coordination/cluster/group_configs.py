@@ -1,6 +1,6 @@
-"""The configs of a single consumer group or share group, which override the broker's settings (KIP-848, KIP-932).
+"""The configs of a single consumer group, share group or streams group, which override the broker's settings (KIP-848, KIP-932, KIP-1071).
 
-The configs of streams groups do not exist here. Neither does `consumer.assignment.interval.ms`,
+`consumer.assignment.interval.ms` does not exist here,
 because the assignment is computed by the heartbeat that requires it.
 """
 
@@ -19,11 +19,13 @@ from ottla.settings_class import settings
 
 HEARTBEAT, SESSION = "consumer.heartbeat.interval.ms", "consumer.session.timeout.ms"
 SHARE_HEARTBEAT, SHARE_SESSION = "share.heartbeat.interval.ms", "share.session.timeout.ms"
+STREAMS_HEARTBEAT, STREAMS_SESSION = "streams.heartbeat.interval.ms", "streams.session.timeout.ms"
+RACK_TAGS = "streams.rack.aware.assignment.tags"
 OFFSET_RESET = "share.auto.offset.reset"
 Span = Annotated[int, Between(1, INT32_MAX)]
 ABSENT: Mapping[str, str] = {
     "share.assignment.interval.ms": "this broker assigns with the heartbeat that makes it necessary",
-    "streams.": "this broker has no streams groups",
+    "streams.assignor.name": "there is one assignor, sticky",
     "consumer.assignment.interval.ms": "this broker assigns with the heartbeat that makes it necessary",
 }
 """Prefix of Kafka configs that do not exist here → the reason, for the error."""
@@ -75,6 +77,29 @@ class ShareGroupConfigs:
     """The time without heartbeats after which a member of the group is removed."""
 
 
+@settings
+class StreamsGroupConfigs:
+    """The configs of a streams group, with Kafka's defaults."""
+
+    streams_assignment_interval_ms: Annotated[int, Between(0, INT32_MAX)] = 1000
+    """The shortest time between two assignments of the group."""
+
+    streams_heartbeat_interval_ms: Span = 5000
+    """The interval in which members of the group send heartbeats."""
+
+    streams_initial_rebalance_delay_ms: Annotated[int, Between(0, INT32_MAX)] = 3000
+    """The time for which the first assignment of the empty group waits for more members."""
+
+    streams_num_standby_replicas: Annotated[int, Between(0, INT32_MAX)] = 0
+    """The number of standby tasks for each task with state."""
+
+    streams_rack_aware_assignment_tags: str = ""
+    """The client tags in which the processes with copies of a task should differ, with commas between."""
+
+    streams_session_timeout_ms: Span = 45_000
+    """The time without heartbeats after which a member of the group is removed."""
+
+
 OFFSET_RESETS = ("earliest", "latest")
 BY_DURATION = "by_duration:"
 DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
@@ -101,7 +126,7 @@ NO_BOUNDS: Bounds = {name: ConfigBound(1, 1, INT32_MAX) for name in (HEARTBEAT, 
 @cache
 def list_options() -> dict[str, Option]:
     """Return the configs by their dotted names."""
-    classes: tuple[Any, ...] = (ConsumerGroupConfig, ShareGroupConfigs)
+    classes: tuple[Any, ...] = (ConsumerGroupConfig, ShareGroupConfigs, StreamsGroupConfigs)
     return {option.name: option for each in classes for option in options_of(each)}
 
 
@@ -117,7 +142,14 @@ def find_fault(name: str, value: str) -> str | None:
         return str(error)
     if name == OFFSET_RESET and value.lower() not in OFFSET_RESETS and parse_reset_duration(value) is None:
         return f"{name} = {value!r}: expected earliest, latest or by_duration: with a duration such as P1D or PT2H30M"
+    if name == RACK_TAGS and len(set(parse_tags(value))) < len(parse_tags(value)):
+        return f"{name} = {value!r}: name each tag once"
     return None
+
+
+def parse_tags(value: str) -> tuple[str, ...]:
+    """Return the tags of a list with commas between."""
+    return tuple(tag for each in value.split(",") if (tag := each.strip()))
 
 
 def parse_reset_duration(value: str) -> timedelta | None:
@@ -142,7 +174,11 @@ def find_conflict(changed: Mapping[str, str], configs: Mapping[str, str], bounds
             return f"{name} = {value}: at least {bound.minimum}, by group.{limit_setting('min', name)}"
         if int(value) > bound.maximum:
             return f"{name} = {value}: at most {bound.maximum}, by group.{limit_setting('max', name)}"
-    for session, heartbeat in ((SESSION, HEARTBEAT), (SHARE_SESSION, SHARE_HEARTBEAT)):
+    for session, heartbeat in (
+        (SESSION, HEARTBEAT),
+        (SHARE_SESSION, SHARE_HEARTBEAT),
+        (STREAMS_SESSION, STREAMS_HEARTBEAT),
+    ):
         if session in values and values[session] <= values[heartbeat]:
             return (
                 f"{session} must be greater than {heartbeat}: they would be {values[session]} and {values[heartbeat]}"
@@ -153,7 +189,7 @@ def find_conflict(changed: Mapping[str, str], configs: Mapping[str, str], bounds
 def limit_setting(end: str, name: str) -> str:
     """Return the name of a limit: `consumer.min.session.timeout.ms` for `consumer.session.timeout.ms`."""
     kind, _, rest = name.partition(".")
-    return f"{kind}.{end}.{rest}"
+    return f"{kind}.{end}.{rest.removeprefix('num.')}"
 
 
 def find_effective_values(configs: Mapping[str, str], bounds: Bounds) -> dict[str, int]:

@@ -17,6 +17,7 @@ from ottla.coordination.cluster.features import (
     METADATA_VERSION,
     REQUIRED_METADATA_VERSIONS,
     SHARE_VERSION,
+    STREAMS_VERSION,
     TRANSACTION_VERSION,
     Levels,
 )
@@ -36,13 +37,13 @@ INTRODUCED: Sequence[tuple[str, int, int]] = (
     (TRANSACTION_VERSION, 24, 2),
     (ELR_VERSION, 26, 1),
     (SHARE_VERSION, 28, 1),
+    (STREAMS_VERSION, 29, 1),
     (SHARE_VERSION, 31, 2),
 )
 """Features that Kafka gives to a new cluster: the first metadata.version with a level, and the level, ascending."""
 ACCEPTED_LEVELS: Mapping[str, Levels] = {
     **BROKER_LEVELS,
     METADATA_VERSION: Levels(min(RELEASES.values()), max(RELEASES.values())),
-    "streams.version": Levels(0, 0),
 }
 """The levels that `--feature` accepts.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -12,7 +12,7 @@ from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartb
 
 Sees = Callable[[str], bool]
 """True if the client may see the topic of that name."""
-OwnSettings = Mapping[str, Mapping[str, int]]
+OwnSettings = Mapping[str, Mapping[str, Any]]
 """By group, fields of `GroupConfig` that are others for it."""
 
 
