@@ -56,7 +56,7 @@ def test_up_to_version_1_an_unsupported_feature_is_rejected_alone_and_the_others
 ) -> None:
     wishes = [
         FeatureUpdateKey("transaction.version", 1, upgrade_type=SAFE),
-        FeatureUpdateKey("streams.version", 1, upgrade_type=UPGRADE),
+        FeatureUpdateKey("other.version", 1, upgrade_type=UPGRADE),
     ]
     with Broker() as broker, Wire(broker.bootstrap_servers) as wire:
         response = wire.ask(UpdateFeaturesRequest(feature_updates=wishes, validate_only=validate_only), 1)
@@ -64,7 +64,7 @@ def test_up_to_version_1_an_unsupported_feature_is_rejected_alone_and_the_others
     assert response.error_code == 0
     assert [(each.feature, each.error_code) for each in response.results] == [
         ("transaction.version", 0),
-        ("streams.version", ErrorCode.INVALID_UPDATE_VERSION),
+        ("other.version", ErrorCode.INVALID_UPDATE_VERSION),
     ]
     assert "knows no such feature" in response.results[1].error_message
     levels = {each.name: each.max_version_level for each in told.finalized_features}

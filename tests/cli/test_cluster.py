@@ -77,7 +77,7 @@ def test_a_feature_level_is_downgraded_and_upgraded_and_listed(run: Run) -> None
         (("--upgrade", "group.version"), "expected KEY=VALUE"),
         (("--upgrade", "group.version=one"), "--upgrade group.version=one: expected a number as level, such as 1"),
         (("--upgrade", "a=1", "--downgrade", "a=0"), "a has both --upgrade and --downgrade"),
-        (("--upgrade", "streams.version=1"), "this broker knows no such feature"),
+        (("--upgrade", "other.version=1"), "this broker knows no such feature"),
     ],
 )
 def test_an_unsupported_feature_level_is_an_error(run: Run, words: tuple[str, ...], says: str) -> None:

@@ -347,7 +347,7 @@ def test_a_salted_password_is_accepted(tmp_path: Path) -> None:
         (("-f", "metadata.version=18"), "--feature metadata.version=18: its level can be 19 to 30 here"),
         (("-f", "metadata.version=31"), "its level can be 19 to 30 here"),
         (("-f", "share.version=3"), "--feature share.version=3: its level can be 0 to 2 here"),
-        (("-f", "streams.version=1"), "--feature streams.version=1: its level can be 0 here"),
+        (("-f", "streams.version=2"), "--feature streams.version=2: its level can be 0 to 1 here"),
         (("-f", "group.vrsion=1"), "there is no such feature; there are eligible.leader.replicas.version, group"),
         (("-f", "group.version"), "invalid value 'group.version' for --feature: expected KEY=VALUE"),
         (("-f", "group.version=one"), "expected a number as level"),

@@ -13,6 +13,7 @@ from ottla.coordination.cluster.features import (
     KRAFT_VERSION,
     METADATA_VERSION,
     SHARE_VERSION,
+    STREAMS_VERSION,
     TRANSACTION_VERSION,
     build_first_records,
     decide,
@@ -54,6 +55,7 @@ def test_a_new_cluster_has_the_levels_of_kafka() -> None:
         FeatureLevelRecord("group.version", 1),
         FeatureLevelRecord("metadata.version", 30),
         FeatureLevelRecord("share.version", 1),
+        FeatureLevelRecord("streams.version", 1),
         FeatureLevelRecord("transaction.version", 2),
         FeatureLevelRecord("eligible.leader.replicas.version", 1),
     )
@@ -61,7 +63,7 @@ def test_a_new_cluster_has_the_levels_of_kafka() -> None:
 
 def test_a_new_cluster_uses_the_requested_levels_if_supported() -> None:
     known, user = FeatureLevelRecord("metadata.version", 25), UserScramCredentialRecord("alice", 1)
-    unknown = FeatureLevelRecord("streams.version", 1)
+    unknown = FeatureLevelRecord("other.version", 1)
     assert build_first_records((unknown, known, user)) == (known, user)
     newer = FeatureLevelRecord("metadata.version", 31)
     assert build_first_records((newer, user)) == (*build_first_records(), user)
@@ -89,13 +91,13 @@ def test_the_lowest_levels_can_be_requested_for_a_new_cluster() -> None:
 
 
 def test_an_unsupported_feature_is_rejected_alone_if_each_has_a_result() -> None:
-    updates = (level(GROUP_VERSION, 1), level("streams.version", 1), level(TRANSACTION_VERSION, 2))
+    updates = (level(GROUP_VERSION, 1), level("other.version", 1), level(TRANSACTION_VERSION, 2))
     decision = decide(PRESENT, FeatureChangeRequested(1, updates, is_per_feature=True))
     assert decision.records == (FeatureLevelRecord(GROUP_VERSION, 1), FeatureLevelRecord(TRANSACTION_VERSION, 2))
     (answer,) = (reply.message for reply in decision.replies)
     assert isinstance(answer, dict)
     assert {name: str(refusal) for name, refusal in answer.items()} == {
-        "streams.version": f"streams.version=1: {UNKNOWN}"
+        "other.version": f"other.version=1: {UNKNOWN}"
     }
     looked = decide(PRESENT, FeatureChangeRequested(1, updates, True, True))
     assert looked.records == ()
@@ -103,7 +105,7 @@ def test_an_unsupported_feature_is_rejected_alone_if_each_has_a_result() -> None
 
 
 def test_an_invalid_change_of_a_supported_feature_rejects_all_changes() -> None:
-    updates = (level(GROUP_VERSION, 2), level("streams.version", 1), level(TRANSACTION_VERSION, 2))
+    updates = (level(GROUP_VERSION, 2), level("other.version", 1), level(TRANSACTION_VERSION, 2))
     decision = decide(PRESENT, FeatureChangeRequested(1, updates, is_per_feature=True))
     assert decision.records == ()
     (answer,) = (reply.message for reply in decision.replies)
@@ -112,25 +114,22 @@ def test_an_invalid_change_of_a_supported_feature_rejects_all_changes() -> None:
 
 
 @pytest.mark.parametrize("is_per_feature", [True, False])
-def test_unsupported_features_stay_off_in_a_release_upgrade(is_per_feature: bool) -> None:
-    release = (level(METADATA_VERSION, 30), level(SHARE_VERSION, 1), level("streams.version", 1))
+def test_a_release_upgrade_raises_each_feature(is_per_feature: bool) -> None:
+    release = (level(METADATA_VERSION, 30), level(SHARE_VERSION, 1), level(STREAMS_VERSION, 1))
     decision = decide(PRESENT, FeatureChangeRequested(1, release, is_per_feature=is_per_feature))
-    assert decision.records == (FeatureLevelRecord(METADATA_VERSION, 30), FeatureLevelRecord(SHARE_VERSION, 1))
+    assert decision.records == (
+        FeatureLevelRecord(METADATA_VERSION, 30),
+        FeatureLevelRecord(SHARE_VERSION, 1),
+        FeatureLevelRecord(STREAMS_VERSION, 1),
+    )
     assert [reply.message for reply in decision.replies] == [None]
 
 
-def test_unsupported_features_can_be_switched_off() -> None:
+def test_features_can_be_switched_off() -> None:
     off = (level("share.version", 0, SAFE), level("streams.version", 0, UNSAFE))
     assert request_levels(*off) == ((), "")
-    assert request_levels(*off, present={**PRESENT, "share.version": 1}) == (
-        (FeatureLevelRecord("share.version", 0),),
-        "",
-    )
-    assert request_levels(*off, present={**PRESENT, "streams.version": 1}) == (
-        (FeatureLevelRecord("streams.version", 0),),
-        "",
-    )
-    assert request_levels(level("streams.version", 1)) == ((), f"streams.version=1: {UNKNOWN}")
+    for name in ("share.version", "streams.version"):
+        assert request_levels(*off, present={**PRESENT, name: 1}) == ((FeatureLevelRecord(name, 0),), "")
 
 
 def test_a_release_upgrade_leaves_features_above_its_level() -> None:

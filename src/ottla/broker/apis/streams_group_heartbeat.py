@@ -56,7 +56,7 @@ def handle(node: BrokerNode, call: Call, request: StreamsGroupHeartbeatRequest) 
 
 
 def has_streams_groups(node: BrokerNode) -> bool:
-    """True if the feature streams.version is on."""
+    """Return True if the feature streams.version is on."""
     return bool(node.features.finalized.get(STREAMS_VERSION))
 
 

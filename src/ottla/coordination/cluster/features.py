@@ -53,8 +53,6 @@ SUPPORTED: Mapping[str, Levels] = {
 """The levels that a broker supports. Add a feature here only together with its behaviour."""
 BROKER_LEVELS: Mapping[str, Levels] = {**SUPPORTED, ELR_VERSION: Levels(0, 1)}
 """The levels that a broker supports in a cluster with controllers."""
-UNSUPPORTED: Mapping[str, Levels] = {"streams.version": Levels(0, 0)}
-"""Features of Kafka 4.3 that do not exist here, for streams groups. They can only be off."""
 REQUIRED_METADATA_VERSIONS: Mapping[str, int] = {ELR_VERSION: 23}
 """Feature → the lowest metadata.version with which it can be switched on."""
 INITIAL_LEVELS: Mapping[str, int] = {
@@ -101,8 +99,7 @@ def decide(
     Only unsupported features are rejected by themselves, and only if the response has a result per feature.
 
     `kafka-features upgrade --release-version` names every feature of a release together with its metadata.version.
-    Features in UNSUPPORTED then remain off, as in a directory that is formatted with `--release-version`. Features
-    above the level of the release remain there.
+    Features above the level of the release remain there.
     """
     records: dict[str, Message] = {}
     alone: dict[str, Refusal] = {}
@@ -110,10 +107,6 @@ def decide(
     after = {**features, **{each.feature: each.max_version_level for each in event.updates}}
     try:
         for update in event.updates:
-            if update.feature in UNSUPPORTED and (is_release or update.max_version_level == 0):
-                if features.get(update.feature, 0) != 0:
-                    records[update.feature] = FeatureLevelRecord(update.feature, 0)
-                continue
             is_upgrade = update.upgrade_type == UPGRADE and not update.allow_downgrade
             if is_release and is_upgrade and update.feature != METADATA_VERSION and is_lowering(features, update):
                 continue

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from ottla.coordination.cluster.features import METADATA_VERSION, UNSUPPORTED
+from ottla.coordination.cluster.features import METADATA_VERSION
 from ottla.coordination.cluster.node_records import (
     BrokerEndpoint,
     BrokerFeature,
@@ -93,10 +93,6 @@ def directory_faults(draft: ClusterDraft, request: BrokerRegistrationRequest) ->
 def check_features(draft: ClusterDraft, request: BrokerRegistrationRequest | ControllerRegistrationRequest) -> None:
     """Raise Refusal if the broker or controller does not support a feature level of the cluster."""
     finalized = draft.metadata.features
-    if (
-        isinstance(request, BrokerRegistrationRequest) and request.broker_id == draft.config.own_broker
-    ):  # A feature that this version lacks is not used; its record stays in the log.
-        finalized = {name: level for name, level in finalized.items() if name not in UNSUPPORTED}
     levels = {each.name: (each.min_supported_version, each.max_supported_version) for each in request.features}
     for name in [*levels, *(name for name in finalized if name not in levels and name != METADATA_VERSION)]:
         first, last = levels.get(name, (0, 0))

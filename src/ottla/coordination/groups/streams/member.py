@@ -65,7 +65,7 @@ class Tasks(Struct, frozen=True):
         return Tasks(self.active - other.active, self.standby - other.standby, self.warmup - other.warmup)
 
     def overlaps(self, other: Tasks) -> bool:
-        """True if both have a task in the same role."""
+        """Return True if both have a task in the same role."""
         return not self.common(other).is_empty
 
 
@@ -98,7 +98,7 @@ class StreamsMember(Struct, frozen=True):
     """Each active task in `assigned` and `revoking`, with the epoch in which it was assigned."""
 
     def is_reconciled_to(self, epoch: int) -> bool:
-        """True if it has reached this epoch and has nothing to revoke or to wait for."""
+        """Return True if it has reached this epoch and has nothing to revoke or to wait for."""
         return self.state is MemberState.STABLE and self.epoch == epoch
 
     @property

@@ -76,7 +76,7 @@ def find_free_tasks(member: StreamsMember, missing: Tasks, goal: Goal) -> Tasks:
 
 
 def can_still_use(goal: Goal, tasks: Tasks) -> bool:
-    """True if the member may still use one of these tasks, by what it reports."""
+    """Return True if the member may still use one of these tasks, by what it reports."""
     return goal.owned is None or goal.owned.overlaps(tasks)
 
 

@@ -151,7 +151,7 @@ class Placement:
         self._at_process[self._spec.members[name].process_id].add(task)
 
     def _has(self, name: str, task: Task) -> bool:
-        """True if the process of a member has a task already."""
+        """Return True if the process of a member has a task already."""
         return task in self._at_process[self._spec.members[name].process_id]
 
     def _size(self, name: str) -> int:

@@ -770,9 +770,9 @@ def assignment_configs(config: StreamsGroupConfig) -> dict[str, str]:
 def epoch_error(
     group: StreamsGroup, member: StreamsMember, event: OffsetsCommitted | TransactionalOffsetsCommitted
 ) -> int:
-    """Return the error for a commit in this epoch:
+    """Return the error for a commit in this epoch.
 
-    a member may use its own epoch, or an earlier one for tasks that it has had since (KIP-1251).
+    A member may use its own epoch, or an earlier one for tasks that it has had since (KIP-1251).
     """
     epoch = event.generation
     if epoch == member.epoch:
