@@ -26,6 +26,7 @@ POM = Path(__file__).with_name("apache-kafka.xml")
 NEWEST_JARS = ROOT / ".cache" / "apache-kafka-newest"
 NEWEST_VERSION = "4.4.0"
 """Runs alone, without our brokers: its default metadata level is higher than ours."""
+STREAMS_JARS = ROOT / ".cache" / "kafka-streams"
 CLUSTER_ID = "b3R0bGEtcml2YWwta2Fma2"
 READY_SECONDS = 180
 STOP_SECONDS = 20
@@ -77,6 +78,14 @@ def fetch_newest() -> None:
     with one_at_a_time(NEWEST_JARS):
         if not any(NEWEST_JARS.glob("kafka_2.13-*.jar")):
             bring(POM, NEWEST_JARS, f"-Dkafka.version={NEWEST_VERSION}")
+
+
+def fetch_streams() -> Path:
+    """Return the folder with the jars of Kafka Streams, downloaded unless they are there."""
+    with one_at_a_time(STREAMS_JARS):
+        if not any(STREAMS_JARS.glob("kafka-streams-*.jar")):
+            bring(POM.with_name("kafka-streams.xml"), STREAMS_JARS)
+    return STREAMS_JARS
 
 
 def bring(pom: Path, jars: Path, *options: str) -> None:

@@ -65,7 +65,7 @@ def test_a_page_has_markers_for_its_tables() -> None:
 def test_the_protocol_becomes_tables() -> None:
     assert "| 1 | Fetch | 4–18 | brokers |" in apis().splitlines()
     assert "| 78 | ShareFetch | 1–2 | brokers |" in apis().splitlines()
-    assert "| 88 | StreamsGroupHeartbeat | – | not here |" in apis().splitlines()
+    assert "| 88 | StreamsGroupHeartbeat | 0–1 | brokers |" in apis().splitlines()
     assert "| 3 | `UNKNOWN_TOPIC_OR_PARTITION` | yes |" in codes().splitlines()
     assert (
         "| `BufferExhaustedError` | `KafkaTimeoutError` | `buffer.memory` stayed full for `max.block.ms`. |" in errors()

@@ -64,7 +64,7 @@ class Quota:
 
 
 class Placement:
-    """The assignment in progress."""
+    """Tasks that have been assigned so far, and the loads and quotas that result from them."""
 
     def __init__(self, spec: GroupSpec) -> None:
         self._spec = spec
