@@ -43,6 +43,15 @@ SHARE_CONFIGS = {
     "share.session.timeout.ms": "45000",
 }
 """The configs of share groups with their defaults."""
+STREAMS_CONFIGS = {
+    "streams.assignment.interval.ms": "1000",
+    "streams.heartbeat.interval.ms": "5000",
+    "streams.initial.rebalance.delay.ms": "3000",
+    "streams.num.standby.replicas": "0",
+    "streams.rack.aware.assignment.tags": "",
+    "streams.session.timeout.ms": "45000",
+}
+"""The same of streams groups."""
 BOUNDS = {"group_consumer_min_session_timeout_ms": 100, "group_consumer_min_heartbeat_interval_ms": 20}
 
 
@@ -214,7 +223,7 @@ def test_librdkafkas_admin_client_changes_a_group(broker: Broker, wire: Wire) ->
     (found,) = (future.result(15) for future in admin.describe_configs([ck.ConfigResource(kind, "g")]).values())
     own = {name: found[name].value for name in found if name not in OF_GROUPS}
     assert {name: own[name] for name in own if name.startswith("consumer.")} == {SESSION: "50000", HEARTBEAT: "500"}
-    assert {name: own[name] for name in own if not name.startswith("consumer.")} == SHARE_CONFIGS
+    assert {name: own[name] for name in own if not name.startswith("consumer.")} == {**SHARE_CONFIGS, **STREAMS_CONFIGS}
     assert found.keys() == own.keys() | OF_GROUPS.keys()
 
 

@@ -38,8 +38,8 @@ CASES = {
     "noise": (frame(NOISE), "no API has key"),
     "an empty frame": (frame(b""), "too short for a request header"),
     "an API that is not served": (
-        frame(header(88, 0)),
-        "does not serve StreamsGroupHeartbeat (API key 88)",
+        frame(header(94, 0)),
+        "does not serve UnregisterController (API key 94)",
     ),
     "an unknown API": (frame(header(999, 0)), "no API has key 999"),
     "a version that is too old": (frame(header(ProduceRequest.KEY, 1)), "Produce v1, and versions 3-13 are supported"),

@@ -280,19 +280,46 @@ def test_no_bootstrap_records_are_written_without_options(tmp_path: Path) -> Non
         (("-f", "metadata.version=22", "-f", "share.version=0"), {"metadata.version": 22, "group.version": 1}),
         (
             ("-f", "transaction.version=1"),
-            {"metadata.version": 30, "group.version": 1, "share.version": 1, "transaction.version": 1, ELR_VERSION: 1},
+            {
+                "metadata.version": 30,
+                "group.version": 1,
+                "share.version": 1,
+                "streams.version": 1,
+                "transaction.version": 1,
+                ELR_VERSION: 1,
+            },
         ),
         (
             ("-S", ALICE),
-            {"metadata.version": 30, "group.version": 1, "share.version": 1, "transaction.version": 2, ELR_VERSION: 1},
+            {
+                "metadata.version": 30,
+                "group.version": 1,
+                "share.version": 1,
+                "streams.version": 1,
+                "transaction.version": 2,
+                ELR_VERSION: 1,
+            },
         ),
         (
             ("-r", "4.3"),
-            {"metadata.version": 30, "group.version": 1, "share.version": 1, "transaction.version": 2, ELR_VERSION: 1},
+            {
+                "metadata.version": 30,
+                "group.version": 1,
+                "share.version": 1,
+                "streams.version": 1,
+                "transaction.version": 2,
+                ELR_VERSION: 1,
+            },
         ),
         (
             ("-r", "4.2", "-f", "share.version=2", "-f", "group.version=0"),
-            {"metadata.version": 29, "share.version": 2, "transaction.version": 2, ELR_VERSION: 1},
+            {
+                "metadata.version": 29,
+                "share.version": 2,
+                "streams.version": 1,
+                "transaction.version": 2,
+                ELR_VERSION: 1,
+            },
         ),
     ],
 )

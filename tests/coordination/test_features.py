@@ -27,7 +27,7 @@ from ottla.protocol.schema import Message
 UPGRADE, SAFE, UNSAFE = 1, 2, 3
 UNKNOWN = (
     "this broker knows no such feature; there are group.version, kraft.version, metadata.version, share.version, "
-    "transaction.version"
+    "streams.version, transaction.version"
 )
 PRESENT = {GROUP_VERSION: 0, METADATA_VERSION: 29, TRANSACTION_VERSION: 1}
 
@@ -96,9 +96,7 @@ def test_an_unsupported_feature_is_rejected_alone_if_each_has_a_result() -> None
     assert decision.records == (FeatureLevelRecord(GROUP_VERSION, 1), FeatureLevelRecord(TRANSACTION_VERSION, 2))
     (answer,) = (reply.message for reply in decision.replies)
     assert isinstance(answer, dict)
-    assert {name: str(refusal) for name, refusal in answer.items()} == {
-        "other.version": f"other.version=1: {UNKNOWN}"
-    }
+    assert {name: str(refusal) for name, refusal in answer.items()} == {"other.version": f"other.version=1: {UNKNOWN}"}
     looked = decide(PRESENT, FeatureChangeRequested(1, updates, True, True))
     assert looked.records == ()
     assert [reply.message.keys() for reply in looked.replies if isinstance(reply.message, dict)] == [answer.keys()]

@@ -36,6 +36,12 @@ def test_a_group_has_kafkas_configs_with_kafkas_defaults() -> None:
         "share.record.lock.duration.ms": 30_000,
         "share.renew.acknowledge.enable": True,
         "share.session.timeout.ms": 45_000,
+        "streams.assignment.interval.ms": 1000,
+        "streams.heartbeat.interval.ms": 5000,
+        "streams.initial.rebalance.delay.ms": 3000,
+        "streams.num.standby.replicas": 0,
+        "streams.rack.aware.assignment.tags": "",
+        "streams.session.timeout.ms": 45_000,
     }
 
 
@@ -85,7 +91,8 @@ def test_a_duration_may_have_any_value_that_fits(value: str) -> None:
         ("nonsense", "1", "Unknown group config name: nonsense"),
         ("share.session.timeout.ms", "0", "share.session.timeout.ms = 0: must be at least 1"),
         ("share.assignment.interval.ms", "1", "interval.ms: this broker assigns with the heartbeat that makes it"),
-        ("streams.session.timeout.ms", "1", "streams.session.timeout.ms: this broker has no streams groups"),
+        ("streams.assignor.name", "a", "streams.assignor.name: there is one assignor, sticky"),
+        ("streams.rack.aware.assignment.tags", "a,b,a", "name each tag once"),
         ("consumer.assignment.interval.ms", "1", "interval.ms: this broker assigns with the heartbeat that makes it"),
     ],
 )

@@ -27,7 +27,7 @@ from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
 from ottla.protocol.messages.list_offsets import ListOffsetsRequest
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from ottla.protocol.messages.produce import ProduceRequest
-from ottla.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
+from ottla.protocol.messages.unregister_controller import UnregisterControllerRequest
 from ottla.protocol.schema import Range
 from tests.protocol.codecs import joined
 
@@ -266,12 +266,12 @@ def test_requests_to_controllers_are_declared_and_not_served() -> None:
 
 
 def test_apis_that_have_only_messages_are_not_served() -> None:
-    assert sorted(NOT_SERVED) == [88, 89, 93, 94]
+    assert sorted(NOT_SERVED) == [94]
     assert not SERVED.keys() & NOT_SERVED.keys()
-    frame = memoryview(joined(encode_request(StreamsGroupDescribeRequest(["a"]), 1, 1, None)))
-    with pytest.raises(ProtocolError, match=r"this broker does not serve StreamsGroupDescribe \(API key 89\)"):
+    frame = memoryview(joined(encode_request(UnregisterControllerRequest(3), 0, 1, None)))
+    with pytest.raises(ProtocolError, match=r"this broker does not serve UnregisterController \(API key 94\)"):
         decode_request(frame)
-    assert decode_request(frame, DECLARED)[1] == StreamsGroupDescribeRequest(["a"])
+    assert decode_request(frame, DECLARED)[1] == UnregisterControllerRequest(3)
 
 
 def test_apis_that_are_not_served_have_the_names_of_kafka() -> None:

@@ -106,7 +106,7 @@ def test_a_broker_registers_its_properties_when_it_knows_a_controller() -> None:
     ranges = {each.name: (each.min_supported_version, each.max_supported_version) for each in request.features}
     assert ranges["eligible.leader.replicas.version"] == (0, 1)
     assert ranges["share.version"] == (0, 2)
-    assert "streams.version" not in ranges
+    assert ranges["streams.version"] == (0, 1)
 
 
 def test_heartbeats_are_frequent_until_catch_up_then_logs_load_and_the_broker_is_unfenced() -> None:
@@ -238,10 +238,10 @@ def test_a_broker_that_was_never_unfenced_stops_without_controlled_shutdown() ->
 
 
 def test_a_broker_does_not_register_with_a_cluster_at_an_unsupported_level() -> None:
-    (wish,) = Story().tell(ControllerFound({**FEATURES, "share.version": 3, "streams.version": 1}))
+    (wish,) = Story().tell(ControllerFound({**FEATURES, "share.version": 3, "streams.version": 2}))
     assert isinstance(wish, StopBroker)
-    assert "share.version 3 (share groups) and streams.version 1" in wish.error
-    assert "downgrade --feature share.version=2 --feature streams.version=0" in wish.error
+    assert "share.version 3 (share groups) and streams.version 2" in wish.error
+    assert "downgrade --feature share.version=2 --feature streams.version=1" in wish.error
 
 
 @pytest.mark.parametrize(
