@@ -134,6 +134,7 @@ from ottla.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 from ottla.protocol.messages.unregister_broker import UnregisterBrokerRequest
+from ottla.protocol.messages.unregister_controller import UnregisterControllerRequest
 from ottla.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from ottla.protocol.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
 from ottla.protocol.schema import Message
@@ -249,6 +250,7 @@ def every_api(topic_id: UUID, records: bytes) -> dict[str, SampleRequest]:
             UpdateFeaturesRequest(60000, [FeatureUpdateKey("no.such.feature", 3)], True), 1
         ),
         "UnregisterBroker": SampleRequest(UnregisterBrokerRequest(77), 0),
+        "UnregisterController": SampleRequest(UnregisterControllerRequest(77), 0),
         "AddRaftVoter": SampleRequest(AddRaftVoterRequest(None, 100, 77), 1),
         "RemoveRaftVoter": SampleRequest(RemoveRaftVoterRequest(None, 77), 0),
         "CreateTopics": SampleRequest(CreateTopicsRequest([CreatableTopic(ABSENT, 1, 1)], 5000, True), 7),

@@ -23,7 +23,7 @@ KAFKA_4_4 = {
     38: (1, 3), 39: (1, 2), 40: (1, 2), 41: (1, 3), 50: (0, 0), 51: (0, 0), 48: (0, 1), 49: (0, 1),
     42: (0, 3), 43: (0, 2),
     44: (0, 1), 45: (0, 1), 46: (0, 0), 47: (0, 0), 55: (0, 2), 57: (0, 1), 60: (0, 2), 61: (0, 0), 64: (0, 0), 65: (0, 0), 66: (0, 2), 68: (0, 1), 69: (0, 1), 74: (0, 1), 75: (0, 0), 80: (0, 1), 81: (0, 0),
-    76: (1, 1), 77: (1, 1), 78: (1, 2), 79: (1, 2), 90: (0, 1), 91: (0, 0), 92: (0, 0), 83: (0, 0), 84: (0, 0), 85: (0, 1), 86: (0, 0), 87: (0, 1), 88: (0, 1), 89: (0, 1), 93: (0, 0),
+    76: (1, 1), 77: (1, 1), 78: (1, 2), 79: (1, 2), 90: (0, 1), 91: (0, 0), 92: (0, 0), 83: (0, 0), 84: (0, 0), 85: (0, 1), 86: (0, 0), 87: (0, 1), 88: (0, 1), 89: (0, 1), 93: (0, 0), 94: (0, 0),
 }  # fmt: skip
 OF_METRICS = {71: (0, 0), 72: (0, 0)}
 """APIs that Kafka advertises with a plugin."""
@@ -101,7 +101,7 @@ def test_features_are_listed_with_their_levels(wire: Wire) -> None:
         "eligible.leader.replicas.version": (0, 1),
         "group.version": (0, 1),
         "kraft.version": (0, 1),
-        "metadata.version": (7, 30),
+        "metadata.version": (7, 33),
         "share.version": (0, 2),
         "streams.version": (0, 1),
         "transaction.version": (0, 2),
@@ -110,8 +110,8 @@ def test_features_are_listed_with_their_levels(wire: Wire) -> None:
         "eligible.leader.replicas.version": 1,
         "group.version": 1,
         "kraft.version": 1,
-        "metadata.version": 30,
-        "share.version": 1,
+        "metadata.version": 33,
+        "share.version": 2,
         "streams.version": 1,
         "transaction.version": 2,
     }

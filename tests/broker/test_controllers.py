@@ -34,6 +34,7 @@ from ottla.protocol.messages.incremental_alter_configs import (
 )
 from ottla.protocol.messages.metadata import MetadataRequest
 from ottla.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
+from ottla.protocol.messages.unregister_controller import UnregisterControllerRequest
 from tests.broker.quorum_nodes import CLUSTER, PORT, Place, leader_of, new_hosts, three
 from tests.broker.wire import Wire
 from tests.patience import eventually
@@ -72,6 +73,28 @@ def test_three_processes_elect_a_leader_and_another_when_it_is_killed(tmp_path: 
         assert len(others[0].log) > 0
 
 
+def test_an_unregistered_controller_registers_again_if_it_runs(tmp_path: Path) -> None:
+    places = three(tmp_path)
+    with ExitStack() as undo:
+        servers = {place.node_id: undo.enter_context(place.serving()) for place in places}
+        eventually(lambda: leader_of(places))
+        leader = leader_of(places) or places[0]
+        other = next(place for place in places if place is not leader)
+
+        eventually(lambda: unregister(leader, other.node_id) == ErrorCode.NONE)
+        eventually(lambda: unregister(leader, other.node_id) == ErrorCode.NONE)
+        servers[other.node_id].stop()
+        eventually(lambda: unregister(leader, other.node_id) == ErrorCode.CONTROLLER_ID_NOT_REGISTERED)
+
+
+def unregister(place: Place, controller: int) -> int:
+    """Return the error code of an UnregisterController request."""
+    with Wire(place.address) as client:
+        said: Any = client.ask(UnregisterControllerRequest(controller))
+    code: int = said.error_code
+    return code
+
+
 def test_a_clean_stop_transfers_leadership_and_the_next_start_needs_no_recovery(tmp_path: Path) -> None:
     places = three(tmp_path)
     with ExitStack() as undo:
@@ -97,7 +120,7 @@ def test_a_controller_describes_its_apis_and_the_quorum(alone: Place) -> None:
         said: Any = client.ask(ApiVersionsRequest("test", "1"))
         spoken = {APIS[each.api_key].name for each in said.api_keys}
         assert spoken > QUORUMS_APIS | {"BrokerRegistration", "Envelope", "CreateTopics"}
-        assert {each.name: each.max_version for each in said.supported_features}["metadata.version"] == 30
+        assert {each.name: each.max_version for each in said.supported_features}["metadata.version"] == 33
         where: Any = client.ask(DescribeClusterRequest(endpoint_type=2))
         assert (where.cluster_id, where.controller_id) == (CLUSTER, 1)
         assert [(each.broker_id, each.port) for each in where.brokers] == [(1, PORT)]

@@ -1,6 +1,6 @@
 """UpdateFeatures: valid and invalid levels.
 
-Error codes, and texts that do not name the implementation, are those of Kafka 4.3.
+Error codes, and texts that do not name the implementation, are those of Kafka 4.4.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ UPGRADE, SAFE, UNSAFE = 1, 2, 3
     ("feature", "level", "kind", "reason"),
     [
         ("foo", 1, UPGRADE, "knows no such feature"),
-        ("metadata.version", 300, UPGRADE, "has levels 7 to 30, not 300"),
-        ("metadata.version", 0, SAFE, "has levels 7 to 30, not 0"),
+        ("metadata.version", 300, UPGRADE, "has levels 7 to 33, not 300"),
+        ("metadata.version", 0, SAFE, "has levels 7 to 33, not 0"),
         ("metadata.version", -1, UPGRADE, "level -1 does not exist"),
-        ("metadata.version", 29, UPGRADE, "it is at 30: to lower it, request a downgrade"),
-        ("metadata.version", 29, SAFE, "later versions would be lost"),
-        ("metadata.version", 29, UNSAFE, "that loses metadata is not offered"),
-        ("metadata.version", 30, 9, "upgrade type 9 does not exist"),
+        ("metadata.version", 29, UPGRADE, "it is at 33: to lower it, request a downgrade"),
+        ("metadata.version", 32, SAFE, "Metadata of level 33 may exist"),
+        ("metadata.version", 32, UNSAFE, "that loses metadata is not supported"),
+        ("metadata.version", 33, 9, "upgrade type 9 does not exist"),
         ("kraft.version", 0, UNSAFE, "this feature's level is fixed"),
         ("eligible.leader.replicas.version", 2, UPGRADE, "has levels 0 to 1, not 2"),
     ],
@@ -43,7 +43,7 @@ def test_an_invalid_level_is_rejected(wire: Wire, feature: str, level: int, kind
 
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_the_present_level_may_be_requested(wire: Wire, version: int) -> None:
-    levels = {"metadata.version": 30, "kraft.version": 1, "eligible.leader.replicas.version": 1}
+    levels = {"metadata.version": 33, "kraft.version": 1, "eligible.leader.replicas.version": 1}
     wishes = [FeatureUpdateKey(name, level) for name, level in levels.items()]
     response = wire.ask(UpdateFeaturesRequest(feature_updates=wishes), version)
     assert response.error_code == 0
@@ -87,6 +87,6 @@ def test_levels_persist_after_a_restart_and_their_epoch_increases_with_the_metad
         with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
             answers.append(wire.ask(ApiVersionsRequest("a", "1"), 4))
     before, after = ({each.name: each.max_version_level for each in one.finalized_features} for one in answers)
-    assert before["metadata.version"] == 30
+    assert before["metadata.version"] == 33
     assert before == after
     assert answers[0].finalized_features_epoch < answers[1].finalized_features_epoch

@@ -296,6 +296,8 @@ def test_an_address_may_be_an_ipv6_one() -> None:
         (("unregister", 7), "there is no terminal for the confirmation; add --yes"),
         (("unregister", 7, "--yes"), "no broker 7 is registered"),
         (("unregister", 1, "--yes"), "broker 1 is running, and would end"),
+        (("unregister-controller", 7), "no controller 7 is registered"),
+        (("unregister-controller", 1), "controller 1 votes: stop it and remove it first"),
     ],
 )
 def test_a_broker_that_is_a_cluster_of_its_own_keeps_its_members(

@@ -23,6 +23,7 @@ WITHOUT = {
     "cluster remove-controller": "it says what it leaves, and asks",
     "cluster start": "it runs, and says where: `ready HOST:PORT`",
     "cluster unregister": "it asks",
+    "cluster unregister-controller": "it prints one sentence",
     "completion": "it prints a script for a shell",
     "configs alter": "it prints nothing",
     "console": "it runs, and says where: `ready URL`",

@@ -281,9 +281,9 @@ def test_no_bootstrap_records_are_written_without_options(tmp_path: Path) -> Non
         (
             ("-f", "transaction.version=1"),
             {
-                "metadata.version": 30,
+                "metadata.version": 33,
                 "group.version": 1,
-                "share.version": 1,
+                "share.version": 2,
                 "streams.version": 1,
                 "transaction.version": 1,
                 ELR_VERSION: 1,
@@ -292,9 +292,9 @@ def test_no_bootstrap_records_are_written_without_options(tmp_path: Path) -> Non
         (
             ("-S", ALICE),
             {
-                "metadata.version": 30,
+                "metadata.version": 33,
                 "group.version": 1,
-                "share.version": 1,
+                "share.version": 2,
                 "streams.version": 1,
                 "transaction.version": 2,
                 ELR_VERSION: 1,
@@ -306,6 +306,28 @@ def test_no_bootstrap_records_are_written_without_options(tmp_path: Path) -> Non
                 "metadata.version": 30,
                 "group.version": 1,
                 "share.version": 1,
+                "streams.version": 1,
+                "transaction.version": 2,
+                ELR_VERSION: 1,
+            },
+        ),
+        (
+            ("-r", "4.4"),
+            {
+                "metadata.version": 33,
+                "group.version": 1,
+                "share.version": 2,
+                "streams.version": 1,
+                "transaction.version": 2,
+                ELR_VERSION: 1,
+            },
+        ),
+        (
+            ("-r", "4.4-IV0"),
+            {
+                "metadata.version": 31,
+                "group.version": 1,
+                "share.version": 2,
                 "streams.version": 1,
                 "transaction.version": 2,
                 ELR_VERSION: 1,
@@ -358,10 +380,10 @@ def test_a_salted_password_is_accepted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("how", "sentence"),
     [
-        (("-r", "3.6"), "--release-version '3.6' is none of 3.7, 3.8, 3.9, 4.0, 4.1, 4.2, 4.3"),
+        (("-r", "3.6"), "--release-version '3.6' is none of 3.7, 3.8, 3.9, 4.0, 4.1, 4.2, 4.3, 4.4"),
         (
             ("-r", "4.3-IV1"),
-            "--release-version '4.3-IV1' is none of 3.7, 3.8, 3.9, 4.0, 4.1, 4.2, 4.3, nor of 3.7-IV4 to 4.3-IV0",
+            "--release-version '4.3-IV1' is none of 3.7, 3.8, 3.9, 4.0, 4.1, 4.2, 4.3, 4.4, nor of 3.7-IV4 to 4.4-IV2",
         ),
         (("-S", "SCRAM-SHA-256=[name=a,saltedpassword=aGlkZGVu]"), "saltedpassword requires salt"),
         (("-S", "SCRAM-SHA-256=[name=a,password=hidden,saltedpassword=aGlkZGVu,salt=aGk=]"), "and excludes password"),
@@ -371,8 +393,8 @@ def test_a_salted_password_is_accepted(tmp_path: Path) -> None:
         ),
         (("-S", "SCRAM-SHA-256=[name=a,password=hidden,salt=h!]"), "salt must be bytes in base64"),
         (("-r", "4.3", "-f", "metadata.version=30"), "sets the level of metadata.version already"),
-        (("-f", "metadata.version=18"), "--feature metadata.version=18: its level can be 19 to 30 here"),
-        (("-f", "metadata.version=31"), "its level can be 19 to 30 here"),
+        (("-f", "metadata.version=18"), "--feature metadata.version=18: its level can be 19 to 33 here"),
+        (("-f", "metadata.version=34"), "its level can be 19 to 33 here"),
         (("-f", "share.version=3"), "--feature share.version=3: its level can be 0 to 2 here"),
         (("-f", "streams.version=2"), "--feature streams.version=2: its level can be 0 to 1 here"),
         (("-f", "group.vrsion=1"), "there is no such feature; there are eligible.leader.replicas.version, group"),

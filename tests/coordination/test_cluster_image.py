@@ -173,9 +173,9 @@ def test_the_only_node_aborts_a_transaction_left_open_by_kafkas_controllers() ->
 
 def test_an_unknown_record_type_is_kept_at_a_known_version_and_rejected_at_a_later_one() -> None:
     foreign = UnknownRecord(b"\x01\x29\x00\x00")
-    assert list(image(FeatureLevelRecord("metadata.version", 30), foreign).records())[-1] == foreign
-    later = image(FeatureLevelRecord("metadata.version", 31))
-    with pytest.raises(CorruptRecordError, match=r"kind 41 is not known here: the cluster runs metadata.version 31"):
+    assert list(image(FeatureLevelRecord("metadata.version", 33), foreign).records())[-1] == foreign
+    later = image(FeatureLevelRecord("metadata.version", 34))
+    with pytest.raises(CorruptRecordError, match=r"kind 41 is not known here: the cluster runs metadata.version 34"):
         later.replay(foreign)
 
 

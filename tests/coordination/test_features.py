@@ -53,8 +53,8 @@ def level(feature: str, number: int, way: int = UPGRADE) -> FeatureUpdateKey:
 def test_a_new_cluster_has_the_levels_of_kafka() -> None:
     assert build_first_records() == (
         FeatureLevelRecord("group.version", 1),
-        FeatureLevelRecord("metadata.version", 30),
-        FeatureLevelRecord("share.version", 1),
+        FeatureLevelRecord("metadata.version", 33),
+        FeatureLevelRecord("share.version", 2),
         FeatureLevelRecord("streams.version", 1),
         FeatureLevelRecord("transaction.version", 2),
         FeatureLevelRecord("eligible.leader.replicas.version", 1),
@@ -65,7 +65,7 @@ def test_a_new_cluster_uses_the_requested_levels_if_supported() -> None:
     known, user = FeatureLevelRecord("metadata.version", 25), UserScramCredentialRecord("alice", 1)
     unknown = FeatureLevelRecord("other.version", 1)
     assert build_first_records((unknown, known, user)) == (known, user)
-    newer = FeatureLevelRecord("metadata.version", 31)
+    newer = FeatureLevelRecord("metadata.version", 34)
     assert build_first_records((newer, user)) == (*build_first_records(), user)
 
 
@@ -79,6 +79,7 @@ def test_a_new_cluster_uses_the_requested_levels_if_supported() -> None:
         (TRANSACTION_VERSION, 0, SAFE),
         (TRANSACTION_VERSION, 0, UNSAFE),
         (METADATA_VERSION, 30, UPGRADE),
+        (METADATA_VERSION, 33, UPGRADE),
     ],
 )
 def test_a_valid_level_is_written(feature: str, number: int, way: int) -> None:
@@ -167,8 +168,8 @@ def test_one_invalid_change_rejects_all_changes() -> None:
         (level(GROUP_VERSION, 2), "this broker has levels 0 to 1, not 2"),
         (level(KRAFT_VERSION, 2), "this broker has levels 0 to 1, not 2"),
         (level(TRANSACTION_VERSION, 3), "this broker has levels 0 to 2, not 3"),
-        (level(METADATA_VERSION, 31), "this broker has levels 7 to 30, not 31"),
-        (level(METADATA_VERSION, 6, SAFE), "this broker has levels 7 to 30, not 6"),
+        (level(METADATA_VERSION, 34), "this broker has levels 7 to 33, not 34"),
+        (level(METADATA_VERSION, 6, SAFE), "this broker has levels 7 to 33, not 6"),
         (level(GROUP_VERSION, 1, 0), "upgrade type 0 does not exist: take 1 (upgrade), 2 or 3 (downgrades)"),
         (level(GROUP_VERSION, 1, 4), "upgrade type 4 does not exist: take 1 (upgrade), 2 or 3 (downgrades)"),
         (level(TRANSACTION_VERSION, 0), "it is at 1: to lower it, request a downgrade (upgrade type 2 or 3)"),
@@ -182,16 +183,29 @@ def test_an_invalid_level_is_rejected(update: FeatureUpdateKey, why: str) -> Non
     assert request_levels(update) == ((), f"{update.feature}={update.max_version_level}: {why}")
 
 
+@pytest.mark.parametrize("way", [SAFE, UNSAFE])
 @pytest.mark.parametrize(
-    ("update", "why"),
-    [
-        (level(METADATA_VERSION, 28, SAFE), "a downgrade that loses nothing is not possible from there."),
-        (FeatureUpdateKey(METADATA_VERSION, 28, allow_downgrade=True), "a downgrade that loses nothing is not"),
-        (level(METADATA_VERSION, 28, UNSAFE), "A downgrade that loses metadata is not offered."),
-    ],
+    ("present", "lower", "crossed"), [(33, 32, 33), (33, 31, 32), (32, 31, 32), (31, 29, 30), (29, 22, 23), (8, 7, 8)]
 )
-def test_metadata_are_not_lost_by_a_downgrade(update: FeatureUpdateKey, why: str) -> None:
-    records, refusal = request_levels(update)
+def test_a_downgrade_to_a_level_with_less_metadata_is_rejected(
+    present: int, lower: int, crossed: int, way: int
+) -> None:
+    records, refusal = request_levels(level(METADATA_VERSION, lower, way), present={METADATA_VERSION: present})
     assert records == ()
-    assert refusal.startswith("metadata.version cannot go from 29 down to 28. ")
-    assert why in refusal
+    reason = f"Metadata of level {crossed} may exist, and lower levels have no place for it."
+    unsafe = " A downgrade that loses metadata is not supported." if way == UNSAFE else ""
+    assert refusal == f"metadata.version cannot be lowered from {present} to {lower}. {reason}{unsafe}"
+
+
+@pytest.mark.parametrize("way", [SAFE, UNSAFE])
+@pytest.mark.parametrize(("present", "lower"), [(31, 30), (29, 23), (22, 17), (10, 8)])
+def test_a_downgrade_to_a_level_with_the_same_metadata_is_written(present: int, lower: int, way: int) -> None:
+    written = request_levels(level(METADATA_VERSION, lower, way), present={METADATA_VERSION: present})
+    assert written == ((FeatureLevelRecord(METADATA_VERSION, lower),), "")
+
+
+def test_an_old_request_lowers_the_metadata_version_as_far_as_a_new_one() -> None:
+    lower, too_low = (FeatureUpdateKey(METADATA_VERSION, each, allow_downgrade=True) for each in (30, 29))
+    present = {METADATA_VERSION: 31}
+    assert request_levels(lower, present=present) == ((FeatureLevelRecord(METADATA_VERSION, 30),), "")
+    assert "Metadata of level 30 may exist" in request_levels(too_low, present=present)[1]

@@ -128,6 +128,7 @@ class Admin:
     add_raft_voter = make_awaitable(ClusterAdmin.add_raft_voter)
     remove_raft_voter = make_awaitable(ClusterAdmin.remove_raft_voter)
     unregister_broker = make_awaitable(ClusterAdmin.unregister_broker)
+    unregister_controller = make_awaitable(ClusterAdmin.unregister_controller)
     describe_features = make_awaitable(ClusterAdmin.describe_features)
     update_features = make_awaitable(ClusterAdmin.update_features)
     describe_configs = make_awaitable(ClusterAdmin.describe_configs)

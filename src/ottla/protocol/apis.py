@@ -123,7 +123,7 @@ DECLARED = {
         Declared(91, "AlterShareGroupOffsets", Range(0, 0)),
         Declared(92, "DeleteShareGroupOffsets", Range(0, 0)),
         Declared(93, "StreamsGroupTopologyDescriptionUpdate", Range(0, 0)),
-        Declared(94, "UnregisterController", Range(0, 0), is_served=False),
+        Declared(94, "UnregisterController", Range(0, 0), is_forwarded=True),
     )
 }
 """The declared APIs by key."""

@@ -109,6 +109,7 @@ def reached(host: str, *addresses: str) -> AddressFacts:
         ),
         (protocol_finding("no answer", "SSL", is_default=True), "warning", "no answer", "security.protocol matches it"),
         (kind_finding(is_ottla=True, metadata_version=30), "ok", "it is Ottla and runs metadata.version 30, Kafka 4.3's", None),
+        (kind_finding(is_ottla=True, metadata_version=33), "ok", "it is Ottla and runs metadata.version 33, Kafka 4.4's", None),
         (kind_finding(is_ottla=False, metadata_version=17), "ok", "it is Apache Kafka or compatible and runs metadata.version 17, Kafka 3.7's", None),
         (kind_finding(is_ottla=None, metadata_version=None), "ok", "no metadata.version, as before KRaft", None),
         (clock_finding(0.2, 0.1), "ok", "agree within 0.3 s", None),

@@ -64,6 +64,15 @@ def test_the_only_broker_cannot_be_unregistered(admin: Admin) -> None:
     assert caught.value.code == ErrorCode.BROKER_ID_NOT_REGISTERED
 
 
+def test_the_active_controller_cannot_be_unregistered(admin: Admin) -> None:
+    (voter,) = admin.describe_metadata_quorum().voters
+    with pytest.raises(KafkaError, match="INVALID_REQUEST"):
+        admin.unregister_controller(voter.replica_id)
+    with pytest.raises(KafkaError) as caught:
+        admin.unregister_controller(voter.replica_id + 7)
+    assert caught.value.code == ErrorCode.CONTROLLER_ID_NOT_REGISTERED
+
+
 def test_a_replica_is_in_a_directory_of_its_broker(admin: Admin, topic: str) -> None:
     (broker,) = admin.describe_cluster().nodes
     copy, none = (TopicPartitionReplica(topic, number, broker.node_id) for number in (0, 4711))

@@ -385,6 +385,10 @@ ADMIN: Methods = {
         "timeout": TIMEOUT,
     },
     "unregister_broker": {"broker_id": Argument(77, ("1", None, -1, 1.5, [], 78, True, 2**40)), "timeout": TIMEOUT},
+    "unregister_controller": {
+        "controller_id": Argument(77, ("1", None, -1, 1.5, [], 78, True, 2**40)),
+        "timeout": TIMEOUT,
+    },
     "update_features": {
         "updates": Argument({"share.version": 0}, FEATURES),
         "timeout": TIMEOUT,

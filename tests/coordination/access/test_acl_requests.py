@@ -10,7 +10,11 @@ import pytest
 from ottla.coordination.access.acl import Acl, AclFilter
 from ottla.coordination.cluster.events import AclCreationRequested, AclDeletionRequested
 from ottla.coordination.cluster.metadata import ClusterMetadata
-from ottla.coordination.cluster.records import AccessControlEntryRecord, RemoveAccessControlEntryRecord
+from ottla.coordination.cluster.records import (
+    AccessControlEntryRecord,
+    FeatureLevelRecord,
+    RemoveAccessControlEntryRecord,
+)
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.coordination.controller import client_changes
 from ottla.coordination.controller.config import ControllerConfig
@@ -41,14 +45,28 @@ def test_a_rule_is_written_once_even_if_requested_repeatedly() -> None:
     assert create(machine, READ_T) == ([None], 0)
 
 
+def metadata_at(level: int) -> ClusterMetadata:
+    """Return empty metadata at a level of metadata.version."""
+    machine = ClusterMetadata()
+    machine.replay(FeatureLevelRecord("metadata.version", level))
+    return machine
+
+
 @pytest.mark.parametrize("host", ["*", "10.0.0.7", "10.0.0.0/8", "2001:db8::/32"])
 def test_a_rule_is_for_an_address_or_a_range_of_addresses(host: str) -> None:
-    assert create(ClusterMetadata(), READ_T._replace(host=host)) == ([None], 1)
+    assert create(metadata_at(32), READ_T._replace(host=host)) == ([None], 1)
 
 
-@pytest.mark.parametrize("host", ["10.0.0.0/33", "10.0.0/8", "everywhere/8", "/"])
+def test_a_range_of_addresses_is_refused_where_a_broker_may_not_know_ranges() -> None:
+    (refusal, kept), written = create(metadata_at(31), READ_T._replace(host="10.0.0.0/8"), WRITE_T)
+    assert refusal.code == ErrorCode.UNSUPPORTED_VERSION
+    assert "ranges of addresses need metadata.version 32, and the cluster is at 31: raise it first" in str(refusal)
+    assert (kept, written) == (None, 1)
+
+
+@pytest.mark.parametrize("host", ["10.0.0.0/33", "10.0.0/8", "everywhere/8", "/", "10.0.0.0/255.0.0.0", "::/129", ""])
 def test_a_malformed_range_of_addresses_is_refused(host: str) -> None:
-    (refusal,), written = create(ClusterMetadata(), READ_T._replace(host=host))
+    (refusal,), written = create(metadata_at(33), READ_T._replace(host=host))
     assert written == 0
     assert refusal.code == ErrorCode.INVALID_REQUEST
     assert str(refusal) == f"invalid host {host!r} of a rule: expected an address, a range such as 10.0.0.0/8, or *"

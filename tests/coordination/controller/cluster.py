@@ -35,7 +35,7 @@ from ottla.protocol.messages.broker_registration import (
 from ottla.protocol.schema import Message
 
 TOPIC = UUID(int=1000)
-LEVELS = [("metadata.version", 7, 30), (ELR_VERSION, 0, 1)]
+LEVELS = [("metadata.version", 7, 33), (ELR_VERSION, 0, 1)]
 Response = TypeVar("Response", bound=Message)
 
 
@@ -71,7 +71,7 @@ class Cluster:
             },
         )
         self.controller = Controller(self.config)
-        self.write([FeatureLevelRecord("metadata.version", 30), FeatureLevelRecord(ELR_VERSION, int(elr))])
+        self.write([FeatureLevelRecord("metadata.version", 33), FeatureLevelRecord(ELR_VERSION, int(elr))])
         for broker in brokers:
             self.join(broker)
 

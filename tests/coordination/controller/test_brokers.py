@@ -17,8 +17,14 @@ from ottla.coordination.cluster.node_records import (
     RegisterBrokerRecord,
     RegisterControllerRecord,
     UnregisterBrokerRecord,
+    UnregisterControllerRecord,
 )
-from ottla.coordination.cluster.records import PartitionChangeRecord, PartitionRecord, TopicRecord
+from ottla.coordination.cluster.records import (
+    FeatureLevelRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    TopicRecord,
+)
 from ottla.coordination.cluster.topic import LOST
 from ottla.coordination.controller.events import BrokerProcessEnded, ControllerActivated
 from ottla.errors import ErrorCode
@@ -36,6 +42,7 @@ from ottla.protocol.messages.controller_registration import (
 )
 from ottla.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse, TopicPartitions
 from ottla.protocol.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
+from ottla.protocol.messages.unregister_controller import UnregisterControllerRequest, UnregisterControllerResponse
 from ottla.protocol.messages.update_features import FeatureUpdateKey
 from tests.coordination.controller.cluster import TOPIC, Cluster, directory
 
@@ -97,7 +104,7 @@ def test_ambiguous_directory_ids_are_rejected(places: list[UUID]) -> None:
 def test_a_broker_without_a_feature_level_of_the_cluster_is_rejected_with_that_level() -> None:
     cluster = Cluster()
     assert (
-        cluster.register(1, features=[Feature("metadata.version", 7, 30)]).error_code == ErrorCode.UNSUPPORTED_VERSION
+        cluster.register(1, features=[Feature("metadata.version", 7, 33)]).error_code == ErrorCode.UNSUPPORTED_VERSION
     )
     assert "the cluster runs eligible.leader.replicas.version 1, and it can run 0 to 0" in cluster.notes[-1]
     assert (
@@ -306,6 +313,29 @@ def test_a_controller_registers_its_endpoints() -> None:
     answer = cluster.ask(request, ControllerRegistrationResponse)
     assert answer.error_code == 0
     assert cluster.controller.metadata.controllers[9].incarnation_id == UUID(int=9)
+
+
+def test_an_unregistered_controller_no_longer_counts_for_the_levels_of_the_cluster() -> None:
+    cluster = Cluster()
+    cluster.write([RegisterControllerRecord(9, UUID(int=9), features=[ControllerFeature("group.version", 0, 0)])])
+    assert cluster.ask(UnregisterControllerRequest(9), UnregisterControllerResponse).error_code == 0
+    assert cluster.log[-1] == UnregisterControllerRecord(9)
+    assert cluster.happen(FeatureChangeRequested(1, [FeatureUpdateKey("group.version", 1)])) is None
+    again = cluster.ask(UnregisterControllerRequest(9), UnregisterControllerResponse)
+    assert again.error_code == ErrorCode.CONTROLLER_ID_NOT_REGISTERED
+    assert again.error_message == "no controller 9 is registered"
+
+
+def test_the_active_controller_and_older_clusters_keep_their_registrations() -> None:
+    cluster = Cluster()
+    own = cluster.ask(UnregisterControllerRequest(1), UnregisterControllerResponse)
+    assert own.error_code == ErrorCode.INVALID_REQUEST
+    assert "stop it, so that another takes over" in (own.error_message or "")
+    cluster.write([RegisterControllerRecord(9, UUID(int=9)), FeatureLevelRecord("metadata.version", 32)])
+    old = cluster.ask(UnregisterControllerRequest(9), UnregisterControllerResponse)
+    assert old.error_code == ErrorCode.UNSUPPORTED_VERSION
+    assert "since metadata.version 33, and the cluster is at 32: raise it first" in (old.error_message or "")
+    assert list(cluster.controller.metadata.controllers) == [9]
 
 
 def test_a_controller_without_a_feature_level_of_the_cluster_is_not_registered() -> None:

@@ -100,6 +100,7 @@ PERMISSIONS: Mapping[str, Row] = {
     "ListPartitionReassignments": (need_all(DESCRIBE),),
     "UpdateFeatures": (need_all(ALTER),),
     "UnregisterBroker": (need_all(ALTER),),
+    "UnregisterController": (need_all(ALTER),),
     "AddRaftVoter": (need_all(ALTER),),
     "RemoveRaftVoter": (need_all(ALTER),),
     # Topics and configs.

@@ -2,7 +2,7 @@
 
 The active controller checks the registrations of all controllers before it raises a feature level. The request is repeated
 to the current leader at an interval. It has succeeded once the committed metadata, which each voter replays, contains the
-registration with this process's incarnation id.
+registration with this process's incarnation id. If that registration is removed (KIP-1312), the process registers again.
 """
 
 from __future__ import annotations
@@ -62,13 +62,12 @@ class ControllerRegistration:
         self._refusal = 0
 
     def begin(self, timers: Timers, clock: Clock) -> None:
-        """Start a timer that repeats the registration until it is in the metadata."""
+        """Start a timer that sends the registration whenever it is not in the metadata."""
 
         def look() -> None:
-            if self.is_over:
-                return
             try:
-                self._check()
+                if not self.is_over:
+                    self._check()
             except OttlaError:
                 raise  # the metadata log cannot be written, and the controller stops
             except Exception:

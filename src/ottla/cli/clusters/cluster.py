@@ -1,4 +1,4 @@
-"""`ottla cluster start | describe | log-dirs | quorum | features | elect | reassign | reassignments | add-controller | remove-controller | unregister`."""
+"""`ottla cluster start | describe | log-dirs | quorum | features | elect | reassign | reassignments | add-controller | remove-controller | unregister | unregister-controller`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from ottla.cli.clusters.disks import log_dirs
 from ottla.cli.clusters.features import features
-from ottla.cli.clusters.members import add_controller, remove_controller, unregister
+from ottla.cli.clusters.members import add_controller, remove_controller, unregister, unregister_controller
 from ottla.cli.clusters.moves import elect, reassign, reassignments
 from ottla.cli.clusters.quorum import quorum
 from ottla.cli.clusters.start import start
@@ -74,7 +74,7 @@ def describe(bootstrap_server: str, everything: bool, in_json: bool, settings: t
 
 for command in (
     *(start, log_dirs, quorum, features, elect),
-    *(reassign, reassignments, add_controller, remove_controller, unregister),
+    *(reassign, reassignments, add_controller, remove_controller, unregister, unregister_controller),
 ):
     cluster.add_command(command)
 cluster.add_command(describe, "status")

@@ -40,7 +40,7 @@ def features(
     """Print the finalized level of each feature and the levels that the contacted broker supports.
 
     With --upgrade or --downgrade first change levels; either all of them change or none. Levels are numbers, also
-    for metadata.version: 30 is Kafka's 4.3-IV0.
+    for metadata.version: 33 is Kafka's 4.4-IV2.
     """
     wanted = updates_of(raised, lowered)
     with admin_at(bootstrap_server, settings) as admin:

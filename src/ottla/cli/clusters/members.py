@@ -1,4 +1,4 @@
-"""`ottla cluster add-controller | remove-controller | unregister`: change the membership of a cluster."""
+"""`ottla cluster add-controller | remove-controller | unregister | unregister-controller`: change the membership of a cluster."""
 
 from __future__ import annotations
 
@@ -79,10 +79,27 @@ def unregister(broker: int, agreed: bool, bootstrap_server: str, settings: tuple
         click.echo(f"broker {broker} is unregistered; {brokers_left(admin)}")
 
 
+@click.command("unregister-controller")
+@click.argument("controller", type=click.IntRange(min=0), metavar="ID")
+@bootstrap_server
+@settings_option("client")
+def unregister_controller(controller: int, bootstrap_server: str, settings: tuple[str, ...]) -> None:
+    """Unregister a controller that was removed from the voters and will not return (KIP-1312).
+
+    Otherwise its version counts when feature levels are raised. A controller that still runs registers again.
+    """
+    with admin_at(bootstrap_server, settings) as admin:
+        if any(each.replica_id == controller for each in admin.describe_metadata_quorum().voters):
+            raise click.ClickException(VOTES.format(controller))
+        admin.unregister_controller(controller)
+        click.echo(f"controller {controller} is unregistered")
+
+
 RUNS = "broker {} is running, and would end: have others copy what only it has (cluster reassign), stop it, then strike it off"
 COPIES_NOT = (
     "no controller {} copies the metadata here; start it with controller.quorum.bootstrap.servers at this cluster first"
 )
+VOTES = "controller {} votes: stop it and remove it first with `ottla cluster remove-controller`"
 VOTES_NOT = "no controller {} votes here"
 
 

@@ -16,7 +16,7 @@ NOT_PREFERRED = "check that the port belongs to a broker's listener, and that se
 TOLERABLE_SECONDS, BAD_SECONDS = 1.0, 30.0
 RELEASES: Sequence[tuple[int, str]] = (
     (1, "3.0"), (2, "3.1"), (3, "3.2"), (4, "3.3"), (8, "3.4"), (9, "3.5"), (12, "3.6"), (15, "3.7"), (20, "3.8"),
-    (21, "3.9"), (22, "4.0"), (26, "4.1"), (28, "4.2"), (30, "4.3"),
+    (21, "3.9"), (22, "4.0"), (26, "4.1"), (28, "4.2"), (30, "4.3"), (31, "4.4"),
 )  # fmt: skip
 """The first metadata.version of Kafka's releases."""
 

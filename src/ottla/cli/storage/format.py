@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     "-r",
     "release",
     metavar="VERSION",
-    help="Start a new cluster with the features of that Kafka release, 3.7 to 4.3.",
+    help="Start a new cluster with the features of that Kafka release, 3.7 to 4.4.",
 )
 @click.option(
     "--feature",

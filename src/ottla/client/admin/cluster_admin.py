@@ -68,6 +68,14 @@ class ClusterAdmin:
         """Remove a broker that will not return. Its partitions lose that replica."""
         self._calls.quorum.unregister_broker(broker_id, timeout)
 
+    def unregister_controller(self, controller_id: int, timeout: float | None = None) -> None:
+        """Remove the registration of a controller that is no voter and was stopped (KIP-1312).
+
+        Its registration would otherwise count when feature levels are raised. A controller that still runs registers
+        again. Raises UnsupportedVersionError before Kafka 4.4, and below metadata.version 33.
+        """
+        self._calls.quorum.unregister_controller(controller_id, timeout)
+
     def describe_features(self, timeout: float | None = None) -> FeatureMetadata:
         """Return the feature levels of the cluster, and those that the responding broker supports (KIP-584)."""
         return self._calls.features.describe_features(timeout)

@@ -26,6 +26,7 @@ from ottla.protocol.messages.describe_quorum import (
 )
 from ottla.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
 from ottla.protocol.messages.unregister_broker import UnregisterBrokerRequest
+from ottla.protocol.messages.unregister_controller import UnregisterControllerRequest
 
 CLUSTER_METADATA = "__cluster_metadata"
 EXAMPLE = "[RaftVoterEndpoint('CONTROLLER', 'host', 9093)]"
@@ -60,7 +61,7 @@ class QuorumCalls:
     def add_raft_voter(
         self, voter_id: int, voter_directory_id: str, endpoints: Iterable[RaftVoterEndpoint], timeout: float | None
     ) -> None:
-        voter, directory = checked_voter(voter_id), parse_directory_id(voter_directory_id)
+        voter, directory = checked_controller("voter_id", voter_id), parse_directory_id(voter_directory_id)
         listeners = [checked_endpoint(each) for each in checked_list("endpoints", endpoints, EXAMPLE)]
         if not listeners:
             raise ValueError(f"endpoints = []: give an address of the voter, such as {EXAMPLE}")
@@ -68,7 +69,7 @@ class QuorumCalls:
         self._driver.send_one(lookup_controller, request, f"voter {voter}", timeout)
 
     def remove_raft_voter(self, voter_id: int, voter_directory_id: str, timeout: float | None) -> None:
-        voter = checked_voter(voter_id)
+        voter = checked_controller("voter_id", voter_id)
         request = RemoveRaftVoterRequest(None, voter, parse_directory_id(voter_directory_id))
         self._driver.send_one(lookup_controller, request, f"voter {voter}", timeout)
 
@@ -76,9 +77,14 @@ class QuorumCalls:
         broker = checked_broker(broker_id)
         self._driver.send_one(lookup_controller, UnregisterBrokerRequest(broker), f"broker {broker}", timeout)
 
+    def unregister_controller(self, controller_id: int, timeout: float | None) -> None:
+        controller = checked_controller("controller_id", controller_id)
+        request = UnregisterControllerRequest(controller)
+        self._driver.send_one(lookup_controller, request, f"controller {controller}", timeout)
 
-def checked_voter(voter_id: Any) -> int:
-    return checked_whole("voter_id", voter_id, "the number of a controller", LAST_PARTITION)
+
+def checked_controller(name: str, controller_id: Any) -> int:
+    return checked_whole(name, controller_id, "the number of a controller", LAST_PARTITION)
 
 
 def checked_endpoint(endpoint: Any) -> Listener:

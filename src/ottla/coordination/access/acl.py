@@ -78,9 +78,15 @@ def is_in_range(host: str, cidr: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def range_of(cidr: str) -> IPv4Network | IPv6Network | None:
-    """Return the addresses of a range in CIDR notation; None if it is malformed."""
+    """Return the addresses of a range in CIDR notation; None if it is malformed.
+
+    The part after the slash is a number of bits: Kafka accepts no netmask there.
+    """
+    address, _, bits = cidr.partition("/")
+    if not (bits.isascii() and bits.isdigit()):
+        return None
     try:
-        return ip_network(cidr, strict=False)
+        return ip_network((address, int(bits)), strict=False)
     except ValueError:
         return None
 

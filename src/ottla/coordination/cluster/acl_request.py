@@ -22,6 +22,8 @@ from ottla.protocol.schema import Message
 MOST_MATCHES = 10_000
 """The maximum number of matches of all filters of one DeleteAcls; an ACL counts once for each filter that matches it.
 """
+ADDRESS_RANGES_SINCE = 32
+"""The first metadata.version in which the host of an ACL may be a range of addresses (KIP-1276)."""
 FILTERS_ONLY = (0, 1)
 """The numbers of UNKNOWN and ANY, which only filters may have."""
 NUMBERS: tuple[tuple[str, type[IntEnum]], ...] = (
@@ -33,13 +35,13 @@ NUMBERS: tuple[tuple[str, type[IntEnum]], ...] = (
 """The fields of an ACL that are enumerations."""
 
 
-def decide_creation(acls: AclStore, event: AclCreationRequested) -> Decision[Message]:
+def decide_creation(acls: AclStore, event: AclCreationRequested, metadata_version: int) -> Decision[Message]:
     """Return the records of the ACLs that do not exist yet. The reply has None or a Refusal per ACL, in order."""
     records: list[Message] = []
     refusals: list[Refusal | None] = []
     new: set[Acl] = set()
     for acl, acl_id in zip(event.acls, event.acl_ids, strict=True):
-        refusals.append(refusal := find_acl_error(acl))
+        refusals.append(refusal := find_acl_error(acl, metadata_version))
         if refusal is None and acl not in acls and acl not in new:
             new.add(acl)
             records.append(AccessControlEntryRecord(acl_id, *acl))
@@ -72,7 +74,7 @@ def decide_deletion(acls: AclStore, event: AclDeletionRequested) -> Decision[Mes
     return Decision(tuple(removals.values()), (Reply(event.ticket, results),))
 
 
-def find_acl_error(acl: Acl) -> Refusal | None:
+def find_acl_error(acl: Acl, metadata_version: int) -> Refusal | None:
     """Return the error of an invalid ACL; None if it is valid."""
     for part, kind in NUMBERS:
         number = getattr(acl, part)
@@ -86,7 +88,13 @@ def find_acl_error(acl: Acl) -> Refusal | None:
         return reject_request(
             f"invalid principal {acl.principal!r} of a rule: expected User:NAME, or User:* for all users"
         )
-    if "/" in acl.host and range_of(acl.host) is None:
+    if "/" in acl.host and metadata_version < ADDRESS_RANGES_SINCE:
+        return Refusal(
+            ErrorCode.UNSUPPORTED_VERSION,
+            f"invalid host {acl.host!r} of a rule: ranges of addresses need metadata.version {ADDRESS_RANGES_SINCE}, and the "
+            f"cluster is at {metadata_version}: raise it first",
+        )
+    if not acl.host or ("/" in acl.host and range_of(acl.host) is None):
         return reject_request(
             f"invalid host {acl.host!r} of a rule: expected an address, a range such as 10.0.0.0/8, or *"
         )

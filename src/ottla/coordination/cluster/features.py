@@ -1,8 +1,8 @@
 """The feature levels that this version supports, and the decision of UpdateFeatures (KIP-584, KIP-1022). Pure.
 
 A finalized level is in the metadata log and holds for every broker and controller. A level can be raised if all of them
-support it; the caller checks that for the registered ones. `metadata.version` is never lowered, because records of
-later versions could be lost.
+support it; the caller checks that for the registered ones. `metadata.version` is lowered only to a level with the
+same metadata: nothing that is in the log may lose its meaning.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ STREAMS_VERSION = "streams.version"
 SUPPORTED: Mapping[str, Levels] = {
     GROUP_VERSION: Levels(0, 1),
     KRAFT_VERSION: Levels(0, 1),
-    METADATA_VERSION: Levels(7, 30),
+    METADATA_VERSION: Levels(7, 33),
     SHARE_VERSION: Levels(0, 2),
     STREAMS_VERSION: Levels(0, 1),
     TRANSACTION_VERSION: Levels(0, 2),
@@ -53,12 +53,18 @@ SUPPORTED: Mapping[str, Levels] = {
 """The levels that a broker supports. Add a feature here only together with its behaviour."""
 BROKER_LEVELS: Mapping[str, Levels] = {**SUPPORTED, ELR_VERSION: Levels(0, 1)}
 """The levels that a broker supports in a cluster with controllers."""
+METADATA_CHANGES = frozenset((8, 11, 13, 14, 15, 17, 23, 30, 32, 33))
+"""The levels of metadata.version, from 8 on, that allow records or values which earlier levels do not have, as in Kafka 4.4.
+
+30 has cordoned directories (KIP-1066), 32 address ranges in ACLs (KIP-1276), 33 the removal of controllers (KIP-1312). A
+downgrade must not cross one of them. 31 only changes the default of `share.version` (KIP-1191).
+"""
 REQUIRED_METADATA_VERSIONS: Mapping[str, int] = {ELR_VERSION: 23}
 """Feature → the lowest metadata.version with which it can be switched on."""
 INITIAL_LEVELS: Mapping[str, int] = {
     GROUP_VERSION: 1,
-    METADATA_VERSION: 30,
-    SHARE_VERSION: 1,
+    METADATA_VERSION: 33,
+    SHARE_VERSION: 2,
     STREAMS_VERSION: 1,
     TRANSACTION_VERSION: 2,
 }
@@ -159,15 +165,19 @@ def check_level(
         fault = f"it needs {METADATA_VERSION} {REQUIRED_METADATA_VERSIONS[name]}, and that is at {metadata_version}: raise it first"
     if fault:
         raise Refusal(ErrorCode.INVALID_UPDATE_VERSION, f"{name}={level}: {fault}")
-    if name == METADATA_VERSION and level < features.get(name, 0):
-        why = (
-            "Metadata of later versions would be lost: a downgrade that loses nothing is not possible from there."
-            if update.upgrade_type == SAFE_DOWNGRADE or update.allow_downgrade
-            else "A downgrade that loses metadata is not offered."
-        )
+    crossed = find_crossed_change(features.get(name, 0), level) if name == METADATA_VERSION else None
+    if crossed is not None:
+        why = f"Metadata of level {crossed} may exist, and lower levels have no place for it."
+        if update.upgrade_type == UNSAFE_DOWNGRADE:
+            why += " A downgrade that loses metadata is not supported."
         raise Refusal(
-            ErrorCode.INVALID_UPDATE_VERSION, f"{name} cannot go from {features[name]} down to {level}. {why}"
+            ErrorCode.INVALID_UPDATE_VERSION, f"{name} cannot be lowered from {features[name]} to {level}. {why}"
         )
+
+
+def find_crossed_change(present: int, level: int) -> int | None:
+    """Return the lowest level of metadata.version that prevents a downgrade; None if nothing prevents it."""
+    return min((each for each in METADATA_CHANGES if level < each <= present), default=None)
 
 
 def find_level_fault(name: str, level: int, supported: Mapping[str, Levels] = SUPPORTED) -> str | None:

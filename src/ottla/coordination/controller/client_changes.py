@@ -28,7 +28,7 @@ from ottla.coordination.cluster.events import (
     TokenDeletionRequested,
     TopicDeletionRequested,
 )
-from ottla.coordination.cluster.features import BROKER_LEVELS, ELR_VERSION, find_level_fault
+from ottla.coordination.cluster.features import BROKER_LEVELS, ELR_VERSION, METADATA_VERSION, find_level_fault
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.records import RemoveDelegationTokenRecord, RemoveTopicRecord
 from ottla.coordination.cluster.topic import ClusterTopic
@@ -133,7 +133,9 @@ def build_deletion_error(wanted: DeleteTopicState, refusal: Refusal | None) -> D
 
 
 DECISIONS: dict[type[Event], Callable[[ClusterMetadata, Any], Decision[Message]]] = {
-    AclCreationRequested: lambda metadata, event: acl_request.decide_creation(metadata.acls, event),
+    AclCreationRequested: lambda metadata, event: acl_request.decide_creation(
+        metadata.acls, event, metadata.features.get(METADATA_VERSION, 0)
+    ),
     AclDeletionRequested: lambda metadata, event: acl_request.decide_deletion(metadata.acls, event),
     QuotaChangeRequested: lambda metadata, event: quota_request.decide(metadata.quotas, event),
     ConfigChangeRequested: change_configs,

@@ -217,6 +217,7 @@ HANDLERS: Mapping[str, tuple[str, str]] = {
     "ElectLeaders": ("leader_elections", "decide"),
     "ListPartitionReassignments": ("reassignment_requests", "list_reassignments"),
     "UnregisterBroker": ("registrations", "unregister_broker"),
+    "UnregisterController": ("registrations", "unregister_controller"),
 }
 """API name → the module of this package and its function that decides the requests. Imported at the first request."""
 CLIENT_APIS = frozenset(("AlterPartitionReassignments", "CreatePartitions", "CreateTopics", "ElectLeaders"))

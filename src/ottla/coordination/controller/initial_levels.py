@@ -25,11 +25,12 @@ from ottla.coordination.cluster.records import FeatureLevelRecord
 from ottla.errors import ConfigError
 from ottla.protocol.schema import Message
 
-RELEASES: Mapping[str, int] = {"3.7": 19, "3.8": 20, "3.9": 21, "4.0": 25, "4.1": 27, "4.2": 29, "4.3": 30}
+RELEASES: Mapping[str, int] = {"3.7": 19, "3.8": 20, "3.9": 21, "4.0": 25, "4.1": 27, "4.2": 29, "4.3": 30, "4.4": 33}
 """Kafka release → its metadata.version, for the releases that can read the records of our controllers."""
 METADATA_VERSIONS: Mapping[str, int] = {
     "3.7-IV4": 19, "3.8-IV0": 20, "3.9-IV0": 21, "4.0-IV0": 22, "4.0-IV1": 23, "4.0-IV2": 24,
     "4.0-IV3": 25, "4.1-IV0": 26, "4.1-IV1": 27, "4.2-IV0": 28, "4.2-IV1": 29, "4.3-IV0": 30,
+    "4.4-IV0": 31, "4.4-IV1": 32, "4.4-IV2": 33,
 }  # fmt: skip
 """Kafka's names of the metadata.versions, with those between two releases → the level."""
 INTRODUCED: Sequence[tuple[str, int, int]] = (
@@ -101,7 +102,7 @@ def list_release_levels(metadata_version: int) -> dict[str, int]:
 
 
 def find_metadata_version(release: str) -> int:
-    """Return the metadata.version of a release name such as `4.3`, `4.3.1` or `4.3-IV0`."""
+    """Return the metadata.version of a release name such as `4.4`, `4.4.0` or `4.4-IV2`."""
     if release in METADATA_VERSIONS:
         return METADATA_VERSIONS[release]
     name = ".".join(release.split(".")[:2])

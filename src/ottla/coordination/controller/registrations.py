@@ -1,4 +1,4 @@
-"""BrokerRegistration, ControllerRegistration and UnregisterBroker (KIP-631, KIP-858, KIP-919, KIP-966).
+"""Registration and unregistration of brokers and controllers (KIP-631, KIP-858, KIP-919, KIP-966, KIP-1312).
 
 A broker registers at each start, with a new incarnation id, its listeners, features and directories. Its broker epoch
 is the offset of the registration record, and identifies the incarnation in later requests. A registration is rejected
@@ -20,6 +20,7 @@ from ottla.coordination.cluster.node_records import (
     ControllerFeature,
     RegisterBrokerRecord,
     RegisterControllerRecord,
+    UnregisterControllerRecord,
 )
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.coordination.controller import broker_changes
@@ -35,6 +36,13 @@ if TYPE_CHECKING:
         ControllerRegistrationResponse,
     )
     from ottla.protocol.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
+    from ottla.protocol.messages.unregister_controller import (
+        UnregisterControllerRequest,
+        UnregisterControllerResponse,
+    )
+
+UNREGISTRATION_SINCE = 33
+"""The first metadata.version in which the registration of a controller can be removed (KIP-1312)."""
 
 
 def register_broker(draft: ClusterDraft, request: BrokerRegistrationRequest) -> BrokerRegistrationResponse:
@@ -180,3 +188,32 @@ def register_controller(draft: ClusterDraft, request: ControllerRegistrationRequ
         )
     )
     return ControllerRegistrationResponse()
+
+
+def unregister_controller(draft: ClusterDraft, request: UnregisterControllerRequest) -> UnregisterControllerResponse:
+    """Remove the registration of a controller that will not return. One that still runs registers again (KIP-1312)."""
+    from ottla.protocol.messages.unregister_controller import UnregisterControllerResponse
+
+    try:
+        check_unregistration(draft, request.controller_id)
+    except Refusal as refusal:
+        return UnregisterControllerResponse(error_code=refusal.code, error_message=str(refusal))
+    draft.write(UnregisterControllerRecord(request.controller_id))
+    return UnregisterControllerResponse()
+
+
+def check_unregistration(draft: ClusterDraft, controller: int) -> None:
+    """Raise Refusal if the controller cannot be unregistered now."""
+    version = draft.metadata.features.get(METADATA_VERSION, 0)
+    if controller == draft.config.node_id:
+        raise Refusal(
+            ErrorCode.INVALID_REQUEST,
+            f"controller {controller} is the active one: stop it, so that another takes over, then unregister it",
+        )
+    if version < UNREGISTRATION_SINCE:
+        raise Refusal(
+            ErrorCode.UNSUPPORTED_VERSION,
+            f"controllers can be unregistered since {METADATA_VERSION} {UNREGISTRATION_SINCE}, and the cluster is at {version}: raise it first",
+        )
+    if controller not in draft.metadata.controllers:
+        raise Refusal(ErrorCode.CONTROLLER_ID_NOT_REGISTERED, f"no controller {controller} is registered")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from ottla.coordination.cluster.features import BROKER_LEVELS, Levels
+from ottla.coordination.cluster.features import BROKER_LEVELS, METADATA_VERSION, Levels
 from ottla.coordination.cluster.registration import BrokerRegistration
 from ottla.kafka_id import LAST_RESERVED, text_of
 
@@ -25,10 +25,17 @@ def unsupported_features(finalized: Mapping[str, int]) -> str | None:
     if not beyond:
         return None
     runs = " and ".join(f"{name} {level}{describe_feature(name)}" for name, level in beyond.items())
+    return f"the cluster runs {runs}, which this broker does not support, so it cannot join: {remedy_for(beyond)}"
+
+
+def remedy_for(beyond: Mapping[str, int]) -> str:
+    """Return the remedy for unsupported levels. metadata.version can rarely be lowered, so a newer broker is needed."""
+    if METADATA_VERSION in beyond:
+        return f"install a version that supports {METADATA_VERSION} {beyond[METADATA_VERSION]}; this one supports {last_level(METADATA_VERSION)}"
     options = " ".join(f"--feature {name}={last_level(name)}" for name in beyond)
     return (
-        f"the cluster runs {runs}, which this broker does not support, so it cannot join: if the feature is not "
-        f"needed, downgrade it with `kafka-features --bootstrap-server HOST:PORT downgrade {options}` and restart the broker"
+        "if the feature is not needed, downgrade it with "
+        f"`kafka-features --bootstrap-server HOST:PORT downgrade {options}` and restart the broker"
     )
 
 
