@@ -5,14 +5,13 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from rivals import apache_kafka as rival
 from rivals.kafka_cluster import wait_for
 from tests.broker.quorum_nodes import CLUSTER, PORT, Place
 
 BROKER_PORT = PORT + 1
-KAFKA_RELEASE = "4.3"
-"""The release of the nodes, whose feature levels a cluster with them must have."""
 LOGGING = """
 appender.out.type = Console
 appender.out.name = OUT
@@ -21,6 +20,26 @@ appender.out.layout.pattern = %p %d{HH:mm:ss.SSS} %c: %m%n
 rootLogger.level = INFO
 rootLogger.appenderRef.out.ref = OUT
 """
+
+
+class KafkaVersion(NamedTuple):
+    """A version of Apache Kafka: its jars, and the release whose feature levels a cluster with its nodes must have."""
+
+    release: str
+    jars: Path
+
+
+REFERENCE = KafkaVersion("4.4", rival.JARS)
+PREVIOUS = KafkaVersion("4.3", rival.PREVIOUS_JARS)
+VERSIONS = (REFERENCE, PREVIOUS)
+
+
+def fetch(version: KafkaVersion) -> None:
+    """Download the jars of a version, unless they are there."""
+    if version == REFERENCE:
+        rival.fetch()
+    else:
+        rival.fetch_previous()
 
 
 def give_both_roles(place: Place, host: str) -> None:
@@ -39,8 +58,17 @@ def give_both_roles(place: Place, host: str) -> None:
 class KafkaPlace(Place):
     """A node of Apache Kafka with the same settings as ours; a controller by default."""
 
-    def __init__(self, folder: Path, node_id: int, host: str, controllers: Sequence[Place] = (), **more: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        node_id: int,
+        host: str,
+        controllers: Sequence[Place] = (),
+        version: KafkaVersion = REFERENCE,
+        **more: str,
+    ) -> None:
         super().__init__(folder, node_id, host, **more)
+        self.jars = version.jars
         self.knows(controllers or [self])
         self.out = folder / f"{node_id}.out"
 
@@ -51,13 +79,14 @@ class KafkaPlace(Place):
 
     def format_as(self, *how: str) -> None:
         """Format the directory with Kafka's own tool."""
-        rival.run(rival.java("kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", str(self.file), *how))
+        command = ("format", "-t", CLUSTER, "-c", str(self.file), *how)
+        rival.run(rival.java("kafka.tools.StorageTool", *command, jars=self.jars))
 
     def start(self) -> None:
         """Start the process, without waiting until it is ready."""
         settings = self.file.with_suffix(".log4j2.properties")
         settings.write_text(LOGGING)
-        command = rival.java("kafka.Kafka", str(self.file))
+        command = rival.java("kafka.Kafka", str(self.file), jars=self.jars)
         command[1:1] = ["-Xmx256m", "-XX:+UseSerialGC", f"-Dlog4j2.configurationFile={settings}"]
         with self.out.open("ab") as output:
             self.process = subprocess.Popen(command, stdout=output, stderr=output, cwd=self.file.parent, text=True)

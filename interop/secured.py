@@ -8,7 +8,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from rivals import apache_kafka as rival
-from tests.broker.security.secured import AUDIENCE
+from tests.broker.security.secured import AUDIENCE, ISSUER
 from tests.certificates import Authority
 from tests.identity_provider import IdentityProvider
 
@@ -48,6 +48,7 @@ def secured_kafka(authority: Authority, provider: IdentityProvider) -> Iterator[
         "connections.max.reauth.ms": str(SESSION_MS),
         "sasl.oauthbearer.jwks.endpoint.url": provider.keys_url,
         "sasl.oauthbearer.expected.audience": AUDIENCE,
+        "sasl.oauthbearer.expected.issuer": ISSUER,
     }
     for listener in ("sasl_ssl", "sasl_plaintext"):
         name = f"listener.name.{listener}"

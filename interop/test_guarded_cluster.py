@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from interop.kafka_places import KAFKA_RELEASE, KafkaPlace
+from interop.kafka_places import REFERENCE, KafkaPlace
 from interop.kafka_tools import tool
 from ottla import Admin, NewTopic
 from ottla.errors import ErrorCode, KafkaError, OttlaError
@@ -77,7 +77,7 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
     controller = Place(folder, 1, hosts[0])
     controller.settings |= settings
     controller.write()
-    controller.format([controller.voter], KAFKA_RELEASE)
+    controller.format([controller.voter], REFERENCE.release)
     kafka = KafkaPlace(folder, KAFKAS, hosts[1], [controller])
     ours = BrokerPlace(folder, OURS, hosts[2], [controller])
     for broker, host in ((kafka, hosts[1]), (ours, hosts[2])):

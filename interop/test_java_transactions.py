@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from interop.kafka_places import BROKER_PORT, KAFKA_RELEASE, KafkaPlace, give_both_roles
+from interop.kafka_places import BROKER_PORT, REFERENCE, KafkaPlace, give_both_roles
 from interop.kafka_tools import Tools
 from ottla import Admin, NewTopic, read_table
 from ottla.errors import OttlaError
 from rivals import apache_kafka as rival
-from rivals.kafka_cluster import wait_for
+from rivals.kafka_cluster import NOT_OURS, wait_for
 from tests.broker.quorum_nodes import Place, new_hosts
 from tests.cli.conftest import start
 
@@ -28,7 +28,6 @@ CLUSTERS = [
     pytest.param((OURS, KAFKAS, OURS), 100, id="one of Kafka's between two of ours"),
 ]
 """The kind of cluster, and the time in milliseconds for which each transaction sends records."""
-NOT_OURS = ("--feature", "share.version=0", "--feature", "streams.version=0")
 COORDINATION = {
     "offsets.topic.replication.factor": "3",
     "transaction.state.log.num.partitions": "6",
@@ -62,7 +61,7 @@ def running(folder: Path, makers: Sequence[str]) -> Iterator[str]:
         if isinstance(place, KafkaPlace):
             place.format_as(*NOT_OURS, "-I", voters)
         else:
-            place.format([each.voter for each in places], KAFKA_RELEASE)
+            place.format([each.voter for each in places], REFERENCE.release)
     servers = ",".join(f"{host}:{BROKER_PORT}" for host in hosts)
     with ExitStack() as undo:
         for place in places:

@@ -9,33 +9,34 @@ from typing import Any
 
 import pytest
 
-from interop.kafka_places import KAFKA_RELEASE, KafkaPlace
+from interop.kafka_places import VERSIONS, KafkaPlace, fetch
 from interop.kafka_tools import tool
 from ottla.coordination.quorum.control_records import LeaderChangeMessage, decode_control
 from ottla.records.batch import iter_headers
 from ottla.storage.state_log.snapshot import control_of
-from rivals import apache_kafka as rival
-from rivals.kafka_cluster import wait_for
+from rivals.kafka_cluster import NOT_OURS, wait_for
 from tests.broker.quorum_nodes import Place, new_hosts
 
 KAFKA, OURS = 1, (2, 3)
 LEADER_CHANGE = 2
 
 
-@pytest.fixture
-def places(tmp_path: Path) -> Iterator[tuple[KafkaPlace, list[Place]]]:
+@pytest.fixture(params=VERSIONS, ids=lambda version: version.release)
+def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[KafkaPlace, list[Place]]]:
     """Three controllers, each formatted by its own tool. None runs yet."""
-    rival.fetch()
+    fetch(request.param)
     hosts = new_hosts(3)
-    kafka = KafkaPlace(tmp_path, KAFKA, hosts[0])
+    kafka = KafkaPlace(tmp_path, KAFKA, hosts[0], version=request.param)
     ours = [Place(tmp_path, id_, hosts[id_ - 1]) for id_ in OURS]
     made = [kafka, *ours]
-    kafka.format_as("-I", ",".join(f"{each.node_id}@{each.address}:{each.voter.directory_id}" for each in made))
+    kafka.format_as(
+        *NOT_OURS, "-I", ",".join(f"{each.node_id}@{each.address}:{each.voter.directory_id}" for each in made)
+    )
     with ExitStack() as undo:
         for each in made:
             undo.callback(each.kill)
         for each in ours:
-            each.format([each.voter for each in made], KAFKA_RELEASE)
+            each.format([each.voter for each in made], request.param.release)
         yield kafka, ours
 
 

@@ -68,8 +68,8 @@ sys.stdin.read()
 def share_broker(request: pytest.FixtureRequest) -> Iterator[str]:
     """The address of either broker, with short locks, heartbeat intervals and sessions."""
     if request.param == "apache":
-        rival.fetch_newest()
-        with rival.apache_kafka(QUICK, jars=rival.NEWEST_JARS, heap=SMALL_HEAP) as kafka:
+        rival.fetch()
+        with rival.apache_kafka(QUICK, heap=SMALL_HEAP) as kafka:
             yield kafka.bootstrap_servers
         return
     settings: dict[str, Any] = {name.replace(".", "_"): int(value) for name, value in QUICK.items()}

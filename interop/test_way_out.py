@@ -10,14 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from interop.kafka_places import BROKER_PORT, KAFKA_RELEASE, KafkaPlace
+from interop.kafka_places import BROKER_PORT, VERSIONS, KafkaPlace, KafkaVersion, fetch
 from ottla import Admin
 from ottla.client.admin.quorum import RaftVoterEndpoint
 from ottla.client.producer import Producer
 from ottla.errors import KafkaError
 from ottla.model import TopicPartition
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig
-from rivals import apache_kafka as rival
 from rivals.kafka_cluster import wait_for
 from tests.broker.cluster_nodes import BrokerPlace, counted, is_led, make_topic
 from tests.broker.quorum_nodes import PORT, Place, new_hosts
@@ -75,15 +74,15 @@ class Writer:
 class Walk:
     """The nodes of both kinds, and the addresses of all of them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, version: KafkaVersion) -> None:
         hosts = new_hosts(5)
         self.controller = Place(folder, CONTROLLER, hosts[0], **SNAPSHOTS)
-        self.controller.format([self.controller.voter], KAFKA_RELEASE)
+        self.controller.format([self.controller.voter], version.release)
         self.ours = [
             BrokerPlace(folder, id_, host, [self.controller]) for id_, host in zip(OURS, hosts[1:], strict=False)
         ]
         self.kafkas = [
-            KafkaPlace(folder, id_, host, [self.controller]).is_broker_too(host)
+            KafkaPlace(folder, id_, host, [self.controller], version).is_broker_too(host)
             for id_, host in zip(KAFKAS, hosts[3:], strict=True)
         ]
         for node in self.all:
@@ -113,11 +112,11 @@ class Walk:
         wait_for(lambda: not admin.list_partition_reassignments(), "all copies are moved")
 
 
-@pytest.fixture
-def walk(tmp_path: Path) -> Iterator[Walk]:
+@pytest.fixture(params=VERSIONS, ids=lambda version: version.release)
+def walk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Walk]:
     """Our nodes are running; Kafka's are formatted."""
-    rival.fetch()
-    walk = Walk(tmp_path)
+    fetch(request.param)
+    walk = Walk(tmp_path, request.param)
     for each in walk.kafkas:
         each.format_as("--no-initial-controllers")
     with ExitStack() as undo:

@@ -1,6 +1,6 @@
 """Apache Kafka, started from Maven Central's jars: one node that is broker and controller.
 
-The jars stay in `.cache/apache-kafka`; `fetch` brings them by Maven when they are not there.
+The jars stay in `.cache`, one folder for each version; `fetch` brings them by Maven when they are not there.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from ottla.free_ports import free_ports
 from rivals.one_at_a_time import one_at_a_time
 
 ROOT = Path(__file__).parent.parent
-JARS = ROOT / ".cache" / "apache-kafka"
+VERSION = "4.4.0"
+"""The reference: tests compare with this version unless they name another one."""
+PREVIOUS_VERSION = "4.3.1"
+"""The version before it, for clusters in which a node is older than the others."""
+JARS = ROOT / ".cache" / f"apache-kafka-{VERSION}"
+PREVIOUS_JARS = ROOT / ".cache" / f"apache-kafka-{PREVIOUS_VERSION}"
 POM = Path(__file__).with_name("apache-kafka.xml")
-NEWEST_JARS = ROOT / ".cache" / "apache-kafka-newest"
-NEWEST_VERSION = "4.4.0"
-"""Runs alone, without our brokers: its default metadata level is higher than ours."""
 STREAMS_JARS = ROOT / ".cache" / "kafka-streams"
 CLUSTER_ID = "b3R0bGEtcml2YWwta2Fma2"
 READY_SECONDS = 180
@@ -61,23 +63,21 @@ class ApacheKafka(NamedTuple):
     """Where brokers find it as a controller."""
 
 
-def fetched() -> bool:
-    """Whether the jars are there."""
-    return any(JARS.glob("kafka_2.13-*.jar"))
-
-
 def fetch() -> None:
-    """Bring the jars, unless they are there."""
-    with one_at_a_time(JARS):
-        if not fetched():
-            bring(POM, JARS)
+    """Download the jars of the reference version, unless they are there."""
+    fetch_version(VERSION, JARS)
 
 
-def fetch_newest() -> None:
-    """Download the jars of the newest Kafka, unless they are there."""
-    with one_at_a_time(NEWEST_JARS):
-        if not any(NEWEST_JARS.glob("kafka_2.13-*.jar")):
-            bring(POM, NEWEST_JARS, f"-Dkafka.version={NEWEST_VERSION}")
+def fetch_previous() -> None:
+    """Download the jars of the previous version, unless they are there."""
+    fetch_version(PREVIOUS_VERSION, PREVIOUS_JARS)
+
+
+def fetch_version(version: str, jars: Path) -> None:
+    """Download the jars of a version into a folder, unless they are there."""
+    with one_at_a_time(jars):
+        if not any(jars.glob("kafka_2.13-*.jar")):
+            bring(POM, jars, f"-Dkafka.version={version}")
 
 
 def fetch_streams() -> Path:

@@ -29,8 +29,8 @@ from tests.certificates import Authority
 
 PATIENCE = 90.0
 LOG = Path("__cluster_metadata-0", "00000000000000000000.log")
-NOT_OURS = ("--feature", "share.version=0", "--feature", "streams.version=0")
-"""Features that Kafka 4.3 enables by default and Ottla's broker does not support."""
+NOT_OURS = ("--feature", "streams.version=0")
+"""The feature that Kafka enables by default and Ottla's broker does not support."""
 SHORT = {"broker.session.timeout.ms": "4000"}
 """A broker that restarts is unfenced after its last session has expired, also after a clean shutdown."""
 NO_AUTOMATIC_ELECTIONS = {"auto.leader.rebalance.enable": "false"}

@@ -12,7 +12,7 @@ delete.retention.ms errors.deadletterqueue.group.enable file.delete.delay.ms flu
 index.interval.bytes leader.replication.throttled.replicas local.retention.bytes local.retention.ms
 max.compaction.lag.ms max.decompressed.message.bytes max.message.bytes message.timestamp.after.max.ms message.timestamp.before.max.ms
 message.timestamp.type min.cleanable.dirty.ratio min.compaction.lag.ms min.insync.replicas preallocate
-remote.log.copy.disable remote.log.delete.on.disable remote.storage.enable retention.bytes retention.ms
+remote.copy.lag.bytes remote.copy.lag.ms remote.log.copy.disable remote.log.delete.on.disable remote.storage.enable retention.bytes retention.ms
 segment.bytes segment.index.bytes segment.jitter.ms segment.ms unclean.leader.election.enable
 """
 KAFKAS = NAMES.split()

@@ -21,7 +21,7 @@ def test_without_maven_the_remedy_is_reported(monkeypatch: pytest.MonkeyPatch, t
 def test_jars_that_are_there_need_no_maven(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(rival, "JARS", tmp_path)
-    (tmp_path / "kafka_2.13-4.3.1.jar").touch()
+    (tmp_path / "kafka_2.13-4.4.0.jar").touch()
     rival.fetch()
 
 

@@ -35,6 +35,7 @@ PROTOCOLS = {
 }
 JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 AUDIENCE = "kafka"
+ISSUER = "me"
 KEY: Any = RSAKey.generate_key(2048, {"kid": "one"})
 CURVE: Any = ECKey.generate_key("P-256", {"kid": "two"})
 STRANGER: Any = RSAKey.generate_key(2048, {"kid": "one"})
@@ -43,7 +44,7 @@ STRANGER: Any = RSAKey.generate_key(2048, {"kid": "one"})
 def token(key: Any = KEY, algorithm: str = "RS256", **claims: Any) -> str:
     """Return a token, valid unless claims are given; a claim of None is left out."""
     now = time.time()
-    all_claims = {"sub": USER, "aud": AUDIENCE, "iss": "me", "iat": now, "exp": now + 300, **claims}
+    all_claims = {"sub": USER, "aud": AUDIENCE, "iss": ISSUER, "iat": now, "exp": now + 300, **claims}
     said = {name: value for name, value in all_claims.items() if value is not None}
     made: str = jwt.encode({"alg": algorithm, "kid": key.kid}, said, key, algorithms=[algorithm])
     return made
@@ -72,7 +73,7 @@ def settings_of(authority: Authority, folder: Path) -> dict[str, Any]:
         "listener.name.sasl_ssl.plain.sasl.jaas.config": f'{JAAS} user_{LISTED}="{quoted}";',
         "sasl_oauthbearer_jwks_file": str(folder / "keys.json"),
         "sasl_oauthbearer_expected_audience": AUDIENCE,
-        "sasl_oauthbearer_expected_issuer": "me",
+        "sasl_oauthbearer_expected_issuer": ISSUER,
         "connection_failed_authentication_delay_ms": 10,
         "sasl_server_max_receive_size": 20_000,
         "delegation_token_secret_key": "s3cret-of-tokens",

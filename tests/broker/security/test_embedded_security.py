@@ -89,6 +89,15 @@ def test_passwords_survive_a_restart_and_a_repeated_statement_does_not_change_th
             },
             "sasl.oauthbearer.expected.audience",
         ),
+        (
+            {
+                "listen": "SASL_PLAINTEXT://127.0.0.1:0",
+                "sasl_enabled_mechanisms": "OAUTHBEARER",
+                "sasl_oauthbearer_jwks_endpoint_url": "https://127.0.0.1:1/keys",
+                "sasl_oauthbearer_allow_unverified_audience": True,
+            },
+            "sasl.oauthbearer.expected.issuer",
+        ),
     ],
 )
 def test_an_invalid_setting_is_a_one_line_error_before_any_listener_is_opened(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
+from ottla.broker.embedding.embedded_broker import Broker
 from ottla.client.network import connection_states
 from ottla.errors import (
     AuthenticationError,
@@ -38,12 +39,14 @@ from tests.broker.security.secured import (
     KEY,
     LISTED,
     LISTED_PASSWORD,
+    LISTENERS,
     PASSWORD,
     STRANGER,
     USER,
     Secured,
     bare,
     log_in,
+    settings_of,
     token,
 )
 from tests.certificates import Authority
@@ -177,6 +180,23 @@ def test_an_invalid_token_is_rejected(secured: Secured, fault: str) -> None:
     )
     with pytest.raises(AuthenticationError):
         describe_cluster(settings)
+
+
+def test_audience_and_issuer_are_not_checked_if_the_settings_say_so(authority: Authority, tmp_path: Path) -> None:
+    settings = settings_of(authority, tmp_path)
+    settings |= {"sasl_oauthbearer_allow_unverified_audience": True, "sasl_oauthbearer_allow_unverified_issuer": True}
+    with Broker(listen=LISTENERS, **settings) as broker:
+        loose = Secured(broker, authority, tmp_path)
+        for made in (token(aud="another", iss="you"), token(aud=None, iss=None)):
+            given = {"sasl.mechanism": "OAUTHBEARER", "sasl.oauth.token.provider": lambda made=made: made}
+            describe_cluster(loose.at("SASL_SSL", **given))
+        with pytest.raises(AuthenticationError):
+            describe_cluster(
+                loose.at(
+                    "SASL_SSL",
+                    **{"sasl.mechanism": "OAUTHBEARER", "sasl.oauth.token.provider": lambda: token(STRANGER)},
+                )
+            )
 
 
 def test_a_token_signed_with_any_of_the_keys_is_accepted(secured: Secured) -> None:

@@ -33,16 +33,20 @@ class TokenRules(Struct, frozen=True):
     """The required claims of a token."""
 
     audience: tuple[str, ...]
+    """The accepted audiences; empty if the audience is not checked."""
     issuer: str | None
+    """The required issuer; None if the issuer is not checked."""
     skew_seconds: int
     sub_claim: str
 
     @classmethod
     def read(cls, config: ListenerConfig) -> TokenRules:
         """Return the rules in the settings of a listener."""
+        any_audience = config.sasl_oauthbearer_allow_unverified_audience
+        any_issuer = config.sasl_oauthbearer_allow_unverified_issuer
         return cls(
-            tuple(config.sasl_oauthbearer_expected_audience),
-            config.sasl_oauthbearer_expected_issuer,
+            () if any_audience else tuple(config.sasl_oauthbearer_expected_audience),
+            None if any_issuer else config.sasl_oauthbearer_expected_issuer,
             config.sasl_oauthbearer_clock_skew_seconds,
             config.sasl_oauthbearer_sub_claim_name,
         )
@@ -77,7 +81,7 @@ def verify_token(token: str, keys: Any, rules: TokenRules, now: float) -> tuple[
         raise TokenRefused(f"the token was made by {shown(claims.get('iss'))}, not by {rules.issuer!r}")
     made_for = claims.get("aud")
     audience = made_for if isinstance(made_for, list) else [made_for]
-    if not any(each in rules.audience for each in audience if isinstance(each, str)):
+    if rules.audience and not any(each in rules.audience for each in audience if isinstance(each, str)):
         raise TokenRefused(f"the token was made for {shown(made_for)}, not for {' or '.join(rules.audience)}")
     user = claims.get(rules.sub_claim)
     if not isinstance(user, str) or not user or not user.isprintable():

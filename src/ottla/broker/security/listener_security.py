@@ -144,7 +144,7 @@ class ListenerSecurity:
 
 
 def check_tokens(config: ListenerConfig, listener: str) -> None:
-    """Raise ConfigError if the keys or the audience of tokens are not configured."""
+    """Raise ConfigError if the keys, the audience or the issuer of tokens are not configured."""
     url, file = config.sasl_oauthbearer_jwks_endpoint_url, config.sasl_oauthbearer_jwks_file
     if (url is None) == (file is None):
         raise ConfigError(
@@ -156,10 +156,16 @@ def check_tokens(config: ListenerConfig, listener: str) -> None:
             f"sasl.oauthbearer.jwks.endpoint.url = {url!r}: must begin with https://; a file is named by "
             "sasl.oauthbearer.jwks.file"
         )
-    if not config.sasl_oauthbearer_expected_audience:
+    if not config.sasl_oauthbearer_expected_audience and not config.sasl_oauthbearer_allow_unverified_audience:
         raise ConfigError(
             f"listener {listener} accepts tokens: name their required audience with "
             "sasl.oauthbearer.expected.audience, since tokens for any other service would be accepted otherwise"
+        )
+    has_issuer = config.sasl_oauthbearer_expected_issuer is not None or config.sasl_oauthbearer_allow_unverified_issuer
+    if url is not None and not has_issuer:
+        raise ConfigError(
+            f"listener {listener} accepts tokens: name their required issuer with sasl.oauthbearer.expected.issuer, or set "
+            "sasl.oauthbearer.allow.unverified.issuer=true if every issuer with a key of the endpoint may be accepted"
         )
 
 

@@ -62,7 +62,10 @@ BROKERS_NAMES = {
     "file.delete.delay.ms": "log.segment.delete.delay.ms",
     "local.retention.bytes": "log.local.retention.bytes",
     "local.retention.ms": "log.local.retention.ms",
+    "max.decompressed.message.bytes": "max.decompressed.message.bytes",
     "preallocate": "log.preallocate",
+    "remote.copy.lag.bytes": "log.remote.copy.lag.bytes",
+    "remote.copy.lag.ms": "log.remote.copy.lag.ms",
     "unclean.leader.election.enable": "unclean.leader.election.enable",
 }
 """The names of topic configs among the settings of Kafka's brokers, where this broker has no such setting."""
@@ -136,7 +139,7 @@ def group_synonyms(option: Option, configs: Mapping[str, str], broker: DynamicSe
     own = [DescribeConfigsSynonym(name, configs[name], ConfigSource.GROUP)] if name in configs else []
     setting = broker_table().get(f"group_{name}".replace(".", "_"))
     if setting is None:
-        return [*own, DescribeConfigsSynonym(f"group.{name}", format_value(option.default), ConfigSource.DEFAULT)]
+        return [*own, DescribeConfigsSynonym(name, format_value(option.default), ConfigSource.DEFAULT)]
     return [*own, *broker_synonyms(setting, broker)]
 
 

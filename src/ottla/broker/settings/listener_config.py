@@ -121,8 +121,14 @@ class ListenerConfig:
     sasl_oauthbearer_expected_audience: tuple[str, ...] = ()
     """The accepted audiences of a token. Required with OAUTHBEARER: a token for another service must not be accepted."""
 
+    sasl_oauthbearer_allow_unverified_audience: bool = False
+    """Accept tokens for any audience, or without one. It is insecure: tokens for other services are accepted, too."""
+
     sasl_oauthbearer_expected_issuer: str | None = None
-    """The required issuer of a token; None for any that has the key."""
+    """The required issuer of a token. Required with `sasl.oauthbearer.jwks.endpoint.url`."""
+
+    sasl_oauthbearer_allow_unverified_issuer: bool = False
+    """Accept tokens of any issuer that has a key of the endpoint. It is insecure if other issuers share the endpoint."""
 
     sasl_oauthbearer_clock_skew_seconds: Annotated[int, Between(0, 3600)] = 30
     """The tolerated difference between the clocks of the issuer and this broker."""

@@ -15,12 +15,15 @@ from typing import NamedTuple
 from ottla.broker.settings.config import BrokerConfig, read_config
 from ottla.broker.settings.kafka_settings import ALIASES, FOR_A_CLUSTER, WITHOUT_EFFECT, has_no_effect, in_our_unit
 from ottla.broker.settings.listener_settings import check_value, is_for_listener
+from ottla.broker.settings.unsupported_configs import OF_BROKERS
 from ottla.config import convert, options_of, unknown
 from ottla.errors import ConfigError
 from ottla.properties import read_properties
 from ottla.settings_class import changed
 
 PREFIX = "OTTLA_"
+PROVIDERS = "config.providers"
+"""Rejected, because references to its providers would be taken for values."""
 NOT_SETTINGS = {
     *("OTTLA_COMPILE", "OTTLA_KAFKA_MESSAGES", "OTTLA_SPARK_PYTHON"),
     *(
@@ -163,7 +166,8 @@ def find_own_name(given: GivenSetting) -> tuple[str, str]:
     import difflib  # for names that are no settings
 
     is_like_ours = bool(difflib.get_close_matches(name, options, n=1, cutoff=MISSPELT))
-    if name in WITHOUT_EFFECT or (has_no_effect(name) and not is_like_ours):
+    is_kafkas = name in OF_BROKERS and name != PROVIDERS
+    if name in WITHOUT_EFFECT or is_kafkas or (has_no_effect(name) and not is_like_ours):
         return "", ""
     raise ConfigError(unknown("setting", given.name, [*options, *ALIASES]))
 

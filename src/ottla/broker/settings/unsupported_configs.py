@@ -66,6 +66,8 @@ OF_BROKERS: Mapping[str, ForeignConfig] = {
     "group.share.assignors": ForeignConfig(LIST, "simple"),
     "group.share.max.assignment.interval.ms": ForeignConfig(INT, "15000"),
     "group.share.min.assignment.interval.ms": ForeignConfig(INT, "0"),
+    "group.streams.assignors": ForeignConfig(LIST, "sticky"),
+    "group.streams.topology.description.plugin.class": ForeignConfig(CLASS, None),
     "kafka.metrics.polling.interval.secs": ForeignConfig(INT, "10"),
     "kafka.metrics.reporters": ForeignConfig(LIST, ""),
     "log.cleaner.io.buffer.load.factor": ForeignConfig(DOUBLE, "0.9", is_dynamic=True),
@@ -77,6 +79,8 @@ OF_BROKERS: Mapping[str, ForeignConfig] = {
     "log.local.retention.bytes": ForeignConfig(LONG, "-2", is_dynamic=True),
     "log.local.retention.ms": ForeignConfig(LONG, "-2", is_dynamic=True),
     "log.preallocate": ForeignConfig(BOOLEAN, "false", is_dynamic=True),
+    "log.remote.copy.lag.bytes": ForeignConfig(LONG, "-1", is_dynamic=True),
+    "log.remote.copy.lag.ms": ForeignConfig(LONG, "0", is_dynamic=True),
     "log.roll.jitter.hours": ForeignConfig(INT, "0"),
     "log.roll.jitter.ms": ForeignConfig(LONG, None, is_dynamic=True),
     "log.segment.delete.delay.ms": ForeignConfig(LONG, "60000", is_dynamic=True),
@@ -206,6 +210,7 @@ OF_BROKERS: Mapping[str, ForeignConfig] = {
 OF_GROUPS: Mapping[str, ForeignConfig] = {
     "consumer.assignment.interval.ms": ForeignConfig(INT, "1000", is_dynamic=True),
     "share.assignment.interval.ms": ForeignConfig(INT, "1000", is_dynamic=True),
+    "streams.assignor.name": ForeignConfig(STRING, "sticky", is_dynamic=True),
 }
 
 

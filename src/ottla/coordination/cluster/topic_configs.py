@@ -39,7 +39,7 @@ class TopicConfig:
     delete_retention_ms: Count = 86_400_000
     """The time for which compaction keeps the tombstone of a deleted key."""
     errors_deadletterqueue_group_enable: bool = False
-    """True if share groups may use the topic as a dead letter queue (KIP-1191). Has no effect here."""
+    """True if share groups may use the topic as a dead letter queue (KIP-1191)."""
     file_delete_delay_ms: Count = 60_000
     """The delay before the file of a deleted segment is removed."""
     flush_messages: Annotated[int, Between(1, INT64_MAX)] = INT64_MAX
@@ -79,6 +79,10 @@ class TopicConfig:
     """The minimum size of the ISR for a write with `acks=all`."""
     preallocate: bool = False
     """True if segment files are created with their full size."""
+    remote_copy_lag_bytes: Annotated[int, Between(-1, INT64_MAX)] = -1
+    """The size by which remote storage may lag behind the log (KIP-1241). Has no effect here."""
+    remote_copy_lag_ms: Annotated[int, Between(-1, INT64_MAX)] = 0
+    """The time by which remote storage may lag behind the log (KIP-1241). Has no effect here."""
     remote_log_copy_disable: bool = False
     """True if segments are not copied to remote storage any more."""
     remote_log_delete_on_disable: bool = False
