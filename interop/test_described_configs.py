@@ -39,8 +39,8 @@ DIFFERENT: dict[str, tuple[set[str], str]] = {
         "ours is one text, empty for a lone node",
     ),
     "cordoned.log.dirs": (
-        {"type", "value", "read_only", "synonyms"},
-        "ours is one text, and `*` unless somebody sets it (which counts for a broker that joins)",
+        {"read_only"},
+        STATIC,
     ),
     "listener.security.protocol.map": ({"value", "read_only", "synonyms"}, STATIC),
     "offsets.topic.replication.factor": ({"value", "source", "synonyms"}, ALONE),

@@ -90,12 +90,16 @@ def security() -> Mapping[str, str]:
 
 
 @contextmanager
-def kafka_node() -> Iterator[ApacheKafka]:
-    """Run the Kafka node that is controller and broker."""
-    rival.fetch()
+def kafka_node(jars: Path | None = None) -> Iterator[ApacheKafka]:
+    """Run the Kafka node that is controller and broker; `jars` are those of another version than the reference."""
+    if jars is None:
+        rival.fetch()
     formatted_with = (*NOT_OURS, "--add-scram", f"SCRAM-SHA-512=[name={USER},password={PASSWORD}]")
     with rival.apache_kafka(
-        SHORT | NO_AUTOMATIC_ELECTIONS | dict(security()), listeners=("INTERNAL",), formatted_with=formatted_with
+        SHORT | NO_AUTOMATIC_ELECTIONS | dict(security()),
+        listeners=("INTERNAL",),
+        formatted_with=formatted_with,
+        jars=jars,
     ) as kafka:
         yield kafka
 

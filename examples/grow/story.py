@@ -46,7 +46,7 @@ def play(folder: Path, kafka: rival.ApacheKafka) -> Outcome:
             time.sleep(WATCH_SECONDS)
             ours.start()
             ours.wait_until_in()
-            timeline.tell(f"a broker of ours has joined as number {OURS}, cordoned: nothing is put on it by itself")
+            timeline.tell(f"a broker of ours has joined as number {OURS}: nothing is on it yet")
             time.sleep(WATCH_SECONDS)
             move.to([KAFKA, OURS])
             timeline.tell("it follows: both have copies that are in sync")

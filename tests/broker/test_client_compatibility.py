@@ -109,7 +109,6 @@ OF_TOPICS_ALONE = {
     "flush.ms",
     "follower.replication.throttled.replicas",
     "leader.replication.throttled.replicas",
-    "max.decompressed.message.bytes",
     "remote.log.copy.disable",
     "remote.log.delete.on.disable",
     "remote.storage.enable",
@@ -124,7 +123,7 @@ def test_10_every_config_is_described_with_its_source_synonyms_type_and_descript
     request = DescribeConfigsRequest([DescribeConfigsResource(2, "t", None)], True, True)
     (result,) = wire.ask(request).results
     configs = {config.name: config for config in result.configs}
-    assert len(configs) == 35
+    assert len(configs) == 37
     assert all(config.config_type and config.documentation for config in configs.values())
     assert {name for name, config in configs.items() if not config.synonyms} == OF_TOPICS_ALONE
     assert (configs["retention.ms"].value, configs["retention.ms"].config_source) == ("1000", 1)

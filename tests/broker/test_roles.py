@@ -88,11 +88,11 @@ def test_a_broker_joins_the_controllers_of_its_settings(named: dict[str, str]) -
     [
         ("broker,controller", {}, True),
         ("broker,controller", {"cordoned_log_dirs": "*"}, False),
-        ("broker", {}, False),
-        ("broker", {"cordoned_log_dirs": ""}, True),
+        ("broker", {}, True),
+        ("broker", {"cordoned_log_dirs": "*"}, False),
     ],
 )
-def test_a_node_that_does_not_vote_gets_partitions_by_assignment_only(
+def test_a_node_gets_new_partitions_unless_its_directories_are_cordoned(
     tmp_path: Path, role: str, said: dict[str, str], takes_partitions: bool
 ) -> None:
     settings = config(process_roles=role, controller_quorum_bootstrap_servers="10.0.0.2:9093", **said)

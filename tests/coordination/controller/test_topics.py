@@ -68,13 +68,15 @@ def test_a_fenced_broker_is_a_replica_outside_the_isr() -> None:
         assert (set(state.replicas), set(state.isr)) == ({1, 2, 3}, {1, 2})
 
 
-def test_a_broker_with_cordoned_directories_only_gets_replicas_by_assignment_alone() -> None:
+def test_a_broker_with_cordoned_directories_only_gets_no_replicas() -> None:
     cluster = Cluster(1, 2)
     cluster.beat(2, cordoned_log_dirs=[directory(2)])
     create(cluster, CreatableTopic("t", 4, 1))
     assert {state.leader for state in cluster.controller.metadata.topics["t"].partitions} == {1}
     assert create(cluster, CreatableTopic("u", 1, 2))[0].error_code == ErrorCode.INVALID_REPLICATION_FACTOR
-    assert create(cluster, assigned("u", (2, 1)))[0].error_code == 0
+    refused = create(cluster, assigned("u", (2, 1)))[0]
+    assert refused.error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert "broker 2, and all its directories are cordoned" in (refused.error_message or "")
 
 
 def test_a_broker_with_several_directories_reports_the_chosen_one_later() -> None:

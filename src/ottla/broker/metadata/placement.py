@@ -35,12 +35,8 @@ def connect_placement(
 
 
 def list_cordoned(config: BrokerConfig, directories: DataDirectory | DataDirectories) -> frozenset[UUID]:
-    """Return the cordoned directories, which get no new partitions unless they are assigned explicitly (KIP-1066)."""
-    # A broker that joins other brokers' cluster without a vote gets new partitions only by explicit assignment.
-    is_guest = config.joins_cluster and not config.has_both_roles
-    if not is_guest and "cordoned_log_dirs" not in config.given:
-        return frozenset()
-    named = {each.strip() for each in config.cordoned_log_dirs.split(",")}
+    """Return the cordoned directories, which get no new partitions (KIP-1066)."""
+    named = {each.strip() for each in config.cordoned_log_dirs.split(",")} - {""}
     return frozenset(
         each.directory_id
         for each in directories.online()

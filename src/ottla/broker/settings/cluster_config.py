@@ -50,9 +50,9 @@ class ClusterConfig:
     directory was removed: a controller with an empty disk rejoins in this way.
     """
 
-    cordoned_log_dirs: str = "*"
-    """Directories in which the cluster places no partitions unless they are assigned there: `*` for all, the default of
-    a broker that joins a cluster (`process.roles=broker`); empty for none.
+    cordoned_log_dirs: str = ""
+    """Directories in which the cluster places no new partitions (KIP-1066): `*` for all; empty for none. Where all are
+    cordoned, controllers of Kafka 4.4 and of this version also reject assignments to this broker.
     """
 
     offsets_topic_replication_factor: Annotated[int, Between(1, INT16_MAX)] = 3

@@ -37,6 +37,7 @@ class ConfigType(IntEnum):
 KINDS = {
     "advertised.listeners": ConfigType.LIST,
     "controller.quorum.voters": ConfigType.LIST,
+    "cordoned.log.dirs": ConfigType.LIST,
     "group.consumer.assignors": ConfigType.LIST,
     "group.streams.rack.aware.assignment.tags": ConfigType.LIST,
     "streams.rack.aware.assignment.tags": ConfigType.LIST,

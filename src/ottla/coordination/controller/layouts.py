@@ -27,13 +27,20 @@ def usable_brokers(draft: ClusterDraft) -> list[UsableBroker]:
 
 
 def check_assignment(draft: ClusterDraft, replicas: Sequence[int], replication_factor: int | None) -> None:
-    """Raise Refusal if the assignment is empty, has unknown or repeated brokers, or not `replication_factor` brokers."""
+    """Raise Refusal if the assignment is empty, has unknown, cordoned or repeated brokers, or not `replication_factor` brokers."""
     fault = None
     unknown = [broker for broker in sorted(replicas) if broker not in draft.registrations]
+    closed = [
+        broker
+        for broker in sorted(replicas)
+        if broker not in unknown and not draft.registrations[broker].can_get_replicas
+    ]
     if not replicas:
         fault = "a partition is assigned to no broker"
     elif unknown:
         fault = f"a partition is assigned to broker {unknown[0]}, and there is none of that number"
+    elif closed:
+        fault = f"a partition is assigned to broker {closed[0]}, and all its directories are cordoned: shorten its cordoned.log.dirs first"
     elif len(set(replicas)) < len(replicas):
         fault = f"the assignment {list(replicas)} names a broker twice"
     elif replication_factor is not None and len(replicas) != replication_factor:

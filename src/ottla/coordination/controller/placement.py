@@ -133,10 +133,7 @@ def check_brokers(brokers: Sequence[UsableBroker], replication_factor: int) -> N
     if replication_factor <= 0:
         fault = f"{replication_factor} replicas: at least one, or -1 for the default"
     elif not brokers:
-        fault = (
-            "no broker takes partitions unasked: each is about to stop, or all its directories are cordoned, as those of "
-            "a broker of Ottla's that joins a cluster unless its `cordoned.log.dirs` is set and empty"
-        )
+        fault = "no broker takes partitions unasked: on each of them `cordoned.log.dirs` has all directories"
     elif all(each.is_fenced for each in brokers):
         fault = "all brokers that take partitions unasked are fenced"
     elif replication_factor > len(brokers):
