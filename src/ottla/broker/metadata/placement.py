@@ -37,6 +37,8 @@ def connect_placement(
 def list_cordoned(config: BrokerConfig, directories: DataDirectory | DataDirectories) -> frozenset[UUID]:
     """Return the cordoned directories, which get no new partitions (KIP-1066)."""
     named = {each.strip() for each in config.cordoned_log_dirs.split(",")} - {""}
+    if not named:
+        return frozenset()
     return frozenset(
         each.directory_id
         for each in directories.online()
