@@ -4,7 +4,7 @@ import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
 import java.nio.charset.StandardCharsets;
-import org.apache.kafka.common.utils.Exit;
+import org.apache.kafka.common.utils.internals.Exit;
 
 /**
  * Runs tools one after the other in one JVM: words between tabs in; what the tool said, and a line with its status, out.
@@ -48,6 +48,9 @@ public class Tools {
                 thrown.getCause().printStackTrace();
                 end(1);
             }
+        } catch (ClassNotFoundException missing) {
+            missing.printStackTrace();
+            end(1);
         }
     }
 

@@ -17,7 +17,12 @@ from ottla.cli.main import main
 from rivals import apache_kafka as rival
 from tests.patience import eventually
 
-ACLS, CONFIGS, TOKENS, TOPICS = "AclCommand", "kafka.admin.ConfigCommand", "DelegationTokenCommand", "TopicCommand"
+ACLS, CONFIGS, TOKENS, TOPICS = (
+    "AclCommand",
+    "org.apache.kafka.tools.ConfigCommand",
+    "DelegationTokenCommand",
+    "TopicCommand",
+)
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 SCRAM, SCRAM_MODULE = "SCRAM-SHA-256", "org.apache.kafka.common.security.scram.ScramLoginModule required"
 USER, PASSWORD = "alice", "al1ce"

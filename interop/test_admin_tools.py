@@ -14,10 +14,13 @@ import pytest
 from interop.kafka_tools import ToolResult, Tools, dump
 from ottla import Admin, Broker, NewTopic, Producer
 from ottla.client.admin import TopicPartitionReplica
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from rivals import apache_kafka as rival
 from rivals.kafka_cluster import PATIENCE, wait_for
+from tests.broker.wire import Wire
 
-CONFIGS = "kafka.admin.ConfigCommand"
+CONFIGS = "org.apache.kafka.tools.ConfigCommand"
 ITS_OWN = (
     (r"127\.0\.0\.1:\d+", "ADDRESS"),
     (r"TopicId: \S+", "TopicId: ID"),
@@ -222,7 +225,7 @@ def test_records_are_counted_and_deleted_and_log_sizes_are_reported(both: Both, 
 def test_features_and_the_quorum_are_described(tools: Tools, ottla_broker: str) -> None:
     at = ("--bootstrap-server", ottla_broker)
     features = tools.run("FeatureCommand", *at, "describe").text
-    assert re.search(r"metadata\.version\s+SupportedMinVersion: 3\.3-IV3\s.*FinalizedVersionLevel: 4\.3-IV0", features)
+    assert re.search(r"metadata\.version\s+SupportedMinVersion: 3\.3-IV3\s.*FinalizedVersionLevel: 4\.4-IV2", features)
     status = tools.run("MetadataQuorumCommand", *at, "describe", "--status").text
     assert re.search(r"^LeaderId:\s+1$", status, re.MULTILINE)
     assert re.search(r"^MaxFollowerLag:\s+0$", status, re.MULTILINE)
@@ -233,13 +236,45 @@ def test_features_and_the_quorum_are_described(tools: Tools, ottla_broker: str) 
     assert re.search(r"^kraft\.version\s.*FinalizedVersionLevel: 1\b", features.replace("Feature: ", ""), re.M), (
         features
     )
-    refused = tools.run("FeatureCommand", *at, "downgrade", "--feature", "metadata.version=29")
+    refused = tools.run("FeatureCommand", *at, "downgrade", "--feature", "metadata.version=32")
     assert refused.status == 1
-    assert "later versions would be lost" in refused.text
+    assert "Metadata of level 33 may exist" in refused.text
+
+
+UPGRADE, SAFE, UNSAFE = 1, 2, 3
+
+
+@pytest.mark.parametrize("way", [UPGRADE, SAFE, UNSAFE])
+@pytest.mark.parametrize(
+    ("feature", "level"),
+    [
+        *(("metadata.version", level) for level in (34, 33, 32, 31, 30, 29, 7, 6, 0, -1)),
+        *(("share.version", level) for level in (3, 2, 1, 0)),
+        *(("eligible.leader.replicas.version", level) for level in (2, 1, 0)),
+        *((name, level) for name in ("group.version", "kraft.version") for level in (2, 1, 0)),
+        ("transaction.version", 0),
+        ("no.such.feature", 1),
+    ],
+)
+def test_a_feature_level_is_accepted_or_rejected_as_by_kafka(both: Both, feature: str, level: int, way: int) -> None:
+    request = UpdateFeaturesRequest(
+        feature_updates=[FeatureUpdateKey(feature, level, upgrade_type=way)], validate_only=True
+    )
+    codes = []
+    for address in both.addresses:
+        with Wire(address) as wire:
+            response = wire.ask(request, 2)
+        codes.append(ErrorCode(response.error_code).name)
+    assert codes[0] == codes[1]
+
+
+def test_a_controller_that_is_not_registered_cannot_be_unregistered(both: Both) -> None:
+    for refusal in both.run_rejected("ClusterTool", "unregister-controller", "--id", 9):
+        assert re.search("9 is (not currently )?registered|no controller 9", refusal)
 
 
 def test_the_features_of_a_release_are_changed_as_far_as_they_are_supported(tools: Tools, ottla_broker: str) -> None:
-    at = ("--bootstrap-server", ottla_broker, "upgrade", "--release-version", "4.3")
+    at = ("--bootstrap-server", ottla_broker, "upgrade", "--release-version", "4.4")
     tried, changed = tools.run("FeatureCommand", *at, "--dry-run"), tools.run("FeatureCommand", *at)
     for feature in ("group.version", "kraft.version", "metadata.version", "share.version", "transaction.version"):
         assert re.search(rf"^{re.escape(feature)} can be upgraded to \d+\.$", tried.text, re.MULTILINE), tried.text
@@ -375,7 +410,7 @@ def test_dump_log_segments_decodes_snapshots_of_our_metadata(tmp_path: Path) -> 
     told = dump(snapshot, "--cluster-metadata-decoder")
     assert "SnapshotHeader" in told
     assert "SnapshotFooter" in told
-    assert '"type":"FEATURE_LEVEL_RECORD","version":0,"data":{"name":"metadata.version","featureLevel":30}' in told
+    assert '"type":"FEATURE_LEVEL_RECORD","version":0,"data":{"name":"metadata.version","featureLevel":33}' in told
     assert '"name":"t1"' in told
     for text in (told, dump(log, "--cluster-metadata-decoder")):
         assert "isvalid: false" not in text

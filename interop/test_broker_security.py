@@ -268,7 +268,7 @@ def test_kafka_configs_sets_the_password_of_a_user(secured: Secured, tools: Tool
     file = java_properties(secured, tmp_path, "SCRAM-SHA-512")
     where = ("--bootstrap-server", LoginMechanism(secured, "SCRAM-SHA-512").address, "--command-config", file)
     done = tools.run(
-        "kafka.admin.ConfigCommand",
+        "org.apache.kafka.tools.ConfigCommand",
         *where,
         *("--alter", "--add-config", "SCRAM-SHA-512=[iterations=8192,password=fr3d]"),
         *("--entity-type", "users", "--entity-name", "fred"),

@@ -20,7 +20,7 @@ from ottla.cli.main import main
 from ottla.coordination.controller.initial_levels import METADATA_VERSIONS
 from rivals.kafka_cluster import wait_for
 
-TOPICS, CONFIGS = "TopicCommand", "kafka.admin.ConfigCommand"
+TOPICS, CONFIGS = "TopicCommand", "org.apache.kafka.tools.ConfigCommand"
 LEVELS = {**METADATA_VERSIONS, "3.3-IV3": 7}
 """The names that Kafka's tool prints for levels of metadata.version."""
 CONFIG = re.compile(r"^  (\S+?)=(.*?) sensitive=(\w+) synonyms=", re.MULTILINE)

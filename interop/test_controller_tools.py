@@ -12,7 +12,7 @@ from rivals import apache_kafka as rival
 from tests.broker.quorum_nodes import CLUSTER, Place, new_hosts
 from tests.patience import eventually
 
-CONFIGS = "kafka.admin.ConfigCommand"
+CONFIGS = "org.apache.kafka.tools.ConfigCommand"
 TOOLS = "org.apache.kafka.tools"
 
 

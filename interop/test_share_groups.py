@@ -52,7 +52,7 @@ def consume(tools: Tools, address: str, count: int, *words: object) -> list[str]
 
 def test_the_console_consumers_of_a_share_group_read_each_record_once(tools: Tools, broker: str) -> None:
     config = ("--alter", "--group", GROUP, "--add-config", "share.auto.offset.reset=earliest")
-    run(tools, "kafka.admin.ConfigCommand", broker, *config)
+    run(tools, "org.apache.kafka.tools.ConfigCommand", broker, *config)
     first, second = consume(tools, broker, 100), consume(tools, broker, 200)
     assert len(first) == 100
     assert sorted(first + second) == sorted(f"job-{number}" for number in range(RECORDS))
@@ -60,7 +60,7 @@ def test_the_console_consumers_of_a_share_group_read_each_record_once(tools: Too
 
 def test_the_share_group_tool_describes_resets_and_deletes(tools: Tools, broker: str) -> None:
     config = ("--alter", "--group", GROUP, "--add-config", "share.auto.offset.reset=earliest")
-    run(tools, "kafka.admin.ConfigCommand", broker, *config)
+    run(tools, "org.apache.kafka.tools.ConfigCommand", broker, *config)
     consume(tools, broker, RECORDS)
     command = "consumer.group.ShareGroupCommand"
     assert GROUP in run(tools, command, broker, "--list")
@@ -78,7 +78,7 @@ def test_the_share_group_tool_describes_resets_and_deletes(tools: Tools, broker:
 
 def test_rejected_records_are_delivered_no_more(tools: Tools, broker: str) -> None:
     config = ("--alter", "--group", GROUP, "--add-config", "share.auto.offset.reset=earliest")
-    run(tools, "kafka.admin.ConfigCommand", broker, *config)
+    run(tools, "org.apache.kafka.tools.ConfigCommand", broker, *config)
     rejected = consume(tools, broker, 50, "--reject")
     rest = consume(tools, broker, RECORDS - 50)
     assert not set(rejected) & set(rest)
