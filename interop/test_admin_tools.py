@@ -165,11 +165,8 @@ def test_group_configs_are_changed_and_described(both: Both) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ("consumer.session.timeout.ms=99999", "group.consumer.max.session.timeout.ms"),
-        (
-            "consumer.heartbeat.interval.ms=99999",
-            "group.consumer.max.heartbeat.interval.ms",
-        ),
+        ("consumer.session.timeout.ms=99999", "consumer.session.timeout.ms"),
+        ("consumer.heartbeat.interval.ms=99999", "consumer.heartbeat.interval.ms"),
         ("bogus=1", "Unknown group config name: bogus"),
     ],
 )
