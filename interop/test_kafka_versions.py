@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -66,6 +66,18 @@ def write(joined: Joined, topic: str, partition: int) -> None:
             each.result(60)
 
 
+def read_all(consumer: Consumer) -> list[Any]:
+    """Read until as many records as were written have come, and return their values."""
+    read: list[Any] = []
+
+    def has_all() -> bool:
+        read.extend(each.value for each in consumer.poll(0.5))
+        return len(read) >= COUNT
+
+    wait_for(has_all, lambda: f"{len(read)} are read")
+    return read
+
+
 def test_it_joins_a_cluster_with_the_default_levels(joined: Joined, admin: Admin) -> None:
     levels = {name: each.max_version_level for name, each in admin.describe_features().finalized_features.items()}
     assert levels | LEVELS[joined.version.release] == levels
@@ -81,8 +93,7 @@ def test_it_leads_and_follows(joined: Joined, admin: Admin, replicas: tuple[int,
     write(joined, topic, 0)
     with Consumer(bootstrap_servers=joined.servers, auto_offset_reset="earliest") as consumer:
         consumer.assign([TopicPartition(topic, 0)])
-        read: list[bytes | None] = []
-        wait_for(lambda: len(read) >= COUNT or read.extend(each.value for each in consumer.poll(0.5)), "all are read")
+        read = read_all(consumer)
     assert read == [b"%d" % number for number in range(COUNT)]
     assert view.in_sync(topic) == {KAFKA, OURS}
 
@@ -96,8 +107,7 @@ def test_it_coordinates_a_group(joined: Joined, admin: Admin, protocol: str) -> 
     settings = {"bootstrap.servers": joined.servers, "group.id": group, "group.protocol": protocol}
     with Consumer(settings | {"auto.offset.reset": "earliest"}) as consumer:
         consumer.subscribe([topic])
-        read: list[bytes | None] = []
-        wait_for(lambda: len(read) >= COUNT or read.extend(each.value for each in consumer.poll(0.5)), "all are read")
+        read = read_all(consumer)
         consumer.commit()
     (committed,) = admin.list_consumer_group_offsets(group).values()
     assert committed.offset == COUNT
@@ -121,9 +131,12 @@ def test_it_delivers_to_share_groups(joined: Joined, admin: Admin) -> None:
     with ShareConsumer({"bootstrap.servers": joined.servers, "group.id": "sharers"}) as consumer:
         consumer.subscribe(["shared"])
         read: set[int] = set()
-        wait_for(
-            lambda: len(read) >= COUNT or read.update(each.offset for each in consumer.poll(0.5)), "all are delivered"
-        )
+
+        def has_all() -> bool:
+            read.update(each.offset for each in consumer.poll(0.5))
+            return len(read) >= COUNT
+
+        wait_for(has_all, "all are delivered")
     assert read == set(range(COUNT))
 
 

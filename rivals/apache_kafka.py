@@ -63,6 +63,11 @@ class ApacheKafka(NamedTuple):
     """Where brokers find it as a controller."""
 
 
+def fetched() -> bool:
+    """Return True if the jars of the reference version are there."""
+    return any(JARS.glob("kafka_2.13-*.jar"))
+
+
 def fetch() -> None:
     """Download the jars of the reference version, unless they are there."""
     fetch_version(VERSION, JARS)
