@@ -107,7 +107,7 @@ def test_it_coordinates_a_group(joined: Joined, admin: Admin, protocol: str) -> 
     settings = {"bootstrap.servers": joined.servers, "group.id": group, "group.protocol": protocol}
     with Consumer(settings | {"auto.offset.reset": "earliest"}) as consumer:
         consumer.subscribe([topic])
-        read = read_all(consumer)
+        read_all(consumer)
         consumer.commit()
     (committed,) = admin.list_consumer_group_offsets(group).values()
     assert committed.offset == COUNT
