@@ -15,13 +15,14 @@ from ottla.broker.metadata.bootstrap_checkpoint import read_bootstrap
 from ottla.cli.storage.storage import storage
 from ottla.client.admin import Admin, UserScramCredentialDeletion
 from ottla.coordination.cluster.features import ELR_VERSION
-from ottla.coordination.cluster.records import FeatureLevelRecord
+from ottla.coordination.cluster.records import FeatureLevelRecord, encode_record
 from ottla.coordination.quorum.control_records import decode_control
 from ottla.digests import stretched
 from ottla.protocol.sasl.scram_credential import MECHANISMS, ScramCredential, is_password
 from ottla.storage.directory import meta_properties
 from ottla.storage.directory.meta_properties import MetaProperties
-from ottla.storage.state_log.snapshot import EMPTY, read_state
+from ottla.storage.state_log.snapshot import EMPTY, parse_state, read_state, write_snapshot
+from ottla.storage.state_log.voter import Quorum
 from tests.cli.conftest import ottla
 
 CLUSTER = "b3R0bGEtcml2YWwta2Fma2"
@@ -88,12 +89,17 @@ LONE = {"process_roles": "broker,controller", "controller_quorum_bootstrap_serve
 """The settings of a single-node cluster."""
 
 
+@pytest.mark.parametrize("is_as_of_4_4", [False, True])
 @pytest.mark.parametrize("changed", [{}, {"controller_quorum_voters": "7@localhost:9093"}])
-def test_a_single_node_cluster_starts_as_its_directory_was_formatted(tmp_path: Path, changed: dict[str, str]) -> None:
+def test_a_single_node_cluster_starts_as_its_directory_was_formatted(
+    tmp_path: Path, changed: dict[str, str], is_as_of_4_4: bool
+) -> None:
     file = properties(tmp_path, **LONE | changed)
     way = () if changed else ("--standalone",)
     said = formatted(file, *way, "--add-scram", ALICE, "--release-version", "4.1")
     assert said == f"formatted {tmp_path}/data for node 7 of cluster {CLUSTER}\n"
+    if is_as_of_4_4:
+        move_first_records(tmp_path / "data")
     with Broker(tmp_path / "data", node_id=7) as broker, Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
         assert admin.describe_cluster().cluster_id == CLUSTER
         levels = admin.describe_features().finalized_features
@@ -103,6 +109,17 @@ def test_a_single_node_cluster_starts_as_its_directory_was_formatted(tmp_path: P
         admin.alter_user_scram_credentials([UserScramCredentialDeletion("alice", "SCRAM-SHA-256")])
     with Broker(tmp_path / "data", node_id=7) as broker, Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
         assert admin.describe_user_scram_credentials() == {}
+
+
+def move_first_records(directory: Path) -> None:
+    """Move the first records of a cluster to the file in which Kafka's tool has them since 4.4 (KIP-1170)."""
+    first = [encode_record(each) for each in read_bootstrap(directory)]
+    (directory / "bootstrap.checkpoint").unlink()
+    folder = directory / "__cluster_metadata-0"
+    folder.mkdir(exist_ok=True)
+    path = folder / EMPTY.file_name
+    quorum = parse_state(path.read_bytes(), str(path)).quorum if path.exists() else Quorum()
+    write_snapshot(path, 0, first, 0, quorum, sync=True)
 
 
 @pytest.mark.parametrize(

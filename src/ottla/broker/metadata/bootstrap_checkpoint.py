@@ -1,6 +1,7 @@
 """The bootstrap checkpoint: feature levels and SCRAM users with which the metadata log of a new cluster starts.
 
-    bootstrap.checkpoint     header │ records │ footer, in the metadata directory; the same format as Kafka's tool writes
+    bootstrap.checkpoint                                 header │ records │ footer, as written here and by Kafka until 4.3
+    __cluster_metadata-0/0000…0000-000….checkpoint       header │ voters │ records │ footer, by Kafka since 4.4 (KIP-1170)
 
 Only the first active controller reads it, or a sole broker. It is ignored once the log contains feature levels.
 """
@@ -11,21 +12,23 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
+from ottla.broker.metadata.metadata_log import CLUSTER_METADATA
 from ottla.coordination.cluster.records import decode_record, encode_record
 from ottla.errors import ConfigError, CorruptRecordError
 from ottla.protocol.schema import Message
 from ottla.storage.files.regular_file import read_whole
-from ottla.storage.state_log.snapshot import parse_state, write_snapshot
+from ottla.storage.state_log.snapshot import EMPTY, parse_state, write_snapshot
 from ottla.storage.state_log.voter import Quorum
 
 LOG = logging.getLogger(__name__)
 BOOTSTRAP = "bootstrap.checkpoint"
+ZERO = Path(f"{CLUSTER_METADATA}-0", EMPTY.file_name)
 
 
 def read_bootstrap(directory: Path) -> list[Message]:
     """Return the records; empty if there is no file. ConfigError if it cannot be read."""
-    path = directory / BOOTSTRAP
-    if not path.exists():
+    path = next((each for each in (directory / BOOTSTRAP, directory / ZERO) if each.exists()), None)
+    if path is None:
         return []
     try:
         return [decode_record(value) for value in parse_state(read_whole(path), str(path)).values]

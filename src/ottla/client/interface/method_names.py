@@ -59,7 +59,7 @@ SHARE_CONSUMER: Mapping[str, str] = {
     "commit_sync": "call commit(), which returns the result of each partition",
     "seek": "a share group has no positions; reset its start offsets with Admin.alter_share_group_offsets()",
     "assign": "call subscribe(topics); the broker assigns the partitions of a share group",
-    "assignment": "the members of a share group share partitions; see Admin.describe_share_groups()",
+    "assignment": "all members share the partitions; see Admin.describe_share_groups()",
     "start": BEGINS_ITSELF,
     "stop": CLOSE,
     "set_sasl_credentials": LOGIN,

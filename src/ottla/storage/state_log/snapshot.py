@@ -59,7 +59,11 @@ class SnapshotId(NamedTuple):
 
 
 EMPTY = SnapshotId(0, 0)
-"""The snapshot at the start of a log that has all its records: it only names the voters."""
+"""The snapshot at the start of a log that has all its records. It names the voters.
+
+`kafka-storage format` of Kafka 4.4 also writes the records into it with which a new log starts (KIP-1170). They are no state: the first
+active controller appends them to the log.
+"""
 
 
 class SnapshotState(NamedTuple):
@@ -163,8 +167,9 @@ def control_batch(records: Sequence[tuple[Kind, bytes]], now_ms: int) -> bytes:
 
 
 def read_state(directory: Path, snapshot: SnapshotId) -> SnapshotState:
-    """Read a snapshot; CorruptRecordError if it is not whole, OSError if it does not exist."""
-    return parse_state(read_whole(directory / snapshot.file_name), str(directory / snapshot.file_name))
+    """Read a snapshot; without records if it is `EMPTY`. CorruptRecordError if it is not whole, OSError if it does not exist."""
+    state = parse_state(read_whole(directory / snapshot.file_name), str(directory / snapshot.file_name))
+    return state._replace(values=[]) if snapshot == EMPTY else state
 
 
 def parse_state(data: bytes, name: str) -> SnapshotState:
