@@ -33,7 +33,7 @@ from ottla.storage.state_log.snapshot import SnapshotId, write_state
 from ottla.storage.state_log.voter import SoleVoter
 from rivals import apache_kafka as rival
 from rivals.apache_kafka import listens
-from rivals.kafka_cluster import LOG, NOT_OURS, Node, OttlaNode, wait_for
+from rivals.kafka_cluster import LOG, Node, OttlaNode, wait_for
 
 TOPICS, PARTITIONS, COPIES = 1_000, 100, 3
 NODES: dict[str, type[Node]] = {"ottla": OttlaNode, "Apache Kafka": QuickKafkaNode}
@@ -73,7 +73,7 @@ def started(kafka: rival.ApacheKafka, folder: Path, server: Running) -> Figures:
 
 def starting() -> None:
     with TemporaryDirectory(prefix="ottla-bench-") as folder, ExitStack() as stack:
-        kafka = stack.enter_context(rival.apache_kafka(SESSION, formatted_with=NOT_OURS))
+        kafka = stack.enter_context(rival.apache_kafka(SESSION))
         servers = [Running(name, kafka.bootstrap_servers, kafka.process) for name in NODES]
         lines = duel(servers, partial(started, kafka, Path(folder)))
         report("a broker that joins", servers, list(zip(lines, ("≤ 0.5 s", "≤ 100 ms"), strict=True)))

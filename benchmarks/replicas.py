@@ -28,7 +28,7 @@ from ottla import Admin, NewTopic
 from ottla.coordination.cluster.records import PartitionChangeRecord, decode_record
 from ottla.records.columns import decode
 from rivals import apache_kafka as rival
-from rivals.kafka_cluster import LOG, NOT_OURS, KafkaNode, Node, OttlaNode, View, image_of, wait_for
+from rivals.kafka_cluster import LOG, KafkaNode, Node, OttlaNode, View, image_of, wait_for
 
 SIZES = {100: 1_000_000, 1024: 300_000}
 """The size of a value in bytes, and the number of records in one turn."""
@@ -229,7 +229,7 @@ PARTS: dict[str, Callable[[Pairs], Aimed]] = {
 def both() -> Iterator[Pairs]:
     """Start two of ours and two of Kafka's, and warm them up."""
     with TemporaryDirectory(prefix="ottla-bench-") as folder, ExitStack() as stack:
-        kafka = stack.enter_context(rival.apache_kafka(SESSION, formatted_with=NOT_OURS))
+        kafka = stack.enter_context(rival.apache_kafka(SESSION))
         kinds = {11: OttlaNode, 12: OttlaNode, 21: QuickKafkaNode, 22: QuickKafkaNode}
         nodes = []
         for node_id, kind in kinds.items():

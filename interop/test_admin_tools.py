@@ -248,7 +248,7 @@ UPGRADE, SAFE, UNSAFE = 1, 2, 3
         *(("metadata.version", level) for level in (34, 33, 32, 31, 30, 29, 7, 6, 0, -1)),
         *(("share.version", level) for level in (3, 2, 1, 0)),
         *(("eligible.leader.replicas.version", level) for level in (2, 1, 0)),
-        *((name, level) for name in ("group.version", "kraft.version") for level in (2, 1, 0)),
+        *((name, level) for name in ("group.version", "kraft.version", "streams.version") for level in (2, 1, 0)),
         ("transaction.version", 0),
         ("no.such.feature", 1),
     ],
@@ -273,26 +273,29 @@ def test_a_controller_that_is_not_registered_cannot_be_unregistered(both: Both) 
 def test_the_features_of_a_release_are_changed_as_far_as_they_are_supported(tools: Tools, ottla_broker: str) -> None:
     at = ("--bootstrap-server", ottla_broker, "upgrade", "--release-version", "4.4")
     tried, changed = tools.run("FeatureCommand", *at, "--dry-run"), tools.run("FeatureCommand", *at)
-    for feature in ("group.version", "kraft.version", "metadata.version", "share.version", "transaction.version"):
+    for feature in (
+        "group.version",
+        "kraft.version",
+        "metadata.version",
+        "share.version",
+        "streams.version",
+        "transaction.version",
+    ):
         assert re.search(rf"^{re.escape(feature)} can be upgraded to \d+\.$", tried.text, re.MULTILINE), tried.text
         assert re.search(rf"^{re.escape(feature)} was upgraded to \d+\.$", changed.text, re.MULTILINE), changed.text
     assert tried.status == changed.status == 0
 
 
-def test_an_unsupported_feature_is_not_described_and_can_only_be_disabled(tools: Tools, ottla_broker: str) -> None:
+def test_streams_groups_are_switched_off_and_on(tools: Tools, ottla_broker: str) -> None:
     feature = "streams.version"
 
     def run(*words: str) -> ToolResult:
         return tools.run("FeatureCommand", "--bootstrap-server", ottla_broker, *words)
 
-    refused = run("upgrade", "--feature", f"{feature}=1")
-    assert refused.status == 1
-    assert f"Could not upgrade {feature} to 1. {feature}=1: this broker knows no such feature" in refused.text
-    for words in (("downgrade", "--feature", f"{feature}=0"), ("disable", "--feature", feature)):
-        assert run(*words).status == 0
-    described = run("describe")
-    assert described.status == 0
-    assert feature not in described.text
+    assert run("downgrade", "--feature", f"{feature}=0").status == 0
+    assert re.search(rf"{re.escape(feature)}\s.*FinalizedVersionLevel: 0\b", run("describe").text)
+    assert run("upgrade", "--feature", f"{feature}=1").status == 0
+    assert re.search(rf"{re.escape(feature)}\s.*FinalizedVersionLevel: 1\b", run("describe").text)
 
 
 def test_the_cluster_id_and_the_brokers_are_described(both: Both, tools: Tools, ottla_broker: str) -> None:

@@ -330,9 +330,3 @@ def creates(address: str, topic: str) -> bool:
     except OttlaError:
         return False
     return True
-
-
-def test_the_controllers_reject_a_feature_level_that_it_does_not_support(ours: str, tools: Tools) -> None:
-    raised = tools.run("FeatureCommand", "--bootstrap-server", ours, "upgrade", "--feature", "streams.version=1")
-    assert raised.status != 0
-    assert f"Broker {OURS} does not support this feature" in raised.text

@@ -143,11 +143,7 @@ def test_group_configs_are_described_as_by_kafka(ottla_broker: str, apache_kafka
     ours, theirs = (described(at, GROUP, "any") for at in (ottla_broker, apache_kafka))
     assert ours.keys() == theirs.keys()
     of_programs = {name.removeprefix("group.") for name in DEFAULTS_OF_A_PROGRAM}
-    found = {
-        name: fields
-        for name, fields in differences(ours, theirs).items()
-        if name not in of_programs and not name.startswith("streams.")  # of groups that do not exist here
-    }
+    found = {name: fields for name, fields in differences(ours, theirs).items() if name not in of_programs}
     assert found == {name: fields for name, (fields, _) in OF_GROUPS.items()}
 
 

@@ -13,7 +13,7 @@ from interop.kafka_tools import Tools
 from ottla import Admin, NewTopic, read_table
 from ottla.errors import OttlaError
 from rivals import apache_kafka as rival
-from rivals.kafka_cluster import NOT_OURS, wait_for
+from rivals.kafka_cluster import wait_for
 from tests.broker.quorum_nodes import Place, new_hosts
 from tests.cli.conftest import start
 
@@ -59,7 +59,7 @@ def running(folder: Path, makers: Sequence[str]) -> Iterator[str]:
     voters = ",".join(f"{each.node_id}@{each.address}:{each.voter.directory_id}" for each in places)
     for place in places:
         if isinstance(place, KafkaPlace):
-            place.format_as(*NOT_OURS, "-I", voters)
+            place.format_as("-I", voters)
         else:
             place.format([each.voter for each in places], REFERENCE.release)
     servers = ",".join(f"{host}:{BROKER_PORT}" for host in hosts)

@@ -22,10 +22,22 @@ from tests.broker.wire import Wire
 KAFKA, OURS = 1, 7
 COUNT = 500
 LEVELS = {
-    REFERENCE.release: {"metadata.version": 33, "share.version": 2, "group.version": 1, "transaction.version": 2},
-    PREVIOUS.release: {"metadata.version": 30, "share.version": 1, "group.version": 1, "transaction.version": 2},
+    REFERENCE.release: {
+        "metadata.version": 33,
+        "share.version": 2,
+        "streams.version": 1,
+        "group.version": 1,
+        "transaction.version": 2,
+    },
+    PREVIOUS.release: {
+        "metadata.version": 30,
+        "share.version": 1,
+        "streams.version": 1,
+        "group.version": 1,
+        "transaction.version": 2,
+    },
 }
-"""Release → the levels of a new cluster, without streams groups."""
+"""Release → the levels of a new cluster."""
 
 
 class Joined(NamedTuple):

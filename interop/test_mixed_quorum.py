@@ -14,7 +14,7 @@ from interop.kafka_tools import tool
 from ottla.coordination.quorum.control_records import LeaderChangeMessage, decode_control
 from ottla.records.batch import iter_headers
 from ottla.storage.state_log.snapshot import control_of
-from rivals.kafka_cluster import NOT_OURS, wait_for
+from rivals.kafka_cluster import wait_for
 from tests.broker.quorum_nodes import Place, new_hosts
 
 KAFKA, OURS = 1, (2, 3)
@@ -29,9 +29,7 @@ def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Kaf
     kafka = KafkaPlace(tmp_path, KAFKA, hosts[0], version=request.param)
     ours = [Place(tmp_path, id_, hosts[id_ - 1]) for id_ in OURS]
     made = [kafka, *ours]
-    kafka.format_as(
-        *NOT_OURS, "-I", ",".join(f"{each.node_id}@{each.address}:{each.voter.directory_id}" for each in made)
-    )
+    kafka.format_as("-I", ",".join(f"{each.node_id}@{each.address}:{each.voter.directory_id}" for each in made))
     with ExitStack() as undo:
         for each in made:
             undo.callback(each.kill)

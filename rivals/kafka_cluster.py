@@ -29,8 +29,6 @@ from tests.certificates import Authority
 
 PATIENCE = 90.0
 LOG = Path("__cluster_metadata-0", "00000000000000000000.log")
-NOT_OURS = ("--feature", "streams.version=0")
-"""The feature that Kafka enables by default and Ottla's broker does not support."""
 SHORT = {"broker.session.timeout.ms": "4000"}
 """A broker that restarts is unfenced after its last session has expired, also after a clean shutdown."""
 NO_AUTOMATIC_ELECTIONS = {"auto.leader.rebalance.enable": "false"}
@@ -94,7 +92,7 @@ def kafka_node(jars: Path | None = None) -> Iterator[ApacheKafka]:
     """Run the Kafka node that is controller and broker; `jars` are those of another version than the reference."""
     if jars is None:
         rival.fetch()
-    formatted_with = (*NOT_OURS, "--add-scram", f"SCRAM-SHA-512=[name={USER},password={PASSWORD}]")
+    formatted_with = ("--add-scram", f"SCRAM-SHA-512=[name={USER},password={PASSWORD}]")
     with rival.apache_kafka(
         SHORT | NO_AUTOMATIC_ELECTIONS | dict(security()),
         listeners=("INTERNAL",),

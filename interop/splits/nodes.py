@@ -11,7 +11,7 @@ from typing import NamedTuple
 from interop.splits.network import Network, address
 from ottla.storage.directory.meta_properties import random_id
 from rivals import apache_kafka as rival
-from rivals.kafka_cluster import NOT_OURS, OTTLA
+from rivals.kafka_cluster import OTTLA
 
 KAFKA, OURS = "kafka", "ottla"
 BROKER, CONTROLLER, COMBINED = "broker", "controller", "broker,controller"
@@ -83,7 +83,6 @@ class Node:
         how = ["-N"]
         if self.decides:
             how = ["-I", ",".join(f"{each.voter}:{each.directory_id}" for each in nodes if each.decides)]
-            how += NOT_OURS
         tool = rival.java("kafka.tools.StorageTool", "format") if self.kind == KAFKA else [*OTTLA, "storage", "format"]
         rival.run([*tool, "-t", rival.CLUSTER_ID, "-c", str(self.properties), *how])
 
