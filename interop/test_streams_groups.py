@@ -35,7 +35,14 @@ PATIENCE = 180.0
 def classes(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the class path of the compiled application."""
     jars, folder = rival.fetch_streams(), tmp_path_factory.mktemp("classes")
-    compiler = ["java", *rival.options, "-m", "jdk.compiler/com.sun.tools.javac.Main", "-cp", f"{jars}/*"]
+    compiler = [
+        "java",
+        *rival.options,
+        "-m",
+        "jdk.compiler/com.sun.tools.javac.Main",
+        "-cp",
+        ":".join(map(str, jars.glob("*.jar"))),
+    ]
     rival.run([*compiler, "-d", str(folder), str(HERE / "java" / "WordCount.java")])
     return f"{jars}/*:{folder}"
 

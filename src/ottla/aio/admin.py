@@ -116,6 +116,8 @@ class Admin:
     alter_share_group_offsets = make_awaitable(GroupAdmin.alter_share_group_offsets)
     delete_share_group_offsets = make_awaitable(GroupAdmin.delete_share_group_offsets)
     delete_share_groups = make_awaitable(GroupAdmin.delete_share_groups)
+    describe_streams_groups = make_awaitable(GroupAdmin.describe_streams_groups)
+    delete_streams_groups = make_awaitable(GroupAdmin.delete_streams_groups)
     list_transactions = make_awaitable(GroupAdmin.list_transactions)
     describe_transactions = make_awaitable(GroupAdmin.describe_transactions)
     describe_producers = make_awaitable(GroupAdmin.describe_producers)

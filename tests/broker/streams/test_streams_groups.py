@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ottla.broker.embedding.embedded_broker import Broker
+from ottla.client.admin import Admin
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.delete_groups import DeleteGroupsRequest
 from ottla.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
@@ -210,6 +211,22 @@ def test_configs_of_a_group_override_the_settings_of_the_broker(wire: Wire) -> N
 
 def join_second(wire: Wire, epoch: int) -> StreamsGroupHeartbeatResponse:
     return beat(wire, "b")
+
+
+def test_our_admin_describes_and_deletes_a_streams_group(tmp_path: Path) -> None:
+    with Broker(tmp_path, **SETTINGS) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("in", 2)
+        epoch = join(wire).member_epoch
+        with Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
+            group = admin.describe_streams_groups(["g"])["g"]
+            beat(wire, epoch=-1)
+            admin.delete_streams_groups(["g"])
+            left = admin.list_groups()
+
+    (member,) = group.members
+    assert (group.state, group.topology_epoch, member.member_epoch) == ("Stable", 0, epoch)
+    assert member.assignment.active == (("0", 0), ("0", 1), ("1", 0), ("1", 1))
+    assert left == []
 
 
 def test_descriptions_of_topologies_are_not_stored(wire: Wire) -> None:

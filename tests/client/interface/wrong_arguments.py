@@ -300,6 +300,12 @@ ADMIN: Methods = {
         "timeout": TIMEOUT,
         "include_authorized_operations": Argument(False, FLAGS),
     },
+    "delete_streams_groups": {"group_ids": Argument([], LISTS), "timeout": TIMEOUT},
+    "describe_streams_groups": {
+        "group_ids": Argument([], LISTS),
+        "timeout": TIMEOUT,
+        "include_authorized_operations": Argument(False, FLAGS),
+    },
     "list_share_group_offsets": {
         "group_id": Argument("g", GROUPS),
         "partitions": Argument(None, MANY[1:]),

@@ -32,6 +32,9 @@ HOME = {
     "ShareGroupDescription": "ottla.client.admin.group",
     "ShareMemberDescription": "ottla.client.admin.group",
     "SharePartitionOffsetInfo": "ottla.client.admin.group",
+    "StreamsGroupDescription": "ottla.client.admin.group",
+    "StreamsMemberDescription": "ottla.client.admin.group",
+    "StreamsTasks": "ottla.client.admin.group",
     "LogDirDescription": "ottla.client.admin.partition",
     "NewPartitions": "ottla.client.admin.partition",
     "PartitionReassignment": "ottla.client.admin.partition",
@@ -76,6 +79,9 @@ if TYPE_CHECKING:
     from ottla.client.admin.group import ShareGroupDescription as ShareGroupDescription
     from ottla.client.admin.group import ShareMemberDescription as ShareMemberDescription
     from ottla.client.admin.group import SharePartitionOffsetInfo as SharePartitionOffsetInfo
+    from ottla.client.admin.group import StreamsGroupDescription as StreamsGroupDescription
+    from ottla.client.admin.group import StreamsMemberDescription as StreamsMemberDescription
+    from ottla.client.admin.group import StreamsTasks as StreamsTasks
     from ottla.client.admin.partition import LogDirDescription as LogDirDescription
     from ottla.client.admin.partition import NewPartitions as NewPartitions
     from ottla.client.admin.partition import PartitionReassignment as PartitionReassignment

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ottla.client.admin.quota_calls import QuotaCalls
     from ottla.client.admin.scram_calls import ScramCalls
     from ottla.client.admin.share_group_calls import ShareGroupCalls
+    from ottla.client.admin.streams_group_calls import StreamsGroupCalls
     from ottla.client.admin.topic_calls import TopicCalls
     from ottla.client.admin.transaction_calls import TransactionCalls
 
@@ -62,6 +63,12 @@ class AdminCalls:
         from ottla.client.admin.share_group_calls import ShareGroupCalls
 
         return ShareGroupCalls(self._driver)
+
+    @cached_property
+    def streams_groups(self) -> StreamsGroupCalls:
+        from ottla.client.admin.streams_group_calls import StreamsGroupCalls
+
+        return StreamsGroupCalls(self._driver)
 
     @cached_property
     def group_offsets(self) -> GroupOffsetCalls:

@@ -94,6 +94,45 @@ class ShareGroupDescription(NamedTuple):
     """The operations that the client's user may perform on the group; None if not requested."""
 
 
+class StreamsTasks(NamedTuple):
+    """The tasks of a member of a streams group by role, each as (subtopology id, partition)."""
+
+    active: tuple[tuple[str, int], ...]
+    standby: tuple[tuple[str, int], ...] = ()
+    warmup: tuple[tuple[str, int], ...] = ()
+
+
+class StreamsMemberDescription(NamedTuple):
+    """A member of a streams group and its tasks."""
+
+    member_id: str
+    client_id: str
+    host: str
+    process_id: str
+    """The process of the member, which may run several."""
+    member_epoch: int
+    assignment: StreamsTasks
+    target_assignment: StreamsTasks
+    topology_epoch: int = 0
+    group_instance_id: str | None = None
+    rack_id: str | None = None
+
+
+class StreamsGroupDescription(NamedTuple):
+    """A streams group with its members (KIP-1071)."""
+
+    group_id: str
+    state: str
+    """Empty, NotReady, Assigning, Reconciling, Stable or Dead."""
+    coordinator: Node
+    members: tuple[StreamsMemberDescription, ...]
+    group_epoch: int
+    target_assignment_epoch: int
+    topology_epoch: int
+    authorized_operations: frozenset[str] | None = None
+    """The operations that the client's user may perform on the group; None if not requested."""
+
+
 class SharePartitionOffsetInfo(NamedTuple):
     """The start offset of a share group in a partition: all records before it are processed."""
 

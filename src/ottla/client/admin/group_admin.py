@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         GroupListing,
         ShareGroupDescription,
         SharePartitionOffsetInfo,
+        StreamsGroupDescription,
     )
     from ottla.client.admin.transaction import (
         AbortTransactionSpec,
@@ -134,6 +135,16 @@ class GroupAdmin:
 
     def delete_share_groups(self, group_ids: Iterable[str], timeout: float | None = None) -> None:
         """Delete share groups without members, and their start offsets."""
+        self._calls.groups.delete_consumer_groups(group_ids, timeout)
+
+    def describe_streams_groups(
+        self, group_ids: Iterable[str], timeout: float | None = None, *, include_authorized_operations: bool = False
+    ) -> dict[str, StreamsGroupDescription]:
+        """Return streams groups with their members and tasks (KIP-1071). An unknown group is an error."""
+        return self._calls.streams_groups.describe_streams_groups(group_ids, timeout, include_authorized_operations)
+
+    def delete_streams_groups(self, group_ids: Iterable[str], timeout: float | None = None) -> None:
+        """Delete streams groups without members, and their committed offsets."""
         self._calls.groups.delete_consumer_groups(group_ids, timeout)
 
     def list_transactions(
