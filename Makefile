@@ -48,9 +48,9 @@ pictures: install ## the pictures of the console in docs/pictures anew, taken by
 	@sh tools/chromium.sh
 	@OTTLA_PICTURES=docs/pictures $(IN) -m pytest interop/test_console_pages.py -k every_page
 
-kills: install ## pipelines over databases in which everything is killed, clusters restarted in turn and walked to Kafka and back, drivers of Spark at every step, larger worlds of its exactly once: minutes for each
+kills: install ## pipelines over databases in which everything is killed, clusters restarted in turn and walked to Kafka and back, drivers of Spark at every step, larger worlds of its exactly once, workers killed 200 times: minutes for each
 	@sh tools/java.sh maven
-	@$(IN) -m pytest interop --long -m long $(ARGS)
+	@$(IN) -m pytest interop tests/client/work --long -m long $(ARGS)
 
 histories: install ## ten thousand histories of replicas, a quorum, a controller and a share group, under every fault (HISTORIES=… for another number)
 	@OTTLA_HISTORIES=$(or $(HISTORIES),10000) $(IN) -m pytest tests/simulation/test_replicas.py tests/simulation/test_stored_replicas.py tests/simulation/test_quorum.py tests/simulation/test_controller.py tests/simulation/test_share.py -k under_any_faults --numprocesses auto $(ARGS)

@@ -34,6 +34,9 @@ HOME = {
     "process": "ottla.client.process",
     "Processor": "ottla.client.process",
     "Outgoing": "ottla.client.process",
+    "work": "ottla.client.work",
+    "Worker": "ottla.client.work",
+    "Backoff": "ottla.client.work",
     "Admin": "ottla.client.admin",
     "ConfigResource": "ottla.client.admin",
     "NewTopic": "ottla.client.admin",
@@ -108,6 +111,9 @@ if TYPE_CHECKING:
     from ottla.client.producer import Producer as Producer
     from ottla.client.share import AcknowledgeType as AcknowledgeType
     from ottla.client.share import ShareConsumer as ShareConsumer
+    from ottla.client.work import Backoff as Backoff
+    from ottla.client.work import Worker as Worker
+    from ottla.client.work import work as work
     from ottla.errors import ApplicationRecoverableError as ApplicationRecoverableError
     from ottla.errors import AssignmentError as AssignmentError
     from ottla.errors import AuthenticationError as AuthenticationError

@@ -20,6 +20,7 @@ from ottla.client.producer import ProducerRecord
 from ottla.errors import KafkaTimeoutError
 from ottla.opentelemetry import ConsumerSpans, ProducerSpans
 from tests.client.conftest import NewTopicName, fresh_name
+from tests.client.work.running import running
 from tests.patience import eventually
 
 PATIENCE = 60.0
@@ -181,3 +182,16 @@ def test_the_block_of_the_documentation_runs(servers: str, capsys: pytest.Captur
 def test_a_client_without_spans_loads_nothing_of_it() -> None:
     code = "import sys, ottla; ottla.Producer, ottla.Consumer, ottla.Broker; print([m for m in sys.modules if 'opentelemetry' in m])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_a_worker_makes_a_span_around_each_call(producer: Producer, servers: str, topic: str, spans: Spans) -> None:
+    interceptor = ConsumerSpans(spans.provider, group_id=topic)
+    with running("threads", servers, topic, lambda record: None, spans=interceptor):
+        producer.send(topic, b"tea", key=b"7").result(PATIENCE)
+        eventually(lambda: spans.named(f"process {topic}"))
+    process, send = spans.only(f"process {topic}"), spans.only(f"send {topic}")
+    sent = send.get_span_context()
+    assert process.parent is not None
+    assert sent is not None
+    assert identity(process.parent) == identity(sent)
+    assert spans.named(f"poll {topic}")

@@ -80,6 +80,8 @@ BREACHES = {
     "client/producer/transactions/planted_lock.py": "threading",
     "client/share/state/planted_fetcher.py": "ottla.client.share.share_fetcher",
     "client/share/state/planted_clock.py": "ottla.clock",
+    "client/work/state/planted_loop.py": "ottla.client.work.loop",
+    "client/work/state/planted_clock.py": "ottla.clock",
     "client/consumer/fetching/planted_group.py": "ottla.client.consumer.group.consumer_coordinator",
     "client/consumer/offsets/planted_group.py": "ottla.client.consumer.group",
     "client/consumer/coordinator/planted_offsets.py": "ottla.client.consumer.offsets.commits",

@@ -22,6 +22,8 @@ HOME = {
     "ShareConsumer": "ottla.aio.share_consumer",
     "Processor": "ottla.aio.processor",
     "process": "ottla.aio.processor",
+    "Worker": "ottla.aio.worker",
+    "work": "ottla.aio.worker",
 }
 
 __all__ = [*HOME]
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from ottla.aio.processor import process as process
     from ottla.aio.producer import Producer as Producer
     from ottla.aio.share_consumer import ShareConsumer as ShareConsumer
+    from ottla.aio.worker import Worker as Worker
+    from ottla.aio.worker import work as work
 
 
 __getattr__ = loader_of(__name__, HOME)

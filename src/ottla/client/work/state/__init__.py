@@ -1,0 +1,1 @@
+"""What a worker decides: pure, without connections, threads, clocks and chance."""

@@ -1,0 +1,191 @@
+"""The public worker for blocking functions: they run in threads.
+
+The thread that calls `run` polls and commits. Only `stop` may be called from another thread or a signal handler.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from functools import partial
+from inspect import iscoroutinefunction
+from typing import Any
+
+from ottla.client.consumer import Consumer
+from ottla.client.process.calls import perform_calls
+from ottla.client.process.outgoing import Outgoing
+from ottla.client.process.stop_signals import stop_on_signals
+from ottla.client.producer import Producer
+from ottla.client.work.state.schedule import Job
+from ottla.client.work.worker_face import Function, WorkerBase
+from ottla.errors import ConfigError, KafkaTimeoutError, OttlaError
+from ottla.model import FOREVER, TopicPartition
+
+log = logging.getLogger(__name__)
+
+NO_TIME_LIMIT = "time_limit={!r} with functions in threads, which cannot be interrupted: use ottla.aio.work"
+
+
+def work(
+    topics: str | Iterable[str], function: Function, config: Mapping[str, Any] | None = None, /, **settings: Any
+) -> None:
+    """Run a `Worker` with these arguments until SIGINT (Ctrl-C) or SIGTERM; running calls end first.
+
+    A second signal ends it without waiting for them.
+    """
+    worker = Worker(topics, function, config, **settings)
+    with stop_on_signals(worker.stop):
+        worker.run()
+
+
+class Worker(WorkerBase):
+    """Call `function` with each record of the topics, in up to `concurrency` threads.
+
+    A record is finished when the function returns. If it raises, the call is repeated as `retries` says; after that the
+    record is sent to the topic `dead_letters`, or ends the worker if there is none. With `order="key"` (the default)
+    records with the same key are processed one after the other, with `"partition"` all of a partition, with `"none"` in
+    any order. Offsets are committed every `commit_interval_ms`, never beyond an unfinished record, so each record is
+    processed at least once.
+
+    `config` and further keywords are settings of the consumer; those that all clients have are also used by the producer
+    of dead letters.
+    """
+
+    CONSUMER = Consumer
+    PRODUCER = Producer
+
+    def __init__(
+        self,
+        topics: str | Iterable[str],
+        function: Function,
+        config: Mapping[str, Any] | None = None,
+        /,
+        **settings: Any,
+    ) -> None:
+        if iscoroutinefunction(function):
+            raise TypeError(f"{function.__qualname__} is a coroutine function: only ottla.aio.work can await it")
+        if settings.get("time_limit") is not None:
+            raise ConfigError(NO_TIME_LIMIT.format(settings["time_limit"]))
+        lock = threading.RLock()
+        self._changed = threading.Condition(lock)
+        """Notified when a job may start, or a retry is due earlier."""
+        self._ended = threading.Condition(lock)
+        """Notified at the end of each call, for `wait_until_idle`."""
+        super().__init__(topics, function, config, **settings)
+
+    def run(self) -> None:
+        """Run until `stop`. Raises the error of a record that could neither be processed nor sent to `dead_letters`."""
+        threads = [
+            threading.Thread(target=self._work, name=f"ottla-work-{number}", daemon=True)
+            for number in range(self.settings.concurrency)
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            perform_calls(self._loop.run(self))
+        except BaseException:
+            perform_calls(self._loop.end_after_error())
+            raise
+        finally:
+            self._is_over = True
+            with self._changed:
+                self._changed.notify_all()
+            self._close()
+
+    def on_partitions_assigned(self, partitions: list[TopicPartition]) -> None:
+        """Continue where the earlier owners of these partitions have stopped."""
+        perform_calls(self._loop.assign(partitions))
+
+    def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
+        """Wait for the running calls of these partitions, and commit what is finished."""
+        perform_calls(self._loop.revoke(partitions))
+
+    def on_partitions_lost(self, partitions: list[TopicPartition]) -> None:
+        """Drop the records of these partitions: another member may already process them."""
+        self._loop.lose(partitions)
+
+    def start_ready(self) -> None:
+        """Wake as many threads as there are jobs for."""
+        with self._changed:
+            self._changed.notify(min(self._schedule.ready_count, self._schedule.room))
+
+    def cancel(self, jobs: Iterable[Job]) -> None:
+        """Do nothing: a thread cannot be cancelled. The result of the call has no effect."""
+
+    def wait_until_idle(self, partitions: list[TopicPartition] | None, deadline: float) -> None:
+        """Block until no call is running, of these partitions or at all."""
+        with self._ended:
+            while self._schedule.running(partitions) and (left := deadline - time.monotonic()) > 0:
+                self._ended.wait(left)
+
+    def _make_guard(self) -> AbstractContextManager[Any]:
+        return self._changed
+
+    def _work(self) -> None:
+        """Run jobs in a thread until the worker stops."""
+        while (job := self._next_job()) is not None:
+            try:
+                self._perform(job)
+            except BaseException as error:
+                log.exception("worker thread failed partition=%s offset=%d", job.tp, job.record.offset)
+                self._loop.end_with(job, error)
+            with self._changed:
+                self._changed.notify(1)
+                self._ended.notify_all()
+                wakes = self._loop.is_stopping or self._schedule.has_resumable
+            if wakes and not self._is_over:
+                self._consumer.wakeup()
+
+    def _next_job(self) -> Job | None:
+        with self._changed:
+            while not self._loop.is_stopping:
+                now = time.monotonic()
+                job = self._schedule.take(now)
+                if job is not None:
+                    return job
+                due = self._schedule.next_retry()
+                self._changed.wait(None if due == FOREVER else max(due - now, 0.0))
+        return None
+
+    def _perform(self, job: Job) -> None:
+        """Call the function, and send the dead letter if the record is given up."""
+        try:
+            if not job.is_readable and job.error is not None:
+                raise job.error
+            with self._span(job):
+                self._function(job.record)
+        except Exception as error:
+            letter = self._loop.fail(job, error)
+            if letter is None or not self._send(job, letter):
+                return
+        self._loop.finish(job)
+
+    def _send(self, job: Job, letter: Outgoing) -> bool:
+        """Store a dead letter. Return False if the worker ends without it."""
+        assert self._producer is not None
+        send: Callable[[], Any] = partial(
+            self._producer.send, letter.topic, letter.value, key=letter.key, headers=letter.headers
+        )
+        while True:
+            try:
+                send().result()
+                return True
+            except KafkaTimeoutError as error:
+                if self._loop.is_stopping:
+                    self._loop.release(job)
+                    return False
+                log.warning("dead letter not sent and is retried topic=%s error=%s", letter.topic, error)
+            except OttlaError as error:
+                log.error("dead letter not sent; the worker ends topic=%s error=%s", letter.topic, error)
+                self._loop.end_with(job, error)
+                return False
+
+    def _close(self) -> None:
+        try:
+            self._consumer.close()
+        finally:
+            if self._producer is not None:
+                self._producer.close()
