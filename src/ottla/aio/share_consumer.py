@@ -83,6 +83,14 @@ class ShareConsumer(ShareConsumerFace[K, V]):
         self._core.delivered.is_returned = True  # the last statement
         return records
 
+    async def acquire(self, timeout: float = 1.0, *, fetch: bool = True) -> ConsumerRecords[K, V]:
+        """Return further records while earlier ones are held, as `ottla.ShareConsumer.acquire` does."""
+        with self._only_one():
+            await asyncio.sleep(0)  # as in poll
+            records = await self._run(self._acquire_steps(timeout, fetch))
+        self._core.delivered.is_returned = True  # the last statement
+        return records
+
     async def commit(self, timeout: float | None = None) -> CommitResults:
         """Send the acknowledgements, and return the result of each partition: None, or its error."""
         with self._only_one():

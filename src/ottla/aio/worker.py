@@ -12,6 +12,7 @@ from typing import Any
 from ottla.aio.consumer import Consumer
 from ottla.aio.processor import perform_calls
 from ottla.aio.producer import Producer
+from ottla.aio.share_consumer import ShareConsumer
 from ottla.client.process.outgoing import Outgoing
 from ottla.client.process.stop_signals import stop_on_signals
 from ottla.client.work.state.schedule import Job
@@ -45,6 +46,7 @@ class Worker(WorkerBase):
     """
 
     CONSUMER = Consumer
+    SHARE_CONSUMER = ShareConsumer
     PRODUCER = Producer
 
     def __init__(
@@ -140,7 +142,7 @@ class Worker(WorkerBase):
             self._set_timer()
             if self._loop.is_stopping:
                 break
-            if self._schedule.has_resumable:
+            if self._loop.should_wake():
                 self._consumer.wakeup()
             if job in self._cancelled:
                 break

@@ -33,7 +33,7 @@ class CommandGroup(click.Group):
 
 
 class LazyCommandGroup(CommandGroup):
-    """Commands by name: the module that contains each, under the same name, and its line in `--help`."""
+    """Commands by name: the module that contains each, under its name in Python, and its line in `--help`."""
 
     def __init__(self, name: str, homes: Mapping[str, tuple[str, str]], **settings: Any) -> None:
         super().__init__(name, **settings)
@@ -45,7 +45,7 @@ class LazyCommandGroup(CommandGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self._homes:
             return None
-        command: click.Command = getattr(import_module(self._homes[cmd_name][0]), cmd_name)
+        command: click.Command = getattr(import_module(self._homes[cmd_name][0]), cmd_name.replace("-", "_"))
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

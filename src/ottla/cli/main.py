@@ -40,6 +40,10 @@ root = LazyCommandGroup(
         "produce": ("ottla.cli.records.produce", "Send the lines of standard input to a topic."),
         "consume": ("ottla.cli.records.consume", "Print the records of a topic."),
         "records": ("ottla.cli.records.records", "Count, show and delete the records of topics."),
+        "dead-letters": (
+            "ottla.cli.records.dead_letters",
+            "Show the records that workers could not process, and send them back.",
+        ),
         "sql": ("ottla.cli.records.sql", "Query topics with DuckDB."),
         "groups": ("ottla.cli.groups.groups", "List, describe and watch consumer groups, and change their offsets."),
         "cluster": (

@@ -444,3 +444,12 @@ def test_records_of_a_key_are_finished_in_the_order_of_their_offsets(seed: int) 
             schedule.finish(job)
     assert all(found == sorted(found) for found in finished.values())
     assert sum(map(len, finished.values())) == 50
+
+
+def test_a_record_that_a_share_group_delivers_again_keeps_its_job() -> None:
+    schedule = Schedule("none", 10, Backoff())
+    [job] = schedule.add_acquired(P0, [Record(7)])
+    [running] = take_all(schedule)
+    assert schedule.add_acquired(P0, [Record(5), Record(7)])[1] is job is running
+    schedule.check()
+    assert offsets(take_all(schedule)) == [5]

@@ -81,6 +81,17 @@ class ShareConsumer(ShareConsumerFace[K, V]):
         self._core.delivered.is_returned = True  # the last statement
         return records
 
+    def acquire(self, timeout: float = 1.0, *, fetch: bool = True) -> ConsumerRecords[K, V]:
+        """Return further records, although those of earlier calls may not be acknowledged. Needs explicit acknowledgement.
+
+        For programs that process records concurrently, such as `ottla.Worker`: unlike `poll`, a renewed record stays
+        held and is not returned again. Acknowledgements are sent. With `fetch=False` no more records are requested; the
+        membership is kept, and those that were requested before are returned. `poll` must not be mixed with it.
+        """
+        records = self._run(self._acquire_steps(timeout, fetch))
+        self._core.delivered.is_returned = True  # the last statement
+        return records
+
     def commit(self, timeout: float | None = None) -> CommitResults:
         """Send the acknowledgements, and return the result of each partition: None, or its error.
 

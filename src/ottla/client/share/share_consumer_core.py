@@ -45,7 +45,7 @@ IN_CALLBACK = (
     "a method of the consumer was called in its acknowledgement commit callback: call it after poll has returned"
 )
 NOT_SUBSCRIBED = "this consumer is not subscribed; call subscribe() first"
-ONLY_EXPLICIT = "acknowledge() needs share.acknowledgement.mode=explicit; now it is implicit"
+ONLY_EXPLICIT = "{} needs share.acknowledgement.mode=explicit; now it is implicit"
 TIMED_OUT = "no result within {:g} s; the acknowledgements are still being sent"
 CommitResults = dict[TopicPartition, Exception | None]
 """The result of the acknowledgements of each partition: None if they have succeeded."""
@@ -184,6 +184,24 @@ class ShareConsumerCore:
         finally:
             self.polls.end_poll(self.clock.monotonic())
 
+    def acquire(self, timeout: float, *, fetches: bool) -> Steps[list[RecordSlice]]:
+        """Return further acquired records, although earlier ones may not be acknowledged."""
+        if not self.is_explicit:
+            raise IllegalStateError(ONLY_EXPLICIT.format("acquire()"))
+        now = self.clock.monotonic()
+        deadline = now + checked_timeout(timeout)
+        if not self.topics:
+            raise IllegalStateError(NOT_SUBSCRIBED)
+        self._handle_results()
+        self.call_back()
+        self.polls.start_poll(now)
+        try:
+            if not self.delivered.is_returned:  # the last call was interrupted after it had collected these records
+                return self.delivered.last_slices
+            return (yield from self._poll_until(deadline, holds=True, fetches=fetches))
+        finally:
+            self.polls.end_poll(self.clock.monotonic())
+
     def commit(self, timeout: float | None) -> Steps[CommitResults]:
         """Send the acknowledgements and return the result for each partition."""
         span = self.timeout_seconds(timeout)
@@ -218,7 +236,7 @@ class ShareConsumerCore:
     def acknowledge(self, tp: TopicPartition, offset: int, kind: AcknowledgeType) -> None:
         """Acknowledge one record."""
         if not self.is_explicit:
-            raise IllegalStateError(ONLY_EXPLICIT)
+            raise IllegalStateError(ONLY_EXPLICIT.format("acknowledge()"))
         self.delivered.acknowledge(tp, offset, kind)
 
     def unsubscribe(self) -> Steps[None]:
@@ -280,7 +298,8 @@ class ShareConsumerCore:
 
         return take_metrics(self)
 
-    def _poll_until(self, deadline: float) -> Steps[list[RecordSlice]]:
+    def _poll_until(self, deadline: float, *, holds: bool = False, fetches: bool = True) -> Steps[list[RecordSlice]]:
+        """Return records within the deadline. With `holds` renewed records stay held and are not returned again."""
         self._queue(self.clock.monotonic() + self.timeout_seconds(None))
         is_late = False
         while True:
@@ -289,7 +308,9 @@ class ShareConsumerCore:
             assigned = self.assigned()
             self.fetcher.raise_failure()
             self._handle_results()
-            found = self._collect()
+            if holds:
+                self.delivered.hold_renewed()
+            found = self._collect(holds=holds)
             if found:
                 self._waiting_since = None
                 self.fetcher.send_acknowledgements()
@@ -298,7 +319,7 @@ class ShareConsumerCore:
                 return []
             now = self.clock.monotonic()
             span = min(self.coordinator.wait_span(), self.statistics.report_if_due(now, self.take_metrics))
-            if self.delivered.is_renewing:
+            if not fetches or (self.delivered.is_renewing and not holds):
                 self.fetcher.send_acknowledgements()
                 span = min(span, self.fetcher.time_to_retry())
             else:
@@ -309,9 +330,9 @@ class ShareConsumerCore:
                 raise IllegalStateError("the consumer was closed or unsubscribed while it was polled")
             is_late = self.clock.monotonic() >= deadline  # after the first round, so that also poll(0) fetches
 
-    def _collect(self) -> list[RecordSlice]:
+    def _collect(self, *, holds: bool) -> list[RecordSlice]:
         """Return renewed records, or else further acquired records; they are held by the user from now on."""
-        if self.delivered.is_renewing:
+        if self.delivered.is_renewing and not holds:
             return []
         slices = self.delivered.take_renewed()
         if not slices:

@@ -10,7 +10,13 @@ from ottla.client.consumer.leave_on_exit import LeaveOnExit
 from ottla.client.consumer.record import ConsumerRecord as PlainRecord
 from ottla.client.consumer.records import ConsumerRecords, RecordSlice
 from ottla.client.consumer.typed_record import ConsumerRecord, K, V
-from ottla.client.interface.arguments import checked_function, checked_partition, checked_subscription, checked_whole
+from ottla.client.interface.arguments import (
+    checked_flag,
+    checked_function,
+    checked_partition,
+    checked_subscription,
+    checked_whole,
+)
 from ottla.client.interface.identity import describe_client
 from ottla.client.runtime.steps import Steps
 from ottla.client.share.share_consumer_core import CommitCallback, ShareConsumerCore
@@ -120,6 +126,10 @@ class ShareConsumerFace(Generic[K, V]):
 
     def _poll_steps(self, timeout: float) -> Steps[ConsumerRecords[K, V]]:
         slices: list[RecordSlice] = yield from self._core.poll(timeout)
+        return ConsumerRecords(slices)
+
+    def _acquire_steps(self, timeout: float, fetches: bool) -> Steps[ConsumerRecords[K, V]]:
+        slices: list[RecordSlice] = yield from self._core.acquire(timeout, fetches=checked_flag("fetch", fetches))
         return ConsumerRecords(slices)
 
 

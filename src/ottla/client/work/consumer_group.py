@@ -128,6 +128,10 @@ class ConsumerGroupSource:
         """Return False: a consumer group has no other place for a record without dead letters."""
         return False
 
+    def is_starving(self) -> bool:
+        """Return True if the next turn would resume a paused partition. Called with `guard`."""
+        return self._schedule.has_resumable
+
     def _take_commits(self) -> Offsets:
         """Return what is to be committed, and consider it committed."""
         with self._guard:

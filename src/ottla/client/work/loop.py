@@ -55,6 +55,7 @@ class Source(Protocol):
     def assign(self, partitions: list[TopicPartition]) -> Calls[None]: ...
     def accept(self, job: Job) -> None: ...
     def reject(self, job: Job) -> bool: ...
+    def is_starving(self) -> bool: ...
 
 
 class WorkLoop:
@@ -134,6 +135,11 @@ class WorkLoop:
         if dropped:
             log.warning("running calls dropped; their records are repeated records=%d", len(dropped))
         self._crew.cancel(dropped)
+
+    def should_wake(self) -> bool:
+        """Return True if the waiting poll should end, after a call has ended."""
+        with self._guard:
+            return self.is_stopping or self._source.is_starving()
 
     def finish(self, job: Job) -> None:
         """Handle a function that has returned, or a dead letter that is stored."""

@@ -170,7 +170,12 @@ def consumer_settings(
         if name in given:
             raise ConfigError(f"{name}: set by the worker; {remedy}")
     if settings.is_share:
-        return {**given, "group.id": settings.group, "share.acknowledgement.mode": "explicit"}
+        # With whole batches one worker could hold all tasks, while the others have none.
+        defaults: dict[str, Any] = {
+            "share.acquire.mode": "record_limit",
+            "max.poll.records": settings.concurrency,
+        }
+        return {**defaults, **given, "group.id": settings.group, "share.acknowledgement.mode": "explicit"}
     defaults = {
         "auto.offset.reset": "earliest",
         "max.poll.records": min(POLL_RECORDS, settings.buffer_records),

@@ -19,6 +19,7 @@ from ottla.client.process.calls import perform_calls
 from ottla.client.process.outgoing import Outgoing
 from ottla.client.process.stop_signals import stop_on_signals
 from ottla.client.producer import Producer
+from ottla.client.share import ShareConsumer
 from ottla.client.work.state.schedule import Job
 from ottla.client.work.worker_face import Function, WorkerBase
 from ottla.errors import ConfigError, KafkaTimeoutError, OttlaError
@@ -55,6 +56,7 @@ class Worker(WorkerBase):
     """
 
     CONSUMER = Consumer
+    SHARE_CONSUMER = ShareConsumer
     PRODUCER = Producer
 
     def __init__(
@@ -135,8 +137,7 @@ class Worker(WorkerBase):
             with self._changed:
                 self._changed.notify(1)
                 self._ended.notify_all()
-                wakes = self._loop.is_stopping or self._schedule.has_resumable
-            if wakes and not self._is_over:
+            if self._loop.should_wake() and not self._is_over:
                 self._consumer.wakeup()
 
     def _next_job(self) -> Job | None:

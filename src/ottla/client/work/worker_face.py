@@ -12,6 +12,7 @@ from ottla.client.consumer import RebalanceListener
 from ottla.client.work.consumer_group import ConsumerGroupSource
 from ottla.client.work.loop import WorkLoop
 from ottla.client.work.settings import Spans, consumer_settings, make_settings, producer_settings
+from ottla.client.work.share_group import ShareGroupSource
 from ottla.client.work.state.backoff import Backoff
 from ottla.client.work.state.schedule import Job, Order, Schedule
 from ottla.model import TopicPartition
@@ -23,6 +24,7 @@ class WorkerBase(RebalanceListener):
     """Validates the settings, creates the clients and the loop, and stops it."""
 
     CONSUMER: type[Any]
+    SHARE_CONSUMER: type[Any]
     PRODUCER: type[Any]
     start_ready: Callable[[], None]
     cancel: Callable[[Iterable[Job]], None]
@@ -36,6 +38,7 @@ class WorkerBase(RebalanceListener):
         /,
         *,
         group: str,
+        share: bool = False,
         concurrency: int = 10,
         order: Order | None = None,
         retries: Backoff | int = 5,
@@ -51,7 +54,7 @@ class WorkerBase(RebalanceListener):
         self.settings = make_settings(
             topics,
             group,
-            False,
+            share,
             concurrency,
             order,
             retries,
@@ -72,9 +75,11 @@ class WorkerBase(RebalanceListener):
             buffer_records=buffer_records,
             buffer_bytes=buffer_bytes,
         )
-        self._consumer = self.CONSUMER(consumer_settings(self.settings, config, settings))
+        make_consumer = self.SHARE_CONSUMER if share else self.CONSUMER
+        self._consumer = make_consumer(consumer_settings(self.settings, config, settings))
         self._producer = None if dead_letters is None else self.PRODUCER(producer_settings(config, settings))
-        source = ConsumerGroupSource(self._consumer, self._schedule, self.settings, self._guard, time.monotonic)
+        make_source = ShareGroupSource if share else ConsumerGroupSource
+        source = make_source(self._consumer, self._schedule, self.settings, self._guard, time.monotonic)
         self._loop = WorkLoop(source, self._schedule, self.settings, self, self._guard, time.monotonic, Random())
         self._is_over = False
 

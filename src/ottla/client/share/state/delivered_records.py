@@ -60,6 +60,13 @@ class DeliveredPart:
         """Yield the offsets that the user has not acknowledged, in order."""
         return (offset for offset in sorted(self.held) if offset not in self.acknowledged)
 
+    def forget(self, offsets: set[int]) -> None:
+        """Forget records that were delivered again."""
+        for each in (self.held, self.failed, self.renewing, self.renewed):
+            each -= offsets
+        for offset in offsets & self.acknowledged.keys():
+            del self.acknowledged[offset]
+
     def take(self) -> dict[int, int]:
         """Return the acknowledgements. Those of terminal types end the user's hold of the record."""
         taken, self.acknowledged = self.acknowledged, {}
@@ -111,10 +118,13 @@ class DeliveredRecords:
         """
         part = self._part(partition, node_id, generation)
         part.slices.extend(slices)
-        for each in slices:
-            part.held.update(each.source.columns.offsets[each.start : each.stop])
+        offsets = {offset for each in slices for offset in each.source.columns.offsets[each.start : each.stop]}
+        part.held |= offsets
         part.acknowledged.update(automatic)
         part.failed.update(failed)
+        for other in self._parts:
+            if other.partition == partition and other is not part:
+                other.forget(offsets)  # their lock has expired, or their session has ended
 
     def acknowledge(self, tp: TopicPartition, offset: int, kind: AcknowledgeType) -> None:
         """Acknowledge a record. A later acknowledgement replaces an earlier one that was not sent."""
@@ -173,6 +183,13 @@ class DeliveredRecords:
                 part.held |= offsets
                 slices.extend(run for each in part.slices for run in select_rows(each, offsets))
         return slices
+
+    def hold_renewed(self) -> None:
+        """Keep the renewed records held, without returning them again."""
+        for part in self._parts:
+            part.held |= part.renewed
+            part.renewed.clear()
+            part.slices.clear()
 
     def clear(self) -> None:
         """Forget all records: the user may not acknowledge them any more."""

@@ -269,6 +269,25 @@ class Schedule:
         if progress.position is None or next_offset > progress.position:
             progress.advance(next_offset)
 
+    def add_acquired(
+        self, tp: TopicPartition, records: Iterable[WorkRecord], *, error: BaseException | None = None
+    ) -> list[Job]:
+        """Add records that a share group has delivered, in any order, and return their jobs.
+
+        A record that is delivered again while its job is unfinished keeps that job: its lock had expired.
+        """
+        progress = self._partitions.get(tp)
+        if progress is None:
+            progress = self._partitions[tp] = PartitionProgress(None, [])
+        jobs = []
+        for record in records:
+            job = progress.jobs.get(record.offset)
+            if job is None:
+                job = self._make_job(tp, record, error)
+                self._add_job(progress, job)
+            jobs.append(job)
+        return jobs
+
     def take(self, now: float) -> Job | None:
         """Return the next job to run, which is running from now on; None if none may start."""
         self._promote_retries(now)
@@ -378,7 +397,7 @@ class Schedule:
     def check(self) -> None:
         """Assert the invariants."""
         for tp, progress in self._partitions.items():
-            assert list(progress.jobs) == sorted(progress.jobs), progress.jobs
+            assert progress.position is None or list(progress.jobs) == sorted(progress.jobs), progress.jobs
             assert all(job.tp == tp and job.state is not JobState.FINISHED for job in progress.jobs.values())
             commit = progress.next_commit(self.max_metadata_bytes)
             if commit is not None:
