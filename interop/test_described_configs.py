@@ -80,6 +80,7 @@ NOT_CHANGED = {"read_only"}, "an assignment is computed at once here, so its int
 OF_GROUPS: dict[str, tuple[set[str], str]] = {
     "consumer.assignment.interval.ms": NOT_CHANGED,
     "share.assignment.interval.ms": NOT_CHANGED,
+    "streams.assignor.name": ({"read_only", "synonyms"}, "there is one assignor here"),
 }
 """The differing fields of group configs, with the reason."""
 DEFAULTS_OF_A_PROGRAM = (

@@ -17,10 +17,10 @@ from zipfile import ZipFile
 import pytest
 
 from ottla.kafka_id import text_of
-from ottla.protocol.apis import APIS, api_of
+from ottla.protocol.apis import APIS, DECLARED, SERVED, api_of
 from ottla.protocol.codec import KINDS, Plan, Step, Writer
 from ottla.protocol.plan import plan_of
-from ottla.protocol.schema import Message
+from ottla.protocol.schema import Message, Range
 from rivals.apache_kafka import ROOT, bring
 from rivals.one_at_a_time import one_at_a_time
 from tests.protocol.facts import DIFFERENT, definition, differences
@@ -32,6 +32,16 @@ PROGRAM = Path(__file__).parent / "java" / "Messages.java"
 PATIENCE = 120.0
 EXAMPLES = 10
 NAMES = {kind: name for name, kind in KINDS.items()}
+OTHER_VERSIONS = {
+    "Produce": (
+        Range(0, 13),
+        Range(3, 13),
+        "Kafka, too, advertises 0 in its responses, for older clients (KAFKA-18659)",
+    ),
+    "InitProducerId": (Range(0, 5), Range(0, 6), "6 is unstable, and Kafka does not advertise it either"),
+    "UpdateFeatures": (Range(0, 1), Range(0, 2), "2 is accepted; up to 1 each feature has a result of its own"),
+}
+"""API → the versions that are advertised here, those of Kafka's definition, and the reason."""
 NEWER = {"ApiVersions", "DeleteGroups", "TxnOffsetCommit"} | {api.name for api in APIS.values() if api.key >= 76}
 
 
@@ -75,6 +85,18 @@ def test_every_message_has_the_fields_of_its_definition(definitions: Path) -> No
         for cls in (api.request, api.response):
             facts = definition(f"{cls.__name__}.json", definitions)
             assert differences(cls, facts) == DIFFERENT.get(cls.__name__, []), cls
+
+
+def test_the_advertised_apis_and_versions_are_those_of_kafka(definitions: Path) -> None:
+    theirs = {}
+    for path in definitions.glob("*Request.json"):
+        facts = definition(path.name, definitions)
+        if "broker" in facts.get("listeners", ()) and facts["validVersions"] != "none":
+            theirs[facts["apiKey"]] = Range.parse(facts["validVersions"])
+    ours = {key: each.advertised for key, each in SERVED.items()}
+    assert ours.keys() == theirs.keys()
+    found = {DECLARED[key].name: (ours[key], theirs[key]) for key in ours if ours[key] != theirs[key]}
+    assert found == {name: (here, there) for name, (here, there, _) in OTHER_VERSIONS.items()}
 
 
 def drawn_messages() -> Iterator[tuple[Message, int]]:
