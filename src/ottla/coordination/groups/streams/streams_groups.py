@@ -706,7 +706,7 @@ def check_tasks(owned: Tasks | None, configured: ConfiguredTopology) -> None:
     for subtopology_id, partition in sorted(owned.all):
         found = configured.subtopologies.get(subtopology_id)
         if found is None or not 0 <= partition < found.task_count:
-            text = f"task {subtopology_id}_{partition} is not in the topology of the group"
+            text = f"task {subtopology_id}_{partition} is not a task of the group's topology"
             raise RequestRejected(ErrorCode.INVALID_REQUEST, text)
 
 
