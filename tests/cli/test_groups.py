@@ -11,7 +11,8 @@ import pytest
 
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
 from ottla.cli.main import main
-from ottla.client.admin import GroupListing
+from ottla.client.admin import GroupListing, StreamsGroupDescription, StreamsMemberDescription, StreamsTasks
+from ottla.model import Node
 from tests.cli.conftest import start
 from tests.cli.terminal import Terminal
 
@@ -290,13 +291,17 @@ STREAMS = GroupListing("carriers", "streams", "Stable", "Streams")
 
 @pytest.fixture
 def with_streams_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    """List a streams group as a cluster of Apache Kafka does; Ottla's brokers have none."""
+    """List a streams group and describe it, as a cluster with a running application does."""
     listed = Admin.list_groups
     monkeypatch.setattr(Admin, "list_groups", lambda admin, **which: [*listed(admin, **which), STREAMS])
+    tasks = StreamsTasks((("0", 0), ("0", 1)), (("1", 0),))
+    member = StreamsMemberDescription("m", "client", "/host", "p", 3, tasks, tasks)
+    group = StreamsGroupDescription("carriers", "Stable", Node(1, "h", 9092), (member,), 3, 3, 0)
+    monkeypatch.setattr(Admin, "describe_streams_groups", lambda admin, names: {"carriers": group})
 
 
 @pytest.mark.usefixtures("with_streams_group")
-def test_a_group_of_another_type_is_counted_listed_on_request_and_not_described(address: str, capsys: Captured) -> None:
+def test_a_group_of_another_type_is_counted_and_listed_and_described_on_request(address: str, capsys: Captured) -> None:
     at = ("--bootstrap-server", address)
     assert main(["groups", "list", *at]) == 0
     out, err = capsys.readouterr()
@@ -304,9 +309,9 @@ def test_a_group_of_another_type_is_counted_listed_on_request_and_not_described(
     assert err == "not shown are groups of other kinds: 1 streams (--type lists share and streams)\n"
     assert main(["groups", "list", "--type", "streams", "--verbose", *at]) == 0
     assert ["carriers", "Streams", "Stable"] in [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert main(["groups", "describe", "carriers", *at]) == 1
-    assert capsys.readouterr().err.startswith(
-        "ottla: group 'carriers' is a streams group; Ottla does not show its members and offsets"
-    )
+    assert main(["groups", "describe", "carriers", *at]) == 0
+    assert "0:0,1" in capsys.readouterr().out
+    assert main(["groups", "describe", "carriers", "--state", "--verbose", *at]) == 0
+    assert "Stable" in capsys.readouterr().out
     assert main(["groups", "describe", "nobody", *at]) == 1
     assert "there is no group 'nobody'" in capsys.readouterr().err

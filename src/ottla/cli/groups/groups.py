@@ -10,7 +10,7 @@ import click
 from ottla.cli.command_groups import CommandGroup
 from ottla.cli.consent import confirm_at_terminal, yes_option
 from ottla.cli.groups import rows as rows_of
-from ottla.cli.groups.kinds import SHARE, STATES, TOOLS, TYPES, describe_groups, of_consumers, share_groups_among
+from ottla.cli.groups.kinds import SHARE, STATES, STREAMS, TYPES, describe_groups, of_consumers, share_groups_among
 from ottla.cli.groups.positions import committed_and_ends
 from ottla.cli.groups.reset import reset_offsets
 from ottla.cli.groups.watch import watch
@@ -21,7 +21,7 @@ from ottla.cli.topics import admin_at
 from ottla.escaping import escape_controls
 
 if TYPE_CHECKING:
-    from ottla.client.admin import Admin, ConsumerGroupDescription, ShareGroupDescription
+    from ottla.client.admin import Admin, ConsumerGroupDescription, ShareGroupDescription, StreamsGroupDescription
     from ottla.model import TopicPartition
 
 LOST = ("GROUP", "COMMITTED PARTITIONS")
@@ -66,7 +66,7 @@ def list_groups(
     types = tuple(known_name("type", each, TYPES) for each in types)
     with admin_at(bootstrap_server, settings) as admin:
         found = admin.list_groups(states=states, types=types)
-    if not {SHARE, *TOOLS} & {each.lower() for each in types}:
+    if not {SHARE, STREAMS} & {each.lower() for each in types}:
         found = of_consumers(found)
     if verbose or in_json:
         show(("GROUP", "TYPE", "STATE"), [(each.group_id, each.type, each.state) for each in found], in_json=in_json)
@@ -96,7 +96,7 @@ def describe(
 ) -> None:
     """Print the committed offsets and the lag of groups by partition, and the member that reads it.
 
-    Of a share group it prints the start offsets and the lag.
+    Of a share group it prints the start offsets and the lag, of a streams group the members with their tasks.
     """
     if bool(names) == all_groups:
         raise usage_error("expected GROUP (may be repeated) or --all-groups")
@@ -104,13 +104,15 @@ def describe(
         raise usage_error("--members and --state exclude each other")
     with admin_at(bootstrap_server, settings) as admin:
         known = [each.group_id for each in admin.list_consumer_groups()] if all_groups else names
-        found, shared = describe_groups(admin, known)
+        found, shared, streams = describe_groups(admin, known)
         view = state_view if state else members_view if members else offsets_view
-        tables = [view(admin, found, verbose)] if found or not shared else []
+        tables = [view(admin, found, verbose)] if found or not (shared or streams) else []
         if shared:
             tables.append(share_view(admin, shared, "state" if state else "members" if members else "", verbose))
+        if streams:
+            tables.append(streams_view(streams, verbose=verbose, with_members=not state))
     if not in_json:
-        warn_about_states([*found, *shared])
+        warn_about_states([*found, *shared, *streams])
     for columns, rows in tables:
         show(columns, rows, in_json=in_json)
 
@@ -158,7 +160,20 @@ def share_view(
     return columns, rows
 
 
-def warn_about_states(groups: Sequence[ConsumerGroupDescription | ShareGroupDescription]) -> None:
+def streams_view(
+    groups: Sequence[StreamsGroupDescription], *, verbose: bool, with_members: bool
+) -> tuple[Sequence[str], list[rows_of.Row]]:
+    """Return columns and rows of streams groups: their members with tasks, or their states."""
+    if with_members:
+        columns = rows_of.columns_of(rows_of.STREAMS_MEMBERS, rows_of.STREAMS_MEMBERS_VERBOSE, verbose=verbose)
+        return columns, [row for group in groups for row in rows_of.streams_member_rows(group, verbose=verbose)]
+    columns = rows_of.columns_of(rows_of.SHARE_STATE, rows_of.SHARE_STATE_VERBOSE, verbose=verbose)
+    return columns, [rows_of.share_state_row(group, verbose=verbose) for group in groups]
+
+
+def warn_about_states(
+    groups: Sequence[ConsumerGroupDescription | ShareGroupDescription | StreamsGroupDescription],
+) -> None:
     """Warn on standard error about empty and rebalancing groups, as Kafka's tool does."""
     for group in groups:
         if group.state == "Empty":

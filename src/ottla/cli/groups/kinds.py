@@ -1,20 +1,25 @@
 """Groups of other types: share groups, Kafka Streams, Connect.
 
-`groups list --type` lists them. Share groups are described, reset and deleted as well, the others are not.
+`groups list --type` lists them. Share groups are described, reset and deleted as well, streams groups are described and deleted.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ottla.cli.output import echo
-from ottla.errors import ErrorCode, KafkaError, OttlaError
+from ottla.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from ottla.client.admin import Admin, ConsumerGroupDescription, GroupListing, ShareGroupDescription
+    from ottla.client.admin import (
+        Admin,
+        ConsumerGroupDescription,
+        GroupListing,
+        ShareGroupDescription,
+        StreamsGroupDescription,
+    )
 
 STATES = (
     "PreparingRebalance",
@@ -28,8 +33,7 @@ STATES = (
 )
 TYPES = ("classic", "consumer", "share", "streams")
 """Kafka's names for the states of groups of all types. Brokers return no group for an unknown name."""
-TOOLS = {"streams": "kafka-streams-groups"}
-SHARE = "share"
+SHARE, STREAMS = "share", "streams"
 
 
 def of_consumers(found: Sequence[GroupListing]) -> list[GroupListing]:
@@ -45,37 +49,30 @@ def of_consumers(found: Sequence[GroupListing]) -> list[GroupListing]:
 
 def share_groups_among(admin: Admin, names: Sequence[str]) -> list[str]:
     """Return those of the groups that are share groups."""
-    known = {each.group_id for each in admin.list_groups() if each.protocol_type == SHARE}
+    return groups_among(admin, names, SHARE)
+
+
+def groups_among(admin: Admin, names: Sequence[str], kind: str) -> list[str]:
+    """Return those of the groups that have a protocol type."""
+    known = {each.group_id for each in admin.list_groups() if each.protocol_type == kind}
     return [name for name in names if name in known]
 
 
 def describe_groups(
     admin: Admin, names: Sequence[str]
-) -> tuple[list[ConsumerGroupDescription], list[ShareGroupDescription]]:
-    """Return consumer groups and share groups. The types are requested only if a group is not a consumer group."""
-    with explain_other_group_types(admin):
-        try:
-            return list(admin.describe_consumer_groups(names).values()), []
-        except KafkaError as error:
-            if error.code != ErrorCode.GROUP_ID_NOT_FOUND or not (shared := share_groups_among(admin, names)):
-                raise
-        others = [name for name in names if name not in shared]
-        described = list(admin.describe_consumer_groups(others).values()) if others else []
-        return described, list(admin.describe_share_groups(shared).values())
-
-
-@contextmanager
-def explain_other_group_types(admin: Admin) -> Iterator[None]:
-    """Replace GROUP_ID_NOT_FOUND by an explanation if the group exists with another type."""
+) -> tuple[list[ConsumerGroupDescription], list[ShareGroupDescription], list[StreamsGroupDescription]]:
+    """Return consumer groups, share groups and streams groups. The types are requested only if a group is not a consumer group."""
     try:
-        yield
+        return list(admin.describe_consumer_groups(names).values()), [], []
     except KafkaError as error:
         if error.code != ErrorCode.GROUP_ID_NOT_FOUND:
             raise
-        for each in admin.list_groups():
-            if each.protocol_type in TOOLS and repr(each.group_id) in str(error):
-                raise OttlaError(
-                    f"group {each.group_id!r} is a {each.protocol_type} group; Ottla does not show its members and offsets; "
-                    f"use Kafka's {TOOLS[each.protocol_type]}"
-                ) from error
-        raise
+        shared, streams = (groups_among(admin, names, kind) for kind in (SHARE, STREAMS))
+        if not shared and not streams:
+            raise
+    others = [name for name in names if name not in (*shared, *streams)]
+    return (
+        list(admin.describe_consumer_groups(others).values()) if others else [],
+        list(admin.describe_share_groups(shared).values()) if shared else [],
+        list(admin.describe_streams_groups(streams).values()) if streams else [],
+    )

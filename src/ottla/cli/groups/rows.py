@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         MemberDescription,
         ShareGroupDescription,
         SharePartitionOffsetInfo,
+        StreamsGroupDescription,
     )
     from ottla.model import OffsetAndMetadata, TopicPartition
 
@@ -35,6 +36,8 @@ SHARE_OFFSETS = ("GROUP", "TOPIC", "PARTITION", "START-OFFSET", "LAG")
 SHARE_OFFSETS_VERBOSE = (*SHARE_OFFSETS[:3], "LEADER-EPOCH", *SHARE_OFFSETS[3:])
 SHARE_MEMBERS = ("GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS", "ASSIGNMENT")
 SHARE_MEMBERS_VERBOSE = (*SHARE_MEMBERS, "MEMBER-EPOCH")
+STREAMS_MEMBERS = ("GROUP", "MEMBER", "PROCESS", "HOST", "CLIENT-ID", "ACTIVE-TASKS", "STANDBY-TASKS", "WARM-UP-TASKS")
+STREAMS_MEMBERS_VERBOSE = (*STREAMS_MEMBERS, "MEMBER-EPOCH", "TARGET-ACTIVE-TASKS", "TARGET-STANDBY-TASKS")
 SHARE_STATE = ("GROUP", "COORDINATOR (ID)", "STATE", "#MEMBERS")
 SHARE_STATE_VERBOSE = (*SHARE_STATE[:3], "GROUP-EPOCH", "TARGET-ASSIGNMENT-EPOCH", "#MEMBERS")
 
@@ -123,8 +126,36 @@ def share_member_rows(group: ShareGroupDescription, *, verbose: bool = False) ->
     ]
 
 
-def share_state_row(group: ShareGroupDescription, *, verbose: bool = False) -> Row:
-    """Return the row of a share group."""
+def streams_member_rows(group: StreamsGroupDescription, *, verbose: bool = False) -> list[Row]:
+    """Return one row per member of a streams group."""
+    return [
+        (
+            group.group_id,
+            m.member_id,
+            m.process_id,
+            m.host,
+            m.client_id,
+            *map(format_tasks, m.assignment),
+            *(
+                (m.member_epoch, format_tasks(m.target_assignment.active), format_tasks(m.target_assignment.standby))
+                if verbose
+                else ()
+            ),
+        )
+        for m in group.members
+    ]
+
+
+def format_tasks(tasks: Iterable[tuple[str, int]]) -> str:
+    """Return tasks by subtopology: `0:0,1; 1:0`."""
+    found: dict[str, list[str]] = {}
+    for subtopology, partition in sorted(tasks):
+        found.setdefault(subtopology, []).append(str(partition))
+    return "; ".join(f"{subtopology}:{','.join(numbers)}" for subtopology, numbers in found.items())
+
+
+def share_state_row(group: ShareGroupDescription | StreamsGroupDescription, *, verbose: bool = False) -> Row:
+    """Return the row of a share group or a streams group."""
     where = f"{group.coordinator} ({group.coordinator.node_id})"
     epochs = (group.group_epoch, group.target_assignment_epoch) if verbose else ()
     return (group.group_id, where, group.state, *epochs, len(group.members))
