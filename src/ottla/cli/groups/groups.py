@@ -175,11 +175,15 @@ def warn_about_states(
     groups: Sequence[ConsumerGroupDescription | ShareGroupDescription | StreamsGroupDescription],
 ) -> None:
     """Warn on standard error about empty and rebalancing groups, as Kafka's tool does."""
+    from ottla.client.admin import ShareGroupDescription
+
     for group in groups:
+        kind = "Share" if isinstance(group, ShareGroupDescription) else "Consumer"
+        name = f"{kind} group '{escape_controls(group.group_id)}'"
         if group.state == "Empty":
-            echo(f"Consumer group '{escape_controls(group.group_id)}' has no active members.", err=True)
+            echo(f"{name} has no active members.", err=True)
         elif group.state in REBALANCING:
-            echo(f"Warning: Consumer group '{escape_controls(group.group_id)}' is rebalancing.", err=True)
+            echo(f"Warning: {name} is rebalancing.", err=True)
 
 
 @groups.command()
