@@ -53,6 +53,8 @@ from ottla.protocol.messages.txn_offset_commit import (
 )
 from ottla.protocol.schema import ZERO_UUID
 from tests.broker.wire import Wire, produce
+from tests.checker.generator import AFTER_PREPARED, Crash
+from tests.checker.victim import Victim
 from tests.patience import eventually
 from tests.storage.producing import produced
 
@@ -494,6 +496,22 @@ def test_open_transactions_and_pending_offsets_are_restored_after_kill_9(tmp_pat
         assert fetched(wire, require_stable=True) == (7 if commit else 3, 0)
         # The response was lost with the broker: the producer repeats the request, and gets the same response.
         assert ended(wire, who, commit=commit).producer_epoch == 1
+
+
+def test_the_offsets_of_a_decided_transaction_are_committed_after_a_crash(tmp_path: Path) -> None:
+    with Victim(tmp_path) as victim:
+        victim.start(Crash(AFTER_PREPARED, 1))
+        with Wire(victim.address) as wire:
+            wire.create("t")
+            who = init_producer(wire)  # creates __transaction_state before __consumer_offsets, so it is loaded first
+            assert commit_in_transaction(wire, who, 7) == 0
+            with pytest.raises((EOFError, ConnectionError)):
+                ended(wire, who, commit=True)
+        victim.wait()
+        victim.start()
+        with Wire(victim.address) as wire:
+            wait_until_state(wire, "CompleteCommit")
+            eventually(lambda: fetched(wire, require_stable=True) == (7, 0))
 
 
 def test_transactions_of_a_damaged_partition_do_not_block_the_others(tmp_path: Path) -> None:

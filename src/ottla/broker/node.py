@@ -515,7 +515,7 @@ class BrokerNode:
                 self.coordinators.marker_written(partition.topic_partition, end.producer_id)
             self.groups.apply_transaction_end(partition, end.producer_id, commit=end.commit)
 
-        return EndMarkers(self.partitions, self.clock, append, appended)
+        return EndMarkers(self.partitions, self.topics.absent_code, self.clock, append, appended)
 
     def appended(self, partition: Partition, size_bytes: int) -> None:
         """Handle an append by a coordinator: notify waiting fetches, and flush if it is due.

@@ -52,11 +52,19 @@ class EndMarkers:
     def __init__(
         self,
         partitions: Partitions,
+        find_absent_code: Callable[[str, int], int],
         clock: Clock,
         append: Callable[[Partition, bytes, TransactionEnd], None],
         on_append: Callable[[Partition, TransactionEnd], None],
     ) -> None:
+        """Keep the parts of the broker that append a marker.
+
+        `find_absent_code` returns the error code for a partition without a replica here. While a broker starts, a coordinator may be
+        loaded before the partitions of its transactions are opened. Such a partition is retried; only one that the metadata do not
+        have counts as deleted.
+        """
         self._partitions = partitions
+        self._find_absent_code = find_absent_code
         self._clock = clock
         self._append = append
         self._on_append = on_append
@@ -65,7 +73,7 @@ class EndMarkers:
         """Append the marker if this broker leads the partition and enough replicas are in sync."""
         partition = self._partitions.find(*topic_partition)
         if partition is None:
-            return AppendedMarker(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            return AppendedMarker(self._find_absent_code(*topic_partition))
         if not partition.leads:
             return AppendedMarker(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         try:
@@ -80,7 +88,7 @@ class EndMarkers:
         """Append the marker and return an error code."""
         partition = self._partitions.find(*topic_partition)
         if partition is None:
-            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            return self._find_absent_code(*topic_partition)
         if end.producer_id < 0 or end.epoch < 0:
             return ErrorCode.INVALID_PRODUCER_ID_MAPPING
         marker = EndMarker(ControlType.COMMIT if end.commit else ControlType.ABORT, end.coordinator_epoch)
