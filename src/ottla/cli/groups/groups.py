@@ -175,11 +175,11 @@ def warn_about_states(
     groups: Sequence[ConsumerGroupDescription | ShareGroupDescription | StreamsGroupDescription],
 ) -> None:
     """Warn on standard error about empty and rebalancing groups, as Kafka's tool does."""
-    from ottla.client.admin import ShareGroupDescription
+    from ottla.client.admin import ShareGroupDescription, StreamsGroupDescription
 
+    kinds: dict[type, str] = {ShareGroupDescription: "Share", StreamsGroupDescription: "Streams"}
     for group in groups:
-        kind = "Share" if isinstance(group, ShareGroupDescription) else "Consumer"
-        name = f"{kind} group '{escape_controls(group.group_id)}'"
+        name = f"{kinds.get(type(group), 'Consumer')} group '{escape_controls(group.group_id)}'"
         if group.state == "Empty":
             echo(f"{name} has no active members.", err=True)
         elif group.state in REBALANCING:
