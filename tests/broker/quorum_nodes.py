@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ottla.broker.controller.bootstrap_records import build_bootstrap_records
-from ottla.broker.controller.formatting import format_initial
+from ottla.broker.controller.formatting import build_bootstrap_records, format_initial
 from ottla.broker.server import Server
 from ottla.broker.settings.config import BrokerConfig, read_config
 from ottla.broker.settings.quorum_settings import VoterAddress

@@ -123,9 +123,9 @@ def test_the_time_of_a_fetch_includes_its_wait(broker: Broker, address: str) -> 
 def test_a_bucket_counts_responses_up_to_its_bound(form: ModuleType) -> None:
     noted = form.Latencies()
     for seconds in (0.0005, 0.0006, 3.0):
-        noted.note(18, seconds)
-    noted.note(18, 60.0)
-    noted.note(-1, 60.0)
+        noted.record(18, seconds)
+    noted.record(18, 60.0)
+    noted.record(-1, 60.0)
     assert list(noted.buckets()) == [18]
     buckets, total = noted.buckets()[18]
     counted = dict(buckets)

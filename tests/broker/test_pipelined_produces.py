@@ -12,7 +12,7 @@ from ottla.errors import ErrorCode
 from ottla.protocol.conversation import decode_response
 from ottla.protocol.messages.produce import ProduceResponse
 from tests.broker.serving import create_topic
-from tests.broker.test_plain_produce import FORMS, NOW, Standing, frame_of
+from tests.broker.test_fast_produce import FORMS, NOW, Standing, frame_of
 from tests.storage.producing import produced
 
 PRODUCER = 77

@@ -32,7 +32,7 @@ class Story:
         self, sequence: int, code: int = ErrorCode.NOT_ENOUGH_REPLICAS, *, epoch: int = 0, count: int = 1
     ) -> None:
         batch = produced(PRODUCER, sequence, count, epoch=epoch)
-        self.refused.note(PLACE.topic, PLACE.partition, batch, code, self.now)
+        self.refused.record_refusal(PLACE.topic, PLACE.partition, batch, code, self.now)
 
     def code(self, sequence: int, *, epoch: int = 0, place: TopicPartition = PLACE, producer: int = PRODUCER) -> int:
         """Return the error code for a batch, 0 if it may be appended."""
@@ -110,7 +110,7 @@ def test_other_partitions_and_producers_are_not_blocked() -> None:
 
 def test_a_batch_rejected_by_topic_id_is_remembered_when_the_name_is_known() -> None:
     story = Story()
-    story.refused.note(TOPIC_ID, 0, produced(PRODUCER, 0), ErrorCode.UNKNOWN_TOPIC_ID, 0.0)
+    story.refused.record_refusal(TOPIC_ID, 0, produced(PRODUCER, 0), ErrorCode.UNKNOWN_TOPIC_ID, 0.0)
     assert story.code(78) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
@@ -149,7 +149,7 @@ def test_a_batch_that_is_not_repeated_blocks_nothing_after_some_minutes() -> Non
 )
 def test_only_batches_with_sequences_are_remembered(change: Callable[[bytes], bytes | None]) -> None:
     story = Story()
-    story.refused.note("t", 0, change(produced(PRODUCER, 0)), ErrorCode.CORRUPT_MESSAGE, 0.0)
+    story.refused.record_refusal("t", 0, change(produced(PRODUCER, 0)), ErrorCode.CORRUPT_MESSAGE, 0.0)
     assert not story.refused
 
 

@@ -31,7 +31,7 @@ def frame(name: bytes | None, rest: bytes = b"body") -> memoryview:
 def counted(form: ModuleType, *frames: memoryview) -> Counted:
     counts = form.RequestCounts()
     for each in frames:
-        counts.note(each)
+        counts.record(each)
     return dict(counts.by_client())
 
 
@@ -49,9 +49,9 @@ def test_an_unlimited_number_of_client_names_is_counted_together(form: ModuleTyp
 def test_a_client_is_counted_once_between_two_readings(form: ModuleType) -> None:
     counts = form.RequestCounts()
     for name in (b"a", b"a", b"ab", b"a"):
-        counts.note(frame(name))
+        counts.record(frame(name))
     assert counts.by_client() == counts.by_client() == [("a", 3), ("ab", 1)]
-    counts.note(frame(b"a"))
+    counts.record(frame(b"a"))
     assert counts.by_client() == [("a", 4), ("ab", 1)]
 
 
@@ -63,8 +63,8 @@ def test_a_long_name_is_truncated_and_invalid_names_are_counted_together(form: M
 def test_requests_are_counted_by_api_without_unknown_ones(form: ModuleType) -> None:
     counts = form.RequestCounts()
     for key in (FetchRequest.KEY, 0, NO_API, FetchRequest.KEY):
-        counts.note(memoryview(key.to_bytes(2, "big") + bytes(frame(b"a"))[2:]))
-    counts.note(memoryview(b""))
-    counts.note(memoryview(bytes(CLIENT_ID - 1)))
+        counts.record(memoryview(key.to_bytes(2, "big") + bytes(frame(b"a"))[2:]))
+    counts.record(memoryview(b""))
+    counts.record(memoryview(bytes(CLIENT_ID - 1)))
     assert counts.by_api() == {0: 1, FetchRequest.KEY: 2}
     assert counts.by_client() == [("a", 4)]

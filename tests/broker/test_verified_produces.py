@@ -16,7 +16,7 @@ from ottla.model import TopicPartition
 from ottla.protocol.headers import RequestHeader
 from ottla.protocol.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 from tests.broker.serving import create_topic, start_server
-from tests.broker.test_plain_produce import PEER
+from tests.broker.test_fast_produce import PEER
 from tests.broker.test_remote_coordinators import OTHER, Story
 from tests.storage.producing import produced
 

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ottla.broker.apis import transactional_write
-from ottla.broker.apis.plain_way import FastPath
+from ottla.broker.apis.fast_path import FastPath
 from ottla.broker.coordinators import transaction_coordinator
 from ottla.broker.coordinators.transaction_markers import EndMarkers
 from ottla.broker.node import BrokerNode

@@ -121,7 +121,7 @@ def test_the_fast_scan_accepts_and_rejects_the_same_as_the_slow_one(
 ) -> None:
     wrong = check_by_passes(data, config, from_client=from_client)
     views = {name: form.Incoming(memoryview(bytearray(data))) for name, form in FORMS.items()}
-    looked = {name: view.look(from_client) for name, view in views.items()}
+    looked = {name: view.check_batches(from_client) for name, view in views.items()}
     assert looked["compiled"] == looked["plain"]
     assert looked["plain"] or wrong, "the walk refused what is good"
     if from_client:

@@ -50,7 +50,7 @@ def outcome(form: str, batches: Sequence[tuple[int, int, bytes]], *, room: int, 
     keys, told = maps.KeyMap(room * ENTRY_BYTES, SEED), []
     for base, count, records in batches:
         try:
-            told.append(keys.note(records, count, base, batches[0][0]))
+            told.append(keys.add_keys(records, count, base, batches[0][0]))
         except CorruptRecordError as error:
             told.append(str(error))
     told += [keys.size, keys.end_offset]
@@ -77,7 +77,7 @@ def same(batches: Sequence[tuple[int, int, bytes]], *, room: int = ROOM, drop: b
 def test_the_compiled_hash_is_siphash(size: int) -> None:
     # The reference takes the words of its key and of its answer from the low byte up.
     keys = compiled_map.KeyMap(4 * ENTRY_BYTES, SEED[7::-1] + SEED[:7:-1])
-    keys.note(records_of([(bytes(range(size)), b"")]), 1, 0, 0)
+    keys.add_keys(records_of([(bytes(range(size)), b"")]), 1, 0, 0)
     entries = [keys.memory[at : at + ENTRY_BYTES] for at in range(0, 4 * ENTRY_BYTES, ENTRY_BYTES)]
     (entry,) = [entry for entry in entries if any(entry)]
     assert entry == bytes.fromhex(SIPHASH[size]) + (1).to_bytes(8, "little")
@@ -87,7 +87,7 @@ def test_the_compiled_hash_is_siphash(size: int) -> None:
 def test_another_seed_makes_other_hashes(form: str) -> None:
     def hashed(seed: bytes) -> bytes:
         keys = FORMS[form][0].KeyMap(4 * ENTRY_BYTES, seed)
-        keys.note(records_of([(b"key", b"")]), 1, 0, 0)
+        keys.add_keys(records_of([(b"key", b"")]), 1, 0, 0)
         return bytes(keys.memory[:])
 
     flipped = [bytes(octet ^ (number == at) for number, octet in enumerate(SEED)) for at in range(16)]
@@ -151,7 +151,7 @@ def test_both_forms_move_times_alike(deltas: list[int], shift: int) -> None:
 def test_a_full_table_returns_the_offset_where_it_was_full(form: str) -> None:
     keys = FORMS[form][0].KeyMap(8 * ENTRY_BYTES, SEED)
     pairs = [(b"%d" % (number % 9), b"") for number in range(20)]
-    assert not keys.note(records_of(pairs), 20, 100, 0)
+    assert not keys.add_keys(records_of(pairs), 20, 100, 0)
     assert (keys.room, keys.size, keys.end_offset) == (6, 6, 106)
     keys.close()
     keys.close()
@@ -163,7 +163,7 @@ def test_the_last_offset_of_each_of_thousands_of_keys_is_stored(form: str) -> No
     keys, chance = maps.KeyMap(4000 * ENTRY_BYTES, SEED), random.Random(5)
     pairs = [(b"key-%d" % chance.randrange(3000), b"v") for _ in range(10_000)]
     last = {key: number for number, (key, _) in enumerate(pairs)}
-    assert keys.note(records_of(pairs), len(pairs), 0, 0)
+    assert keys.add_keys(records_of(pairs), len(pairs), 0, 0)
     assert keys.size == len(last)
     keys.end_offset = len(pairs)
     found = filters.RecordFilter(keys)

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ottla.broker.apis.broker_requests import BrokerRequests
+from ottla.broker.apis.fast_path import FastPath
 from ottla.broker.apis.forwarding import Forwarding
 from ottla.broker.apis.handlers import list_versions
-from ottla.broker.apis.plain_way import FastPath
 from ottla.broker.event_loop.disk import Disk
 from ottla.broker.network_server.admission import affordable_connections
 from ottla.broker.network_server.request_table import ListenerContext
@@ -84,9 +84,9 @@ class BrokerRole:
             self.node.authentication, selector, server.memory, timers, clock, config.socket_request_max_bytes
         )
         hang_up, handler = server.connections.disconnect, server.handler
-        self.plain_way = FastPath(self.node, server.memory, selector.send, hang_up, handler.queue_response, handler)
+        self.fast_path = FastPath(self.node, server.memory, selector.send, hang_up, handler.queue_response, handler)
         forwarding = Forwarding(self.node, self._membership.channel)
-        self.requests = BrokerRequests(self.node, forwarding, server.throttle, self.plain_way)
+        self.requests = BrokerRequests(self.node, forwarding, server.throttle, self.fast_path)
         delay_ms = self.node.connection_rates.delay_ms
         server.add_role(self, listeners.names, lambda name: ListenerContext(name, self.gate, self.requests, delay_ms))
         self.node.topics.on_configured(self._configure)

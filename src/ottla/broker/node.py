@@ -15,10 +15,9 @@ from uuid import UUID
 from ottla.broker.event_loop.disk import Disk
 from ottla.broker.metadata import internal_topics
 from ottla.broker.metadata.brokers import Brokers, KnownBroker
-from ottla.broker.metadata.features import Features
 from ottla.broker.metadata.internal_topics import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 from ottla.broker.metadata.metadata_log import METADATA_LOG, METADATA_PARTITION
-from ottla.broker.metadata.observed_metadata import ObservedMetadata
+from ottla.broker.metadata.observed_metadata import Features, ObservedMetadata
 from ottla.broker.metadata.placement import connect_placement
 from ottla.broker.metadata.producer_ids import ProducerIds
 from ottla.broker.metadata.topics import Topics, find_leader_of_key

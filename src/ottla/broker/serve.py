@@ -90,14 +90,14 @@ def serve(
         signal.signal(number, stop)
     window = serve_metrics(page, server, config)
 
-    def tell() -> None:
+    def print_status() -> None:
         if page is not None:
             page.is_ready = True
         ready(server)
 
     try:
         begun(server)
-        server.when_ready(tell)
+        server.when_ready(print_status)
         server.run()
     finally:
         for each in (page, window):

@@ -142,7 +142,7 @@ class Server:
         """Count and time requests from now on."""
         self.handler.counts, self.handler.latencies = counts, latencies
         if self.broker is not None:
-            self.broker.plain_way.latencies = latencies
+            self.broker.fast_path.latencies = latencies
 
     def isolate(self, places: Iterable[tuple[str, int]]) -> None:
         """Drop all traffic with the nodes at these addresses, as in a network partition; restore it to all others."""

@@ -173,7 +173,7 @@ def sentence(message: str, status: int) -> Any:
 def make_endpoint(cluster: ConsoleCluster, query: Query) -> Callable[[Request], Awaitable[Response]]:
     """Return the endpoint for a query, which runs in a thread; an OttlaError becomes a response with its message."""
 
-    async def answered(request: Any) -> Any:
+    async def respond(request: Any) -> Any:
         try:
             given = request.query_params if request.method == "GET" else await body(request)
             return JSONResponse(await run_in_threadpool(query, cluster, given))
@@ -182,7 +182,7 @@ def make_endpoint(cluster: ConsoleCluster, query: Query) -> Callable[[Request], 
         except OttlaError as error:
             return sentence(cluster.message_for(error), 502)
 
-    return answered
+    return respond
 
 
 async def body(request: Any) -> Mapping[str, Any]:

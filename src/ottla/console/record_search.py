@@ -95,11 +95,11 @@ def find_oldest(
     matches, reader = Matches(start_offsets, most, newest_first=False), RecordRangeReader(consumer, wanted, seconds)
     left = set(reader.ranges(start_offsets, end))
 
-    def take(tp: TopicPartition, found: list[ConsumerRecord], looked_at: list[ConsumerRecord]) -> bool:
+    def collect(tp: TopicPartition, found: list[ConsumerRecord], looked_at: list[ConsumerRecord]) -> bool:
         matches.add(tp, found)
         return matches.has_enough(tp, looked_at[-1].timestamp)
 
-    left -= reader.read(start_offsets, end, take)
+    left -= reader.read(start_offsets, end, collect)
     merged = matches.merged()
     return FoundRecords(merged, reader.looked_at, not left and matches.count == len(merged))
 
@@ -124,7 +124,7 @@ def find_newest(
         stop = {tp: low[tp] for tp in open_ones}
         found: dict[TopicPartition, list[ConsumerRecord]] = {tp: [] for tp in open_ones}
 
-        def take(
+        def collect(
             tp: TopicPartition,
             records: list[ConsumerRecord],
             looked_at: list[ConsumerRecord],
@@ -134,7 +134,7 @@ def find_newest(
             oldest[tp] = min(looked_at[0].timestamp, oldest.get(tp, looked_at[0].timestamp))
             return False
 
-        done = reader.read(start_offsets, stop, take)
+        done = reader.read(start_offsets, stop, collect)
         is_late = len(done) < len(open_ones)
         for tp in open_ones:
             matches.add(tp, found[tp][::-1])

@@ -84,13 +84,13 @@ def handle_batch(
             ]
         )
 
-    def note(index: int, codes: Codes) -> None:
+    def record_codes(index: int, codes: Codes) -> None:
         found[index] = codes
         if len(found) == len(transactions):
             call.answer(response())
 
     for index, each in enumerate(transactions):
-        codes = check_transaction(node, each, V2, partial(note, index), fenced=True)
+        codes = check_transaction(node, each, V2, partial(record_codes, index), fenced=True)
         if codes is not None:
             found[index] = codes
     return response() if len(found) == len(transactions) else Outcome.LATER
@@ -117,11 +117,11 @@ def check_transaction(
         codes |= dict.fromkeys(unknown, int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         return codes | dict.fromkeys(closed, int(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
 
-    def all_told(code: int | KafkaError) -> Codes:
+    def give_all(code: int | KafkaError) -> Codes:
         return list_codes(wanted, map_error(find_code(node, wanted, code), fenced=fenced))
 
-    told = run_call(lambda later: add_or_verify(node, wanted, version, later), lambda code: later(all_told(code)))
-    return None if isinstance(told, PendingReply) else all_told(told)
+    told = run_call(lambda later: add_or_verify(node, wanted, version, later), lambda code: later(give_all(code)))
+    return None if isinstance(told, PendingReply) else give_all(told)
 
 
 def is_internal(topic: str) -> bool:

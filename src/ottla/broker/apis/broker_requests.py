@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ottla.broker.apis.fast_path import FastPath
 from ottla.broker.apis.forwarding import Forwarding
 from ottla.broker.apis.handlers import FORWARDED, HANDLERS, handle_authorized
-from ottla.broker.apis.plain_way import FastPath
 from ottla.broker.network_server.call import Call, Resumes
 from ottla.broker.network_server.connection import Connection
 from ottla.broker.network_server.request_parsing import read_request
@@ -31,12 +31,12 @@ class BrokerRequests:
         node: BrokerNode,
         forwarding: Forwarding,
         throttle: Throttle,
-        plain_way: FastPath,
+        fast_path: FastPath,
     ) -> None:
         self._node = node
         self._forwarding = forwarding
         self._throttle = throttle
-        self._plain_way = plain_way
+        self._fast_path = fast_path
 
     @property
     def has_quotas(self) -> bool:
@@ -58,7 +58,7 @@ class BrokerRequests:
         return len(self._node.waiting) > 0 and len(frame) > 1 and frame[0] == 0 and frame[1] == ProduceRequest.KEY
 
     def answer_directly(self, connection: Connection, frame: memoryview, now: float, arrived: float) -> bool:
-        return self._plain_way.takes(connection, frame, now, arrived)
+        return self._fast_path.takes(connection, frame, now, arrived)
 
     def begin(self, resumes: Resumes, connection: Connection, frame: memoryview, now: float) -> tuple[Call, Work]:
         header, position = decode_header(frame)

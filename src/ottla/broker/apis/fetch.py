@@ -58,7 +58,7 @@ def handle(node: BrokerNode, call: Call, request: FetchRequest) -> FetchResponse
     uses_ids = call.version >= IDS_SINCE
     if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
         node.fetch_sessions.remove(request.session_id)
-        return look(node, call, request, FullFetch(request, uses_ids, call.received))
+        return read_or_wait(node, call, request, FullFetch(request, uses_ids, call.received))
     session = node.fetch_sessions.get(request.session_id)
     if session is None:
         return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
@@ -72,7 +72,7 @@ def handle(node: BrokerNode, call: Call, request: FetchRequest) -> FetchResponse
         return FetchResponse()
     node.fetch_sessions.touch(session, node.clock.monotonic())
     session.advance()
-    return look(node, call, request, IncrementalFetch(session))
+    return read_or_wait(node, call, request, IncrementalFetch(session))
 
 
 def session_error(session: FetchSession, epoch: int, uses_ids: bool) -> int:
@@ -82,7 +82,7 @@ def session_error(session: FetchSession, epoch: int, uses_ids: bool) -> int:
     return ErrorCode.NONE if session.uses_ids == uses_ids else ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
 
 
-def look(
+def read_or_wait(
     node: BrokerNode, call: Call, request: FetchRequest, asked: FetchRequestState, *, again: bool = False
 ) -> FetchResponse | Outcome:
     """Return the records if they are enough or the wait is over; otherwise wait, and be called again."""
@@ -132,7 +132,7 @@ def look(
                 for each, data in found
             )
         return asked.answer(node, found)
-    later = partial(call.resume, lambda: look(node, call, request, asked, again=True))
+    later = partial(call.resume, lambda: read_or_wait(node, call, request, asked, again=True))
     fetch = WaitingFetch(awaited, request.min_bytes - reader.size, later, call)
     node.waiting.add(fetch, deadline)
     return Outcome.LATER

@@ -66,7 +66,7 @@ def submit_to_group(
     except KafkaError as error:
         return response(find_code(node, group, error))
     if isinstance(reply, PendingReply):
-        call.on_abandoned = gone
+        call.set_abandon_callback(gone)
         return Outcome.LATER
     return response(reply)
 
@@ -90,7 +90,7 @@ def respond_when_committed(
         code = find_code(node, ", ".join(groups), errors[0]) if errors else ErrorCode.NONE
         call.resume(lambda: refused(code) if code else response)
 
-    call.on_abandoned = node.commitment.wait(list(open_.items()), over)
+    call.set_abandon_callback(node.commitment.wait(list(open_.items()), over))
     return Outcome.LATER
 
 

@@ -70,14 +70,14 @@ def alive_for(brokers: Brokers, call: Call) -> Collection[int]:
 def hide_unavailable_leaders(alive: Collection[int]) -> Callable[[MetadataResponseTopic], MetadataResponseTopic]:
     """Return a function that marks replicas and leaders that are not alive in a topic."""
 
-    def told(topic: MetadataResponseTopic) -> MetadataResponseTopic:
+    def describe_topic(topic: MetadataResponseTopic) -> MetadataResponseTopic:
         for partition in topic.partitions:
             partition.offline_replicas = [each for each in partition.replica_nodes if each not in alive]
             if partition.leader_id not in alive:
                 partition.error_code, partition.leader_id = ErrorCode.LEADER_NOT_AVAILABLE, -1
         return topic
 
-    return told
+    return describe_topic
 
 
 def list_all_topics(node: BrokerNode, call: Call) -> Iterable[MetadataResponseTopic]:

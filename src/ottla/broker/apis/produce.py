@@ -62,13 +62,13 @@ def handle(node: BrokerNode, call: Call, request: ProduceRequest) -> ProduceResp
 def append_verified(node: BrokerNode, call: Call, request: ProduceRequest) -> ProduceResponse | Outcome:
     """Append the records once a remote coordinator has verified the partitions of the transaction."""
 
-    def go_on(verdicts: VerificationCodes) -> None:
+    def continue_verified(verdicts: VerificationCodes) -> None:
         call.resume(lambda: append_all(node, call, request, verdicts))
 
     def allowed(topic: str) -> bool:
         return node.access is None or may_write(node.access, call, topic)
 
-    verification = transactional_write.verification_for(node, request, call.version, allowed, go_on)
+    verification = transactional_write.verification_for(node, request, call.version, allowed, continue_verified)
     if verification is None:
         return append_all(node, call, request, {})
     assert node.coordinators is not None
@@ -100,7 +100,7 @@ def append_all(
     if not unflushed:
         return wait_for_commit(node, call, request.timeout_ms, response, uncommitted) if uncommitted else response
     then = partial(wait_for_commit, node, call, request.timeout_ms, response, uncommitted)
-    Flushing(call, unflushed, then).begin(node)
+    Flushing(call, unflushed, then).start(node)
     return Outcome.LATER
 
 
@@ -326,7 +326,7 @@ def note_refusal(
 ) -> None:
     """Remember the sequence of a rejected batch that its client will send again."""
     code = error.code if isinstance(error, KafkaError) else ErrorCode.CORRUPT_MESSAGE
-    node.refused_sequences.note(topic, index, records, code, node.clock.monotonic())
+    node.refused_sequences.record_refusal(topic, index, records, code, node.clock.monotonic())
 
 
 def record_outcome(result: PartitionProduceResponse, outcome: ProduceOutcome) -> None:
@@ -380,7 +380,7 @@ class Flushing:
         self._unflushed = unflushed
         self._left = len(unflushed)
 
-    def begin(self, node: BrokerNode) -> None:
+    def start(self, node: BrokerNode) -> None:
         for partition, result in self._unflushed:
             node.flusher.flush(partition, lambda error, result=result: self._flushed(result, error))  # type: ignore[misc]
 

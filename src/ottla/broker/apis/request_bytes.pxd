@@ -1,7 +1,7 @@
 # C types for request_bytes.py.
 cimport cython
 
-cimport ottla.broker.network_server.plain_native as plain_bytes
+cimport ottla.broker.network_server.frame_bytes_native as frame_bytes
 cimport ottla.records.native as raw
 from ottla.records.native cimport Source
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ottla.broker.network_server import plain_bytes
+from ottla.broker.network_server import frame_bytes
 from ottla.records import raw
 
 
@@ -58,7 +58,7 @@ class RequestBytes:
             size = raw.int16(self.octets, self.position)
             self.position += 2
         start = self.position
-        if size < 0 or size > self.end - start or not plain_bytes.is_ascii(self.octets, start, start + size):
+        if size < 0 or size > self.end - start or not frame_bytes.is_ascii(self.octets, start, start + size):
             return None
         self.position = start + size
         return str(self.view[start : start + size], "ascii")

@@ -88,7 +88,7 @@ def handle(node: BrokerNode, call: Call, request: ShareFetchRequest) -> Message 
 
     def proceed(codes: Codes) -> Message | Outcome:
         pending.codes = codes
-        return look(pending)
+        return read_or_wait(pending)
 
     def acknowledged(codes: Codes) -> None:
         if epoch == FINAL_EPOCH:
@@ -146,7 +146,7 @@ def find_session(
     return session
 
 
-def look(pending: PendingFetch) -> Message | Outcome:
+def read_or_wait(pending: PendingFetch) -> Message | Outcome:
     """Return the response if there are records or errors, or the wait is over; otherwise wait, and be called again."""
     node, request = pending.node, pending.request
     deadline = pending.call.received + request.max_wait_ms / 1000
@@ -168,7 +168,7 @@ def look(pending: PendingFetch) -> Message | Outcome:
 
 
 def again(pending: PendingFetch) -> None:
-    pending.call.resume(lambda: look(pending))
+    pending.call.resume(lambda: read_or_wait(pending))
 
 
 def find_led(pending: PendingFetch) -> dict[SharedPartition, LedSharePartition]:

@@ -89,10 +89,12 @@ def verify_remotely(
     place = find_partition_of_key(topic, request.group_id)
     about = (request.transactional_id, request.producer_id, request.producer_epoch)
 
-    def go_on(verdicts: VerificationCodes) -> None:
+    def continue_verified(verdicts: VerificationCodes) -> None:
         call.resume(lambda: promise(map_verification(verdicts[place], call.version)))
 
-    asked = node.coordinators.verify(Verification(*about, frozenset({place}), call.version < ADDS_SINCE, go_on))
+    asked = node.coordinators.verify(
+        Verification(*about, frozenset({place}), call.version < ADDS_SINCE, continue_verified)
+    )
     return Outcome.LATER if asked else promise(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 

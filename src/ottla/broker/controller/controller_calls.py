@@ -95,8 +95,8 @@ class ControllerCalls:
 
                 may = partial(self._access.allows, asker)
                 request, finish = split_request(request, may, term.machine.metadata)
-                tell = answer
-                answer = lambda response: tell(finish(response))  # noqa: E731
+                respond = answer
+                answer = lambda response: respond(finish(response))  # noqa: E731
         self._execute(asker, request, version, answer, refuse)
 
     def handle_broker_request(self, request: Any, version: int, answer: Answer, refuse: Answer) -> None:
@@ -176,23 +176,23 @@ class ControllerCalls:
             answer(build_refusal(asking, why))
             return
 
-        def tell(reply: Any) -> None:
+        def send_reply(reply: Any) -> None:
             is_lost = isinstance(reply, KafkaError) and reply.code == ErrorCode.NOT_CONTROLLER
             (refuse if is_lost else answer)(build_event_response(asking, reply))
 
-        self._driver.decide(build_event(asking), tell)
+        self._driver.decide(build_event(asking), send_reply)
 
     def _decide_for_broker(self, request: Any, answer: Answer, refuse: Answer) -> None:
         """Decide a request of a broker or of another controller: the controller replies with the response."""
 
-        def tell(reply: Any) -> None:
+        def send_reply(reply: Any) -> None:
             if isinstance(reply, KafkaError):
                 response = api_of(request).response(error_code=reply.code)  # type: ignore[call-arg]  # each has it
                 (refuse if reply.code == ErrorCode.NOT_CONTROLLER else answer)(response)
             else:
                 answer(reply)
 
-        self._driver.decide(ControllerRequest(0, request), tell)
+        self._driver.decide(ControllerRequest(0, request), send_reply)
 
     def _describe(self, asker: Requester, request: Any, answer: Answer) -> None:
         """Describe ACLs or configs by the committed metadata, which every voter knows."""
@@ -229,14 +229,14 @@ class ControllerCalls:
             answer(response)
             return
 
-        def tell(reply: Any) -> None:
+        def send_reply(reply: Any) -> None:
             if isinstance(reply, KafkaError):
                 tell_refused = refuse if reply.code == NOT_CONTROLLER else answer
                 tell_refused(build_error(request, asker.principal, version, reply.code))
             else:
                 answer(response)
 
-        self._driver.decide(event, tell)
+        self._driver.decide(event, send_reply)
 
     def sweep_tokens(self) -> None:
         """Delete expired delegation tokens, if this is the active controller."""

@@ -61,10 +61,10 @@ class ControllerRegistration:
         self._number = 0
         self._refusal = 0
 
-    def begin(self, timers: Timers, clock: Clock) -> None:
+    def schedule(self, timers: Timers, clock: Clock) -> None:
         """Start a timer that sends the registration whenever it is not in the metadata."""
 
-        def look() -> None:
+        def check() -> None:
             try:
                 if not self.is_over:
                     self._check()
@@ -72,9 +72,9 @@ class ControllerRegistration:
                 raise  # the metadata log cannot be written, and the controller stops
             except Exception:
                 logger.exception("this controller could not introduce itself, and tries again")
-            timers.schedule(clock.monotonic() + LOOK_SECONDS, look)
+            timers.schedule(clock.monotonic() + LOOK_SECONDS, check)
 
-        timers.schedule(clock.monotonic() + LOOK_SECONDS, look)
+        timers.schedule(clock.monotonic() + LOOK_SECONDS, check)
 
     @property
     def is_over(self) -> bool:

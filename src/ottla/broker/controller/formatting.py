@@ -12,15 +12,18 @@ formatted. Files of a format that crashed before are removed by the next one.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from ottla.broker.metadata.bootstrap_checkpoint import BOOTSTRAP, write_bootstrap
+from ottla.broker.security.scram_credentials import NewUser, build_upsertion, read_user
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.endpoints import ANY_HOST
 from ottla.broker.settings.quorum_settings import VoterAddress
 from ottla.broker.settings.roles import controller_half
 from ottla.clock import Clock, SystemClock
+from ottla.coordination.cluster.scram_change import build_record
+from ottla.coordination.controller.initial_levels import build_level_records, choose_initial_levels
 from ottla.coordination.quorum.control_records import KRaftVersionRecord, encode_control
 from ottla.coordination.quorum.observer import METADATA_TOPIC
 from ottla.coordination.quorum.voters import VoterSet
@@ -180,3 +183,27 @@ def remove_temporary_files(folder: Path) -> None:
         shutil.rmtree(log)
     if not log.exists():
         (folder / BOOTSTRAP).unlink(missing_ok=True)
+
+
+def build_bootstrap_records(
+    release: str | None, requested_levels: Mapping[str, int], passwords: Sequence[str], *, fixed_voters: bool
+) -> Sequence[Message]:
+    """Return feature levels and SCRAM users for a new cluster; empty without options, as the defaults apply then."""
+    if not (release or requested_levels or passwords):
+        return ()
+    levels = choose_initial_levels(release, requested_levels, fixed_voters=fixed_voters)
+    return [*build_level_records(levels), *password_records(passwords)]
+
+
+def password_records(lines: Sequence[str]) -> list[Message]:
+    """Return records for lines like `SCRAM-SHA-256=[name=alice,password=…]`, each with a random salt.
+
+    ConfigError if a line is malformed or repeats a user; its text contains no password.
+    """
+    users: dict[tuple[str, str], NewUser] = {}
+    for line in lines:
+        user = read_user(line.strip(), "--add-scram")
+        if (user.name, user.mechanism) in users:
+            raise ConfigError(f"--add-scram gives {user.name!r} a password for {user.mechanism} twice; give it once")
+        users[user.name, user.mechanism] = user
+    return [build_record({}, build_upsertion(user)) for user in users.values()]

@@ -103,7 +103,7 @@ class QuorumNetwork:
     def start(self) -> None:
         """Start periodic work: the registration of this controller, and the check for a leader."""
         self._gate.start_timer(self._server.connections.disconnect)
-        self._introduction.begin(self._timers, self._clock)
+        self._introduction.schedule(self._timers, self._clock)
         self._watch_for_leader()
 
     def receive(self, now: float) -> None:

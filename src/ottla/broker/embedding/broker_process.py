@@ -177,14 +177,14 @@ def run_broker(job: dict[str, Any]) -> None:
     for name, level in job["levels"].items():
         logging.getLogger(name).setLevel(level)
 
-    def begun(server: Serves) -> None:
+    def report_started(server: Serves) -> None:
         threading.Thread(target=watch_parent, args=(server, job["parent"]), daemon=True).start()
 
     def ready(server: Serves) -> None:
         print_answer({"ready": server.addresses})
 
     try:
-        serve(read_config(job["config"]), ready, (signal.SIGTERM,), begun)
+        serve(read_config(job["config"]), ready, (signal.SIGTERM,), report_started)
     except OttlaError as error:
         print_answer({"error": str(error), "config": isinstance(error, ConfigError)})
         sys.exit(FAILED)
@@ -237,10 +237,10 @@ def await_brokers(server: Any, others: set[int]) -> None:
     """Report to the parent once the metadata has all these brokers as alive."""
     node, listener = server.node, next(iter(server.addresses))
 
-    def look() -> None:
+    def check_parent() -> None:
         if others <= set(node.brokers.list_alive(listener)):
             print_answer({"met": sorted(others)})
         else:
-            node.timers.schedule(node.clock.monotonic() + LOOK_SECONDS, look)
+            node.timers.schedule(node.clock.monotonic() + LOOK_SECONDS, check_parent)
 
-    server.call_soon(look)
+    server.call_soon(check_parent)

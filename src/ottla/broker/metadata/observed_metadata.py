@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 from uuid import UUID
@@ -22,6 +22,7 @@ from ottla.broker.metadata.metadata_truncation import cut_level
 from ottla.broker.metadata.observed_snapshots import KAFKAS, ObservedSnapshots, SnapshotRules, Submit, run_without_loop
 from ottla.broker.state_machines.log_slices import READ_BYTES, read_slice
 from ottla.clock import Clock
+from ottla.coordination.cluster.features import BROKER_LEVELS, FIXED, Levels
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.records import RemoveTopicRecord, decode_record, encode_record
 from ottla.coordination.cluster.replaying import replay_all
@@ -282,6 +283,28 @@ class ObservedMetadata:
     def _remove(self, snapshots: Sequence[SnapshotId]) -> None:
         for each in snapshots:
             (self.log.directory / each.file_name).unlink(missing_ok=True)
+
+
+class Features:
+    """The levels of features in the cluster's metadata, as clients see them."""
+
+    def __init__(self, cluster: ObservedMetadata) -> None:
+        self._cluster = cluster
+
+    @property
+    def supported(self) -> Mapping[str, Levels]:
+        """The levels that this broker can run."""
+        return BROKER_LEVELS
+
+    @property
+    def finalized(self) -> Mapping[str, int]:
+        """The levels that the cluster runs."""
+        return {**self._cluster.machine.features, **FIXED}
+
+    @property
+    def epoch(self) -> int:
+        """The offset of the last record of the metadata, as in Kafka; it grows with every change."""
+        return self._cluster.log.end_offset - 1
 
 
 def decode_records(columns: Columns) -> Iterator[Message]:

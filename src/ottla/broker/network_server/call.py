@@ -56,13 +56,13 @@ class Call:
     """A request without a response yet, and the means to send it."""
 
     __slots__ = (
+        "_on_abandoned",
         "_server",
         "arrived",
         "connection",
         "entry",
         "header",
         "is_appended",
-        "on_abandoned",
         "parts",
         "pause_ms",
         "received",
@@ -91,8 +91,7 @@ class Call:
         """True for a Produce that waits only for replication: the next Produce may be appended meanwhile."""
         self.parts: Sequence[Part] | None = None
         """Its response, while that waits behind the response to an earlier request."""
-        self.on_abandoned: Callable[[], None] | None = None
-        """Called if the client disconnects while the call waits."""
+        self._on_abandoned: Callable[[], None] | None = None
 
     @property
     def has_fast_permission(self) -> bool:
@@ -103,6 +102,15 @@ class Call:
     def version(self) -> int:
         """The version of the request."""
         return self.header.api_version
+
+    def set_abandon_callback(self, callback: Callable[[], None] | None) -> None:
+        """Call `callback` if the client disconnects while the call waits; it replaces an earlier one."""
+        self._on_abandoned = callback
+
+    def abandon(self) -> None:
+        """Handle a client that has disconnected while the call waits."""
+        if self._on_abandoned is not None:
+            self._on_abandoned()
 
     def answer(self, response: Message) -> None:
         """Send the response to a call that has waited. Ignored if the client has disconnected."""

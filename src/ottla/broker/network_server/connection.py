@@ -37,6 +37,7 @@ class Connection:
     """
 
     __slots__ = (
+        "_unlogged",
         "behind",
         "by_token",
         "call",
@@ -51,7 +52,6 @@ class Connection:
         "principal",
         "since",
         "software",
-        "unlogged",
     )
 
     door: ListenerContext
@@ -80,8 +80,7 @@ class Connection:
         """The request under way, which is answered next."""
         self.behind: deque[Call] = deque()
         """Produces that started while `call` is under way; each is answered after those before it."""
-        self.unlogged: Callable[[float], None] | None = None
-        """Writes the line of the request log once the response is sent."""
+        self._unlogged: Callable[[float], None] | None = None
         self.since = self.last_active = now
 
     def __str__(self) -> str:
@@ -97,6 +96,21 @@ class Connection:
             and self.login is None
             and frame[:2] == PRODUCE_KEY
         )
+
+    @property
+    def is_unlogged(self) -> bool:
+        """True if a line of the request log waits until the response is sent."""
+        return self._unlogged is not None
+
+    def log_when_sent(self, write: Callable[[float], None]) -> None:
+        """Have `write` called with the time when the response is sent, to write its line of the request log."""
+        self._unlogged = write
+
+    def write_log_line(self, now: float) -> None:
+        """Write the line that waits."""
+        write, self._unlogged = self._unlogged, None
+        if write is not None:
+            write(now)
 
     def begin(self, call: Call) -> None:
         """Record a call without a response yet: the next one to be answered, or one behind it."""

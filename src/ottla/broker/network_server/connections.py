@@ -138,8 +138,7 @@ class Connections:
         for call in connection.abandon():
             self._memory.handed_out -= call.size if call.parts is None else 0
             # A member that waits in a join, or a fetch that waits for records, does not wait any longer.
-            if call.on_abandoned is not None:
-                call.on_abandoned()
+            call.abandon()
         connection.door.table.handle_disconnect(connection)
 
 

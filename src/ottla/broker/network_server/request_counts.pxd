@@ -1,7 +1,7 @@
 # C types for request_counts.py.
 cimport cython
 
-cimport ottla.broker.network_server.plain_native as plain_bytes
+cimport ottla.broker.network_server.frame_bytes_native as frame_bytes
 from ottla.records.native cimport Source
 
 cdef Py_ssize_t CLIENT_ID, LAST_KEY, MOST_BYTES, MOST_CLIENTS, NULL
@@ -16,5 +16,5 @@ cdef class RequestCounts:
     @cython.locals(
         size=Py_ssize_t, octets=Source, key=Py_ssize_t, length=Py_ssize_t, stop=Py_ssize_t
     )
-    cpdef note(self, memoryview frame)
+    cpdef record(self, memoryview frame)
     cdef _write_down(self)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 
-from ottla.broker.network_server import plain_bytes
+from ottla.broker.network_server import frame_bytes
 from ottla.protocol.apis import APIS
 
 MOST_CLIENTS = 100
@@ -36,12 +36,12 @@ class RequestCounts:
         self._times = 0
         """The number of requests of that id in a row that are not in `_by_client` yet."""
 
-    def note(self, frame: memoryview) -> None:
+    def record(self, frame: memoryview) -> None:
         """Count a request. A frame without a complete header up to the length of the client id is ignored."""
         size = len(frame)
         if size < CLIENT_ID:
             return
-        octets = plain_bytes.begin_of(frame)
+        octets = frame_bytes.begin_of(frame)
         key = octets[0] << 8 | octets[1]
         if key <= LAST_KEY:
             self._by_api[key] += 1
@@ -49,10 +49,10 @@ class RequestCounts:
         if length >= NULL:
             length = 0
         stop = min(CLIENT_ID + min(length, MOST_BYTES), size)
-        if not plain_bytes.is_same(octets, CLIENT_ID, stop, self._client):
+        if not frame_bytes.is_same(octets, CLIENT_ID, stop, self._client):
             if self._times:
                 self._write_down()
-            self._client = plain_bytes.copy_of(octets, CLIENT_ID, stop)
+            self._client = frame_bytes.copy_of(octets, CLIENT_ID, stop)
         self._times += 1
 
     def _write_down(self) -> None:

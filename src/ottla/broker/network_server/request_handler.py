@@ -63,7 +63,7 @@ class RequestHandler:
         """Handle a frame, or queue it behind those before it."""
         connection.last_active = now
         if self.counts is not None:
-            self.counts.note(frame)
+            self.counts.record(frame)
         # One request at a time: a response must not overtake another one. Not reading on bounds the memory that a
         # client's requests can use.
         if connection.pending or not self._can_handle_next(connection, frame):
@@ -76,9 +76,8 @@ class RequestHandler:
     def handle_sent(self, connection: Connection, now: float) -> None:
         """Handle the frames that waited until a response was sent."""
         connection.last_active = now
-        if connection.unlogged is not None and not self._selector.queued_bytes(connection.channel_id):
-            connection.unlogged(now)
-            connection.unlogged = None
+        if connection.is_unlogged and not self._selector.queued_bytes(connection.channel_id):
+            connection.write_log_line(now)
         if connection.pending:
             self.handle_next(connection, now)
 
@@ -154,7 +153,7 @@ class RequestHandler:
             return
         self._memory.handed_out -= call.size
         if self.latencies is not None:
-            self.latencies.note(call.header.api_key, self._clock.monotonic() - call.arrived)
+            self.latencies.record(call.header.api_key, self._clock.monotonic() - call.arrived)
         if entry is not None:
             entry.record_response(response, size_of(parts), self._clock.monotonic())
         if connection.call is call:

@@ -10,4 +10,4 @@ cdef class Latencies:
     cdef long long[::1] _counts
     cdef double[::1] _sums
 
-    cpdef note(self, int api_key, double seconds)
+    cpdef record(self, int api_key, double seconds)

@@ -24,7 +24,7 @@ class Latencies:
         """The buckets of all APIs, one API after the other."""
         self._sums = array("d", bytes(8 * (LAST_KEY + 1)))
 
-    def note(self, api_key: int, seconds: float) -> None:
+    def record(self, api_key: int, seconds: float) -> None:
         """Count the latency of a request of an API."""
         if 0 <= api_key <= LAST_KEY:
             self._counts[api_key * BUCKETS + (bisect_left(BOUNDS, seconds) if seconds > LEAST else 0)] += 1

@@ -110,6 +110,6 @@ class RequestTimer:
             write_line(call, name, entry, sending, now, slow_ms)
 
         if self._selector.queued_bytes(call.connection.channel_id):
-            call.connection.unlogged = write
+            call.connection.log_when_sent(write)
         else:
             write(self._clock.monotonic())

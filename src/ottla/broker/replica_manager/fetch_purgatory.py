@@ -101,7 +101,7 @@ class FetchPurgatory:
         fetch.timer = self._timers.schedule(deadline, lambda: self._finish(fetch))
         self._all[fetch] = None
         if fetch.call is not None:
-            fetch.call.on_abandoned = partial(self.discard, fetch)
+            fetch.call.set_abandon_callback(partial(self.discard, fetch))
         for each in fetch.awaited:
             each.waiting[fetch] = None
         if self.events.active:
@@ -116,7 +116,7 @@ class FetchPurgatory:
             fetch.timer = None
             self._all.pop(fetch, None)
             if fetch.call is not None:
-                fetch.call.on_abandoned = None
+                fetch.call.set_abandon_callback(None)
         for each in fetch.awaited:
             each.waiting.pop(fetch, None)
 

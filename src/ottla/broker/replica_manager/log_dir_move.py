@@ -67,13 +67,11 @@ class Relocation:
 
     def _watch(self, source: Log) -> None:
         """Track truncations of the current log."""
-        before = source.before_cut
 
-        def note_cut(offset: int) -> None:
+        def record_truncation(offset: int) -> None:
             self._cut_at = offset if self._cut_at is None else min(self._cut_at, offset)
-            before(offset)
 
-        source.before_cut = note_cut
+        source.add_truncation_listener(record_truncation)
 
     def next_step(self, *, assigned: bool, at_rest: bool) -> RelocationStep:
         """Return the next step; `assigned` is True if the metadata has the new directory."""

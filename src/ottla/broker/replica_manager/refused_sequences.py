@@ -55,7 +55,9 @@ class RejectedSequences:
     def __len__(self) -> int:
         return len(self._lowest)
 
-    def note(self, topic: str | uuid.UUID, partition: int, records: Buffer | None, code: int, now: float) -> None:
+    def record_refusal(
+        self, topic: str | uuid.UUID, partition: int, records: Buffer | None, code: int, now: float
+    ) -> None:
         """Remember a refused batch, if its client sends it again after that code and its records have sequences."""
         header = sequenced_header(records)
         if header is not None and is_sent_again(header, code):

@@ -303,12 +303,12 @@ class Authentication:
             user, ends = verify_token(step.token, keys.current_keys(), rules, self._clock.wall_ms() / 1000)
         except UnknownKey as error:
 
-            def go_on() -> None:
+            def continue_login() -> None:
                 if connection.login is login and login.state is LoginState.CHECKING:
                     self._check_token(connection, login, step, reply, again=True)
 
             login.state = LoginState.CHECKING
-            if again or not keys.fetch_again(go_on):
+            if again or not keys.fetch_again(continue_login):
                 self._refuse_token(login, str(error), reply)
         except TokenRefused as error:
             self._refuse_token(login, str(error), reply)

@@ -99,11 +99,11 @@ class AuthenticationGate:
         if not self._authentication.has_logins:
             return
 
-        def look() -> None:
+        def check_deadlines() -> None:
             for connection in self._authentication.list_overdue(self._clock.monotonic()):
                 hang_up(connection, f"it did not authenticate within {LOGIN_SECONDS:.0f} s")
 
-        repeat(self._timers, self._clock, "unfinished logins", look, lambda: LOOK_SECONDS)
+        repeat(self._timers, self._clock, "unfinished logins", check_deadlines, lambda: LOOK_SECONDS)
 
     def remove_connection(self, connection: Connection) -> None:
         """Forget a connection that was closed."""

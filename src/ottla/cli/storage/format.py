@@ -68,7 +68,6 @@ def format_directory(
 ) -> None:
     """Format the directories of a node: write the cluster id, the node id, the voters and the first metadata."""
     from ottla.broker.controller import formatting
-    from ottla.broker.controller.bootstrap_records import build_bootstrap_records
     from ottla.broker.settings.quorum_settings import read_initial_controllers
     from ottla.broker.settings.sources import read_sources
     from ottla.clock import SystemClock
@@ -84,7 +83,7 @@ def format_directory(
     with read_as_usage():
         wishes = {name: level_of("--feature", name, level) for name, level in pairs_of("--feature", features).items()}
         fixed = bool(config.controller_quorum_voters) and not alone
-        first = build_bootstrap_records(release, wishes, passwords, fixed_voters=fixed)
+        first = formatting.build_bootstrap_records(release, wishes, passwords, fixed_voters=fixed)
         formatted = formatting.formatted_already(config, cluster_id)
         if (standalone or initial_controllers) and not alone and formatting.has_no_voters(config):
             raise usage_error(

@@ -161,12 +161,12 @@ def await_future(future: Any) -> Generator[Any, None, Any]:
             if not waiter.done():
                 waiter.set_result(None)
 
-        def tell(_: Any) -> None:
+        def wake_loop(_: Any) -> None:
             try:
                 loop.call_soon_threadsafe(finish)
             except RuntimeError:  # the loop was closed during the wait, and no task is left
                 pass
 
-        future.add_done_callback(tell)
+        future.add_done_callback(wake_loop)
         yield from waiter
     return future.result(0)

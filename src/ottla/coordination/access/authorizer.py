@@ -63,7 +63,7 @@ class Authorizer:
     def __init__(self, acls: AclStore, super_users: Iterable[str] = (), *, allow_if_no_acl: bool = False) -> None:
         self.acls = acls
         self.super_users = frozenset(super_users)
-        self.allow_if_no_acl = allow_if_no_acl
+        self._allow_if_no_acl = allow_if_no_acl
         self._verdicts: dict[tuple[str, str, int, int, str | None], bool] = {}
         self._version = acls.version
 
@@ -110,7 +110,7 @@ class Authorizer:
                     return False
             elif acl.operation in ALLOWING[Operation(operation)]:
                 allowed = True
-        return allowed if known else self.allow_if_no_acl
+        return allowed if known else self._allow_if_no_acl
 
     def _decide_any(self, principal: str, host: str, operation: int, resource_type: int) -> bool:
         fitting = [

@@ -88,7 +88,7 @@ class ClusterMetadata:
         """Broker id as text → settings changed at run time; the empty key has those of all brokers."""
         self._groups = ResourceConfigs()
         self._subscriptions = ResourceConfigs()
-        self.unused_configs: dict[tuple[int, str], dict[str, str]] = {}
+        self._unused_configs: dict[tuple[int, str], dict[str, str]] = {}
         """Kind and name of a resource that has no meaning here → its configs. They are kept for snapshots."""
         self.acls = AclStore()
         """The rules that the authorizer reads."""
@@ -105,7 +105,7 @@ class ClusterMetadata:
         """Brokers by id, fenced ones included. Empty if the only broker is its own controller."""
         self.controllers: dict[int, RegisterControllerRecord] = {}
         """Controllers by id."""
-        self.unknown_records: list[UnknownRecord] = []
+        self._unknown_records: list[UnknownRecord] = []
         """Records that only a later Kafka knows, in order."""
         self._transaction: list[Message] | None = None
         """The records of the open transaction; None if there is none."""
@@ -158,7 +158,7 @@ class ClusterMetadata:
                 yield ClientQuotaRecord([EntityData(*part) for part in sorted(entity, key=str)], key, value)
         yield from self.scram_credentials.values()
         yield from self.tokens.values()
-        yield from self.unknown_records
+        yield from self._unknown_records
         if self.next_producer_id:
             yield ProducerIdsRecord(next_producer_id=self.next_producer_id)
 
@@ -170,18 +170,18 @@ class ClusterMetadata:
         copy = ClusterMetadata()
         copy.features, copy.controllers = dict(self.features), dict(self.controllers)
         copy.registrations, copy.topics = dict(self.registrations), dict(self.topics)
-        copy.broker_configs, copy.unused_configs = dict(self.broker_configs), dict(self.unused_configs)
+        copy.broker_configs, copy._unused_configs = dict(self.broker_configs), dict(self._unused_configs)
         copy._groups, copy._subscriptions = ResourceConfigs(self.groups), ResourceConfigs(self.subscriptions)
         copy.acls.by_id, copy.quotas.values = dict(self.acls.by_id), dict(self.quotas.values)
         copy.scram_credentials, copy.tokens = dict(self.scram_credentials), dict(self.tokens)
-        copy.unknown_records, copy.next_producer_id = list(self.unknown_records), self.next_producer_id
+        copy._unknown_records, copy.next_producer_id = list(self._unknown_records), self.next_producer_id
         return copy.records()
 
     def _config_records(self) -> Iterator[Message]:
         by_kind = {BROKER_RESOURCE: self.broker_configs, GROUP_RESOURCE: self.groups}
         by_kind[CLIENT_METRICS_RESOURCE] = self.subscriptions
         named = {(kind, name): own for kind, holders in by_kind.items() for name, own in holders.items()}
-        for (kind, holder), own in (named | self.unused_configs).items():
+        for (kind, holder), own in (named | self._unused_configs).items():
             for name, value in own.items():
                 yield ConfigRecord(kind, holder, name, value)
 
@@ -270,7 +270,7 @@ class ClusterMetadata:
                 f"{features.METADATA_VERSION} {version}, and this broker knows "
                 f"{features.SUPPORTED[features.METADATA_VERSION].last}; use a newer Ottla"
             )
-        self.unknown_records.append(record)
+        self._unknown_records.append(record)
 
     def _set_config(self, record: ConfigRecord) -> None:
         name, topic = record.resource_name, self.topics.get(record.resource_name)
@@ -283,8 +283,8 @@ class ClusterMetadata:
         elif record.resource_type == TOPIC_RESOURCE and topic is not None:
             self.topics[name] = replace(topic, configs=apply_config_record(topic.configs, record))
         elif record.resource_type != TOPIC_RESOURCE:
-            self.unused_configs[record.resource_type, name] = apply_config_record(
-                self.unused_configs.get((record.resource_type, name), {}), record
+            self._unused_configs[record.resource_type, name] = apply_config_record(
+                self._unused_configs.get((record.resource_type, name), {}), record
             )
 
     def _remove_topic(self, record: RemoveTopicRecord) -> None:

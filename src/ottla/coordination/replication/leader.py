@@ -95,7 +95,7 @@ class Leader:
         max_lag: float = 30.0,
     ) -> None:
         self.me = me
-        self.max_lag = max_lag
+        self._max_lag = max_lag
         """`replica.lag.time.max.ms`, in seconds."""
         self.log_end = log_end
         self.high_watermark = high_watermark
@@ -180,7 +180,7 @@ class Leader:
         return moves
 
     def _is_awaited(self, id_: int, follower: RemoteReplica, brokers: LiveBrokers, now: float) -> bool:
-        joins_soon = follower.is_caught_up(self.log_end, now, self.max_lag) and brokers.can_join(
+        joins_soon = follower.is_caught_up(self.log_end, now, self._max_lag) and brokers.can_join(
             id_, follower.broker_epoch
         )
         return id_ in self.maximal or joins_soon
@@ -207,7 +207,7 @@ class Leader:
         return {
             id_
             for id_, one in self.followers.items()
-            if id_ in self.assignment.in_sync and not one.is_caught_up(self.log_end, now, self.max_lag)
+            if id_ in self.assignment.in_sync and not one.is_caught_up(self.log_end, now, self._max_lag)
         }
 
     def find_joining(self, brokers: LiveBrokers) -> set[int]:

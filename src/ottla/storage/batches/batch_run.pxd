@@ -22,7 +22,7 @@ cdef class BatchRun:
     cdef readonly list entries, producers
     cdef readonly dict recent
 
-    cpdef begin(self, Py_ssize_t bytes_since_entry, long long max_timestamp, long long max_timestamp_offset)
+    cpdef continue_from(self, Py_ssize_t bytes_since_entry, long long max_timestamp, long long max_timestamp_offset)
 
     @cython.locals(octets=Source, end=Py_ssize_t, at=Py_ssize_t, size=Py_ssize_t)
     cpdef bint walk(self, object data, Py_ssize_t position, long long expected, long long below) except -1
@@ -34,4 +34,4 @@ cdef class BatchRun:
     cdef bint remember(self, Source octets, Py_ssize_t at) except -1
 
     @cython.locals(last_offset=cython.longlong, timestamp=cython.longlong)
-    cdef int note(self, Source octets, Py_ssize_t at, Py_ssize_t size, Py_ssize_t position, long long base_offset) except -1
+    cdef int add_batch(self, Source octets, Py_ssize_t at, Py_ssize_t size, Py_ssize_t position, long long base_offset) except -1

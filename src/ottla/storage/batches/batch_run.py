@@ -66,9 +66,9 @@ class BatchRun:
         self.producers_from = 0
         """Producers know of the batches before this offset."""
         self.recent: dict[int, Recent] = {}
-        self.begin(0, -1, 0)
+        self.continue_from(0, -1, 0)
 
-    def begin(self, bytes_since_entry: int, max_timestamp: int, max_timestamp_offset: int) -> None:
+    def continue_from(self, bytes_since_entry: int, max_timestamp: int, max_timestamp_offset: int) -> None:
         """Go on behind other batches, of which an index knows this."""
         self.bytes_since_entry = bytes_since_entry
         self.max_timestamp = max_timestamp
@@ -94,7 +94,7 @@ class BatchRun:
                 break
             if expected >= self.producers_from and not self.remember(octets, at):
                 break
-            self.note(octets, at, size, position + at, expected)
+            self.add_batch(octets, at, size, position + at, expected)
             expected += raw.int32(octets, at + 23) + 1
             at += size
         self.stop = position + at
@@ -133,7 +133,7 @@ class BatchRun:
             del found.positions[0]
         return True
 
-    def note(self, octets: Any, at: int, size: int, position: int, base_offset: int) -> None:
+    def add_batch(self, octets: Any, at: int, size: int, position: int, base_offset: int) -> None:
         """Account for a batch as `IndexSet.add` does."""
         last_offset = base_offset + raw.int32(octets, at + 23)
         timestamp = raw.int64(octets, at + 35)

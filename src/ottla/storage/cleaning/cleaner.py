@@ -140,7 +140,7 @@ class Cleaner:
             return True
         if header.count and not header.is_control and not discarded:
             records = decompress(header.codec, data[HEADER_BYTES:])
-            if not self.keys.note(records, header.count, header.base_offset, self.plan.first_dirty):
+            if not self.keys.add_keys(records, header.count, header.base_offset, self.plan.first_dirty):
                 return False
         self.keys.end_offset = header.next_offset
         return True

@@ -18,7 +18,7 @@ cdef class KeyMap:
         data=Source, position=Py_ssize_t, end=Py_ssize_t, index=Py_ssize_t, size=cython.longlong, stop=Py_ssize_t,
         _=cython.longlong, at=Py_ssize_t, offset_delta=cython.longlong, key_size=cython.longlong, offset=cython.longlong,
     )
-    cpdef bint note(self, const unsigned char[::1] records, Py_ssize_t count, long long base_offset, long long from_offset) except -1
+    cpdef bint add_keys(self, const unsigned char[::1] records, Py_ssize_t count, long long base_offset, long long from_offset) except -1
 
     @cython.locals(first=cython.ulonglong, second=cython.ulonglong, slot=Py_ssize_t)
     cdef bint put(self, Source data, Py_ssize_t start, Py_ssize_t size, long long offset) noexcept

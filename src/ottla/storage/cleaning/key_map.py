@@ -41,7 +41,7 @@ class KeyMap:
         self.words = memoryview(bytearray(8)).cast("Q")
         self.memory.close()
 
-    def note(self, records: Any, count: int, base_offset: int, from_offset: int) -> bool:
+    def add_keys(self, records: Any, count: int, base_offset: int, from_offset: int) -> bool:
         """Take up the keys of a batch's `records` from `from_offset` on.
 
         False says that the table is full: `end_offset` is that of the first record that found no room.

@@ -270,7 +270,7 @@ class DataDirectory:
             noted_start=self._checkpoints.find_start(partition),
         )
         self._check_start(partition, log)
-        log.before_cut = partial(self._lower_checkpoints, partition)
+        log.add_truncation_listener(partial(self._lower_checkpoints, partition))
         if topic_id is not None and not id_known:
             self._write_topic_id(folder, topic_id)
         if log.recovery is not None and partition in self.cleaner_offsets:
@@ -295,7 +295,7 @@ class DataDirectory:
         except KafkaError:
             self.set_aside_folder(partition)  # otherwise the next start would use it as the partition's log
             raise
-        log.before_cut = partial(self._lower_checkpoints, partition)
+        log.add_truncation_listener(partial(self._lower_checkpoints, partition))
         self.open_logs[partition] = log
         return log
 

@@ -154,8 +154,7 @@ class Log(LogEnd):
         self.cleaning = False
         """True while compaction uses the segments' files."""
         self._durability = Durability(self._list, self.epochs)
-        self.before_cut: Callable[[int], None] = lambda offset: None
-        """Called with the new end before a truncation, so that checkpoints elsewhere are lowered first."""
+        self._truncation_listeners: list[Callable[[int], None]] = []
 
     def __repr__(self) -> str:
         return f"Log({self.directory}, offsets {self.start_offset} to {self.end_offset})"
@@ -664,7 +663,7 @@ class Log(LogEnd):
         self._check_not_cleaning(segment)
         try:
             position, end = segment.truncation_point(offset)
-            self.before_cut(end)
+            self._announce_truncation(end)
             self._durability.lower_recovery_point(end)
             record_unknown(self.directory, segment.base_offset)
             self._drop_segments_after(segment.base_offset)
@@ -673,6 +672,17 @@ class Log(LogEnd):
         except OSError as error:
             raise storage_error(f"cannot truncate the log in {self.directory} at offset {offset}", error) from error
         return end
+
+    def add_truncation_listener(self, listener: Callable[[int], None]) -> None:
+        """Call `listener` with the new end before each truncation, the last added first.
+
+        The owner of checkpoints lowers them in it before records are removed.
+        """
+        self._truncation_listeners.insert(0, listener)
+
+    def _announce_truncation(self, end: int) -> None:
+        for listener in self._truncation_listeners:
+            listener(end)
 
     def truncate_torn(self, *, now_ms: int) -> int:
         """Truncate the log at the first damage of a crash (`torn_at`), and remove an epoch without a batch, before a leader is followed."""
@@ -683,7 +693,7 @@ class Log(LogEnd):
         self._check_not_cleaning(self.segments[0])
         try:
             record_deletion(self.directory, max(offset, self.bases[0]))
-            self.before_cut(0)
+            self._announce_truncation(0)
             self._durability.lower_recovery_point(0)
             self._delete_snapshots()
             self._drop_segments_after(-1)

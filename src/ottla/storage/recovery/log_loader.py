@@ -206,7 +206,7 @@ class LogLoader(Struct):
             # The caller has added the batch by now. A run of batches with the same epoch may follow.
             if isinstance(found, VerifiedBatch):
                 indexes = segment.indexes
-                run.begin(indexes.bytes_since_entry, indexes.max_timestamp, indexes.max_timestamp_offset)
+                run.continue_from(indexes.bytes_since_entry, indexes.max_timestamp, indexes.max_timestamp_offset)
                 run.epoch = found.header.leader_epoch
                 run.producers_from = INT64_MAX if self.producers is None else self.producers.next_offset
 

@@ -19,10 +19,10 @@ cdef class Incoming:
     cdef readonly bint identified, claims_time, backwards
 
     @cython.locals(octets=Source, end=Py_ssize_t, position=Py_ssize_t, length=Py_ssize_t)
-    cpdef bint look(self, bint from_client) except -1
+    cpdef bint check_batches(self, bint from_client) except -1
 
     @cython.locals(attributes=int, latest=cython.longlong)
-    cdef bint look_at(self, Source octets, Py_ssize_t position, Py_ssize_t size, bint from_client) except -1
+    cdef bint check_batch(self, Source octets, Py_ssize_t position, Py_ssize_t size, bint from_client) except -1
 
     @cython.locals(position=Py_ssize_t)
     cpdef list headers(self)

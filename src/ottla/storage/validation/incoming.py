@@ -92,7 +92,7 @@ class Incoming:
         self.size_bytes = len(view)
         self.markers = ()
 
-    def look(self, from_client: bool) -> bool:
+    def check_batches(self, from_client: bool) -> bool:
         """Walk over the batches; whether all are whole, true and fit to be appended."""
         octets = self.octets
         end = self.size_bytes
@@ -107,12 +107,12 @@ class Incoming:
             length = raw.int32(octets, position + 8)
             if length < HEADER_BYTES - PREFIX_BYTES or length > end - position - PREFIX_BYTES:
                 return False
-            if not self.look_at(octets, position, length + PREFIX_BYTES, from_client):
+            if not self.check_batch(octets, position, length + PREFIX_BYTES, from_client):
                 return False
             position += length + PREFIX_BYTES
         return position > 0
 
-    def look_at(self, octets: Any, position: int, size: int, from_client: bool) -> bool:
+    def check_batch(self, octets: Any, position: int, size: int, from_client: bool) -> bool:
         """Look at the batch of `size` bytes at `position`, all of which are there; whether it may be appended."""
         if crc32c(self.view[position + 21 : position + size]) != raw.int32(octets, position + 17) & MASK32:
             return False
@@ -223,7 +223,7 @@ def check_incoming(data: Buffer, config: LogConfig, origin: Origin, now_ms: int)
     incoming = Incoming(make_writable(data))
     from_client = origin is CLIENT
     if (
-        not incoming.look(from_client)
+        not incoming.check_batches(from_client)
         or incoming.largest > config.max_message_bytes
         or (incoming.claims_time and not config.timestamp_type)
     ):
@@ -241,7 +241,7 @@ def check_records_of(incoming: Incoming, config: LogConfig, now_ms: int) -> Inco
     if not needs_record_check(headers, config, now_ms):
         return incoming
     found = Incoming(make_writable(check_batches(incoming.view, headers, config, now_ms)))
-    if not found.look(True):
+    if not found.check_batches(True):
         raise_fault(found.view, config, True)
     return found
 

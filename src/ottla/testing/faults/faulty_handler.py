@@ -31,7 +31,7 @@ class FaultyRequestHandler:
 
     def __init__(self, server: Server) -> None:
         assert server.broker is not None
-        self._node, self._handler, self._plain_way = server.node, server.handler, server.broker.plain_way
+        self._node, self._handler, self._fast_path = server.node, server.handler, server.broker.fast_path
         self._faults: list[Fault] = []
         self._held: dict[Call, tuple[Fault, Work]] = {}
         self._lost: set[Call] = set()
@@ -56,12 +56,12 @@ class FaultyRequestHandler:
     def _install(self) -> None:
         """Install the methods on the instance, so that requests without faults cost nothing; disable the fast path."""
         vars(self._handler).update(handle=self.handle, execute=self.execute)
-        self._plain_way.bar(barred=True)
+        self._fast_path.bar(barred=True)
 
     def _uninstall(self) -> None:
         for name in ("handle", "execute"):
             vars(self._handler).pop(name, None)
-        self._plain_way.bar(barred=False)
+        self._fast_path.bar(barred=False)
 
     def handle(self, connection: Connection, frame: memoryview, now: float, arrived: float) -> None:
         """Handle a request as `RequestHandler.handle` does, and remember its frame."""
@@ -101,7 +101,7 @@ class FaultyRequestHandler:
 
     def _hold(self, fault: Fault, call: Call, work: Work) -> None:
         call.connection.begin(call)
-        call.on_abandoned = lambda: self._forget(call)
+        call.set_abandon_callback(lambda: self._forget(call))
         self._held[call] = fault, work
         if fault.kind == DELAY:
             node = self._node
@@ -113,7 +113,7 @@ class FaultyRequestHandler:
     def _resume(self, call: Call) -> None:
         if call in self._held:
             _, work = self._held.pop(call)
-            call.on_abandoned = None
+            call.set_abandon_callback(None)
             call.resume(work)
 
 

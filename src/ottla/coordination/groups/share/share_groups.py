@@ -165,7 +165,7 @@ class ShareDraft:
     def reply(self, ticket: int, message: Any) -> None:
         self._replies.append(Reply(ticket, message))
 
-    def note(self, note: Any) -> None:
+    def record_note(self, note: Any) -> None:
         self._notes.append(note)
 
     def decision(self) -> Decision[ShareGroupRecord]:
@@ -314,7 +314,7 @@ class ShareGroups:
                     f"the group is full: it may have {self.config.max_size} members (group.share.max.size)",
                 )
             if member is None:
-                draft.note(ShareMemberJoined(group.group_id, request.member_id))
+                draft.record_note(ShareMemberJoined(group.group_id, request.member_id))
         else:
             member = known_member(group, request.member_id)
             check_epoch(member, request.member_epoch)

@@ -2,7 +2,7 @@
 
 The handler changes the session as soon as it reads a request (`FetchSession.update`, `advance`). Here this waits until the
 first read of the logs has shown that the fast path supports the request. Until then nothing is changed, and the handler
-can process the request from the start. After `begin` the handler continues with the session as for its own waiting
+can process the request from the start. After `advance` the handler continues with the session as for its own waiting
 requests (`IncrementalFetch`).
 """
 
@@ -20,7 +20,7 @@ from ottla.protocol.messages.fetch import FetchPartition
 Found = TypeVar("Found", bound=ReportedState)
 
 
-class PlainSession:
+class FastSession:
     """A session, and the changes to it by one request."""
 
     __slots__ = ("asked", "fetched", "named", "session")
@@ -29,11 +29,11 @@ class PlainSession:
         self.session = session
         self.asked = IncrementalFetch(session)
         self.named = named
-        """Partitions that the request adds or changes, until `begin` applies them to the session."""
+        """Partitions that the request adds or changes, until `advance` applies them to the session."""
         self.fetched: list[FetchedPartition] = []
         """The session's partition for each partition that the fetch reads."""
 
-    def listed(self) -> list[tuple[str, UUID, FetchPartition]] | None:
+    def list_partitions(self) -> list[tuple[str, UUID, FetchPartition]] | None:
         """Return the partitions to read.
 
         None if another request has advanced the session meanwhile, or a topic is unknown.
@@ -49,11 +49,11 @@ class PlainSession:
             listed.append((fetched.name, fetched.topic_id, named.get(fetched) or fetched.wanted))
         return listed
 
-    def hears(self, found: Sequence[object]) -> bool:
+    def watches(self, found: Sequence[object]) -> bool:
         """Return True if the partitions that were found are the ones that the session watches for new records."""
         return all(fetched.watched is partition for fetched, partition in zip(self.fetched, found, strict=True))
 
-    def begin(self, node: BrokerNode) -> None:
+    def advance(self, node: BrokerNode) -> None:
         """Apply the request's changes, and advance the session."""
         session = self.session
         for fetched, wanted in self.named.items():
@@ -64,7 +64,9 @@ class PlainSession:
         session.advance()
         self.asked = IncrementalFetch(session)
 
-    def tell(self, found: Sequence[Found], uses_ids: bool) -> tuple[bytes, list[tuple[int, int, int]], list[Found]]:
+    def take_changed(
+        self, found: Sequence[Found], uses_ids: bool
+    ) -> tuple[bytes, list[tuple[int, int, int]], list[Found]]:
         """Return the changed partitions for the response, after the topics' names and their positions and counts."""
         topics: dict[bytes, list[Found]] = {}
         for fetched, each in zip(self.fetched, found, strict=True):
@@ -81,7 +83,7 @@ class PlainSession:
 
 def find_session(
     node: BrokerNode, session_id: int, epoch: int, named: Iterable[tuple[Key, FetchPartition]], uses_ids: bool
-) -> PlainSession | None:
+) -> FastSession | None:
     """Return the session of a consumer's request; None if the request is not valid for it or adds partitions."""
     session = node.fetch_sessions.get(session_id)
     if session is None or session.privileged or not session.partitions or session_error(session, epoch, uses_ids):
@@ -92,7 +94,7 @@ def find_session(
         if fetched is None:
             return None
         known[fetched] = wanted
-    return PlainSession(session, known)
+    return FastSession(session, known)
 
 
 def title_of(fetched: FetchedPartition, uses_ids: bool) -> bytes:

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from ottla.broker.apis.produce import ProduceOutcome, ensure_in_sequence, note_refusal, result_of
 from ottla.broker.apis.request_bytes import RequestBytes
-from ottla.broker.network_server import plain_bytes
+from ottla.broker.network_server import frame_bytes
 from ottla.broker.network_server.call import EncodedResponse
 from ottla.broker.network_server.connection import Connection
 from ottla.broker.node import BrokerNode
@@ -58,7 +58,7 @@ class UncommittedBatch(NamedTuple):
     """The position of the batch in the request."""
 
 
-class PlainProduce(RequestBytes):
+class FastProduce(RequestBytes):
     """One request: the positions of its parts in the frame, and the partitions of its batches."""
 
     __slots__ = ("acks", "batches", "timeout_ms", "topics", "uncommitted")
@@ -97,7 +97,7 @@ class PlainProduce(RequestBytes):
         self.acks = raw.int16(octets, at + 2)
         self.timeout_ms = raw.int32(octets, at + 4)
         self.position = at + 8
-        if (self.acks != ACKS_ALL and self.acks != 1) or not plain_bytes.is_ascii(octets, FIXED_BYTES, at):
+        if (self.acks != ACKS_ALL and self.acks != 1) or not frame_bytes.is_ascii(octets, FIXED_BYTES, at):
             return False
         if not self.is_flexible:
             self.body = at
@@ -203,7 +203,7 @@ class PlainProduce(RequestBytes):
     def put_size(self, out: Any, at: int, size: int) -> int:
         """Write the size of an array; return the position after it."""
         if self.is_flexible:
-            return plain_bytes.put_uvarint(out, at, size + 1)
+            return frame_bytes.put_uvarint(out, at, size + 1)
         raw.put_int32(out, at, size)
         return at + 4
 

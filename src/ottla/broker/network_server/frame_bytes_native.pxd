@@ -1,4 +1,4 @@
-# plain_bytes.py in C; see there. The compiler puts these into the modules that call them.
+# frame_bytes.py in C; see there. The compiler puts these into the modules that call them.
 from cpython.buffer cimport Py_buffer
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.string cimport memcmp

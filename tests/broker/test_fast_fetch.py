@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.apis import plain_fetch, plain_way
+from ottla.broker.apis import fast_fetch, fast_path
 from ottla.broker.apis.handlers import HANDLERS
 from ottla.broker.network_server.call import Call, Outcome
 from ottla.broker.network_server.request_parsing import read_request
@@ -19,12 +19,12 @@ from ottla.errors import ProtocolError
 from ottla.model import FileSlice, Part
 from ottla.protocol.conversation import decode_header, encode_request, encode_response
 from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic, ReplicaState
-from tests.broker.test_plain_produce import PEER, Standing
+from tests.broker.test_fast_produce import PEER, Standing
 from tests.broker.wire import batch
 from tests.plain import is_compiled, plain
 from tests.storage.producing import produced
 
-FORMS = {"compiled": plain_fetch, "plain": plain("ottla.broker.apis.plain_fetch", "ottla.broker.apis.request_bytes")}
+FORMS = {"compiled": fast_fetch, "plain": plain("ottla.broker.apis.fast_fetch", "ottla.broker.apis.request_bytes")}
 VERSIONS = range(12, 19)
 ENDS = (-2, -1, 0, 1, 2, 3, 5, 6, 7, 99)
 """Offsets about the ends of a log."""
@@ -47,16 +47,15 @@ def by_handler(broker: Standing, frame: bytes) -> bytes | None:
     call = Call(broker.server.handler, PEER, header, 0.0)
     response: Any = HANDLERS[1].handle(broker.node, call, request)
     if response is Outcome.LATER:
-        assert call.on_abandoned is not None
-        call.on_abandoned()
+        call.abandon()
         return None
     return joined(encode_response(response, header.api_version, header.correlation_id))
 
 
 def usual(broker: Standing, form: str, frame: bytes) -> Any:
     """Return the fast-path request; None if it is left to the handler."""
-    request = FORMS[form].PlainFetch(memoryview(bytearray(frame)))
-    return request if request.read(broker.node) and request.look(broker.node, request.max_bytes) else None
+    request = FORMS[form].FastFetch(memoryview(bytearray(frame)))
+    return request if request.read(broker.node) and request.read_logs(broker.node, request.max_bytes) else None
 
 
 @contextmanager
@@ -234,20 +233,19 @@ def test_the_waiting_fetch_of_a_disconnected_client_is_removed(
 ) -> None:
     with start_waiting_fetch(sent_responses, monkeypatch) as (broker, _):
         assert PEER.call is not None
-        assert PEER.call.on_abandoned is not None
-        PEER.call.on_abandoned()
+        PEER.call.abandon()
         append(broker, "t", 0, batch([bytes(200)]))
         broker.node.waiting.run_due()
         assert not sent_responses
 
 
-@pytest.mark.parametrize("step", ["look", "is_permitted"])
+@pytest.mark.parametrize("step", ["read_logs", "is_permitted"])
 def test_an_internal_error_in_a_repeated_read_falls_back_to_the_handler(
     step: str, sent_responses: list[bytes], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(plain_way, "PlainFetch", FORMS["plain"].PlainFetch)
+    monkeypatch.setattr(fast_path, "FastFetch", FORMS["plain"].FastFetch)
     with start_waiting_fetch(sent_responses, monkeypatch) as (broker, ids):
-        monkeypatch.setattr(FORMS["plain"].PlainFetch, step, failing)
+        monkeypatch.setattr(FORMS["plain"].FastFetch, step, failing)
         append(broker, "t", 0, batch([bytes(100)]))
         broker.node.waiting.run_due()
         assert sent_responses == [by_handler(broker, frame_of(16, {"t": [wanted(0, 7)]}, ids))]
@@ -259,10 +257,10 @@ def test_an_internal_error_in_a_delayed_response_closes_one_connection(
     sent_responses: list[bytes], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     left: list[str] = []
-    monkeypatch.setattr(plain_way, "PlainFetch", FORMS["plain"].PlainFetch)
+    monkeypatch.setattr(fast_path, "FastFetch", FORMS["plain"].FastFetch)
     with start_waiting_fetch(sent_responses, monkeypatch) as (broker, _):
         monkeypatch.setattr(broker.way, "_hang_up", lambda connection, reason: left.append(reason))
-        monkeypatch.setattr(FORMS["plain"].PlainFetch, "answer", failing)
+        monkeypatch.setattr(FORMS["plain"].FastFetch, "answer", failing)
         append(broker, "t", 0, batch([bytes(100)]))
         broker.node.waiting.run_due()
         assert broker.server._sockets.memory.handed_out == 0

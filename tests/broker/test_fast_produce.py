@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ottla import Broker, Producer, read_table
-from ottla.broker.apis import plain_produce, plain_way
+from ottla.broker.apis import fast_path, fast_produce
 from ottla.broker.apis.handlers import HANDLERS
 from ottla.broker.network_server.call import Call, EncodedResponse
 from ottla.broker.network_server.connection import Connection
@@ -30,8 +30,8 @@ from tests.plain import is_compiled, plain
 from tests.storage.producing import produced
 
 FORMS = {
-    "compiled": plain_produce,
-    "plain": plain("ottla.broker.apis.plain_produce", "ottla.broker.apis.request_bytes"),
+    "compiled": fast_produce,
+    "plain": plain("ottla.broker.apis.fast_produce", "ottla.broker.apis.request_bytes"),
 }
 VERSIONS = range(3, 14)
 SETTINGS = {"t": {}, "clock": {"message.timestamp.type": "LogAppendTime"}, "small": {"max.message.bytes": "200"}}
@@ -46,7 +46,7 @@ class Standing:
         self.server = start_server(read_config(listeners="127.0.0.1:0"), ManualClock(0.0, NOW))
         assert self.server.broker is not None
         self.node: BrokerNode = self.server.node
-        self.way = self.server.broker.plain_way
+        self.way = self.server.broker.fast_path
         PEER.door = door_of(self.server)
         for name, configs in SETTINGS.items():
             topic_ids[name] = create_topic(self.server, name, 2, **configs).topic_id
@@ -66,7 +66,7 @@ class Standing:
 
     def shortly(self, form: str, frame: bytes) -> bytes | None:
         """Return the response of the fast path; None if the request is left to the handler."""
-        request = FORMS[form].PlainProduce(memoryview(bytearray(frame)))
+        request = FORMS[form].FastProduce(memoryview(bytearray(frame)))
         if not request.read(self.node, PEER):
             return None
         response = request.answer(request.append(self.node))
@@ -165,7 +165,7 @@ def test_damaged_frames_get_the_same_result_from_both_forms_and_from_the_handler
                 frame[chance.randrange(len(frame))] = chance.choice((0, 1, 127, 128, 255, chance.randrange(256)))
             del frame[chance.choice((len(frame), chance.randrange(len(frame)))) :]
             verdicts = [
-                form.PlainProduce(memoryview(bytearray(frame))).read(broker.node, PEER) for form in FORMS.values()
+                form.FastProduce(memoryview(bytearray(frame))).read(broker.node, PEER) for form in FORMS.values()
             ]
             assert verdicts[0] == verdicts[1]
             if verdicts[0]:
@@ -198,7 +198,7 @@ def test_an_internal_error_closes_one_connection(monkeypatch: pytest.MonkeyPatch
     assert heard == ["its request failed, as logged above"]
 
 
-@pytest.mark.parametrize("form", ["PlainProduce", "PlainFetch"])
+@pytest.mark.parametrize("form", ["FastProduce", "FastFetch"])
 def test_an_internal_error_in_parsing_falls_back_to_the_handler(
     form: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -208,7 +208,7 @@ def test_an_internal_error_in_parsing_falls_back_to_the_handler(
         def read(self, *_: Any) -> bool:
             raise RuntimeError("a fault")
 
-    monkeypatch.setattr(plain_way, form, Failing)
+    monkeypatch.setattr(fast_path, form, Failing)
     with Broker() as broker, Producer(bootstrap_servers=broker.bootstrap_servers) as producer:
         assert producer.send("t", b"a").result(timeout=30).offset == 0
         assert read_table("t", bootstrap_servers=broker.bootstrap_servers).num_rows == 1

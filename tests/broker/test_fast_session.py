@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import pytest
 
 from ottla import Broker, Consumer, Producer
-from ottla.broker.apis.plain_session import PlainSession
+from ottla.broker.apis.fast_session import FastSession
 from ottla.broker.node import BrokerNode
 from ottla.broker.replica_manager.fetch_session import FetchSession
 from ottla.model import TopicPartition
 from ottla.protocol.messages.fetch import FetchPartition, ForgottenTopic
-from tests.broker.test_plain_fetch import FORMS, append, due, filled, frame_of, joined, wanted
-from tests.broker.test_plain_produce import Standing
+from tests.broker.test_fast_fetch import FORMS, append, due, filled, frame_of, joined, wanted
+from tests.broker.test_fast_produce import Standing
 from tests.broker.wire import batch
 from tests.patience import eventually
 
@@ -52,8 +52,10 @@ def answers(broker: Standing, side: Side, frame: bytes) -> bytes | None:
     """Return the response to a request after its wait; None if it is left to the handler."""
     if side.form == "handler":
         return due(broker, frame)
-    fetch = FORMS[side.form].PlainFetch(memoryview(bytearray(frame)))
-    if not (fetch.read(broker.node) and fetch.look(broker.node, fetch.max_bytes) and fetch.begin(broker.node)):
+    fetch = FORMS[side.form].FastFetch(memoryview(bytearray(frame)))
+    if not (
+        fetch.read(broker.node) and fetch.read_logs(broker.node, fetch.max_bytes) and fetch.advance_session(broker.node)
+    ):
         return None
     return joined(fetch.answer())
 
@@ -180,25 +182,25 @@ def damaged(frame: bytes, side: Side, places: list[tuple[float, int]], cut: floa
 
 def test_a_session_that_another_request_continued_is_left_to_the_handler_after_a_wait() -> None:
     with sides(16) as (broker, ids, (_, side, _)):
-        fetch = FORMS[side.form].PlainFetch(memoryview(bytearray(continue_session(broker, ids, side, 16, {}))))
+        fetch = FORMS[side.form].FastFetch(memoryview(bytearray(continue_session(broker, ids, side, 16, {}))))
         assert fetch.read(broker.node)
-        assert fetch.look(broker.node, fetch.max_bytes)
-        assert fetch.begin(broker.node)
+        assert fetch.read_logs(broker.node, fetch.max_bytes)
+        assert fetch.advance_session(broker.node)
         assert fetch.awaited == [side.session]
-        assert fetch.look(broker.node, fetch.max_bytes)
+        assert fetch.read_logs(broker.node, fetch.max_bytes)
         side.session.advance()
-        assert not fetch.look(broker.node, fetch.max_bytes)
+        assert not fetch.read_logs(broker.node, fetch.max_bytes)
 
 
 def test_our_consumer_uses_the_fast_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[PlainSession] = []
-    begin = PlainSession.begin
+    begun: list[FastSession] = []
+    begin = FastSession.advance
 
-    def counted(session: PlainSession, node: BrokerNode) -> None:
+    def counted(session: FastSession, node: BrokerNode) -> None:
         begun.append(session)
         begin(session, node)
 
-    monkeypatch.setattr(PlainSession, "begin", counted)
+    monkeypatch.setattr(FastSession, "begin", counted)
     with (
         Broker() as broker,
         Producer(bootstrap_servers=broker.bootstrap_servers) as producer,

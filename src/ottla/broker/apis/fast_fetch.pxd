@@ -1,7 +1,7 @@
-# C types for plain_fetch.py.
+# C types for fast_fetch.py.
 cimport cython
 
-cimport ottla.broker.network_server.plain_native as plain_bytes
+cimport ottla.broker.network_server.frame_bytes_native as frame_bytes
 cimport ottla.records.native as raw
 from ottla.broker.apis.request_bytes cimport RequestBytes
 from ottla.records.native cimport Source, Target
@@ -17,7 +17,7 @@ cdef class Want:
     cdef readonly long long offset, log_start_offset, last_stable_offset, high_watermark
 
 @cython.final
-cdef class PlainFetch(RequestBytes):
+cdef class FastFetch(RequestBytes):
     cdef readonly object session
     cdef public object titles
     cdef readonly Py_ssize_t found_bytes
@@ -37,7 +37,7 @@ cdef class PlainFetch(RequestBytes):
     cdef bint read_partition(self, object name, object topic_id) except -1
     cdef bint forgets_nothing(self) except -1
     @cython.locals(left=cython.longlong, size=cython.longlong, want=Want)
-    cpdef bint look(self, object node, long long max_bytes) except -1
+    cpdef bint read_logs(self, object node, long long max_bytes) except -1
     @cython.locals(log=LogEnd, offset=cython.longlong, end=cython.longlong, limit=cython.longlong)
     cdef bint finds(self, object partition, Want want, long long left) except -1
     @cython.locals(

@@ -1,6 +1,6 @@
 """Functions of the fast paths that read and write bytes by position.
 
-This is the uncompiled form; the C form is `plain_native.pxd`, as for `records/raw.py`. Positions are not checked.
+This is the uncompiled form; the C form is `frame_bytes_native.pxd`, as for `records/raw.py`. Positions are not checked.
 """
 
 from __future__ import annotations

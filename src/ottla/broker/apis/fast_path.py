@@ -1,6 +1,6 @@
 """The fast path of Produce and Fetch: from the frame to the response without call, message and handler.
 
-    frame ──► PlainProduce or PlainFetch parses it ──► supported? ──► append or read ──► response bytes
+    frame ──► FastProduce or FastFetch parses it ──► supported? ──► append or read ──► response bytes
                                                           └ no: RequestHandler processes the frame
 
 A request that is answered at once needs no call, and this does for it what `RequestHandler.execute` does for a call. A request
@@ -14,8 +14,8 @@ import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from ottla.broker.apis.plain_fetch import PlainFetch
-from ottla.broker.apis.plain_produce import PlainProduce, UncommittedBatch
+from ottla.broker.apis.fast_fetch import FastFetch
+from ottla.broker.apis.fast_produce import FastProduce, UncommittedBatch
 from ottla.broker.apis.produce import ProduceOutcome, may_be_lost, not_committed
 from ottla.broker.network_server import request_log
 from ottla.broker.network_server.call import Call, EncodedResponse, Outcome, Response
@@ -72,7 +72,7 @@ class FastPath:
         if len(frame) > 1 and frame[1] == FetchRequest.KEY:
             return connection.call is None and self._takes_fetch(connection, frame, now, arrived)
         node = self._node
-        produce = PlainProduce(frame)
+        produce = FastProduce(frame)
         if not self._tries(connection, produce.read, node, connection):
             return False
         if connection.call is not None or self._needs_call():
@@ -109,7 +109,7 @@ class FastPath:
 
     # Produce
 
-    def _produce(self, call: Call, produce: PlainProduce) -> Response:
+    def _produce(self, call: Call, produce: FastProduce) -> Response:
         """Append, and return the response unless other replicas have to confirm the append."""
         outcomes = produce.append(self._node)
         is_settled = self._settle(produce, outcomes)
@@ -120,7 +120,7 @@ class FastPath:
         return Outcome.LATER
 
     def _wait_for_commit(
-        self, call: Call, produce: PlainProduce, outcomes: list[ProduceOutcome], response: Message | EncodedResponse
+        self, call: Call, produce: FastProduce, outcomes: list[ProduceOutcome], response: Message | EncodedResponse
     ) -> None:
         """Have the call answered when its batches are committed, or when its time is over."""
         produce.release()
@@ -135,7 +135,7 @@ class FastPath:
     def _check_commit(
         self,
         call: Call,
-        produce: PlainProduce,
+        produce: FastProduce,
         outcomes: list[ProduceOutcome],
         response: Message | EncodedResponse,
         deadline: float,
@@ -148,7 +148,7 @@ class FastPath:
             return Outcome.LATER
         return response if all(isinstance(each, Appended) for each in outcomes) else produce.refusal(outcomes)
 
-    def _settle(self, produce: PlainProduce, outcomes: list[ProduceOutcome], *, is_over: bool = False) -> bool:
+    def _settle(self, produce: FastProduce, outcomes: list[ProduceOutcome], *, is_over: bool = False) -> bool:
         """Set the errors of batches that are not going to be committed, or whose time is over. True if none is left.
 
         Where this broker is the only replica in sync, a batch is committed as soon as it is appended.
@@ -168,18 +168,21 @@ class FastPath:
     # Fetch
 
     def _takes_fetch(self, connection: Connection, frame: memoryview, now: float, arrived: float) -> bool:
-        fetch = PlainFetch(frame)
+        fetch = FastFetch(frame)
         node = self._node
         if not self._tries(connection, fetch.read, node):
             return False
         deadline = now + fetch.max_wait_ms / 1000
         if self._needs_call():
-            if not self._tries(connection, fetch.begin, node):
+            if not self._tries(connection, fetch.advance_session, node):
                 return False
             call = self._call(connection, frame, now, arrived)
             self._handler.execute(call, partial(self._fetch, call, fetch, deadline))
             return True
-        if not (self._is_complete(fetch, connection, fetch.max_bytes) and self._tries(connection, fetch.begin, node)):
+        if not (
+            self._is_complete(fetch, connection, fetch.max_bytes)
+            and self._tries(connection, fetch.advance_session, node)
+        ):
             return False
         if self._is_due(fetch, deadline):
             self._answer_fetch(connection, frame, fetch, arrived)
@@ -189,7 +192,7 @@ class FastPath:
             self._wait_for_records(call, fetch, deadline)
         return True
 
-    def _fetch(self, call: Call, fetch: PlainFetch, deadline: float) -> Response:
+    def _fetch(self, call: Call, fetch: FastFetch, deadline: float) -> Response:
         """Read, and return the records, or wait for more."""
         node = self._node
         limit = fetch.max_bytes if node.quotas is None else node.quotas.most_bytes(call, fetch.max_bytes)
@@ -200,10 +203,10 @@ class FastPath:
         self._wait_for_records(call, fetch, deadline)
         return Outcome.LATER
 
-    def _is_complete(self, fetch: PlainFetch, connection: Connection, limit: int) -> bool:
+    def _is_complete(self, fetch: FastFetch, connection: Connection, limit: int) -> bool:
         """Read the logs. False if the handler has to respond, or the client may not read all topics."""
         node = self._node
-        return self._tries(connection, fetch.look, node, limit) and self._tries(
+        return self._tries(connection, fetch.read_logs, node, limit) and self._tries(
             connection, fetch.is_permitted, node, connection
         )
 
@@ -218,18 +221,18 @@ class FastPath:
             log.exception("the fast path failed for a request from %s", connection)
             return False
 
-    def _is_due(self, fetch: PlainFetch, deadline: float) -> bool:
+    def _is_due(self, fetch: FastFetch, deadline: float) -> bool:
         node = self._node
         return fetch.found_bytes >= fetch.min_bytes or node.waiting.closed or node.clock.monotonic() >= deadline
 
-    def _wait_for_records(self, call: Call, fetch: PlainFetch, deadline: float) -> None:
+    def _wait_for_records(self, call: Call, fetch: FastFetch, deadline: float) -> None:
         fetch.keep()
         waiting = WaitingFetch(
             fetch.awaited, fetch.min_bytes - fetch.found_bytes, partial(self._recheck, call, fetch, deadline), call
         )
         self._node.waiting.add(waiting, deadline)
 
-    def _recheck(self, call: Call, fetch: PlainFetch, deadline: float) -> None:
+    def _recheck(self, call: Call, fetch: FastFetch, deadline: float) -> None:
         """Answer a fetch that has waited, or let it wait again."""
         connection, node = call.connection, self._node
         if self._needs_call():
@@ -244,9 +247,7 @@ class FastPath:
         if connection.pending:
             self._handler.handle_next(connection, node.clock.monotonic())
 
-    def _answer_fetch(
-        self, connection: Connection, frame: memoryview | None, fetch: PlainFetch, arrived: float
-    ) -> None:
+    def _answer_fetch(self, connection: Connection, frame: memoryview | None, fetch: FastFetch, arrived: float) -> None:
         """Send the records that were read. A failure closes this connection only."""
         try:
             parts = fetch.answer()
@@ -273,4 +274,4 @@ class FastPath:
         self._send(connection.channel_id, parts)
         self._note_answer(connection)
         if self.latencies is not None:
-            self.latencies.note(api_key, self._node.clock.monotonic() - arrived)
+            self.latencies.record(api_key, self._node.clock.monotonic() - arrived)

@@ -1,7 +1,7 @@
-# C types for plain_produce.py.
+# C types for fast_produce.py.
 cimport cython
 
-cimport ottla.broker.network_server.plain_native as plain_bytes
+cimport ottla.broker.network_server.frame_bytes_native as frame_bytes
 cimport ottla.records.native as raw
 from ottla.broker.apis.request_bytes cimport RequestBytes
 from ottla.records.native cimport Source, Target
@@ -13,7 +13,7 @@ cdef int FLEXIBLE_SINCE, LZ4, MESSAGES_SINCE, START_OFFSET_SINCE, ZSTD, ZSTD_SIN
 cdef Py_ssize_t FIXED_BYTES, FLAGS_AT, HEADER_BYTES, PARTITION_BYTES, PREFIX_BYTES
 
 @cython.final
-cdef class PlainProduce(RequestBytes):
+cdef class FastProduce(RequestBytes):
     cdef readonly int acks, timeout_ms
     cdef readonly list topics, batches, uncommitted
 

@@ -5,17 +5,17 @@
 
 `apis/fetch.py` and `replica_manager/partition_reader.py` define what a Fetch request means, and build every response that
 contains anything but records. Reading the logs changes nothing, so the handler can take over after any read, the first one or
-one after a wait. `plain_session.py` selects the partitions of a request in a session.
+one after a wait. `fast_session.py` selects the partitions of a request in a session.
 """
 
 from __future__ import annotations
 
 from uuid import UUID
 
-from ottla.broker.apis.fetch import READ_COMMITTED, FullFetch, look
-from ottla.broker.apis.plain_session import PlainSession, find_session
+from ottla.broker.apis.fast_session import FastSession, find_session
+from ottla.broker.apis.fetch import READ_COMMITTED, FullFetch, read_or_wait
 from ottla.broker.apis.request_bytes import RequestBytes
-from ottla.broker.network_server import plain_bytes
+from ottla.broker.network_server import frame_bytes
 from ottla.broker.network_server.call import Call, Outcome
 from ottla.broker.network_server.connection import Connection
 from ottla.broker.network_server.request_parsing import read_request
@@ -77,7 +77,7 @@ class Want:
         self.records: FileSlice | None = None
 
 
-class PlainFetch(RequestBytes):
+class FastFetch(RequestBytes):
     """One request, and the results of the last read of the logs."""
 
     __slots__ = (
@@ -100,7 +100,7 @@ class PlainFetch(RequestBytes):
         self.found_bytes = 0
         self.max_wait_ms = self.min_bytes = self.max_bytes = 0
         self.session_id = self.session_epoch = 0
-        self.session: PlainSession | None = None
+        self.session: FastSession | None = None
         """The request's session; None for a full fetch without one."""
         self.committed = False
         self.titles = memoryview(b"")
@@ -125,7 +125,7 @@ class PlainFetch(RequestBytes):
             return False
         if self.session_id:
             self.session = find_session(
-                node, self.session_id, self.session_epoch, self.named(), self.version >= IDS_SINCE
+                node, self.session_id, self.session_epoch, self.list_named(), self.version >= IDS_SINCE
             )
             return self.session is not None
         return True
@@ -141,7 +141,7 @@ class PlainFetch(RequestBytes):
             return False
         at = FIXED_BYTES + size
         self.body = self.position = at + 1
-        return octets[at] == 0 and plain_bytes.is_ascii(octets, FIXED_BYTES, at)
+        return octets[at] == 0 and frame_bytes.is_ascii(octets, FIXED_BYTES, at)
 
     def read_limits(self) -> bool:
         """Parse the fields before the topics. False for a follower, and for a request that creates a session."""
@@ -212,7 +212,7 @@ class PlainFetch(RequestBytes):
             return False
         return self.text() is not None and self.passes_tags()
 
-    def look(self, node: BrokerNode, max_bytes: int) -> bool:
+    def read_logs(self, node: BrokerNode, max_bytes: int) -> bool:
         """Read the logs, up to `max_bytes`. False if the response contains anything but records."""
         config = node.config
         if config.selects_by_rack:
@@ -221,10 +221,10 @@ class PlainFetch(RequestBytes):
         self.found_bytes = 0
         self.awaited = []
         if self.session is not None:
-            listed = self.session.listed()
+            listed = self.session.list_partitions()
             if listed is None:
                 return False
-            self.wants = [self.want(name, topic_id, wanted) for name, topic_id, wanted in listed]
+            self.wants = [self.build_want(name, topic_id, wanted) for name, topic_id, wanted in listed]
         try:
             for want in self.wants:
                 partition = node.partitions.find(want.name, want.index)
@@ -240,7 +240,7 @@ class PlainFetch(RequestBytes):
         if self.session is None:
             return True
         found, self.awaited = self.awaited, [self.session.session]
-        return self.session.hears(found)
+        return self.session.watches(found)
 
     def finds(self, partition: Partition, want: Want, left: int) -> bool:
         """Read one partition like `PartitionReader`. False if the handler has to respond for it."""
@@ -269,7 +269,7 @@ class PlainFetch(RequestBytes):
         want.high_watermark = log.high_watermark
         return True
 
-    def named(self) -> list[tuple[Key, FetchPartition]]:
+    def list_named(self) -> list[tuple[Key, FetchPartition]]:
         """Return the requested partitions with the keys of a session."""
         return [
             (
@@ -279,7 +279,7 @@ class PlainFetch(RequestBytes):
             for want in self.wants
         ]
 
-    def want(self, name: str, topic_id: UUID, wanted: FetchPartition) -> Want:
+    def build_want(self, name: str, topic_id: UUID, wanted: FetchPartition) -> Want:
         """Return a partition of the session as a `Want`."""
         id_ = topic_id.bytes if self.version >= IDS_SINCE else b""
         return Want(
@@ -302,27 +302,27 @@ class PlainFetch(RequestBytes):
                     return False
         return True
 
-    def begin(self, node: BrokerNode) -> bool:
+    def advance_session(self, node: BrokerNode) -> bool:
         """Commit to the fast path: apply the request to its session. Always True."""
         if self.session is not None:
-            self.session.begin(node)
+            self.session.advance(node)
         return True
 
     def by_handler(self, node: BrokerNode, call: Call) -> Message | Outcome:
         """Have the handler read the logs again, and respond."""
         request = read_request(FetchRequest, self.version, self.view, self.body)
         if self.session is not None:
-            return look(node, call, request, self.session.asked, again=True)
+            return read_or_wait(node, call, request, self.session.asked, again=True)
         asked = FullFetch(request, self.version >= IDS_SINCE, call.received)
         for fetched, want in zip(asked.partitions(), self.wants, strict=True):
             fetched.name = want.name  # the name at the start of the wait; the topic may have been deleted since
-        return look(node, call, request, asked, again=True)
+        return read_or_wait(node, call, request, asked, again=True)
 
     def answer(self) -> list[Part]:
         """Return the response; of a session, only the changed partitions."""
         titles = self.octets
         if self.session is not None:
-            names, self.topics, self.wants = self.session.tell(self.wants, self.version >= IDS_SINCE)
+            names, self.topics, self.wants = self.session.take_changed(self.wants, self.version >= IDS_SINCE)
             self.titles = memoryview(names)
             titles = raw.pointer(self.titles)
         size = 25
@@ -340,11 +340,11 @@ class PlainFetch(RequestBytes):
         raw.put_int32(out, 5, 0)
         out[9] = out[10] = 0
         raw.put_int32(out, 11, self.session_id)
-        at = plain_bytes.put_uvarint(out, 15, len(self.topics) + 1)
+        at = frame_bytes.put_uvarint(out, 15, len(self.topics) + 1)
         number = cut = 0
         for start, stop, partitions in self.topics:
             raw.copy(out, at, titles, start, stop - start)
-            at = plain_bytes.put_uvarint(out, at + stop - start, partitions + 1)
+            at = frame_bytes.put_uvarint(out, at + stop - start, partitions + 1)
             for _ in range(partitions):
                 want = self.wants[number]
                 at = self.put_partition(out, at, want)
@@ -375,4 +375,4 @@ class PlainFetch(RequestBytes):
         raw.put_int64(out, at + 22, want.log_start_offset)
         out[at + 30] = 1 if self.committed else 0  # type: ignore[index]
         raw.put_int32(out, at + 31, -1)
-        return plain_bytes.put_uvarint(out, at + 35, 1 if want.records is None else want.records.size + 1)
+        return frame_bytes.put_uvarint(out, at + 35, 1 if want.records is None else want.records.size + 1)
