@@ -200,7 +200,7 @@ def test_our_consumer_uses_the_fast_path(monkeypatch: pytest.MonkeyPatch) -> Non
         begun.append(session)
         begin(session, node)
 
-    monkeypatch.setattr(FastSession, "begin", counted)
+    monkeypatch.setattr(FastSession, "advance", counted)
     with (
         Broker() as broker,
         Producer(bootstrap_servers=broker.bootstrap_servers) as producer,
