@@ -38,62 +38,62 @@ test-newest: install ## clients, broker and coordination on the newest Python he
 interop-needs: install ## what `make interop` needs: Maven, Chromium, Kerberos, Apache Kafka, another Spark, other clients
 	@sh tools/java.sh maven
 	@sh tools/chromium.sh
-	@sh tools/kerberos.sh || echo 'make interop: going on without Kerberos: the tests that need it are skipped and say so' >&2
+	@sh tools/kerberos.sh || echo 'make interop: continuing without Kerberos: the tests that need it are skipped with a message' >&2
 	@$(IN) -m interop.needs
 
-interop: interop-needs ## other clients against our broker, our clients against Apache Kafka, the console in Chromium
+interop: interop-needs ## test other clients with our broker, our clients with Apache Kafka, and the console in Chromium
 	@$(IN) -m pytest interop --numprocesses 2 --dist loadgroup $(ARGS)
 
-pictures: install ## the pictures of the console in docs/pictures anew, taken by its tests in Chromium
+pictures: install ## take the pictures of the console in docs/pictures again, by its tests in Chromium
 	@sh tools/chromium.sh
 	@OTTLA_PICTURES=docs/pictures $(IN) -m pytest interop/test_console_pages.py -k every_page
 
-kills: install ## pipelines over databases in which everything is killed, clusters restarted in turn and walked to Kafka and back, drivers of Spark at every step, larger worlds of its exactly once, workers killed 200 times: minutes for each
+kills: install ## long tests: kill each process of pipelines and Spark drivers at every step, restart clusters in turn, migrate to Kafka and back, explore larger models of exactly once, kill workers 200 times
 	@sh tools/java.sh maven
 	@$(IN) -m pytest interop tests/client/work --long -m long $(ARGS)
 
-histories: install ## ten thousand histories of replicas, a quorum, a controller and a share group, under every fault (HISTORIES=… for another number)
+histories: install ## simulate ten thousand histories of replicas, a quorum, a controller and a share group, under every fault (HISTORIES=… for another number)
 	@OTTLA_HISTORIES=$(or $(HISTORIES),10000) $(IN) -m pytest tests/simulation/test_replicas.py tests/simulation/test_stored_replicas.py tests/simulation/test_quorum.py tests/simulation/test_controller.py tests/simulation/test_share.py -k under_any_faults --numprocesses auto $(ARGS)
 
-damages: install ## clusters of three in which one file of one node is damaged: is anything lost without a word? (ARGS="--seed 100 --count 50")
+damages: install ## damage one file of one node in clusters of three: is all lost data reported? (ARGS="--seed 100 --count 50")
 	@$(IN) -m tests.broker.random_damage $(ARGS)
 
-cleanings: install ## clusters whose nodes are killed while a topic is compacted: does the last of each key stay? (ARGS="--seed 100 --count 20")
+cleanings: install ## kill nodes of clusters while a topic is compacted: is the last record of each key kept? (ARGS="--seed 100 --count 20")
 	@$(IN) -m tests.broker.random_compactions $(ARGS)
 
-wheels: install ## what PyPI would get, in dist/, for each Python found, each tried in an environment of its own
+wheels: install ## build the files for PyPI in dist/ for each installed Python, and test each in a new environment
 	@$(IN) tools/wheels.py
 
-mutants: install ## small mistakes in the pure parts: which do the tests notice? (ARGS="coordination/groups --all")
+mutants: install ## change the pure parts by small mistakes, and report which of them the tests detect (ARGS="coordination/groups --all")
 	@$(IN) -m tools.mutants $(ARGS)
 
-bench: install ## every benchmark; the tables are kept in out/
+bench: install ## run every benchmark; the tables are written to out/
 	@sh tools/java.sh maven
 	@$(IN) -m benchmarks
 
-docs: install ## the documentation as a site in out/site
+docs: install ## build the documentation as a site in out/site
 	@NO_MKDOCS_2_WARNING=1 $(IN) -m mkdocs build --quiet --strict && echo 'see out/site/index.html'
 
-lint: install ## style, types, the arrows between the parts; whether the tree, its site and a wheel can be built
+lint: install ## check style, types and imports between the parts, and build the site and a wheel
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@.venv/bin/lint-imports
 	@$(MAKE) --no-print-directory --jobs 2 types house
 
-# Two that have a core each: the first takes one for a minute or two.
+# The two run in parallel on a core each; the first needs a minute or two.
 types: install
 	@.venv/bin/mypy
 
 house: install
 	@$(IN) -m pytest --house -m house --numprocesses auto --maxprocesses 4 --dist loadgroup tests/repository tests/pipelines/test_new_connector.py
 
-lock: install ## constraints.txt anew, from what is in .venv
+lock: install ## write constraints.txt from the packages in .venv
 	@$(IN) tools/lock.py
 
 settings: install ## write src/ottla/client/config/typed_settings.py from the tables of options
 	@$(IN) -m tools.typed_settings
 
-clean: ## remove what was built and cached; .venv stays
+clean: ## remove build results and caches; .venv is kept
 	@rm -rf build dist out src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	@find src -name '*.so' -delete -o -name '*.c' -delete
 	@find . -path ./.venv -prune -o -name __pycache__ -prune -exec rm -rf {} +

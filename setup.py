@@ -1,7 +1,7 @@
-"""Builds the hot loops: every module that has a `.pxd` beside it is compiled when a C compiler is there.
+"""Builds the hot loops: every module with a `.pxd` file next to it is compiled if there is a C compiler.
 
-`OTTLA_COMPILE=no` in the environment leaves them uncompiled, `OTTLA_COMPILE=must` makes it an error that they cannot be
-compiled: what is built for others is compiled, or not built.
+`OTTLA_COMPILE=no` in the environment leaves them uncompiled. With `OTTLA_COMPILE=must` a failed compilation is an error:
+wheels for distribution are compiled, or not built.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ DIRECTIVES = {
     "boundscheck": False,
     "wraparound": False,
     "annotation_typing": False,
-    "auto_pickle": False,  # what travels by pickle says itself how; it was an eighth of what is compiled
+    "auto_pickle": False,  # pickled classes define their own methods; it was an eighth of the compiled code
     "show_performance_hints": False,
 }
 SHARED = "ottla._cython"
-"""What Cython would else write into each module (views of memory, functions): half of all there is to compile."""
+"""Code that Cython otherwise writes into each module (memory views, functions): half of the code to compile."""
 C_OPTIONS = {"unix": ["-g0", "-w", "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections"]}
-"""By the kind of compiler. Python's own options ask for symbols for a debugger, and for warnings, of C that nobody wrote."""
+"""By compiler type. They disable debugger symbols and warnings for generated C, which Python's options enable."""
 COMPILED = {".so", ".pyd"}
 LINK_OPTIONS = ["-s", "-Wl,--gc-sections"] if sys.platform == "linux" else []
-"""What nothing calls, and the names of what is called, stay out: a seventh of a compiled module."""
+"""They remove unused sections and symbol names: a seventh of a compiled module."""
 
 
-class BuildWhereWeCan(build_ext):
-    """A machine without a C compiler gets the same modules, uncompiled, and is told so once."""
+class BuildIfPossible(build_ext):
+    """Builds the same modules uncompiled, with one message, if there is no C compiler."""
 
     def finalize_options(self) -> None:
         super().finalize_options()
@@ -58,8 +58,8 @@ class BuildWhereWeCan(build_ext):
             self.extensions = []  # nothing to copy, nothing to install
 
 
-class BuildWhatIsThere(build_py):
-    """Builds again into a folder that an earlier build has left, without the modules that have been deleted since."""
+class BuildCurrentModules(build_py):
+    """Builds into the folder of an earlier build, without the modules that have been deleted since."""
 
     def run(self) -> None:
         if not self.editable_mode:
@@ -76,19 +76,19 @@ def remove_stale_files(built: Path, source: Path) -> None:
 
 
 def wanted() -> str:
-    """What the environment says: "no", "must" or "", where we can."""
+    """Return OTTLA_COMPILE: "no", "must" or "" (if possible)."""
     return os.environ.get("OTTLA_COMPILE", "")
 
 
 def remove_compiled_forms() -> None:
-    """An older compiled form would be imported instead of the newer source."""
+    """Delete compiled modules, because an older one would be imported instead of the newer source."""
     for source in [*SOURCES, f"src/{SHARED.replace('.', '/')}.py"]:
         for stale in Path(source).parent.glob(f"{Path(source).stem}.*.so"):
             stale.unlink()
 
 
 def say(reason: str) -> None:
-    """The one line that a person sees."""
+    """Print the one line for the user."""
     print(f"ottla: hot loops stay uncompiled ({reason}): correct, but slower", file=sys.stderr)
 
 
@@ -115,4 +115,4 @@ def extensions() -> list[Any]:
 
 
 if __name__ == "__main__":  # the processes in which Cython works may read this file again
-    setup(ext_modules=extensions(), cmdclass={"build_ext": BuildWhereWeCan, "build_py": BuildWhatIsThere})
+    setup(ext_modules=extensions(), cmdclass={"build_ext": BuildIfPossible, "build_py": BuildCurrentModules})

@@ -1,1 +1,1 @@
-"""Whom Ottla is measured against and must get along with, started from Maven Central's jars."""
+"""The systems that Ottla is compared and tested with, started from Maven Central's jars."""

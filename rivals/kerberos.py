@@ -63,42 +63,42 @@ class Realm(NamedTuple):
 
     @property
     def config(self) -> Path:
-        """What clients read: Java is told it with `-Djava.security.krb5.conf`."""
+        """The configuration file of clients. Java gets it by `-Djava.security.krb5.conf`."""
         return self.folder / "krb5.conf"
 
     def add(self, *principals: str, options: Sequence[str] = ()) -> None:
-        """Principals with chance keys."""
+        """Add principals with random keys."""
         for principal in principals:
             self.administer(f"addprinc -randkey {' '.join(options)} {principal}")
 
     def keytab(self, name: str, *principals: str) -> str:
-        """A file with the keys of principals, which stay as they are."""
+        """Write a file with the keys of principals without changing the keys, and return its path."""
         place = self.folder / name
         for principal in principals:
             self.administer(f"ktadd -norandkey -k {place} {principal}")
         return str(place)
 
     def administer(self, command: str) -> str:
-        """A command of kadmin's."""
+        """Run a command of kadmin."""
         return run("kadmin.local", "-r", REALM, "-q", command)
 
     def tickets(self, keytab: str, principal: str, *options: str, cache: str = "tickets") -> str:
-        """A cache with a ticket, as somebody has it who has logged in."""
+        """Log in with a keytab, and return the cache with the ticket."""
         place = f"FILE:{self.folder / cache}"
         run("kinit", *options, "-c", place, "-k", "-t", keytab, principal)
         return place
 
 
 def missing() -> str | None:
-    """What is not there that a realm needs, in a sentence; None where all is."""
+    """Return a sentence on a missing program or package that a realm needs; None if nothing is missing."""
     absent = [name for name in PROGRAMS if shutil.which(name, path=FOLDERS) is None]
     if absent:
-        told = f"there is no {absent[0]} here, which these tests start"
+        absence = f"there is no {absent[0]} here, which these tests start"
     elif importlib.util.find_spec("gssapi") is None:
-        told = "there is no Python package gssapi here, by which Ottla speaks Kerberos"
+        absence = "there is no Python package gssapi here, by which Ottla speaks Kerberos"
     else:
         return None
-    return f"{told}: run `sh tools/kerberos.sh` as root, or install krb5-kdc, krb5-admin-server, krb5-user and libkrb5-dev first"
+    return f"{absence}: run `sh tools/kerberos.sh` as root, or install krb5-kdc, krb5-admin-server, krb5-user and libkrb5-dev first"
 
 
 @contextmanager
@@ -150,7 +150,7 @@ def found(program: str) -> str:
 
 
 def run(program: str, *arguments: str) -> str:
-    """What it prints; RuntimeError with all of it when it fails, which kadmin says only in words."""
+    """Return the output of a program. RuntimeError with the output if it fails; kadmin reports a failure only in its output."""
     result = subprocess.run(
         [found(program), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )

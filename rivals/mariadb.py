@@ -37,7 +37,7 @@ SETTINGS = (
 
 
 def program(name: str) -> str:
-    """Where it lies; brings the packages where we may, and says what to do where not."""
+    """Return the path of a program. Installs the packages if the user is root; otherwise the error names the package."""
     if os.geteuid() == 0 and shutil.which("apt-get") and not all(shutil.which(one, path=PATH) for one in PROGRAMS):
         with one_at_a_time(Path("/tmp/ottla-mariadb")):
             command = ["apt-get", "install", "-qq", "-y", "--no-install-recommends", *PACKAGES]
@@ -102,7 +102,7 @@ class Server:
         return True
 
     def kill(self) -> None:
-        """As when the power goes."""
+        """Kill the server without a shutdown, as in a power failure."""
         assert self.process is not None
         self.process.kill()
         self.process.wait()
@@ -118,14 +118,14 @@ S = TypeVar("S", bound=Server)
 
 @contextmanager
 def mariadb() -> Iterator[Server]:
-    """A server of one's own, stopped at the end."""
+    """Start a server, and stop it at the end."""
     with running(Server, "mariadb-") as server:
         yield server
 
 
 @contextmanager
 def running(kind: type[S], prefix: str) -> Iterator[S]:
-    """A server of a kind in a folder that goes with it."""
+    """Start a server of a kind in a folder, and delete the folder at the end."""
     with TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
         server = kind(Path(folder))
         server.start()

@@ -1,7 +1,7 @@
-"""A MySQL whose `mysqld` the environment names, for tests that else ask a MariaDB.
+"""A MySQL server for tests that use MariaDB otherwise; the environment names its `mysqld`.
 
-No Debian that is stable has one. Its packages of sid run where they are unpacked, with their own libraries:
-OTTLA_MYSQLD names a program that starts such a `mysqld` with the arguments that it is given.
+Stable Debian has no package of it. The packages of sid run in the folder to which they are unpacked, with their own
+libraries: OTTLA_MYSQLD names a program that starts such a `mysqld` with its arguments.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Turns, among processes, at what is brought from elsewhere once and then stays."""
+"""A lock between processes for downloads and builds that are made once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @contextmanager
 def one_at_a_time(what: Path) -> Iterator[None]:
-    """Waits while another process brings `what`; then it is there, and who waited has only to look."""
+    """Hold the lock of `what`. A process that waited for it checks afterwards whether `what` exists."""
     what.parent.mkdir(parents=True, exist_ok=True)
     with what.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,6 +1,6 @@
 """PostgreSQL, started from the system's own package in a folder that is deleted afterwards.
 
-It does not run as root, so where we are root it is started as the user `postgres` or `nobody`.
+It does not run as root. If the tests run as root, it is started as the user `postgres` or `nobody`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def installed() -> Path | None:
 
 
 def user() -> dict[str, Any]:
-    """Whom it runs as."""
+    """Return the user of the server, as arguments of subprocess."""
     if os.geteuid() != 0:
         return {}
     known = {one.pw_name: one for one in pwd.getpwall()}
@@ -100,7 +100,7 @@ class Server:
             time.sleep(0.05)
 
     def kill(self) -> None:
-        """As when the power goes: all of its processes, since none can be started where one still has its memory."""
+        """Kill all processes, as in a power failure. A server cannot start while one of them holds the shared memory."""
         assert self.process is not None
         others = psutil.Process(self.process.pid).children(recursive=True)
         self.process.kill()

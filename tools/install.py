@@ -37,7 +37,7 @@ def main() -> None:
     recipe = digest([ROOT / "setup.py"], compiler(), builder_versions())
     compiled = digest(sources(), recipe)
     if before.get("compiled") != compiled or missing_forms():
-        build(anew=before.get("recipe") != recipe)
+        build(force=before.get("recipe") != recipe)
         print(outcome())
     keep_byte_code()
     remember({"packages": packages, "recipe": recipe, "compiled": compiled})
@@ -69,8 +69,8 @@ def digest(files: Iterable[Path], *more: str) -> str:
 
 def hot_modules() -> list[Path]:
     """Return every module with a `.pxd` file."""
-    beside = (pxd.with_suffix(".py") for pxd in sorted((ROOT / "src").rglob("*.pxd")))
-    return [module for module in beside if module.exists()]
+    sources = (pxd.with_suffix(".py") for pxd in sorted((ROOT / "src").rglob("*.pxd")))
+    return [module for module in sources if module.exists()]
 
 
 def sources() -> list[Path]:
@@ -122,11 +122,11 @@ def install_packages() -> None:
     del os.environ["OTTLA_COMPILE"]
 
 
-def build(*, anew: bool) -> None:
+def build(*, force: bool) -> None:
     """Compile in place what has changed, or all of it; without a compiler the build says so itself, and Ottla runs uncompiled."""
     print("compiling the hot loops (half a minute on two cores when all are new)", flush=True)
-    os.environ["CYTHON_FORCE_REGEN"] = "1" if anew else "0"
-    command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace", *(["--force"] if anew else [])]
+    os.environ["CYTHON_FORCE_REGEN"] = "1" if force else "0"
+    command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace", *(["--force"] if force else [])]
     run(command, "the hot loops could not be built", show=True)
 
 

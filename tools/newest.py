@@ -31,11 +31,11 @@ FULL_VERSION = "import sys; print('%d.%d.%d' % sys.version_info[:3])"
 def main() -> None:
     newest = max(pythons(), key=version)
     if version(newest)[:2] <= sys.version_info[:2]:
-        print(f"make test-newest: no Python here is newer than {told(sys.executable)} of .venv: nothing more to run")
+        print(f"make test-newest: no Python here is newer than {version_of(sys.executable)} of .venv: nothing to run")
         return
     prepare(newest)
     python = str(HOME / "bin" / "python")
-    print(f"make test-newest: clients, broker and coordination on Python {told(python)}", flush=True)
+    print(f"make test-newest: clients, broker and coordination on Python {version_of(python)}", flush=True)
     shared_out = ("--numprocesses", "auto", "--maxprocesses", "4", "--dist", "loadgroup")
     # Tests start hundreds of processes; where PYTHONDONTWRITEBYTECODE is set, each would compile all that it imports.
     run(python, "-m", "compileall", "-q", "src")
@@ -46,20 +46,20 @@ def main() -> None:
 
 def version(python: str) -> tuple[int, ...]:
     """The version of a Python."""
-    return tuple(map(int, told(python).split(".")))
+    return tuple(map(int, version_of(python).split(".")))
 
 
-def told(python: str) -> str:
+def version_of(python: str) -> str:
     """The same as it is written."""
     return subprocess.run([python, "-c", FULL_VERSION], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def prepare(python: str) -> None:
     """The environment; nothing to do where what decides about it has not changed."""
-    wanted = digest(told(python))
+    wanted = digest(version_of(python))
     if STAMP.exists() and STAMP.read_text(encoding="utf-8") == wanted:
         return
-    print(f"installing what tests need for Python {told(python)} into {HOME.name}", flush=True)
+    print(f"installing what tests need for Python {version_of(python)} into {HOME.name}", flush=True)
     run(python, "-m", "venv", "--clear", str(HOME))
     pip = (str(HOME / "bin" / "python"), "-m", "pip", "--quiet", "--no-input", "--disable-pip-version-check", "install")
     run(*pip, "-c", "constraints.txt", "-e", ".[test]")

@@ -29,18 +29,18 @@ class Kfake(NamedTuple):
 
 
 def fetched() -> bool:
-    """Whether the program is there, and no older than its source."""
+    """Return True if the program is compiled, and not older than its source."""
     sources = (SOURCE / "main.go", SOURCE / "go.mod")
     return PROGRAM.exists() and PROGRAM.stat().st_mtime >= max(each.stat().st_mtime for each in sources)
 
 
 def can_be_had() -> bool:
-    """Whether the program is there, or what compiles it."""
+    """Return True if the program or a Go compiler is installed."""
     return fetched() or shutil.which("go") is not None
 
 
 def fetch() -> None:
-    """Compile the program, unless it is there."""
+    """Compile the program unless that was done before."""
     with one_at_a_time(PROGRAM):
         if not fetched():
             bring()
@@ -57,13 +57,13 @@ def bring() -> None:
 
 
 def command(directory: Path, port: int = 0) -> list[str]:
-    """What starts it on a directory; it prints the address when it is ready."""
+    """Return the command that starts it on a directory. It prints its address when it is ready."""
     return [str(PROGRAM), str(directory), str(port)]
 
 
 @contextmanager
 def kfake() -> Iterator[Kfake]:
-    """A node with an empty directory of its own, ready; stopped at the end."""
+    """Start a node with an empty directory, and stop it at the end."""
     with (
         TemporaryDirectory(prefix="kfake-") as folder,
         subprocess.Popen(command(Path(folder)), stdout=subprocess.PIPE, text=True) as process,

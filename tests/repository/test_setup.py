@@ -274,4 +274,4 @@ def test_the_newest_python_runs_the_tests_and_is_named(
     with pytest.raises(SystemExit) as ended:
         newest.main()
     assert ended.value.code == 0
-    assert f"on Python {newest.told(sys.executable)}" in capsys.readouterr().out
+    assert f"on Python {newest.version_of(sys.executable)}" in capsys.readouterr().out

@@ -39,7 +39,7 @@ def transaction_row(listing: TransactionListing, now_ms: int, described: Transac
 def transaction_view(
     described: TransactionDescription, producers: Mapping[TopicPartition, tuple[ProducerState, ...]]
 ) -> View:
-    """Return one id, with its producer as each partition knows it."""
+    """Return a transactional id with the state of its producer in each partition."""
     return {
         "name": described.transactional_id,
         "state": described.state,

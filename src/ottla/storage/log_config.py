@@ -103,5 +103,5 @@ class LogConfig:
 
     @cached_property
     def roll_ms(self) -> int:
-        """Age at which a segment is closed: no later than compaction wants its records."""
+        """The age at which a segment is closed: the smaller of `segment.ms` and `max.compaction.lag.ms`."""
         return min(self.segment_ms, self.max_compaction_lag_ms) if self.is_compacted else self.segment_ms

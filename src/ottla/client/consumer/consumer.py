@@ -82,7 +82,7 @@ class Consumer(ConsumerFace[K, V]):
                 self.unsubscribe()
 
     def unsubscribe(self) -> None:
-        """Give up all partitions and leave the group."""
+        """Release all partitions and leave the group."""
         self._run(self._core.unsubscribe())
 
     def poll(self, timeout: float = 1.0) -> ConsumerRecords[K, V]:

@@ -60,7 +60,7 @@ class TxnPartitionEntry:
             self.in_flight[place : place + 1] = parts
 
     def is_next(self, sequence: int) -> bool:
-        """Return True if everything before this number is acknowledged."""
+        """Return True if all batches with a lower sequence number are acknowledged."""
         if self.last_acked_sequence == NONE:
             return sequence == 0
         return sequence == advance_sequence(self.last_acked_sequence, 1)

@@ -40,7 +40,7 @@ class Exits:
         self._signalled = False
 
     def add(self, closer: Closer) -> None:
-        """Call this function at the end, unless it is removed before."""
+        """Register a function that is called when the process ends, unless it is removed before."""
         if not self._begun or self._pid != os.getpid():
             self._begin()
         self._closers[closer] = None

@@ -169,7 +169,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return None if self._latest is None else StreamOffset(self._latest).to_dict()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Return the tasks of a batch, from its offsets alone, so that a repeated batch has the same."""
+        """Return the tasks of a batch. They depend only on its offsets, so that a repeated batch has the same tasks."""
         with without_traceback():
             until = read_checkpointed(end)
             begin = until.begin(read_checkpointed(start))

@@ -69,7 +69,7 @@ class BatchRun:
         self.continue_from(0, -1, 0)
 
     def continue_from(self, bytes_since_entry: int, max_timestamp: int, max_timestamp_offset: int) -> None:
-        """Go on behind other batches, of which an index knows this."""
+        """Continue after other batches, with the state of their index."""
         self.bytes_since_entry = bytes_since_entry
         self.max_timestamp = max_timestamp
         self.max_timestamp_offset = max_timestamp_offset
@@ -134,7 +134,7 @@ class BatchRun:
         return True
 
     def add_batch(self, octets: Any, at: int, size: int, position: int, base_offset: int) -> None:
-        """Account for a batch as `IndexSet.add` does."""
+        """Add a batch to the state, as `IndexSet.add` does."""
         last_offset = base_offset + raw.int32(octets, at + 23)
         timestamp = raw.int64(octets, at + 35)
         if timestamp > self.max_timestamp:

@@ -42,10 +42,10 @@ class KeyMap:
         self.memory.close()
 
     def add_keys(self, records: Any, count: int, base_offset: int, from_offset: int) -> bool:
-        """Take up the keys of a batch's `records` from `from_offset` on.
+        """Add the keys of a batch's `records` from `from_offset` on.
 
-        False says that the table is full: `end_offset` is that of the first record that found no room.
-        CorruptRecordError where the bytes are no records.
+        Return False if the table is full: `end_offset` is then the offset of the first record that was not added.
+        Raise CorruptRecordError if the bytes are not records.
         """
         data = raw.pointer(records)
         end = len(records)

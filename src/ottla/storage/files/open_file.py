@@ -59,7 +59,7 @@ class OpenFile:
 
 
 def write_all(fd: int, data: memoryview, position: int) -> None:
-    """Write every byte at `position`, however few the system takes at a time."""
+    """Write all bytes at `position`; repeat the call while the system writes only a part."""
     written = os.pwrite(fd, data, position)
     while written < len(data):
         written += os.pwrite(fd, data[written:], position + written)

@@ -102,7 +102,7 @@ def write_state(
     *,
     sync: bool,
 ) -> int:
-    """Write a snapshot of records without keys, at once; its size in bytes. OSError where the disk does not take it."""
+    """Write a snapshot of records without keys, at once, and return its size in bytes. OSError if the disk fails or is full."""
     return write_snapshot(directory / snapshot.file_name, snapshot.epoch, values, now_ms, voter, sync=sync)
 
 

@@ -93,7 +93,7 @@ class Incoming:
         self.markers = ()
 
     def check_batches(self, from_client: bool) -> bool:
-        """Walk over the batches; whether all are whole, true and fit to be appended."""
+        """Return True if all batches are complete and valid, and may be appended."""
         octets = self.octets
         end = self.size_bytes
         position = 0
@@ -113,7 +113,7 @@ class Incoming:
         return position > 0
 
     def check_batch(self, octets: Any, position: int, size: int, from_client: bool) -> bool:
-        """Look at the batch of `size` bytes at `position`, all of which are there; whether it may be appended."""
+        """Return True if the complete batch of `size` bytes at `position` may be appended."""
         if crc32c(self.view[position + 21 : position + size]) != raw.int32(octets, position + 17) & MASK32:
             return False
         if not is_possible(octets, position):

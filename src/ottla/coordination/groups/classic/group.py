@@ -228,7 +228,7 @@ class ClassicGroup(Struct, frozen=True):
         return protocol_type == self.protocol_type and not names.isdisjoint(self.candidates())
 
     def elected_protocol(self) -> str:
-        """Return the protocol with the most votes; of two with as many votes the one that was named first."""
+        """Return the protocol with the most votes; of protocols with equal votes, the one that was listed first."""
         candidates = self.candidates()
         # `most_common` keeps the order of the first votes, so that the choice is deterministic.
         return Counter(member.vote(candidates) for member in self.members.values()).most_common(1)[0][0]

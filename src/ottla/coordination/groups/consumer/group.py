@@ -260,7 +260,7 @@ def with_current_assignment(member: ConsumerMember, value: kept.CurrentMemberVal
 
 
 def owned(partitions: Iterable[kept.OwnedPartitions], epoch: int) -> PartitionEpochs:
-    """Partitions with their epochs; what was written before those were has the member's."""
+    """Return the partitions with their epochs. Records from before per-partition epochs get the member's epoch."""
     return {
         (each.topic_id, partition): since
         for each in partitions
