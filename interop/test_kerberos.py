@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -334,6 +335,11 @@ def test_kafkas_own_tools_log_in_to_our_broker(places: Places, tools: Tools, tmp
     assert topic in tools.run("TopicCommand", *where, "--list").text.split()
 
 
+def is_logged(caplog: pytest.LogCaptureFixture, text: str) -> bool:
+    """Return True if a log line contains a text."""
+    return any(text in line for line in caplog.messages)
+
+
 def test_an_invalid_ticket_is_rejected_and_logged(places: Places, caplog: pytest.LogCaptureFixture) -> None:
     keytab = places.realm.folder / "kafka.keytab"
     with caplog.at_level(logging.WARNING), Broker(**in_process(str(keytab))) as broker:
@@ -348,7 +354,7 @@ def test_an_invalid_ticket_is_rejected_and_logged(places: Places, caplog: pytest
                 answer = wire.ask(SaslAuthenticateRequest(sent), 2)
                 assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
                 assert why not in answer.error_message
-            eventually(lambda why=why: any(why in line for line in caplog.messages))
+            eventually(partial(is_logged, caplog, why))
         with Admin({**places.by_keytab("ottla"), "bootstrap.servers": address_of(broker)}) as admin:
             admin.list_topics()
 
