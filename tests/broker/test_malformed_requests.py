@@ -38,8 +38,8 @@ CASES = {
     "noise": (frame(NOISE), "no API has key"),
     "an empty frame": (frame(b""), "too short for a request header"),
     "an API that is not served": (
-        frame(header(94, 0)),
-        "does not serve UnregisterController (API key 94)",
+        frame(header(52, 0)),
+        "does not serve Vote (API key 52)",
     ),
     "an unknown API": (frame(header(999, 0)), "no API has key 999"),
     "a version that is too old": (frame(header(ProduceRequest.KEY, 1)), "Produce v1, and versions 3-13 are supported"),

@@ -45,9 +45,9 @@ def test_feature_levels_are_upgraded_and_downgraded(admin: Admin) -> None:
 
 def test_the_error_for_a_feature_that_is_not_supported_names_those_that_were_changed(admin: Admin) -> None:
     with pytest.raises(
-        KafkaError, match=r"streams\.version=1: this broker knows no such feature.*; changed: group\.version"
+        KafkaError, match=r"nosuch\.version=1: this broker knows no such feature.*; changed: group\.version"
     ):
-        admin.update_features({"group.version": 1, "streams.version": 1})
+        admin.update_features({"group.version": 1, "nosuch.version": 1})
 
 
 def test_a_feature_downgrade_has_to_be_explicit(admin: Admin) -> None:
