@@ -106,6 +106,12 @@ def describe(
     found: ErrorCode | DescribedPartitions = (
         ErrorCode.GROUP_ID_NOT_FOUND if shard is None else shard.shares.find_described_partitions(group_id, allowed)
     )
+    if found == ErrorCode.GROUP_ID_NOT_FOUND and allowed is not None:
+        # As in Kafka: the partitions that are named have no offset yet.
+        for name, indexes in allowed.items():
+            for index in indexes:
+                description.put(name, failed_partition(index, ErrorCode.NONE))
+        return on_done()
     if isinstance(found, ErrorCode):
         description.fail(found, f"there is no share group {group_id}")
         return on_done()

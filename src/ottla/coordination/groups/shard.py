@@ -444,6 +444,11 @@ class Shard:
             return merge_decisions([Decision((tombstone,)), decision])
         return decision
 
+    def _alter_share_offsets(self, event: ShareOffsetsAlterRequested, now: float) -> Decision[Record]:
+        if self.find(event.group) is not None:
+            return reply_only(event.ticket, ErrorCode.GROUP_ID_NOT_FOUND)
+        return self.shares.decide(event, now)
+
     def _decide_share_group(self, event: ShareGroupEvent, now: float) -> Decision[Record]:
         return self.shares.decide(event, now)
 
@@ -481,7 +486,7 @@ DECIDES: Mapping[type, Callable[[Shard, Any, float], Decision[Record]]] = {
     ShareHeartbeat: Shard._share_heartbeat,
     StreamsHeartbeat: Shard._streams_heartbeat,
     StateInitialized: Shard._decide_share_group,
-    ShareOffsetsAlterRequested: Shard._decide_share_group,
+    ShareOffsetsAlterRequested: Shard._alter_share_offsets,
     ShareOffsetsDeleteRequested: Shard._decide_share_group,
     ShareGroupDeletionStarted: Shard._decide_share_group,
     StateDeleted: Shard._decide_share_group,

@@ -21,7 +21,7 @@ from ottla.coordination.groups.events import (
 )
 from ottla.coordination.groups.records import decode_record, encode_record
 from ottla.coordination.groups.shard import Event, Shard
-from ottla.coordination.groups.share.events import ShareHeartbeat, StateInitialized
+from ottla.coordination.groups.share.events import ShareHeartbeat, ShareOffsetsAlterRequested, StateInitialized
 from ottla.coordination.groups.share.share_groups import SESSION
 from ottla.coordination.machine import Decision
 from ottla.errors import ErrorCode
@@ -99,6 +99,16 @@ def test_a_group_of_another_kind_is_no_share_group() -> None:
     answer = decide(shard, share_heartbeat("g")).replies[0].message
 
     assert answer.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_offsets_of_a_group_of_another_kind_cannot_be_altered_as_those_of_a_share_group() -> None:
+    shard = Shard(GroupConfig())
+    decide(shard, OffsetsCommitted(1, "g", OFFSETS, 0))
+
+    decision = decide(shard, ShareOffsetsAlterRequested(1, "g", {("t", 0): 5}, 0))
+
+    assert decision.replies[0].message == ErrorCode.GROUP_ID_NOT_FOUND
+    assert shard.shares.groups == {}
 
 
 def test_a_share_group_is_deleted_once_it_is_empty() -> None:

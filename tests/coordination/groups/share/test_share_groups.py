@@ -324,7 +324,6 @@ def test_a_deleted_topic_is_not_assigned_any_more() -> None:
 
 def test_offsets_are_altered_only_in_an_empty_group_and_start_an_epoch() -> None:
     Story().play(f"""
-        alter t-0=5 → GROUP_ID_NOT_FOUND
         {ONE_READS}
         alter t-0=5 → NON_EMPTY_GROUP
 
@@ -341,6 +340,16 @@ def test_offsets_are_altered_only_in_an_empty_group_and_start_an_epoch() -> None
         alter u-0=9
         initialize epoch=5 u-0=9
         Empty 5/2 +u-0
+    """)
+
+
+def test_altered_offsets_create_a_group_before_its_first_member_joins() -> None:
+    Story().play("""
+        topics t=1 →
+
+        alter t-0=5
+        initialize epoch=1 t-0=5
+        Empty 1/0 +t-0
     """)
 
 

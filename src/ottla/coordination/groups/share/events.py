@@ -35,7 +35,10 @@ class StateInitialized(Struct, frozen=True):
 
 
 class ShareOffsetsAlterRequested(Struct, frozen=True):
-    """AlterShareGroupOffsets was received. The reply is an error code, or OffsetChanges to send to the share coordinator."""
+    """AlterShareGroupOffsets was received. The reply is an error code, or OffsetChanges to send to the share coordinator.
+
+    As in Kafka the group is created if it does not exist, so that its start can be set before its first member joins.
+    """
 
     ticket: int
     group: str

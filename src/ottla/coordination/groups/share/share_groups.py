@@ -414,9 +414,9 @@ class ShareGroups:
 
     def _alter_offsets(self, event: ShareOffsetsAlterRequested, now: float) -> Decision[ShareGroupRecord]:
         error = self.delete_error(event.group)
-        if error:
+        if error == ErrorCode.NON_EMPTY_GROUP:
             return reply_only(event.ticket, error)
-        draft = ShareDraft(self.groups[event.group], now, event.wall_ms)
+        draft = ShareDraft(self.groups.get(event.group) or ShareGroup(event.group), now, event.wall_ms)
         errors: dict[tuple[str, int], ErrorCode] = {}
         offsets: list[InitialOffset] = []
         for (name, index), start_offset in sorted(event.offsets.items()):
