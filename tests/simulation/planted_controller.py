@@ -160,7 +160,7 @@ EMPTIED: dict[Plant, int] = {
     an_emptied_disk_is_the_same_one: 28,
     the_last_leader_is_waited_for_whatever_became_of_its_disk: 1,
     replicas_killed_before_the_last_leader_are_forgotten: 1,
-    isr_members_with_a_new_disk_keep_the_lost_directory: 967,
+    isr_members_with_a_new_disk_keep_the_lost_directory: 1404,
 }
 """The mistakes with a disk that is emptied, each with a seed that finds it."""
 
