@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import settings
@@ -74,6 +74,22 @@ def pytest_collection_finish() -> None:
     """Thousands of tests stay to the end of the run: the garbage collector need not look at them each time."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def loggers_stay_as_they_were() -> Iterator[None]:
+    """Restore the loggers. A command sets the log level, which would hide the log of the next test."""
+    before = {logger: logger.level for logger in ottla_loggers()}
+    yield
+    for logger in ottla_loggers():
+        level = before.get(logger, logging.NOTSET)
+        if logger.level != level:  # each change has all loggers forget what they know
+            logger.setLevel(level)
+
+
+def ottla_loggers() -> list[logging.Logger]:
+    """Return the loggers of Ottla that exist so far."""
+    return [logging.getLogger(name) for name in logging.root.manager.loggerDict if name.split(".")[0] == "ottla"]
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
