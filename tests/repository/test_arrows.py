@@ -70,6 +70,7 @@ BREACHES = {
     "console/planted_broker.py": "ottla.broker",
     "client/planted_starlette.py": "starlette",
     "client/planted_opentelemetry.py": "opentelemetry",
+    "client/planted_taskiq.py": "taskiq",
     "cli/planted_broker.py": "ottla.broker",
     "cli/planted_network.py": "ottla.network",
     "client/planted_pyarrow.py": "pyarrow",

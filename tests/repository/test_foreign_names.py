@@ -35,6 +35,7 @@ MEANT: dict[str, frozenset[str]] = {
     "socketserver.BaseServer": frozenset({"handle_error"}),
     "socketserver.StreamRequestHandler": frozenset({"disable_nagle_algorithm", "timeout"}),
     "socketserver.TCPServer": frozenset({"address_family", "request_queue_size"}),
+    "taskiq.abc.broker.AsyncBroker": frozenset({"startup", "shutdown"}),
     "uvicorn.protocols.http.h11_impl.H11Protocol": frozenset({"connection_made", "data_received", "connection_lost"}),
     "uvicorn.server.Server": frozenset({"shutdown"}),
 }
