@@ -8,6 +8,7 @@ go through all of them. It takes the points after calls of functions written in 
 from __future__ import annotations
 
 import dis
+import gc
 import sys
 from collections.abc import Iterator
 from types import FrameType, TracebackType
@@ -39,9 +40,13 @@ class Interrupter:
         self._error = error
         self._skip = skip
         self._before: Any = None
+        self._collected = True
+        """True if the garbage collector was on before."""
 
     def __enter__(self) -> Interrupter:
         self._before = sys.gettrace()
+        self._collected = gc.isenabled()
+        gc.disable()  # an error that is raised while garbage of another test is finalized is only reported
         sys.settrace(self._trace)
         return self
 
@@ -49,6 +54,8 @@ class Interrupter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         sys.settrace(self._before)
+        if self._collected:
+            gc.enable()
 
     @property
     def happened(self) -> bool:

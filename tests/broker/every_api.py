@@ -340,7 +340,7 @@ def every_api(topic_id: UUID, records: bytes) -> dict[str, SampleRequest]:
         ),
         "AlterShareGroupOffsets": SampleRequest(
             AlterShareGroupOffsetsRequest(
-                "nobodys",
+                "altered",  # which this creates
                 both(
                     lambda name: AlterShareGroupOffsetsRequestTopic(
                         name, [AlterShareGroupOffsetsRequestPartition(0, 3)]
