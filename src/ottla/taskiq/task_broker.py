@@ -61,7 +61,8 @@ class TaskBroker(AsyncBroker):
     ) -> None:
         """Keep the settings; connections are opened by `startup` and `listen`.
 
-        `producer` are settings of the producer alone, such as `{"compression.type": "zstd"}`; those of the worker are not.
+        `producer` has settings of the producer alone, such as `{"compression.type": "zstd"}`. Of the other settings, it gets only
+        those that all clients have, such as addresses and security.
         """
         super().__init__()
         if not isinstance(topic, str) or not topic:

@@ -71,7 +71,7 @@ class ControllerRegistration:
             except OttlaError:
                 raise  # the metadata log cannot be written, and the controller stops
             except Exception:
-                logger.exception("this controller could not introduce itself, and tries again")
+                logger.exception("registering this controller failed; retrying")
             timers.schedule(clock.monotonic() + LOOK_SECONDS, check)
 
         timers.schedule(clock.monotonic() + LOOK_SECONDS, check)
