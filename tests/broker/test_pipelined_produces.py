@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from ottla.broker.metadata.topics import new_topic_id
 from ottla.broker.replica_manager.partition import Partition
 from ottla.errors import ErrorCode
 from ottla.protocol.conversation import decode_response
@@ -82,7 +83,7 @@ def test_batches_wait_for_one_rejected_before_this_broker_was_leader(story: Stor
 def test_batches_wait_for_one_rejected_before_this_broker_knew_the_topic(
     story: Story, way: str, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    story.ids["late"] = uuid.uuid4()
+    story.ids["late"] = new_topic_id()
     assert story.send("handler", 0, 2, "late", version) in (
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ErrorCode.UNKNOWN_TOPIC_ID,
