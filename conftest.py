@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import shutil
 from collections.abc import Generator, Iterator
 
 import pytest
@@ -18,7 +19,28 @@ settings.register_profile("thorough", deadline=None, max_examples=2000)  # ARGS=
 settings.load_profile("patient")
 
 
+MEMORY = "/dev/shm"
+ROOM_BYTES = 6 * 2**30
+
+
+def keep_temporary_files_in_memory() -> None:
+    """Put temporary files on the file system in memory if it and the memory have room, unless TMPDIR names a place.
+
+    The tests create and delete hundreds of thousands of files. On a disk that discards deleted blocks at once, that
+    took most of the time of some tests. All processes of a run inherit the variables.
+    """
+    if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK):
+        return
+    memory_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if memory_bytes >= 2 * ROOM_BYTES and shutil.disk_usage(MEMORY).free >= ROOM_BYTES:
+        os.environ["TMPDIR"] = MEMORY
+        os.environ.setdefault("SPARK_LOCAL_DIRS", MEMORY)
+
+
+keep_temporary_files_in_memory()
+
 LEFT_OUT = {
+    "heavy": "needs seconds of processor time: nodes of clusters that are killed, queries of Spark; `make test-heavy` is for it",
     "long": "takes minutes; `make kills` is for it",
     "house": "builds the tree, its site or an environment; `make lint` is for it",
 }
@@ -36,11 +58,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what has a run of its own, but where it is asked what proves what."""
+    """Leave out the tests that have a run of their own, unless `--behaviours` lists what proves which line.
+
+    Heavy tests are also run if their file is an argument.
+    """
     if config.option.behaviours:
         return
     unwanted = [marker for marker in LEFT_OUT if not config.getoption(marker)]
-    left_out = [item for item in items if any(item.get_closest_marker(marker) for marker in unwanted)]
+    named = {(config.invocation_params.dir / argument.split("::")[0]).resolve() for argument in config.args}
+    left_out = [
+        item
+        for item in items
+        if any(item.get_closest_marker(marker) for marker in unwanted if marker != "heavy" or item.path not in named)
+    ]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         gone = set(left_out)

@@ -1,13 +1,15 @@
 """Builds the hot loops: every module with a `.pxd` file next to it is compiled if there is a C compiler.
 
 `OTTLA_COMPILE=no` in the environment leaves them uncompiled. With `OTTLA_COMPILE=must` a failed compilation is an error:
-wheels for distribution are compiled, or not built.
+wheels for distribution are compiled, or not built. These, and a build with `OTTLA_COMPILE=full`, are optimized as far as Python itself;
+other builds from source only in the folders of which it matters (docs/decisions/0153).
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,12 @@ SHARED = "ottla._cython"
 """Code that Cython otherwise writes into each module (memory views, functions): half of the code to compile."""
 C_OPTIONS = {"unix": ["-g0", "-w", "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections"]}
 """By compiler type. They disable debugger symbols and warnings for generated C, which Python's options enable."""
+TERMINAL = "/dev/tty"
+REMEDY = "install a C compiler and Python's headers, then: pip install --force-reinstall --no-deps --no-cache-dir ottla"
+QUICK_OPTIONS = {"unix": ["-Og"]}
+"""They take a third of the time to compile a module, and follow Python's own -O3, so that they replace it."""
+WORTH_OPTIMIZING = ("ottla.records.", "ottla.protocol.", "ottla._cython")
+"""The code that runs for each byte. The other modules mostly call Python's own functions."""
 COMPILED = {".so", ".pyd"}
 LINK_OPTIONS = ["-s", "-Wl,--gc-sections"] if sys.platform == "linux" else []
 """They remove unused sections and symbol names: a seventh of a compiled module."""
@@ -43,7 +51,16 @@ class BuildIfPossible(build_ext):
 
     def build_extensions(self) -> None:
         for extension in self.extensions:
-            extension.extra_compile_args = C_OPTIONS.get(self.compiler.compiler_type, [])
+            kind = self.compiler.compiler_type
+            is_quick = (
+                wanted() not in ("must", "full")
+                and "CFLAGS" not in os.environ
+                and not extension.name.startswith(WORTH_OPTIMIZING)
+            )
+            extension.extra_compile_args = [
+                *C_OPTIONS.get(kind, []),
+                *(QUICK_OPTIONS.get(kind, []) if is_quick else []),
+            ]
             extension.extra_link_args = LINK_OPTIONS
         super().build_extensions()
 
@@ -76,7 +93,7 @@ def remove_stale_files(built: Path, source: Path) -> None:
 
 
 def wanted() -> str:
-    """Return OTTLA_COMPILE: "no", "must" or "" (if possible)."""
+    """Return OTTLA_COMPILE: "no", "must", "full" or "" (the latter two if possible)."""
     return os.environ.get("OTTLA_COMPILE", "")
 
 
@@ -88,8 +105,12 @@ def remove_compiled_forms() -> None:
 
 
 def say(reason: str) -> None:
-    """Print the one line for the user."""
-    print(f"ottla: hot loops stay uncompiled ({reason}): correct, but slower", file=sys.stderr)
+    """Print the one line for the user, also on the terminal: pip hides what a build prints."""
+    line = f"ottla: hot loops stay uncompiled ({reason}): correct, but several times slower; {REMEDY}"
+    print(line, file=sys.stderr)
+    if not sys.stderr.isatty() and not os.environ.get("CI"):
+        with suppress(OSError), open(TERMINAL, "w", encoding="utf-8") as terminal:
+            print(f"\n{line}", file=terminal)
 
 
 def extensions() -> list[Any]:

@@ -1,6 +1,6 @@
 """The inner half of `spark_source.py`: runs under pyspark 4.2 and prints a line of JSON for each measurement.
 
-python -m benchmarks._spark_session GROUP BOOTSTRAP_SERVERS JARS RECORDS ROUNDS
+python -m benchmarks._spark_session GROUP BOOTSTRAP_SERVERS JARS RECORDS ROUNDS REGISTRY
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
+from urllib.request import urlopen
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.avro.functions import from_avro
 from pyspark.sql.functions import from_json
 
 import ottla
@@ -37,8 +39,8 @@ DRIVER_ROWS = 1_000_000
 class Reads:
     """The topic and the options of each source."""
 
-    def __init__(self, spark: SparkSession, servers: str, records: int) -> None:
-        self.spark, self.servers, self.records = spark, servers, records
+    def __init__(self, spark: SparkSession, servers: str, records: int, registry: str) -> None:
+        self.spark, self.servers, self.records, self.registry = spark, servers, records, registry
 
     def options(self, form: str, topic: str = "rows") -> dict[str, str]:
         if form == "ready":
@@ -106,6 +108,17 @@ class Reads:
         ours = self.topic("ottla", "json", valueFormat="json", valueSchema=SCHEMA).select("value")
         return {"JSON, then noop": {"kafka": partial(self.noop, theirs), "ottla": partial(self.noop, ours)}}
 
+    def avro(self) -> dict[str, Paths]:
+        """Read registered Avro into columns; the connector without the bytes of the schema id, and with one schema."""
+        with urlopen(f"{self.registry}/subjects/avro-value/versions/latest/schema") as answer:
+            schema = answer.read().decode()
+        raw = self.topic("kafka", "avro").selectExpr("substring(value, 6) as value")
+        theirs = raw.select(from_avro("value", schema).alias("value"))
+        options = {"valueFormat": "avro", "mode": "FAILFAST", "schemaRegistryUrl": self.registry}
+        ours = self.topic("ottla", "avro", **options).select("value")
+        assert theirs.where("value.id = 7").collect() == ours.where("value.id = 7").collect()
+        return {"registered Avro, then noop": {"kafka": partial(self.noop, theirs), "ottla": partial(self.noop, ours)}}
+
 
 def lengths(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Compute the length of a column in Arrow, as an example of a small user-defined function."""
@@ -117,12 +130,12 @@ def lengths(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def main() -> None:
-    group, servers, jars, records, rounds = sys.argv[1:]
+    group, servers, jars, records, rounds, registry = sys.argv[1:]
     memory = {"spark__driver__memory": "3g", "spark__jars": jars, "spark__log__level": "ERROR"}
     big = {"spark__driver__maxResultSize": "2g"}
     spark = ottla.spark.session("benchmark", "local[2]", **memory, **big)
     spark.dataSource.register(ReadySource)
-    reads = Reads(spark, servers, int(records))
+    reads = Reads(spark, servers, int(records), registry)
     for name, paths in getattr(reads, group)().items():
         for run in paths.values():  # the first run of a path is two to three times slower
             assert run() >= DRIVER_ROWS or int(records) < DRIVER_ROWS

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from interop.exactly_once import Tally
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
+from tests.client.conftest import fresh_name
 
 ROOT = Path(__file__).parents[1]
 PARTITIONS = 2
@@ -40,7 +41,7 @@ class Stage:
 
     def __init__(self, folder: Path, address: str) -> None:
         self.folder, self.address = folder, address
-        name = f"{folder.name}-{os.getpid()}"
+        name = fresh_name()
         self.source, self.target = f"{name}-source", f"{name}-target"
         self.records = self.kills = 0
         with Admin(bootstrap_servers=address) as admin:

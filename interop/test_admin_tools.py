@@ -249,7 +249,7 @@ UPGRADE, SAFE, UNSAFE = 1, 2, 3
         *(("share.version", level) for level in (3, 2, 1, 0)),
         *(("eligible.leader.replicas.version", level) for level in (2, 1, 0)),
         *((name, level) for name in ("group.version", "kraft.version", "streams.version") for level in (2, 1, 0)),
-        ("transaction.version", 0),
+        *(("transaction.version", level) for level in (3, 2, 1, 0)),
         ("no.such.feature", 1),
     ],
 )
@@ -284,6 +284,41 @@ def test_the_features_of_a_release_are_changed_as_far_as_they_are_supported(tool
         assert re.search(rf"^{re.escape(feature)} can be upgraded to \d+\.$", tried.text, re.MULTILINE), tried.text
         assert re.search(rf"^{re.escape(feature)} was upgraded to \d+\.$", changed.text, re.MULTILINE), changed.text
     assert tried.status == changed.status == 0
+
+
+LEVEL_CHANGES = (
+    *(("downgrade", f"share.version={level}") for level in (1, 0)),
+    ("upgrade", "share.version=2"),
+    *(("downgrade", f"{name}=0") for name in ("streams.version", "group.version", "eligible.leader.replicas.version")),
+    *(("upgrade", f"{name}=1") for name in ("streams.version", "group.version", "eligible.leader.replicas.version")),
+    *(("downgrade", f"transaction.version={level}") for level in (1, 0)),
+    *(("upgrade", f"transaction.version={level}") for level in (1, 2)),
+    ("downgrade", "kraft.version=0"),
+    ("upgrade", "kraft.version=1"),
+    ("disable", "share.version"),
+    ("upgrade", "share.version=3"),
+    ("upgrade", "share.version=2"),
+    ("downgrade", "share.version=2"),
+)
+"""Commands of `kafka-features`, of which some are rejected."""
+
+
+def test_kafka_features_changes_each_level_as_at_kafka(both: Both) -> None:
+    def finalized(address: str) -> dict[str, str]:
+        text = both.tools.run("FeatureCommand", "--bootstrap-server", address, "describe").text
+        return dict(re.findall(r"^(?:Feature: )?(\S+)\s.*FinalizedVersionLevel: (\S+)", text, re.MULTILINE))
+
+    try:
+        for verb, feature in LEVEL_CHANGES:
+            words = ("FeatureCommand", verb, "--feature", feature, "--bootstrap-server")
+            ours, theirs = (both.tools.run(*words, address) for address in both.addresses)
+            assert ours.status == theirs.status, (verb, feature, ours.text, theirs.text)
+            if not ours.status:
+                assert ours.text == theirs.text
+            wait_for(lambda: len({tuple(finalized(each).items()) for each in both.addresses}) == 1, f"{verb} {feature}")
+    finally:
+        for address in both.addresses:
+            both.tools.run("FeatureCommand", "--bootstrap-server", address, "upgrade", "--release-version", "4.4")
 
 
 def test_streams_groups_are_switched_off_and_on(tools: Tools, ottla_broker: str) -> None:

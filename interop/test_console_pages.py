@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,14 +19,22 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
 from ottla.client.admin import ConfigResource
+from ottla.console.schema_registry import LIMITS, ConsoleRegistry
 from ottla.free_ports import free_port
 from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from ottla.schemas import AvroSerializer, Schema, SchemaRegistryClient
 from tests.broker.wire import Wire
 from tests.console.conftest import browser_of
+from tests.registry.running import running_registry
 from tools.chromium import LOOKS, NARROW, PATIENCE_MS, WIDE, Look, audited, chromium, page_of
 
 expect.set_options(timeout=PATIENCE_MS)
 PICTURES = os.environ.get("OTTLA_PICTURES")
+BILL: dict[str, Any] = {
+    "type": "record",
+    "name": "Bill",
+    "fields": [{"name": "id", "type": "long"}, {"name": "amount", "type": "double"}],
+}
 SCRIPT = "<script>document.title = 'taken'</script><img src=x onerror=\"document.title = 'taken'\">"
 LARGE_BYTES = 5_000_000
 MEMBERS = 500
@@ -38,6 +47,7 @@ IN_DOCS = {
     "console-xray-broker-light-1280",
     "console-pipelines-light-1280",
     "console-clients-light-1280",
+    "console-schema-light-1280",
 }
 
 
@@ -158,9 +168,25 @@ def send_until(producer: Producer, stop: threading.Event) -> None:
 
 
 @pytest.fixture(scope="module")
-def console(cluster: str, traces: Path, writing: Producer, reading: str, sending: str) -> Iterator[str]:
+def registry(cluster: str) -> Iterator[str]:
+    """The address of a registry with two versions of a subject, and with registered records."""
+    with running_registry(cluster) as server, SchemaRegistryClient(server.url) as client:
+        client.register_schema("bills-value", Schema(json.dumps(BILL)))
+        newer = {**BILL, "fields": [*BILL["fields"], {"name": "note", "type": "string", "default": ""}]}
+        client.register_schema("scripts-value", Schema(json.dumps({**BILL, "doc": SCRIPT})))
+        write = AvroSerializer(client, json.dumps(newer))
+        with Producer(bootstrap_servers=cluster, value_serializer=write) as producer:
+            producer.send("bills", {"id": 7, "amount": 12.5, "note": SCRIPT}, partition=0).result(60)
+        with Producer(bootstrap_servers=cluster) as producer:
+            producer.send("bills", b"\0\0\0\0\1?", partition=0).result(60)
+        yield server.url
+
+
+@pytest.fixture(scope="module")
+def console(cluster: str, traces: Path, writing: Producer, reading: str, sending: str, registry: str) -> Iterator[str]:
     """The address of the console for that cluster."""
-    with browser_of(cluster, str(traces), Pipelines()) as asking:
+    schemas = ConsoleRegistry(SchemaRegistryClient({**LIMITS, "url": registry}))
+    with browser_of(cluster, str(traces), Pipelines(), schemas) as asking:
         yield f"http://{asking.host}/"
 
 
@@ -229,6 +255,13 @@ def client_that_pushes(page: Page) -> None:
     expect(page.locator("main")).to_contain_text("producer record send total")
 
 
+def registered_records(page: Page) -> None:
+    shows(page, "#/topic/bills", "bills")
+    page.get_by_role("button", name="Read", exact=True).click()
+    expect(page.get_by_text(re.compile("Avro, schema [0-9]+"))).to_be_visible()
+    expect(page.get_by_text("not decoded: the value cannot be read with schema")).to_be_visible()
+
+
 PAGES: dict[str, Callable[[Page], None]] = {
     "overview": lambda page: shows(page, "#/overview", "Overview"),
     "topics": lambda page: shows(page, "#/topics", "Topics"),
@@ -237,6 +270,9 @@ PAGES: dict[str, Callable[[Page], None]] = {
     "group": lambda page: shows(page, "#/group/billing", "billing"),
     "transactions": lambda page: shows(page, "#/transactions", "Transactions"),
     "transaction": lambda page: shows(page, "#/transaction/bills-1", "bills-1"),
+    "schemas": lambda page: shows(page, "#/schemas", "Schemas"),
+    "schema": lambda page: shows(page, "#/schema/bills-value", "bills-value"),
+    "records": registered_records,
     "pipelines": lambda page: shows(page, "#/pipelines", "Pipelines"),
     "brokers": brokers_with_their_answers,
     "clients": clients_that_push,
@@ -258,6 +294,24 @@ def test_every_page_can_be_read_on_every_screen(browser: Browser, console: str, 
             wrong[name] = audited(page)
             kept(page, f"console-{name}-{look.name}")
         assert {name: found for name, found in wrong.items() if found} == {}
+
+
+def test_a_schema_is_checked_on_the_page_of_its_subject(browser: Browser, console: str) -> None:
+    with page_of(browser, console) as page:
+        shows(page, "#/schemas", "Schemas")
+        page.get_by_role("link", name="bills-value").click()
+        expect(page.get_by_label("difference")).to_contain_text('+      "name": "note",')
+        page.locator("textarea[name=schema]").fill('"int"')
+        page.get_by_role("button", name="Check", exact=True).click()
+        expect(page.get_by_role("status")).to_have_text("not compatible with bills-value (BACKWARD)")
+        expect(page.locator("main li").first).to_contain_text("TYPE_MISMATCH")
+        assert audited(page) == []
+        page.get_by_role("link", name="1", exact=True).click()
+        expect(page.locator("h2").first).to_contain_text("Version 1, id")
+        expect(page.get_by_label("difference")).to_have_count(0)
+        shows(page, "#/schema/scripts-value", "scripts-value")
+        expect(page.get_by_label("schema", exact=True).first).to_contain_text(SCRIPT.replace('"', '\\"'))
+        assert page.title() == "Ottla console"
 
 
 def test_a_page_that_is_left_during_a_request_shows_no_error(browser: Browser, console: str) -> None:

@@ -19,6 +19,9 @@ OURS_ALONE = {
         "https.ca.location",
         "metrics.listen",
         "request.log",
+        "schema.registry.basic.auth.user.info",
+        "schema.registry.ssl.truststore.location",
+        "schema.registry.url",
         "sasl.oauthbearer.jwks.file",
         "slow.request.ms",
         "trace.folder",
@@ -37,10 +40,6 @@ DIFFERENT: dict[str, tuple[set[str], str]] = {
     "controller.quorum.bootstrap.servers": (
         {"type", "value", "source", "synonyms"},
         "ours is one text, empty for a lone node",
-    ),
-    "cordoned.log.dirs": (
-        {"read_only"},
-        STATIC,
     ),
     "listener.security.protocol.map": ({"value", "read_only", "synonyms"}, STATIC),
     "offsets.topic.replication.factor": ({"value", "source", "synonyms"}, ALONE),

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from interop.kafka_places import BROKER_PORT, REFERENCE, KafkaPlace, give_both_roles
+from interop.kafka_places import BROKER_PORT, REFERENCE, CombinedPlace, KafkaPlace, give_both_roles
 from interop.kafka_tools import Tools
 from ottla import Admin, NewTopic, read_table
 from ottla.errors import OttlaError
 from rivals import apache_kafka as rival
 from rivals.kafka_cluster import wait_for
-from tests.broker.quorum_nodes import Place, new_hosts
-from tests.cli.conftest import start
+from tests.broker.quorum_nodes import new_hosts
 
 OURS, KAFKAS = "ottla", "kafka"
 PARTITIONS = 6
@@ -34,14 +33,6 @@ COORDINATION = {
     "transaction.state.log.replication.factor": "3",
     "transaction.state.log.min.isr": "2",
 }
-
-
-class CombinedPlace(Place):
-    """A node of ours with both roles, controller and broker."""
-
-    def start(self) -> None:
-        """Start the process, without waiting until it is ready."""
-        self.process = start("broker", "--config", self.file)
 
 
 @contextmanager

@@ -39,7 +39,6 @@ OTHER_VERSIONS = {
         "Kafka, too, advertises 0 in its responses, for older clients (KAFKA-18659)",
     ),
     "InitProducerId": (Range(0, 5), Range(0, 6), "6 is unstable, and Kafka does not advertise it either"),
-    "UpdateFeatures": (Range(0, 1), Range(0, 2), "2 is accepted; up to 1 each feature has a result of its own"),
 }
 """API → the versions that are advertised here, those of Kafka's definition, and the reason."""
 NEWER = {"ApiVersions", "DeleteGroups", "TxnOffsetCommit"} | {api.name for api in APIS.values() if api.key >= 76}

@@ -9,58 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from interop.background import Background
 from interop.java_writer import JavaWriter
+from interop.reading_member import ReadingMember
 from interop.test_cluster_replicas import read
 from interop.transactor import Transactor
 from interop.writer import Writer
-from ottla import Admin, Cluster, Consumer, NewTopic
-from ottla.errors import OttlaError
+from ottla import Admin, Cluster, NewTopic
 from rivals.apache_kafka import fetch
-from rivals.kafka_cluster import wait_for
 
 NODES = (1, 2, 3)
 SINGLE, WHOLE = ([f"{name}-{node}" for node in NODES] for name in ("single", "whole"))
 """The topics. Each node leads one of them."""
 PROTOCOLS = "classic", "consumer"
 REQUEST_MS = 2000
-
-
-class Member(Background):
-    """A member of our group that commits its position."""
-
-    def __init__(self, servers: str, protocol: str) -> None:
-        super().__init__()
-        self.seen: list[tuple[str, int]] = []
-        """The topic and number of each record, in the order in which they were read."""
-        self._failed = ""
-        self._settings = {
-            "bootstrap.servers": servers,
-            "group.id": f"readers-{protocol}",
-            "group.protocol": protocol,
-            "auto.offset.reset": "earliest",
-            "auto.commit.interval.ms": 200,
-            "request.timeout.ms": REQUEST_MS,
-        }
-
-    def __exit__(self, *_: object) -> None:
-        super().__exit__()
-        assert not self._failed, self._failed
-
-    def go_on(self) -> None:
-        """Wait until it has read more of each topic."""
-        before = len(self.seen)
-        wait_for(lambda: self._failed or {topic for topic, _ in self.seen[before:]} == {*SINGLE}, "it reads on")
-        assert not self._failed, self._failed
-
-    def _run(self) -> None:
-        try:
-            with Consumer(self._settings) as consumer:
-                consumer.subscribe(SINGLE)
-                while not self._over.is_set():
-                    self.seen += [(each.topic, int(each.value or b"")) for each in consumer.poll(0.2)]
-        except OttlaError as error:
-            self._failed = f"{type(error).__name__}: {error}"
 
 
 class Crowd:
@@ -70,7 +31,7 @@ class Crowd:
         self.single = Writer(servers, SINGLE, request_timeout_ms=REQUEST_MS)
         self.whole = Transactor(servers, WHOLE, "whole", request_timeout_ms=REQUEST_MS)
         self.java = JavaWriter(servers, "java", folder, request_timeout_ms=REQUEST_MS)
-        self.members = [Member(servers, each) for each in PROTOCOLS]
+        self.members = [ReadingMember(servers, SINGLE, each, request_timeout_ms=REQUEST_MS) for each in PROTOCOLS]
 
     def go_on(self) -> None:
         for go_on in (self.single.go_on, self.whole.go_on, self.java.go_on, *(each.go_on for each in self.members)):
@@ -89,8 +50,8 @@ def at_work(cluster: Cluster, folder: Path) -> Iterator[Crowd]:
         crowd.go_on()
         yield crowd
         writing.close()
-        written = {(topic, number) for topic in SINGLE for number in range(crowd.single.count)}
-        wait_for(lambda: all(set(each.seen) == written for each in crowd.members), "the members have read all")
+        for member in crowd.members:
+            member.wait_until_read(crowd.single.count)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from ottla import Admin, NewTopic
+from tests.client.conftest import fresh_name
 from tests.spark.topics import Topics, new_session, values
 
 pytestmark = [pytest.mark.behaviour("D4"), pytest.mark.usefixtures("quick_drivers")]
@@ -26,8 +27,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 @pytest.fixture
-def topics(spark: SparkSession, apache_kafka: str, tmp_path: Path) -> Topics:
-    return Topics(spark, apache_kafka, tmp_path.name)
+def topics(spark: SparkSession, apache_kafka: str) -> Topics:
+    return Topics(spark, apache_kafka, fresh_name())
 
 
 def produce(topics: Topics, topic: str, codec: str) -> None:

@@ -17,6 +17,7 @@ import pytest
 from interop.conftest import NewTopicName
 from interop.spark_cluster import Cluster, shipped, spark_cluster
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
+from tests.client.conftest import fresh_name
 
 pytestmark = [pytest.mark.behaviour("D3", "D4"), pytest.mark.usefixtures("quick_drivers")]
 ROWS = 20_000
@@ -44,7 +45,7 @@ def committed(servers: str, topic: str) -> Counter[bytes]:
 def test_a_cluster_that_loses_a_worker_writes_every_row_once(
     cluster: Cluster, ottla_broker: str, fresh_topic: NewTopicName, tmp_path: Path
 ) -> None:
-    source, target = f"{tmp_path.name}-in", fresh_topic(ottla_broker)
+    source, target = fresh_name(), fresh_topic(ottla_broker)
     with Admin(bootstrap_servers=ottla_broker) as admin:
         admin.create_topics([NewTopic(source, 4, 1)])
     with Producer(bootstrap_servers=ottla_broker) as producer:

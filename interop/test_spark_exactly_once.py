@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from interop.spark_stage import STOPS, Stage
 from ottla import Broker, Producer
+from tests.client.conftest import fresh_name
 from tests.spark.copy_job import Job, counted
 from tests.spark.topics import Topics, new_session
 
@@ -32,7 +33,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture
 def job(spark: SparkSession, any_broker: str, tmp_path: Path) -> Job:
-    return Job(Topics(spark, any_broker, f"{tmp_path.name[:40]}-{os.getpid()}"), tmp_path / "checkpoint")
+    return Job(Topics(spark, any_broker, fresh_name()), tmp_path / "checkpoint")
 
 
 def test_an_unfinished_task_is_run_again_and_the_finished_ones_are_not(job: Job) -> None:

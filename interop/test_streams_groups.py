@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import signal
-import struct
-import subprocess
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from interop.java_programs import HERE
-from ottla import Admin, Broker, Consumer, NewTopic, Producer
-from rivals import apache_kafka as rival
-from tests.patience import eventually
+from interop.streams_application import GROUP, LINES, TOTALS, instance, read_totals, send_words
+from ottla import Admin, Broker, Cluster, Consumer, NewTopic, Producer
 
 FAST: dict[str, Any] = {
     "group_streams_initial_rebalance_delay_ms": 0,
@@ -26,79 +19,54 @@ FAST: dict[str, Any] = {
     "group_streams_min_session_timeout_ms": 6000,
 }
 WORDS = [f"w{number % 17}" for number in range(20_000)]
-LINE = 5
-"""The number of words in a record."""
-PATIENCE = 180.0
 
 
-@pytest.fixture(scope="module")
-def classes(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the class path of the compiled application."""
-    jars, folder = rival.fetch_streams(), tmp_path_factory.mktemp("classes")
-    compiler = [
-        "java",
-        *rival.options,
-        "-m",
-        "jdk.compiler/com.sun.tools.javac.Main",
-        "-cp",
-        ":".join(map(str, jars.glob("*.jar"))),
-    ]
-    rival.run([*compiler, "-d", str(folder), str(HERE / "java" / "WordCount.java")])
-    return f"{jars}/*:{folder}"
-
-
-@contextmanager
-def instance(classes: str, address: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Run an instance of the word count, with its own state directory."""
-    folder.mkdir()
-    words = ["WordCount", address, "count", "lines", "totals", str(folder / "state")]
-    with Path(folder, "out").open("wb") as out:
-        process = subprocess.Popen(
-            ["java", *rival.options, "-Xmx256m", "-cp", classes, *words], stdout=out, stderr=subprocess.STDOUT
-        )
-        try:
-            yield process
-        finally:
-            process.kill()
-            process.wait()
-
-
-def test_counts_are_exact_although_an_instance_is_killed(classes: str, tmp_path: Path) -> None:
+def test_counts_are_exact_although_an_instance_is_killed(tmp_path: Path) -> None:
     with Broker(tmp_path / "data", process=True, **FAST) as broker:
         address = broker.bootstrap_servers
         with Admin(bootstrap_servers=address) as admin:
-            admin.create_topics([NewTopic("lines", 4), NewTopic("totals", 2)])
+            admin.create_topics([NewTopic(LINES, 4), NewTopic(TOTALS, 2)])
         with (
-            instance(classes, address, tmp_path / "first") as first,
-            instance(classes, address, tmp_path / "second"),
+            instance(address, tmp_path / "first") as first,
+            instance(address, tmp_path / "second"),
             Producer(bootstrap_servers=address) as producer,
             Consumer(bootstrap_servers=address, auto_offset_reset="earliest", isolation_level="read_committed", group_id="reader") as consumer,
         ):  # fmt: skip
-            consumer.subscribe(["totals"])
+            consumer.subscribe([TOTALS])
             totals: dict[str, int] = {}
-            send(producer, WORDS[: len(WORDS) // 2])
-            read_until(consumer, totals, Counter(WORDS[: len(WORDS) // 2]))
+            send_words(producer, WORDS[: len(WORDS) // 2])
+            read_totals(consumer, totals, Counter(WORDS[: len(WORDS) // 2]))
             first.send_signal(signal.SIGKILL)
-            send(producer, WORDS[len(WORDS) // 2 :])
-            read_until(consumer, totals, Counter(WORDS))
+            send_words(producer, WORDS[len(WORDS) // 2 :])
+            read_totals(consumer, totals, Counter(WORDS))
 
 
-def send(producer: Producer, words: list[str]) -> None:
-    for start in range(0, len(words), LINE):
-        producer.send("lines", key=str(start).encode(), value=" ".join(words[start : start + LINE]).encode())
-    producer.flush()
+READING = {"group.id": "reader", "auto.offset.reset": "earliest", "isolation.level": "read_committed"}
+KILLS = 2
 
 
-def read_until(consumer: Consumer, totals: dict[str, int], expected: Counter[str]) -> None:
-    """Read totals until they are those of all words. No total may ever decrease or be repeated."""
-
-    def is_complete() -> bool:
-        for record in consumer.poll(0.2):
-            assert record.key is not None
-            assert record.value is not None
-            word, (total,) = bytes(record.key).decode(), struct.unpack(">q", record.value)
-            assert total > totals.get(word, 0)
-            totals[word] = total
-        return totals == expected
-
-    eventually(is_complete, PATIENCE)
+def test_counts_are_exact_although_coordinators_are_killed(tmp_path: Path) -> None:
+    """The node that coordinates the group is killed while the application counts; another one coordinates then."""
+    settings = FAST | {"offsets_topic_num_partitions": 3, "transaction_state_log_num_partitions": 3}
+    with Cluster(**settings) as cluster, ExitStack() as undo:
+        at = cluster.client_settings()
+        admin = undo.enter_context(Admin(at))
+        admin.create_topics([NewTopic(LINES, 4, 3), NewTopic(TOTALS, 2, 3)])
+        for name in ("first", "second"):
+            undo.enter_context(instance(cluster.bootstrap_servers, tmp_path / name))
+        producer = undo.enter_context(Producer(at | {"acks": "all"}))
+        consumer = undo.enter_context(Consumer(at | READING))
+        consumer.subscribe([TOTALS])
+        totals: dict[str, int] = {}
+        send_words(producer, WORDS[:4000])
+        read_totals(consumer, totals, Counter(WORDS[:4000]))
+        for kill in range(1, KILLS + 1):
+            coordinator = admin.describe_streams_groups([GROUP])[GROUP].coordinator.node_id
+            cluster.kill(coordinator)
+            words = WORDS[: 4000 * (kill + 1)]
+            send_words(producer, words[4000 * kill :])
+            read_totals(consumer, totals, Counter(words))
+            group = admin.describe_streams_groups([GROUP])[GROUP]
+            assert group.coordinator.node_id != coordinator
+            assert group.members
+            cluster.start(coordinator)

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from interop.conftest import NewTopicName
 from interop.table_job import POINTS
 from ottla import Producer
+from tests.client.conftest import fresh_name
 from tests.spark.tables.lake import FORMATS, Lake
 from tests.spark.tables.streams import numbers, once, run, start
 from tests.spark.topics import Topics, new_session
@@ -32,8 +33,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 @pytest.fixture
-def topics(spark: SparkSession, ottla_broker: str, tmp_path: Path) -> Topics:
-    return Topics(spark, ottla_broker, tmp_path.name)
+def topics(spark: SparkSession, ottla_broker: str) -> Topics:
+    return Topics(spark, ottla_broker, fresh_name())
 
 
 @pytest.fixture(params=FORMATS)

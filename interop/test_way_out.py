@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from interop.kafka_places import BROKER_PORT, VERSIONS, KafkaPlace, KafkaVersion, fetch
-from ottla import Admin
+from interop.kafka_places import BROKER_PORT, REFERENCE, VERSIONS, KafkaPlace, KafkaVersion, fetch
+from interop.streams_application import GROUP, LINES, TOTALS, instance, read_totals, send_words
+from ottla import AcknowledgeType, Admin, Consumer, NewTopic, ShareConsumer
+from ottla.client.admin import ConfigResource
 from ottla.client.admin.quorum import RaftVoterEndpoint
 from ottla.client.producer import Producer
 from ottla.errors import KafkaError
@@ -27,6 +29,14 @@ SNAPSHOTS = {"metadata_log_max_snapshot_interval_ms": "500", "metadata_max_reten
 """Frequent snapshots, so that a new node receives a snapshot and then only the rest of the log."""
 AT_ONCE = 20
 """The number of records in flight."""
+COORDINATORS = {
+    f"{topic}.{name}": "2"
+    for topic in ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
+    for name in ("replication.factor", "num.partitions")
+}
+JOBS = 60
+"""The number of records that a share group finds before the move."""
+WORDS = [f"w{number % 7}" for number in range(400)]
 
 
 class Writer:
@@ -79,7 +89,8 @@ class Walk:
         self.controller = Place(folder, CONTROLLER, hosts[0], **SNAPSHOTS)
         self.controller.format([self.controller.voter], version.release)
         self.ours = [
-            BrokerPlace(folder, id_, host, [self.controller]) for id_, host in zip(OURS, hosts[1:], strict=False)
+            BrokerPlace(folder, id_, host, [self.controller], **COORDINATORS)
+            for id_, host in zip(OURS, hosts[1:], strict=False)
         ]
         self.kafkas = [
             KafkaPlace(folder, id_, host, [self.controller], version).is_broker_too(host)
@@ -140,6 +151,74 @@ def test_a_cluster_moves_from_ours_to_kafkas_while_a_producer_writes(walk: Walk,
     with Admin({"bootstrap.servers": walk.servers}) as admin, writer.writing():
         walk_out(walk, admin, writer)
     assert counted(walk.servers, "flights", writer.written.total()) == writer.written
+
+
+@pytest.mark.parametrize("walk", [REFERENCE], ids=["4.4"], indirect=True)
+def test_share_groups_and_streams_groups_move_with_the_cluster(walk: Walk, writer: Writer, tmp_path: Path) -> None:
+    settings = {"bootstrap.servers": walk.servers}
+    with Admin(settings) as admin, Producer(settings) as producer, ExitStack() as undo:
+        admin.create_topics([NewTopic("jobs", 1, 2), NewTopic(LINES, 2, 2), NewTopic(TOTALS, 1, 2)])
+        admin.alter_configs({ConfigResource("group", "workers"): {"share.auto.offset.reset": "earliest"}})
+        for number in range(JOBS):
+            producer.send("jobs", b"%d" % number)
+        accept_all_but_the_last(walk.servers)
+        admin.alter_consumer_group_offsets("stopped", {TopicPartition("jobs", 0): 7})
+        undo.enter_context(instance(walk.servers, tmp_path / "streams"))
+        totals = undo.enter_context(
+            Consumer(settings | {"auto.offset.reset": "earliest", "isolation.level": "read_committed", "group.id": "r"})
+        )
+        totals.subscribe([TOTALS])
+        counted_words: dict[str, int] = {}
+        send_words(producer, WORDS)
+        read_totals(totals, counted_words, Counter(WORDS))
+        start_offsets = admin.list_share_group_offsets("workers")
+        topology = admin.describe_streams_groups([GROUP])[GROUP].subtopologies
+
+        with writer.writing():
+            walk_out(walk, admin, writer)
+
+        assert start_offsets
+        assert admin.list_share_group_offsets("workers") == start_offsets
+        assert [at.offset for at in admin.list_consumer_group_offsets("stopped").values()] == [7]
+        assert admin.describe_streams_groups([GROUP])[GROUP].subtopologies == topology
+        send_words(producer, WORDS)
+        read_totals(totals, counted_words, Counter(WORDS + WORDS))
+        producer.send("jobs", b"%d" % JOBS).result(60)
+        assert deliveries(walk.servers, 2) == [(JOBS - 1, 2), (JOBS, 1)]
+    assert counted(walk.servers, "flights", writer.written.total()) == writer.written
+
+
+def accept_all_but_the_last(servers: str) -> None:
+    """Accept all records of the topic in a share group, and release the last one."""
+    settings = {"bootstrap.servers": servers, "group.id": "workers", "share.acknowledgement.mode": "explicit"}
+    with ShareConsumer(settings) as consumer:
+        consumer.subscribe(["jobs"])
+        last = -1
+
+        def is_done() -> bool:
+            nonlocal last
+            for record in consumer.poll(0.5):
+                last = record.offset
+                consumer.acknowledge(record, AcknowledgeType.RELEASE if last == JOBS - 1 else AcknowledgeType.ACCEPT)
+            return last == JOBS - 1
+
+        wait_for(is_done, lambda: f"{last + 1} of {JOBS} are delivered")
+        assert set(consumer.commit().values()) == {None}
+
+
+def deliveries(servers: str, count: int) -> list[tuple[int, int]]:
+    """Return the offsets of the records that the share group receives, with their delivery counts."""
+    found: list[tuple[int, int]] = []
+
+    def is_done() -> bool:
+        found.extend((each.offset, each.delivery_count or 0) for each in consumer.poll(0.5))
+        return len(found) >= count
+
+    with ShareConsumer({"bootstrap.servers": servers, "group.id": "workers"}) as consumer:
+        consumer.subscribe(["jobs"])
+        wait_for(is_done, lambda: f"{found} are delivered")
+        consumer.commit()
+    return sorted(found)
 
 
 @pytest.mark.long

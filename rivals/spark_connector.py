@@ -35,6 +35,9 @@ PACKAGES = (
     "psycopg[binary]",
     "deltalake",
     "psutil",
+    "fastavro",
+    "httpx",
+    "jsonschema",
 )
 
 
@@ -79,9 +82,19 @@ def delta_jars() -> list[Path]:
 
 def postgresql_jar() -> Path:
     """Return PostgreSQL's JDBC driver, which Spark's JDBC source and sink need."""
-    jar = CACHE / f"postgresql-{JDBC}.jar"
+    return jar_of("org.postgresql", "postgresql", JDBC)
+
+
+def avro_jar() -> Path:
+    """Return Spark's module for Avro, with `from_avro`."""
+    return jar_of("org.apache.spark", "spark-avro_2.13", SPARK)
+
+
+def jar_of(group: str, artifact: str, version: str) -> Path:
+    """Return a jar of Maven Central; copy it if necessary."""
+    jar = CACHE / f"{artifact}-{version}.jar"
     if not jar.exists():
-        copy = [f"-Dartifact=org.postgresql:postgresql:{JDBC}", f"-DoutputDirectory={CACHE}"]
+        copy = [f"-Dartifact={group}:{artifact}:{version}", f"-DoutputDirectory={CACHE}"]
         subprocess.run([tool("mvn"), "-q", "-B", "dependency:copy", *copy], check=True, stdout=sys.stderr)
     return jar
 

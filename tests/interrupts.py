@@ -23,6 +23,10 @@ CHECKS = frozenset(
     if name.startswith(("CALL", "RESUME", "JUMP_BACKWARD", "POP_JUMP_BACKWARD"))
 )
 """The opcodes after which CPython may run a signal handler."""
+LOAD_SPECIAL = dis.opmap.get("LOAD_SPECIAL", -1)
+"""Since Python 3.14 the opcode before the call of `__enter__` in a `with` statement. An exception after that call leaves the context
+open, as its body is not protected yet: no program can prevent that.
+"""
 
 
 class Interrupted(BaseException):
@@ -69,11 +73,13 @@ class Interrupter:
         frame.f_trace_lines, frame.f_trace_opcodes = False, True
         code = frame.f_code.co_code
         checked = False
+        last = -1
 
         def trace(frame: FrameType, event: str, argument: Any) -> Any:
-            nonlocal checked
+            nonlocal checked, last
             if event == "opcode":
-                due, checked = checked, code[frame.f_lasti] in CHECKS
+                due, checked = checked, code[frame.f_lasti] in CHECKS and last != LOAD_SPECIAL
+                last = code[frame.f_lasti]
                 if due:
                     self._come_to(frame)
             return trace
@@ -88,12 +94,16 @@ class Interrupter:
             raise self._error(self.place)
 
 
-def every_point(start: int = 0, step: int = 1, **settings: Any) -> Iterator[Interrupter]:
-    """Yield an interrupter for each point, until one was not reached."""
-    at = start
-    while True:
+def every_point(start: int = 0, step: int = 1, misses: int = 1, **settings: Any) -> Iterator[Interrupter]:
+    """Yield an interrupter for each point, until one was not reached `misses` times in a row.
+
+    A call may pass fewer points than the next one, for example a poll whose records have already arrived.
+    """
+    at, missed = start, 0
+    while missed < misses:
         interrupter = Interrupter(at, **settings)
         yield interrupter
-        if not interrupter.happened:
-            return
-        at += step
+        if interrupter.happened:
+            at, missed = at + step, 0
+        else:
+            missed += 1

@@ -86,6 +86,31 @@ def test_pipelines_report_each_missing_package(package: str, tmp_path: Path) -> 
     assert (result.returncode, result.stdout, result.stderr) == (1, sentence, f"ottla: {sentence}")
 
 
+WITHOUT = """
+import sys
+sys.modules.update(dict.fromkeys(sys.argv[1].split(",")))
+from ottla.cli.main import main
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize(("command", "package"), [("mcp", "mcp"), ("mcp", "pydantic"), ("registry", "uvicorn")])
+def test_a_command_names_its_own_extra_also_if_other_parts_need_the_package(command: str, package: str) -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", WITHOUT, package, command],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert result.stderr == f"ottla: this needs {package}, which is not installed; pip install 'ottla[{command}]'\n"
+
+
+def test_the_tools_for_language_models_need_only_their_own_extra() -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", WITHOUT, "httpx,fastavro,google.protobuf,jsonschema,pyarrow", "mcp"],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (result.returncode, result.stderr) == (0, "")
+
+
 def test_a_missing_extra_is_an_error_of_ours_and_of_pythons() -> None:
     with pytest.raises(MissingExtraError, match=r"^this needs no_such, .*'ottla\[some\]'$") as caught, extra("some"):
         import no_such.thing  # type: ignore[import-not-found]  # noqa: F401

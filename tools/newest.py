@@ -36,7 +36,7 @@ def main() -> None:
     prepare(newest)
     python = str(HOME / "bin" / "python")
     print(f"make test-newest: clients, broker and coordination on Python {version_of(python)}", flush=True)
-    shared_out = ("--numprocesses", "auto", "--maxprocesses", "4", "--dist", "loadgroup")
+    shared_out = ("--numprocesses", "auto", "--maxprocesses", "4", "--dist", "loadgroup", "--max-worker-restart", "0")
     # Tests start hundreds of processes; where PYTHONDONTWRITEBYTECODE is set, each would compile all that it imports.
     run(python, "-m", "compileall", "-q", "src")
     plain = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}

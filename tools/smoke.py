@@ -1,6 +1,7 @@
 """Check an installed Ottla: a broker, a producer, a consumer, the command. Needs only Ottla.
 
-`python tools/smoke.py`, anywhere but in `src`; with the argument "plain" the hot loops may be uncompiled.
+`python tools/smoke.py`, anywhere but in `src`; with the argument "plain" the hot loops may be uncompiled, with "clients" no broker
+is started, as on Windows.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ def main() -> None:
     expect(home.parent == Path(sysconfig.get_path("platlib")), f"this is not the installed Ottla: {home}")
     plain = uncompiled_modules()
     expect(not plain or "plain" in sys.argv[1:], f"uncompiled: {', '.join(plain)}")
-    round_trip()
+    if "clients" in sys.argv[1:]:
+        clients_without_a_broker()
+    else:
+        round_trip()
     command()
     size = sum(file.stat().st_size for file in home.rglob("*") if file.is_file())
     print(
@@ -46,6 +50,19 @@ def round_trip() -> None:
                 expect(bool(found), f"{len(read)} of {RECORDS} records came, and no more in 30 s")
                 read += found
     expect(read == sent, "the records are not what was sent")
+
+
+def clients_without_a_broker() -> None:
+    """All clients are there, and a producer reports an address at which nothing listens."""
+    from ottla import Admin, Consumer, OttlaError, Producer, aio
+
+    expect(all((Admin, Consumer, aio.Consumer, aio.Producer)), "a client is missing")
+    with Producer(bootstrap_servers="127.0.0.1:1", max_block_ms=500) as producer:
+        try:
+            producer.send("smoke", b"record").result(timeout=30)
+        except OttlaError:
+            return
+    expect(False, "a record was sent to an address at which nothing listens")
 
 
 def command() -> None:

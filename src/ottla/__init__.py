@@ -29,6 +29,8 @@ HOME = {
     "ShareConsumerSettings": "ottla.client.config.typed_settings",
     "AdminSettings": "ottla.client.config.typed_settings",
     "read_table": "ottla.client.consumer",
+    "scan": "ottla.scanning",
+    "scan_duckdb": "ottla.scanning",
     "RebalanceListener": "ottla.client.consumer",
     "SubscriptionPattern": "ottla.client.consumer",
     "process": "ottla.client.process",
@@ -49,6 +51,7 @@ HOME = {
     "ConfigError": "ottla.errors",
     "IllegalStateError": "ottla.errors",
     "WakeupError": "ottla.errors",
+    "WorkerProcessError": "ottla.errors",
     "MissingExtraError": "ottla.errors",
     "NotYetError": "ottla.errors",
     "KafkaTimeoutError": "ottla.errors",
@@ -154,10 +157,13 @@ if TYPE_CHECKING:
     from ottla.errors import UnknownTopicOrPartitionError as UnknownTopicOrPartitionError
     from ottla.errors import UnsupportedVersionError as UnsupportedVersionError
     from ottla.errors import WakeupError as WakeupError
+    from ottla.errors import WorkerProcessError as WorkerProcessError
     from ottla.model import OffsetAndMetadata as OffsetAndMetadata
     from ottla.model import OffsetAndTimestamp as OffsetAndTimestamp
     from ottla.model import RecordMetadata as RecordMetadata
     from ottla.model import TopicPartition as TopicPartition
+    from ottla.scanning import scan as scan
+    from ottla.scanning import scan_duckdb as scan_duckdb
 
 
 _load = loader_of(__name__, HOME)

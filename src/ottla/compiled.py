@@ -52,7 +52,7 @@ def warn_if_uncompiled() -> None:
     if modules:
         log.warning(
             "running without compiled hot loops (%s): correct, but several times slower; install a C compiler and Python's headers, then "
-            "reinstall without pip's cached wheel: pip install --force-reinstall --no-deps --no-cache-dir ottla",
+            "reinstall without pip's cached wheel, in a clone: pip install --force-reinstall --no-deps --no-cache-dir .",
             ", ".join(modules[:MOST_NAMES])
             + (f" and {len(modules) - MOST_NAMES} more" if modules[MOST_NAMES:] else ""),
         )

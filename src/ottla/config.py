@@ -23,6 +23,8 @@ from ottla.settings_class import shape_of
 C = TypeVar("C")
 MISSING: Any = object()
 """The default of a mandatory option."""
+EXAMPLES = {"bootstrap.servers": "localhost:9092"}
+"""Values for the errors about missing or unreadable settings."""
 TRUE = {"true", "yes", "on", "1"}
 FALSE = {"false", "no", "off", "0"}
 
@@ -100,7 +102,8 @@ def read_settings(cls: type[C], settings: Mapping[str, Any] | None = None, /, **
         given[option.field] = convert(option.name, value, option.type)
     for option in table.values():
         if option.field not in given and option.default is MISSING:
-            raise ConfigError(f"{option.name} is required")
+            example = f", such as {EXAMPLES[option.name]}" if option.name in EXAMPLES else ""
+            raise ConfigError(f"{option.name} is required{example}")
     return cls(**given)
 
 
@@ -215,7 +218,8 @@ def to_list(name: str, value: Any) -> list[Any]:
         return split_list(value)
     if isinstance(value, Iterable):
         return list(value)
-    raise ConfigError(f"{name} = {value!r}: must be a list")
+    example = f", such as {EXAMPLES[name]}" if name in EXAMPLES else ""
+    raise ConfigError(f"{name} = {value!r}: must be a list{example}")
 
 
 def split_list(text: str) -> list[str]:

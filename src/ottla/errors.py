@@ -254,6 +254,10 @@ class RecordDeserializationError(SerializationError):
         return str(self.args[0])
 
 
+class WorkerProcessError(OttlaError):
+    """A process that ran the function of `ottla.work` has ended; the text has the signal or exit code."""
+
+
 class UndeliveredError(OttlaError):
     """Records were not delivered, and their results were not retrieved; raised by `flush` and `close`."""
 
@@ -467,6 +471,8 @@ def topic_asked(code: int, topic: str) -> str:
     """Describe the denied or failed operation on a topic of a Metadata request."""
     if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
         return f"DESCRIBE of topic {topic!r} (a rule for READ or WRITE is sufficient too)"
+    if code == ErrorCode.INVALID_TOPIC_EXCEPTION:
+        return f"topic {topic!r} (a name has at most 249 letters, digits, '.', '_' and '-')"
     return f"topic {topic!r}"
 
 

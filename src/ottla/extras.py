@@ -10,7 +10,10 @@ from ottla.errors import MissingExtraError
 
 @contextmanager
 def extra(name: str) -> Iterator[None]:
-    """Convert a failed import in the block to a MissingExtraError for the extra `name`."""
+    """Convert a failed import in the block to a MissingExtraError for the extra `name`.
+
+    Blocks may be nested: the outermost one names the extra, since it is the one of the feature that the user has chosen.
+    """
     try:
         yield
     except ModuleNotFoundError as error:

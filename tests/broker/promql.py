@@ -1,15 +1,25 @@
-"""A parser for the part of PromQL that our dashboard uses. It raises SyntaxError for anything else."""
+"""A parser for the part of PromQL that our dashboard and alert rules use. It raises SyntaxError for anything else."""
 
 from __future__ import annotations
 
 import re
 
 TOKEN = re.compile(
-    r'\s*(?:("(?:[^"\\]|\\.)*")|(\d+(?:\.\d+)?)|([a-zA-Z_:][\w:]*)|(\[\$__rate_interval\])|(=~|!~|!=|[-+*/(){},=]))'
+    r'\s*(?:("(?:[^"\\]|\\.)*")|(\d+(?:\.\d+)?)|([a-zA-Z_:][\w:]*)|(\[(?:\$__rate_interval|\d+[mhd])\])|(=~|!~|!=|==|>=|<=|[-+*/(){},=<>]))'
 )
-FUNCTIONS = {"rate": 1, "histogram_quantile": 2, "time": 0}
+FUNCTIONS = {"rate": 1, "changes": 1, "deriv": 1, "predict_linear": 2, "histogram_quantile": 2, "time": 0}
 """The number of arguments of each function."""
 AGGREGATIONS = frozenset({"sum", "max"})
+COMPARISONS = (">", "<", ">=", "<=", "==", "!=")
+
+
+def names_and_labels_in(condition: str) -> tuple[set[str], set[str]]:
+    """Return the metrics and labels of comparisons that are joined by `and`."""
+    reading = Reading(tokens_of(condition))
+    reading.condition()
+    if reading.tokens:
+        raise SyntaxError(f"{reading.tokens[0]!r} is left over in {condition!r}")
+    return reading.names, reading.label_names
 
 
 def names_in(expression: str) -> set[str]:
@@ -38,6 +48,7 @@ class Reading:
     def __init__(self, tokens: list[str]) -> None:
         self.tokens = tokens
         self.names: set[str] = set()
+        self.label_names: set[str] = set()
 
     def take(self, *wanted: str) -> str:
         if not self.tokens or (wanted and self.tokens[0] not in wanted):
@@ -47,10 +58,24 @@ class Reading:
     def next_is(self, *tokens: str) -> bool:
         return bool(self.tokens) and self.tokens[0] in tokens
 
+    def condition(self) -> None:
+        while True:
+            self.sum()
+            self.take(*COMPARISONS)
+            self.sum()
+            if not self.next_is("and"):
+                return
+            self.take()
+
     def sum(self) -> None:
         self.term()
         while self.next_is("+", "-", "*", "/"):
             self.take()
+            if self.next_is("on"):
+                self.take()
+                self.labels()
+                self.take("group_left", "group_right")
+                self.labels()
             self.term()
 
     def term(self) -> None:
@@ -79,10 +104,15 @@ class Reading:
     def labels(self) -> None:
         self.take("(")
         while not self.next_is(")"):
-            assert self.take().isidentifier()
+            self.label()
             if not self.next_is(")"):
                 self.take(",")
         self.take(")")
+
+    def label(self) -> None:
+        name = self.take()
+        assert name.isidentifier()
+        self.label_names.add(name)
 
     def selector(self, name: str) -> None:
         if not name.isidentifier():
@@ -91,11 +121,11 @@ class Reading:
         if self.next_is("{"):
             self.take()
             while not self.next_is("}"):
-                assert self.take().isidentifier()
+                self.label()
                 self.take("=", "=~", "!~", "!=")
                 assert self.take().startswith('"')
                 if not self.next_is("}"):
                     self.take(",")
             self.take("}")
-        if self.next_is("[$__rate_interval]"):
+        if self.tokens and self.tokens[0].startswith("["):
             self.take()

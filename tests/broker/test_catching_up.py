@@ -22,6 +22,8 @@ from tests.broker.quorum_nodes import Place, new_hosts
 from tests.broker.wire import Wire
 from tests.patience import eventually
 
+pytestmark = pytest.mark.heavy
+
 SESSION_SECONDS = 45.0
 
 

@@ -21,6 +21,8 @@ from tests.broker.wire import Wire
 from tests.certificates import Authority, Certificate
 from tests.patience import eventually
 
+pytestmark = pytest.mark.heavy
+
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 LINE = f'{PLAIN} username="node" password="n0de" user_node="n0de" user_other="0ther";'
 

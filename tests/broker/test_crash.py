@@ -20,6 +20,8 @@ from ottla.records.batch import iter_headers
 from ottla.storage.inspection import find
 from tests.broker.wire import Wire, batch, produce, values
 
+pytestmark = pytest.mark.heavy
+
 KILLS = int(os.environ.get("OTTLA_KILLS", "20"))
 SEED = int(os.environ.get("OTTLA_SEED", "1"))
 WRITERS = 2

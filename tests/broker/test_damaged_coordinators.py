@@ -10,6 +10,8 @@ from ottla import Admin, Cluster, Consumer, OffsetAndMetadata, TopicPartition
 from tests.broker.in_sync import in_sync
 from tests.patience import eventually
 
+pytestmark = pytest.mark.heavy
+
 OFFSETS = TopicPartition("__consumer_offsets", 0)
 T0 = TopicPartition("t", 0)
 

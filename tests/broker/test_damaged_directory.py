@@ -23,7 +23,7 @@ from tests.broker.damaging import RECORDS, TOPICS, commit, crashed, flipped, rec
 from tests.broker.wire import Wire
 from tests.storage.no_files import in_the_place_of
 
-pytestmark = pytest.mark.xdist_group("crashed")  # what they share is made once
+pytestmark = [pytest.mark.xdist_group("crashed"), pytest.mark.heavy]  # what they share is made once
 
 ALL = dict.fromkeys(TOPICS, RECORDS)
 METADATA = "__cluster_metadata-0/00000000000000000000.log"

@@ -20,7 +20,7 @@ from tests.broker.test_damage_reports import magic
 from tests.patience import PATIENCE, eventually
 from tests.storage.lost_files import lose
 
-pytestmark = pytest.mark.xdist_group("damaged copies of nodes")
+pytestmark = [pytest.mark.xdist_group("damaged copies of nodes"), pytest.mark.heavy]
 RECORDS = 120
 PADDING = bytes(50_000)
 T0 = TopicPartition("t", 0)

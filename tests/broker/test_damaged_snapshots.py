@@ -22,7 +22,7 @@ from tests.patience import eventually
 OFTEN: dict[str, Any] = {"metadata_log_max_snapshot_interval_ms": 300, "metadata_max_retention_bytes": 0}
 """Make a snapshot the only source of the first decisions."""
 DAMAGED = 2
-pytestmark = pytest.mark.xdist_group("damaged snapshots")
+pytestmark = [pytest.mark.xdist_group("damaged snapshots"), pytest.mark.heavy]
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,8 @@ from ottla.storage.batches.scan import scan
 from ottla.storage.files.open_file import OpenFile
 from ottla.storage.state_log.check import START_OVER
 
+pytestmark = pytest.mark.heavy
+
 TOLD = {30: "30 bytes at position .* are damaged", 0: "the log ends at offset"}
 """By how much is left of the last batch."""
 

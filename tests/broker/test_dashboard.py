@@ -10,6 +10,7 @@ import pytest
 
 from ottla import Admin, Broker, Consumer, NewTopic, Producer
 from ottla.broker.introspection.metrics import list_controller_figures
+from ottla.broker.serve import controller_state
 from ottla.client.admin import ConfigResource
 from tests.broker.promql import names_in
 from tests.broker.quorum_nodes import Place, new_hosts
@@ -66,7 +67,7 @@ def test_each_query_uses_metrics_of_a_controller(list_metrics: set[str], tmp_pat
     with place.serving() as server:
         eventually(lambda: place.leads())
         assert server.controller is not None
-        told = {each.name for each in list_controller_figures(server.controller.driver.raft)}
+        told = {each.name for each in list_controller_figures(*controller_state(server.controller.driver))}
     assert {name for name in list_metrics if name.startswith("kafka_raft_")} <= told
 
 

@@ -28,7 +28,7 @@ time.time = lambda: true_seconds() + unpack("q", shift)[0] / 1e9
 """A module that each Python process imports: a file named for the process has the offset of its wall clock in
 nanoseconds.
 """
-pytestmark = pytest.mark.xdist_group("clocks apart")
+pytestmark = [pytest.mark.xdist_group("clocks apart"), pytest.mark.heavy]
 MINUTE_S, HOUR_S = 60, 3600
 SHIFTS_S = {1: 0, 2: 3 * HOUR_S, 3: -40 * MINUTE_S}
 SESSION_RECORDS = 8

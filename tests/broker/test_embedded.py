@@ -10,12 +10,14 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import cast
 
 import psutil
 import pytest
 
 from ottla.broker.embedding.embedded_broker import Broker
-from ottla.errors import ConfigError, IllegalStateError
+from ottla.coordination.cluster.features import BROKER_LEVELS, METADATA_VERSION, Levels
+from ottla.errors import ConfigError, IllegalStateError, OttlaError
 from tests.broker.wire import Wire, values
 from tests.patience import eventually
 
@@ -281,3 +283,16 @@ def test_sigterm_stops_the_broker_cleanly(tmp_path: Path) -> None:
         os.kill(broker.pid, signal.SIGTERM)
         wait_for_exit(broker.pid)
         assert (tmp_path / ".kafka_cleanshutdown").exists()
+
+
+def test_a_broker_that_does_not_support_the_features_of_its_directory_does_not_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An older version must not run on what a newer one has finalized: it would miss what it does not know."""
+    with Broker(data_dir=tmp_path):
+        pass
+    monkeypatch.setitem(cast("dict[str, Levels]", BROKER_LEVELS), METADATA_VERSION, Levels(7, 30))
+    with pytest.raises(
+        OttlaError, match=r"metadata\.version 33, which this broker does not support.*this one supports 30"
+    ):
+        Broker(data_dir=tmp_path).start()

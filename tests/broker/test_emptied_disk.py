@@ -15,6 +15,8 @@ from tests.broker.cluster_nodes import counted
 from tests.broker.in_sync import in_sync
 from tests.patience import eventually
 
+pytestmark = pytest.mark.heavy
+
 RECORDS = 90
 COPIES = {index: tuple((index + each) % 3 + 1 for each in range(3)) for index in range(3)}
 """Each node leads one."""

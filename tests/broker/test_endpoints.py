@@ -54,6 +54,12 @@ def test_an_invalid_listener_is_a_one_line_error(text: str, why: str) -> None:
         ("OUT://a:1", "IN:PLAINTEXT", "add it to listener.security.protocol.map, such as OUT:PLAINTEXT"),
         ("OUT://a:1", "OUT:PLAINTXT", "unknown protocol 'PLAINTXT'; did you mean 'PLAINTEXT'?"),
         ("OUT://a:1", "OUT", "must be NAME:PROTOCOL"),
+        (
+            "SASL_SLL://a:1",
+            "",
+            "listener SASL_SLL has no security protocol: correct its name (SSL, SASL_PLAINTEXT, SASL_SSL)",
+        ),
+        ("TLS://a:1", "", "or add it to listener.security.protocol.map, such as TLS:SASL_SSL"),
     ],
 )
 def test_an_unsupported_protocol_is_reported(listeners: str, protocols: str, why: str) -> None:

@@ -26,6 +26,8 @@ from tests.broker.wire import Wire
 from tests.patience import eventually
 from tests.small_disk import mounted
 
+pytestmark = pytest.mark.heavy
+
 MEGABYTES = 8
 NODES = 1, 2, 3
 SEVERAL = 20

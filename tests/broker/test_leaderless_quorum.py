@@ -55,11 +55,33 @@ def test_a_voter_that_responds_is_not_missing() -> None:
     _, leaderless = quorum()
     leaderless.handle_response(answer(2), 3.0)
     assert "no answer from node 3 at host:3;" in (leaderless.check(6.0) or "")
-    leaderless.handle_response(answer(3), 7.0)
+    for node in (2, 3):
+        leaderless.handle_response(answer(node), 17.0)
     assert "all of them respond to this node: see their logs" in (leaderless.check(18.0) or "")
-    leaderless.handle_response(ResponseReceived(3, 2, AddRaftVoterResponse()), 19.0)
-    leaderless.handle_response(answer(2, ErrorCode.INVALID_VOTER_KEY), 20.0)
+    leaderless.handle_response(ResponseReceived(3, 2, AddRaftVoterResponse()), 39.0)
+    leaderless.handle_response(answer(2, ErrorCode.INVALID_VOTER_KEY), 40.0)
     assert "node 2 at host:2 does not have the directory of the voter" in (leaderless.check(42.0) or "")
+
+
+def test_a_voter_that_answered_long_ago_is_missing() -> None:
+    _, leaderless = quorum()
+    for node in (2, 3):
+        leaderless.handle_response(answer(node), 1.0)
+    assert "all of them respond" in (leaderless.check(6.5) or "")
+    leaderless.handle_response(answer(2), 17.0)
+    assert "no answer from node 3 at host:3;" in (leaderless.check(18.5) or "")
+
+
+def test_a_leader_that_answered_shortly_before_its_end_is_missing() -> None:
+    raft, leaderless = quorum()
+    raft.state, raft.leader_id, raft._has_leader_answered = State.FOLLOWER, 3, True
+    leaderless.handle_response(answer(3), 1.0)
+    assert leaderless.check(2.0) is None
+    leaderless.handle_response(answer(3), 2.5)
+    raft.leader_id = None
+    assert leaderless.check(3.0) is None
+    leaderless.handle_response(answer(2), 4.0)
+    assert "no answer from node 3 at host:3;" in (leaderless.check(8.0) or "")
 
 
 def test_the_time_in_which_the_node_itself_was_suspended_does_not_count() -> None:
@@ -73,7 +95,7 @@ def test_the_time_in_which_the_node_itself_was_suspended_does_not_count() -> Non
 def test_a_new_node_names_its_bootstrap_addresses() -> None:
     _, leaderless = quorum(NO_VOTERS)
     assert "no answer from host:2; start a controller there" in (leaderless.check(6.0) or "")
-    leaderless.handle_response(answer(-2), 7.0)
+    leaderless.handle_response(answer(-2), 17.0)
     assert "none of them knows a leader" in (leaderless.check(18.0) or "")
 
 

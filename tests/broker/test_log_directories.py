@@ -6,12 +6,14 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ottla.broker.embedding.embedded_broker import Broker
+from ottla.client.admin import Admin, ConfigResource
 from ottla.errors import ConfigError, ErrorCode, OttlaError
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from ottla.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
@@ -259,6 +261,21 @@ def test_a_full_disk_stays_online_and_an_unmounted_one_is_offline(
         subprocess.run(["umount", "-l", str(small_disk)], check=True)
         eventually(lambda: list_warnings(caplog))
         assert sorted(write_all(wire, 2)) == [0, ErrorCode.KAFKA_STORAGE_ERROR]
+
+
+def test_directories_are_cordoned_and_opened_again_while_the_broker_runs(disks: list[Path]) -> None:
+    with ExitStack() as undo:
+        at = undo.enter_context(start(disks)).bootstrap_servers
+        wire, admin = undo.enter_context(Wire(at)), undo.enter_context(Admin(bootstrap_servers=at))
+        admin.alter_configs({ConfigResource("broker", "1"): {"cordoned.log.dirs": f"{disks[0]},{disks[2]}"}})
+        wire.create("t", 6)
+        assert write_all(wire, 6) == [0] * 6
+        assert set(placed(disks).values()) == {disks[1]}
+        admin.alter_configs({ConfigResource("broker", "1"): {"cordoned.log.dirs": None}})
+        wire.create("u", 6)
+        for partition in range(6):
+            assert wire.produce("u", b"a", partition=partition).error_code == 0
+        assert {disks[0], disks[2]} <= set(placed(disks, "u").values())
 
 
 def test_a_cordoned_new_directory_gets_no_partitions(disks: list[Path]) -> None:

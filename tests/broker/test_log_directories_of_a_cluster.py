@@ -19,6 +19,8 @@ from tests.broker.quorum_nodes import Place, new_hosts
 from tests.broker.wire import Wire
 from tests.patience import eventually
 
+pytestmark = pytest.mark.heavy
+
 PARTITIONS = 4
 
 

@@ -12,18 +12,22 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from cryptography import x509
 from prometheus_client.parser import text_string_to_metric_families
 
 from ottla import Admin, Broker, Consumer, NewTopic, Producer
 from ottla.broker.introspection.metrics import list_controller_figures
 from ottla.broker.introspection.metrics_page import WORKERS, MetricsPage
 from ottla.broker.network_server import request_latencies
-from ottla.errors import ConfigError
+from ottla.broker.serve import controller_state
+from ottla.errors import ConfigError, ErrorCode
 from ottla.free_ports import free_port
+from ottla.model import TopicPartition
 from tests.broker.quorum_nodes import Place, new_hosts
 from tests.broker.share.consumer import ACCEPT, RELEASE, Sharer, configure
 from tests.broker.share.requests import GROUP, join
 from tests.broker.wire import Wire
+from tests.certificates import LATER, Authority
 from tests.patience import eventually
 from tests.plain import plain
 
@@ -36,7 +40,8 @@ def get(address: str, path: str) -> tuple[int, str]:
         with urllib.request.urlopen(f"http://{address}{path}", timeout=30) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
+        with error:
+            return error.code, error.read().decode()
 
 
 def metrics(address: str) -> Metrics:
@@ -200,9 +205,13 @@ def test_a_controller_has_metrics_of_its_quorum(tmp_path: Path) -> None:
     with place.serving() as server:
         eventually(lambda: place.leads())
         assert server.controller is not None
-        told = {each.name: each.samples[0][1] for each in list_controller_figures(server.controller.driver.raft)}
+        told = {
+            each.name: each.samples[0][1]
+            for each in list_controller_figures(*controller_state(server.controller.driver))
+        }
     assert told["kafka_raft_active_controller_count"] == told["kafka_raft_current_leader"] == 1
     assert told["kafka_raft_voter_count"] == 1
+    assert told["kafka_controller_active_broker_count"] == told["kafka_controller_offline_partitions_count"] == 0
     assert all(f"`{name}`" in DOCUMENTED.read_text() for name in told)
 
 
@@ -210,19 +219,49 @@ def test_each_metric_is_documented_and_nothing_else(broker: Broker, address: str
     names = {name for name, *_ in metrics(address) if name.startswith("kafka_")}
     with Producer(broker.client_settings()) as producer:
         producer.send("t", b"x").result()
+        with Admin(broker.client_settings()) as admin:
+            admin.alter_consumer_group_offsets("billing", {TopicPartition("t", 0): 1})
         with Wire(broker.bootstrap_servers) as wire:
             sharer = share_records(wire, "u")
             assert broker.server is not None
             assert broker.server.node.share_partitions.expire_locks(GROUP) == 3
             assert sharer.fetch(max_wait_ms=30_000).ranges == [(2, 4, 2)]
+            assert wire.produce("t", b"x", partition=7).error_code
             names |= {name for name, *_ in metrics(address) if name.startswith("kafka_")}
     text = DOCUMENTED.read_text()
     histogram = "kafka_network_request_metrics_total_time_seconds"
     assert {f"{histogram}_{part}" for part in ("bucket", "count", "sum")} <= names
     names = {histogram if name.startswith(histogram) else name for name in names}
-    others = ("kafka_raft_", "kafka_connect_", "kafka_producer_", "kafka_consumer_")
+    others = ("kafka_raft_", "kafka_controller_", "kafka_connect_", "kafka_producer_", "kafka_consumer_")
     documented = {part for part in text.split("`") if part.startswith("kafka_") and not part.startswith(others)}
     assert names == documented
+
+
+def test_errors_in_responses_are_counted_by_api_and_code(broker: Broker, address: str) -> None:
+    with Wire(broker.bootstrap_servers) as wire:
+        wire.create("t")
+        assert wire.produce("t", b"x").error_code == 0
+        for _ in range(2):
+            assert wire.produce("t", b"x", partition=7).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        wire.metadata("absent")
+        found = metrics(address)
+    errors = "kafka_network_request_metrics_errors_total"
+    assert found[errors, "Produce", "UNKNOWN_TOPIC_OR_PARTITION"] == 2
+    assert found[errors, "Metadata", "UNKNOWN_TOPIC_OR_PARTITION"] == 1
+    assert sum(1 for name, *_ in found if name == errors) == 2
+
+
+def test_the_end_of_a_certificate_is_reported_and_that_of_a_new_one(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    first, second = authority.certificate(), authority.certificate(expired=True)
+    file = authority.write("own.pem", first.chain + first.key)
+    address = f"127.0.0.1:{free_port()}"
+    name = ("ottla_certificate_expiry_timestamp_seconds", "SSL")
+    with Broker(listen="SSL://127.0.0.1:0", ssl_keystore_location=file, metrics_listen=address):
+        (expected, *_) = x509.load_pem_x509_certificates(first.chain.encode())
+        assert metrics(address)[name] == expected.not_valid_after_utc.timestamp()
+        authority.write("own.pem", second.chain + second.key)
+        assert metrics(address)[name] == LATER.timestamp()
 
 
 def test_share_groups_are_counted(broker: Broker, address: str) -> None:

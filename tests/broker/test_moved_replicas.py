@@ -16,6 +16,8 @@ from tests.broker.moving_replicas import committed, copies, find_directory, move
 from tests.broker.wire import Wire, values
 from tests.patience import eventually
 
+pytestmark = pytest.mark.heavy
+
 PLACE = TopicPartition("t", 0)
 
 

@@ -28,6 +28,8 @@ from ottla.storage.state_log.snapshot import SnapshotId, find_snapshots, read_st
 from ottla.storage.state_log.voter import SoleVoter
 from tests.coordination import recorded
 
+pytestmark = pytest.mark.heavy
+
 CONFIG = LogConfig(max_message_bytes=INT32_MAX, segment_bytes=INT32_MAX, retention_ms=-1)
 EPOCH = 1
 BATCHES = recorded.batches()

@@ -67,6 +67,37 @@ def test_a_compacted_topic_reports_each_record_without_a_key_and_appends_none_of
     assert produce_batch(wire, records([KEYED], codec=codec)).base_offset == 0
 
 
+@pytest.mark.parametrize("codec", [each for each in Codec if each])
+def test_a_compressed_record_that_is_too_large_without_compression_is_refused(wire: Wire, codec: Codec) -> None:
+    wire.create("t", max_decompressed_message_bytes=1000)
+    result = produce_batch(wire, records([KEYED, (None, bytes(1000))], codec=codec))
+    assert (result.error_code, result.base_offset) == (ErrorCode.INVALID_RECORD, -1)
+    assert result.error_message.startswith("record 1 has 1007 bytes without compression, max.decompressed.message.byt")
+    many = records([(None, bytes(990)), (None, bytes(900))], codec=codec)
+    assert produce_batch(wire, many).base_offset == 0
+
+
+def test_a_record_without_compression_has_no_limit_of_its_own(wire: Wire) -> None:
+    wire.create("t", max_decompressed_message_bytes=1000)
+    assert produce_batch(wire, records([(None, bytes(2000))])).error_code == 0
+
+
+def test_the_brokers_limit_of_records_is_the_default_of_topics() -> None:
+    with Broker(max_decompressed_message_bytes=1000) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t")
+        large = records([(None, bytes(1000))], codec=Codec.GZIP)
+        assert produce_batch(wire, large).error_code == ErrorCode.INVALID_RECORD
+
+
+@pytest.mark.parametrize("content", [b"\xff\xff\xff\xff\xff\x01", b"\x01", b"\x80"])
+def test_compressed_records_without_a_valid_size_are_refused(wire: Wire, content: bytes) -> None:
+    wire.create("t", max_decompressed_message_bytes=1000)
+    sound = parse_header(records([KEYED], codec=Codec.GZIP))
+    result = produce_batch(wire, seal(sound, compress(Codec.GZIP, content)))
+    assert result.error_code == ErrorCode.INVALID_RECORD
+    assert result.error_message.startswith("the records of the batch cannot be read")
+
+
 def test_before_version_8_single_records_are_not_named(wire: Wire) -> None:
     wire.create("t", cleanup_policy="compact")
     assert produce_batch(wire, records([KEYLESS]), 7).error_code == ErrorCode.INVALID_RECORD

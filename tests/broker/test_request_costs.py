@@ -37,7 +37,9 @@ from ottla.protocol.schema import Message
 from tests.broker.every_api import GROUP, KNOWN, SampleRequest
 from tests.broker.in_process_broker import House
 
-SIZE = 4_000
+pytestmark = pytest.mark.heavy
+
+SIZE = 1_500
 TRIES = 4
 """The number of measurements that all have to exceed the limit."""
 TOO_MUCH = 2.8

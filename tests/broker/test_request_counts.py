@@ -7,11 +7,12 @@ from types import ModuleType
 import pytest
 
 from ottla.broker.network_server import request_counts
+from ottla.broker.network_server.bounded_names import MOST_NAMES, OTHERS
 from ottla.protocol.messages.fetch import FetchRequest
 from tests.plain import plain
 
 PLAIN = plain("ottla.broker.network_server.request_counts")
-CLIENT_ID, MOST_BYTES, MOST_CLIENTS, OTHERS = PLAIN.CLIENT_ID, PLAIN.MOST_BYTES, PLAIN.MOST_CLIENTS, PLAIN.OTHERS
+CLIENT_ID, MOST_BYTES = PLAIN.CLIENT_ID, PLAIN.MOST_BYTES
 NO_API = 12_345
 Counted = dict[str, int]
 
@@ -41,8 +42,8 @@ def test_requests_are_counted_by_client_the_most_frequent_first(form: ModuleType
 
 
 def test_an_unlimited_number_of_client_names_is_counted_together(form: ModuleType) -> None:
-    told = counted(form, *(frame(b"c%d" % n) for n in range(MOST_CLIENTS + 7)), frame(b"c0"))
-    assert len(told) == MOST_CLIENTS + 1
+    told = counted(form, *(frame(b"c%d" % n) for n in range(MOST_NAMES + 7)), frame(b"c0"))
+    assert len(told) == MOST_NAMES + 1
     assert (told["c0"], told[OTHERS]) == (2, 7)
 
 

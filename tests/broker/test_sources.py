@@ -71,7 +71,8 @@ def test_a_file_written_for_kafka_starts_a_broker(file: Path) -> None:
     assert [str(endpoint) for endpoint in config.endpoints()] == ["PLAINTEXT://:9092"]
     assert str(config.advertised_endpoints()["PLAINTEXT"]) == "PLAINTEXT://localhost:9092"
     assert config.log_retention_ms == 168 * 3_600_000
-    assert {"process.roles", "num.io.threads", "controller.quorum.bootstrap.servers"} <= set(without_effect)
+    assert "num.io.threads" in without_effect
+    assert not {"process.roles", "controller.quorum.bootstrap.servers"} & set(without_effect)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ import pytest
 from ottla import Admin, Consumer, NewTopic, Producer
 from ottla.broker.embedding.embedded_broker import Broker
 
+pytestmark = pytest.mark.heavy
+
 ROUNDS = 20
 BLOCKS_A_ROUND = 100
 """The number of objects that may remain: fewer than one round has requests."""

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from ottla.broker.embedding.embedded_broker import Broker
+from ottla.broker.serve import warn_of_certificates
 from ottla.protocol.messages.metadata import MetadataRequest
 from tests.broker.wire import TIMEOUT, Wire, batch, fetch, produce, values
 
@@ -103,3 +104,12 @@ def test_a_second_interrupt_stops_at_once_and_keeps_acknowledged_records(tmp_pat
 def started(folder: Path) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "ottla.cli.main", "broker", "--listen", "127.0.0.1:0", "--data-dir", str(folder)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_start_warns_of_certificates_that_have_expired_or_expire_soon(caplog: pytest.LogCaptureFixture) -> None:
+    day = 86_400.0
+    warn_of_certificates({"OLD": 9 * day, "SOON": 20 * day, "LATER": 40 * day}, now=10 * day)
+    assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
+        "the certificate of listener OLD expired at 1970-01-10 00",
+        "the certificate of listener SOON expires at 1970-01-21 00",
+    ]

@@ -7,9 +7,13 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ottla import Admin, Cluster, NewTopic, Producer
 from tests.broker.cluster_nodes import counted
 from tests.patience import eventually
+
+pytestmark = pytest.mark.heavy
 
 
 def begin_of_metadata(folder: Path) -> int:

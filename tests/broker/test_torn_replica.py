@@ -14,6 +14,8 @@ from tests.broker.cluster_nodes import counted
 from tests.broker.in_sync import in_sync
 from tests.patience import eventually
 
+pytestmark = pytest.mark.heavy
+
 RECORDS = 30
 TORN, WHOLE, AWAY = 2, 1, 3
 

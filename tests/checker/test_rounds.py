@@ -31,7 +31,7 @@ from tests.checker.play import play
 from tests.checker.verdict import verdict
 from tests.checker.victim import Victim
 
-pytestmark = pytest.mark.xdist_group("rounds")  # each process would play all rounds again
+pytestmark = [pytest.mark.xdist_group("rounds"), pytest.mark.heavy]  # each process would play all rounds again
 SEED = int(os.environ.get("OTTLA_SEED", "1"))
 Rounds = dict[str, Future[tuple[list[Event], int]]]
 

@@ -31,6 +31,9 @@ def no_contexts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OTTLA_CONTEXT", raising=False)
 
 
+STARTING = re.compile(r"\A\S+ \S+ INFO starting version=.*\n")
+
+
 class Finished(NamedTuple):
     """A command that has ended."""
 
@@ -40,10 +43,11 @@ class Finished(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """The error message: exactly one line."""
-        assert self.err.startswith("ottla: "), self.err
-        assert self.err.count("\n") == 1, self.err
-        return self.err.removeprefix("ottla: ").rstrip()
+        """The error message: exactly one line. A broker with a file of settings logs before it that it starts."""
+        err = STARTING.sub("", self.err)
+        assert err.startswith("ottla: "), self.err
+        assert err.count("\n") == 1, self.err
+        return err.removeprefix("ottla: ").rstrip()
 
 
 def start(*arguments: object, apart: bool = False, **environment: str) -> subprocess.Popen[str]:

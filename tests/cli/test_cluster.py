@@ -10,13 +10,12 @@ import click
 import pytest
 
 from ottla import Admin
-from ottla.cli.clusters.disks import format_size
 from ottla.cli.clusters.members import COPIES_NOT, directory_of, place_of, remaining_quorum_sentence, voters_of
 from ottla.cli.clusters.moves import result_sentence
 from ottla.cli.clusters.quorum import format_age
 from ottla.cli.clusters.rows import PARTITIONS, broker_rows, partition_rows, totals_of
 from ottla.cli.main import main
-from ottla.cli.tables import format_table, to_objects
+from ottla.cli.tables import format_size, format_table, to_objects
 from ottla.client.admin import NewTopic, QuorumInfo, QuorumReplicaState
 from ottla.model import Node, PartitionInfo
 

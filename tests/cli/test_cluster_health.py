@@ -8,9 +8,10 @@ from contextlib import closing
 
 import pytest
 
-from ottla import Admin, Cluster, NewTopic
+from ottla import Admin, Cluster, ConfigResource, NewTopic
 from ottla.cli.main import main
 from ottla.console.cluster import ConsoleCluster as ConsoleCluster
+from ottla.errors import KafkaTimeoutError
 from tests.broker.in_sync import in_sync
 from tests.patience import eventually
 
@@ -70,3 +71,34 @@ def test_the_doctor_reports_a_problem_for_each_role_that_is_away(
         ("problem", f"start it, or if it is gone for good: ottla cluster remove-controller {stopped}"),
     ]
     assert all("would lose its majority" in each["seen"] for each in nodes)
+
+
+def test_without_a_majority_the_status_names_the_unreachable_brokers_and_other_calls_go_on(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with Cluster() as cluster:
+        with Admin(cluster.client_settings()) as admin:
+            leader = admin.describe_metadata_quorum().leader_id
+        left = next(node for node in cluster.nodes if node != leader)
+        others = {node: cluster.addresses[node] for node in cluster.nodes if node != left}
+        for node in others:
+            cluster.kill(node)
+        address = cluster.addresses[left]
+        at = ("--bootstrap-server", address, "--set", "default.api.timeout.ms=1000")
+        assert main(["cluster", "status", *at]) == 0
+        out = capsys.readouterr().out
+        assert main(["cluster", "quorum", *at]) == 1
+        err = capsys.readouterr().err
+        with Admin(bootstrap_servers=address) as admin:
+            with pytest.raises(
+                KafkaTimeoutError, match=rf"no response to DescribeQuorum from {address} \(node {left}\)"
+            ):
+                admin.describe_metadata_quorum(timeout=0.5)
+            resource = ConfigResource("broker", str(left))
+            assert admin.describe_configs([resource], timeout=5)[resource]["node.id"].value == str(left)
+    assert "all well" not in out
+    assert "any one broker may fail" not in out
+    for said in (out, err):
+        assert "no active controller answers: the quorum has probably lost its majority" in said
+        for node, place in others.items():
+            assert f"broker {node} ({place}) cannot be reached: connection refused" in said

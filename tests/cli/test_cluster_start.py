@@ -15,6 +15,8 @@ from ottla.free_ports import free_port
 from tests.cli.conftest import ottla, start
 from tests.patience import eventually
 
+pytestmark = pytest.mark.heavy
+
 
 def test_it_reports_when_all_nodes_answer_and_which_node_ended_and_stops_at_ctrl_c(tmp_path: Path) -> None:
     port = free_port()

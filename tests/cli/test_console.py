@@ -77,6 +77,52 @@ def test_a_brokers_console_process_ends_with_the_broker(tmp_path: Path, number: 
         urllib.request.urlopen(url, timeout=PATIENCE)
 
 
+def test_the_console_of_a_broker_with_a_registry_shows_its_schemas(tmp_path: Path) -> None:
+    broker = RunningBroker(tmp_path, "--console", "127.0.0.1:0", "--registry", "127.0.0.1:0")
+    try:
+        assert broker.process.stdout is not None
+        urls = sorted((broker.process.stdout.readline().split()[1] for _ in range(2)), key=is_console, reverse=True)
+        console, registry = urls
+        body = json.dumps({"schema": '"int"'}).encode()
+        headers = {"Content-Type": "application/json"}
+        wanted = urllib.request.Request(f"{registry}/subjects/counts-value/versions", body, headers)
+        urllib.request.urlopen(wanted, timeout=PATIENCE).close()
+        with urllib.request.urlopen(f"{console}/api/subjects", timeout=PATIENCE) as answer:
+            assert [each["name"] for each in json.load(answer)["subjects"]] == ["counts-value"]
+    finally:
+        ended = broker.end(signal.SIGINT)
+    assert (ended.status, ended.out) == (0, "")
+
+
+def is_console(url: str) -> bool:
+    """Return True if the console answers at an address, and not the registry."""
+    try:
+        with urllib.request.urlopen(f"{url}/api/overview", timeout=PATIENCE):
+            return True
+    except urllib.error.HTTPError as error:
+        error.close()
+        return False
+
+
+def test_the_console_shows_the_registry_of_its_option(address: str) -> None:
+    arguments = ("console", "--bootstrap-server", address, "--listen", "127.0.0.1:0")
+    process = start(*arguments, "--registry", "http://127.0.0.1:1")
+    try:
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[1]
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(f"{url}/api/subjects", timeout=PATIENCE)
+        with refused.value as answer:
+            assert "no schema registry answers at http://127.0.0.1:1 " in json.load(answer)["error"]
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=PATIENCE) == ("", "")
+    finally:
+        process.kill()
+        process.wait()
+    wrong = ottla(*arguments, "--registry", "nowhere")
+    assert (wrong.status, "url = 'nowhere': must begin with http" in wrong.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -107,7 +153,7 @@ def test_a_console_port_of_a_broker_in_use_is_one_clear_error() -> None:
 def test_a_broker_without_the_extra_names_the_packages_of_the_console(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(console_process, "find_spec", lambda package: None)
     with pytest.raises(MissingExtraError, match=r"starlette, .* pip install 'ottla\[console\]'"):
-        console_process.ConsoleProcess("127.0.0.1:0", BrokerConfig())
+        console_process.ChildServer(console_process.CONSOLE, "127.0.0.1:0", BrokerConfig())
 
 
 def test_without_a_broker_the_page_reports_it(address: str) -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
+from ottla import Admin, Consumer, NewTopic, OffsetAndMetadata, Producer, TopicPartition
+from ottla.cli.groups.watch import WatchedGroup
 from ottla.cli.main import main
-from ottla.client.admin import GroupListing, StreamsGroupDescription, StreamsMemberDescription, StreamsTasks
-from ottla.model import Node
 from tests.cli.conftest import start
 from tests.cli.terminal import Terminal
 
@@ -122,6 +123,41 @@ def test_members_and_state_are_shown(run: Ottla, member: Consumer, group: str, f
 def test_a_missing_assignor_is_null(run: Ottla, left: str) -> None:
     (state,) = json.loads(run("groups", "describe", left, "--state", "--json"))
     assert (state["assignment_strategy"], state["state"]) == (None, "Empty")
+
+
+@pytest.fixture
+def worked(address: str, group: str, filled: str) -> str:
+    """The group of a work loop."""
+    commits = {
+        TopicPartition(filled, 0): OffsetAndMetadata(3, "ottla.work/1:;running=2,waiting=5,retrying=1,oldest=1000"),
+        TopicPartition(filled, 1): OffsetAndMetadata(10, "ottla.work/1:;dead=4"),
+    }
+    with Consumer(bootstrap_servers=address, group_id=group) as consumer:
+        consumer.commit(commits)
+    return group
+
+
+def test_the_group_of_a_work_loop_has_a_second_table(run: Ottla, worked: str, filled: str) -> None:
+    rows = run.rows("groups", "describe", worked)
+    assert rows[3][3:9] == ["RUNNING", "WAITING", "RETRYING", "DEAD-LETTERS", "OLDEST", "(S)"]
+    assert rows[4][:7] == [worked, filled, "0", "2", "5", "1", "0"]
+    assert int(rows[4][7]) > 1_700_000_000
+    assert rows[5] == [worked, filled, "1", "0", "0", "0", "4", "-", "-"]
+    found = json.loads(run("groups", "describe", worked, "--work", "--json"))
+    assert (found[0]["running"], found[1]["dead_letters"], found[1]["oldest_s"]) == (2, 4, None)
+    assert "log_end_offset" in json.loads(run("groups", "describe", worked, "--json"))[0]
+    assert "exclude each other" in run("groups", "describe", worked, "--work", "--state", status=2)
+
+
+def test_watching_a_work_loop_shows_its_numbers(address: str, worked: str) -> None:
+    with Admin(bootstrap_servers=address) as admin:
+        watched = WatchedGroup(admin, worked)
+        watched.refresh(0.0)
+        console = Console(width=200, file=StringIO())
+        console.print(watched.draw())
+        assert isinstance(console.file, StringIO)
+        line = console.file.getvalue().splitlines()[1]
+    assert line.startswith("work  running 2 · waiting 5 · retrying 1 · dead letters 4 · oldest 1")
 
 
 def test_all_groups_are_described(run: Ottla, left: str) -> None:
@@ -241,7 +277,7 @@ def test_an_invalid_offsets_file_is_an_error_with_its_line(run: Ottla, group: st
     ("command", "words"),
     [
         ("groups describe", "expected GROUP (may be repeated) or --all-groups"),
-        ("groups describe g --members --state", "--members and --state exclude each other"),
+        ("groups describe g --members --state", "--members, --state, --work and --topology exclude each other"),
         ("groups reset-offsets g --topic t", "expected exactly one of --to-earliest, --to-latest"),
         ("groups reset-offsets g --topic t --to-latest --to-earliest", "expected exactly one of"),
         ("groups reset-offsets g --to-latest", "no partitions given: expected --topic"),
@@ -286,32 +322,14 @@ def test_watching_reports_members_that_join_and_leave(address: str, group: str, 
         watching.communicate()
 
 
-STREAMS = GroupListing("carriers", "streams", "Stable", "Streams")
-
-
-@pytest.fixture
-def with_streams_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    """List a streams group and describe it, as a cluster with a running application does."""
-    listed = Admin.list_groups
-    monkeypatch.setattr(Admin, "list_groups", lambda admin, **which: [*listed(admin, **which), STREAMS])
-    tasks = StreamsTasks((("0", 0), ("0", 1)), (("1", 0),))
-    member = StreamsMemberDescription("m", "client", "/host", "p", 3, tasks, tasks)
-    group = StreamsGroupDescription("carriers", "Stable", Node(1, "h", 9092), (member,), 3, 3, 0)
-    monkeypatch.setattr(Admin, "describe_streams_groups", lambda admin, names: {"carriers": group})
-
-
-@pytest.mark.usefixtures("with_streams_group")
-def test_a_group_of_another_type_is_counted_and_listed_and_described_on_request(address: str, capsys: Captured) -> None:
-    at = ("--bootstrap-server", address)
-    assert main(["groups", "list", *at]) == 0
-    out, err = capsys.readouterr()
-    assert "carriers" not in out.splitlines()
-    assert err == "not shown are groups of other kinds: 1 streams (--type lists share and streams)\n"
-    assert main(["groups", "list", "--type", "streams", "--verbose", *at]) == 0
-    assert ["carriers", "Streams", "Stable"] in [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert main(["groups", "describe", "carriers", *at]) == 0
-    assert "0:0,1" in capsys.readouterr().out
-    assert main(["groups", "describe", "carriers", "--state", "--verbose", *at]) == 0
-    assert "Stable" in capsys.readouterr().out
-    assert main(["groups", "describe", "nobody", *at]) == 1
-    assert "there is no group 'nobody'" in capsys.readouterr().err
+def test_the_long_list_has_members_and_lag_of_groups_of_each_type(run: Ottla, filled: str, group: str) -> None:
+    share = f"{group}-share"
+    with Admin(bootstrap_servers=run.address) as admin:
+        admin.alter_consumer_group_offsets(group, {TopicPartition(filled, 0): 4, TopicPartition(filled, 1): 10})
+        admin.alter_share_group_offsets(share, {TopicPartition(filled, 0): 7})
+    rows = {row[0]: row[1:] for row in run.rows("groups", "list", "--long")}
+    assert rows["GROUP"] == ["TYPE", "STATE", "MEMBERS", "LAG"]
+    assert rows[group][1:] == ["Empty", "0", "6"]
+    assert rows[share] == ["Share", "Empty", "0", "3"]
+    with Terminal("groups", "list", "-b", run.address) as terminal:
+        terminal.says(share)

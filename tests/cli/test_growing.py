@@ -16,6 +16,8 @@ from tests.broker.quorum_nodes import new_hosts
 from tests.cli.conftest import ottla, start
 from tests.patience import eventually
 
+pytestmark = pytest.mark.heavy
+
 PAGE = (Path(__file__).parents[2] / "docs" / "cluster.md").read_text(encoding="utf-8")
 SECTION = PAGE.partition("### Grow from one node to three\n")[2].partition("\n### ")[0]
 COMMANDS = re.findall(r"^    (ottla .*)$", SECTION, re.MULTILINE)

@@ -7,22 +7,24 @@ import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
 from tests.broker.wire import Wire
-from tests.cli.conftest import PATIENCE, RunningBroker, ottla
+from tests.cli.conftest import RunningBroker, ottla
 
 EVIL = "evil\n\x1b[2J\x9b1m\u202efine"
 SHOWN = r"evil\n\x1b[2J\x9b1m\u202efine"
+SETTINGS = ("-vv", "--set", "group.initial.rebalance.delay.ms=0")
 CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
 
 
 @pytest.fixture(scope="module")
 def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
     """A broker with a group, a member and an open transaction of such names."""
-    broker = RunningBroker(tmp_path_factory.mktemp("data"), "-vv", "--set", "group.initial.rebalance.delay.ms=0")
+    broker = RunningBroker(tmp_path_factory.mktemp("data"), *SETTINGS)
     try:
         with hostile(broker.address):
             yield broker
@@ -86,11 +88,11 @@ def test_a_mistake_that_quotes_a_name_is_one_clean_line(attacked: RunningBroker)
     assert not CONTROLS.search(done.sentence)
 
 
-def test_a_name_cannot_forge_a_line_of_a_brokers_log(attacked: RunningBroker) -> None:
-    with Wire(attacked.address, EVIL) as wire:
+def test_a_name_cannot_forge_a_line_of_a_brokers_log(tmp_path: Path) -> None:
+    broker = RunningBroker(tmp_path / "data", *SETTINGS)
+    with hostile(broker.address), Wire(broker.address, EVIL) as wire:
         wire.metadata("t")
-    attacked.process.send_signal(signal.SIGTERM)
-    _, err = attacked.process.communicate(timeout=PATIENCE)
+    err = broker.end(signal.SIGTERM).err
     assert SHOWN in err
     assert not CONTROLS.search(err)
     assert all(re.match(r"\d{4}-\d\d-\d\d |ottla broker: | ", line) for line in err.splitlines())

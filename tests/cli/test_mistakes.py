@@ -29,11 +29,30 @@ from tests.cli.conftest import ottla
     [
         ("brokr", "unknown command 'brokr'; did you mean 'broker'?"),
         ("topics creat x", "unknown command 'creat'; did you mean 'create'?"),
+        ("log-dirs", "unknown command 'log-dirs'; did you mean 'ottla cluster log-dirs'?"),
+        ("kafka-consumer-groups.sh --list", "did you mean 'ottla groups'?"),
+        ("topics --list", "unknown option '--list'; did you mean the command 'ottla topics list'?"),
+        ("acls --add --topic t", "unknown option '--add'; did you mean the command 'ottla acls create'?"),
+        ("groups watch -g a b", "the group is given twice: 'b' and -g 'a'"),
         ("--versoin", "unknown option '--versoin'; did you mean '--version'?"),
         ("bench produce --records 5", "unknown option '--records'; did you mean '--num-records'?"),
         ("broker --log-dirs /data", "unknown option '--log-dirs'; did you mean '--data-dir'?"),
         ("consume t -c 1", "unknown option '-c'; did you mean '--max-messages'?"),
-        ("consume t -n x", "'-n' / '--max-messages': 'x' is not a whole number"),
+        ("broker --port 9092", "unknown option '--port'; did you mean '--listen HOST:PORT'?"),
+        ("consume t --property print.key=true", "unknown option '--property'; did you mean '--keys'?"),
+        ("produce t --property parse.key=true", "unknown option '--property'; did you mean '--key-separator'?"),
+        ("produce t --producer-property acks=1", "unknown option '--producer-property'; did you mean '--set'?"),
+        ("log check data", "unknown command 'check'; there are dump, repair, verify (see ottla log --help)"),
+        ("certificates create", "unknown command 'create'; there are authority, client, server"),
+        ("produce t --key-separator", "option '--key-separator' requires an argument (see ottla produce --help)"),
+        ("topics create --partitions", "option '--partitions' requires an argument (see ottla topics create --help)"),
+        ("topics create", "missing argument 'NAME...' (see ottla topics create --help)"),
+        (
+            "consume t -o newest",
+            "invalid value 'newest' for --offset: expected an offset of --partition, beginning, end,",
+        ),
+        ("consume t -o -5 --tail 5", "--from-beginning, --offset, --tail and --from-time exclude each other"),
+        ("consume t -n x", "'--max-messages': 'x' is not a whole number"),
         ("groups list --state stabel", "unknown state 'stabel'; did you mean 'Stable'? There are PreparingRebalance, "),
         ("groups list --type consumers", "unknown type 'consumers'; did you mean 'consumer'? There are classic, "),
         ("produce t hello", "records are lines of standard input, as in echo hello | ottla produce TOPIC"),
@@ -178,7 +197,8 @@ def test_an_address_that_refuses_connections_fails_soon(verb: list[str]) -> None
         told = ottla(*verb, "--bootstrap-server", where, stdin="x\n")
     assert told.status == 1
     assert told.sentence == (
-        f"no Kafka broker at {where}: connection refused; start one there, or name another address in bootstrap.servers"
+        f"no Kafka broker at {where}: connection refused; start one there (ottla broker), or name another address in "
+        "bootstrap.servers (--bootstrap-server of commands)"
     )
 
 

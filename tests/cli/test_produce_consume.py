@@ -35,6 +35,17 @@ def test_lines_are_consumed_as_they_were_produced(address: str, topic: str) -> N
     assert read == (0, "".join(f"{line}\n" for line in lines), "")
 
 
+def test_topics_can_be_given_as_in_kcat(address: str, topic: str) -> None:
+    assert ottla("produce", "-b", address, "-t", topic, stdin="v\n") == (0, "", "")
+    assert ottla("consume", "-b", address, "-t", topic, "--from-beginning", "--exit") == (0, "v\n", "")
+    assert "the topic is given twice" in ottla("produce", topic, "-t", topic).err
+
+
+@pytest.mark.parametrize("command", [(), ("produce",), ("topics", "create")])
+def test_h_is_help(command: tuple[str, ...]) -> None:
+    assert ottla(*command, "-h") == ottla(*command, "--help")
+
+
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 def test_keys_are_cut_off_at_the_separator(address: str, topic: str, codec: str) -> None:
     at = ("--bootstrap-server", address)
@@ -231,6 +242,13 @@ def test_ctrl_c_waits_briefly_for_an_unresponsive_broker_and_reports_the_lost_re
     broker.kill()
     assert process.returncode == 130
     assert re.search(r"closed with undelivered records records=\d+", err)
+
+
+def test_in_a_terminal_produce_prints_how_its_input_ends(address: str, topic: str) -> None:
+    with Terminal("produce", topic, "--bootstrap-server", address) as terminal:
+        terminal.says("ottla: each line is a record; end with Ctrl-D")
+        terminal.type(b"hello\n\x04")
+        assert terminal.ends() == 0
 
 
 def test_in_a_terminal_consume_prints_what_it_waits_for(address: str, topic: str) -> None:

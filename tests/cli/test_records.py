@@ -75,7 +75,7 @@ def test_a_format_string_has_the_conversions_of_kcat(run: Run, orders: str) -> N
     run("produce", orders, "--partition", 1, "--key", "k", "-H", "a=1", "-H", "a=2", stdin="xyz\n")
     form = r"%t %p %o %T|%k %K %s %S|%h|%%\x41\t\q\n"
     first, last = consumed(run, orders, "--partition", 1, "--offset", 2, "--exit", "--format", form)
-    assert first == f"{orders} 1 2 1700000007000|null -1 7 1||%A\t\\q"
+    assert first == f"{orders} 1 2 1700000007000| -1 7 1||%A\t\\q"
     assert last.split("|")[1:] == ["k 1 xyz 3", "a=1,a=2", "%A\t\\q"]
 
 
@@ -158,6 +158,17 @@ def test_tail_prints_the_latest_of_each_partition_and_ends(run: Run, orders: str
     assert run("records", "tail", orders, "--partition", 0, "-n", 2) == (0, "\n".join(whole[0][-2:]) + "\n", "")
     assert sorted(run("records", "tail", orders, "-n", 1)[1].splitlines()) == sorted(part[-1] for part in whole)
     assert len(run("records", "tail", orders, "-n", 100)[1].splitlines()) == 8
+
+
+def test_a_start_is_given_in_the_syntax_of_kcat(run: Run, orders: str) -> None:
+    whole = run("consume", orders, "--from-beginning", "--exit", "--partition", 0)[1]
+    assert run("consume", "-t", orders, "-p", 0, "-o", "beginning", "-e") == (0, whole, "")
+    assert run("consume", "-t", orders, "-p", 0, "-o", "-2", "-e", "-f", "%s\\n") == (
+        0,
+        "".join(whole.splitlines(keepends=True)[-2:]),
+        "",
+    )
+    assert run("consume", "-t", orders, "-p", 0, "-o", "end", "-e") == (0, "", "")
 
 
 def test_tail_continues_with_new_records(address: str, run: Run, orders: str) -> None:

@@ -18,12 +18,13 @@ from ottla.coordination.cluster.features import ELR_VERSION
 from ottla.coordination.cluster.records import FeatureLevelRecord, encode_record
 from ottla.coordination.quorum.control_records import decode_control
 from ottla.digests import stretched
+from ottla.free_ports import free_port
 from ottla.protocol.sasl.scram_credential import MECHANISMS, ScramCredential, is_password
 from ottla.storage.directory import meta_properties
 from ottla.storage.directory.meta_properties import MetaProperties
 from ottla.storage.state_log.snapshot import EMPTY, parse_state, read_state, write_snapshot
 from ottla.storage.state_log.voter import Quorum
-from tests.cli.conftest import ottla
+from tests.cli.conftest import PATIENCE, ottla, start
 
 CLUSTER = "b3R0bGEtcml2YWwta2Fma2"
 NO_ENTITY = "127.0.0.1:1"
@@ -519,3 +520,40 @@ def test_info_names_a_directory_that_does_not_fit(tmp_path: Path, text: str | No
         meta.write_text(text)
     result = CliRunner().invoke(storage, ["info", "-c", str(file)])
     assert (result.exit_code, problem in result.output) == (1, True)
+
+
+def test_a_broker_without_reachable_controllers_logs_their_addresses_and_reasons(tmp_path: Path) -> None:
+    ports = [free_port(), free_port()]
+    file = tmp_path / "server.properties"
+    file.write_text(
+        "process.roles=broker\nnode.id=7\nlisteners=PLAINTEXT://127.0.0.1:0\ncontroller.listener.names=CONTROLLER\n"
+        f"controller.quorum.bootstrap.servers=127.0.0.1:{ports[0]},127.0.0.1:{ports[1]}\nlog.dirs={tmp_path / 'data'}\n"
+    )
+    assert ottla("storage", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAQ", "-c", file).status == 0
+    process = start("broker", "--config", file)
+    assert process.stderr is not None
+    line = next(line for line in process.stderr if "no controller has answered" in line)
+    process.terminate()
+    process.communicate(timeout=PATIENCE)
+    for port in ports:
+        assert f"127.0.0.1:{port}: connection refused" in line
+    assert "start the controllers, or correct controller.quorum.bootstrap.servers" in line
+
+
+def test_a_command_that_is_given_the_address_of_a_controller_says_so(tmp_path: Path) -> None:
+    port = free_port()
+    file = tmp_path / "controller.properties"
+    file.write_text(
+        f"process.roles=controller\nnode.id=1\nlisteners=CONTROLLER://127.0.0.1:{port}\n"
+        f"controller.listener.names=CONTROLLER\nlog.dirs={tmp_path / 'data'}\n"
+        f"controller.quorum.bootstrap.servers=127.0.0.1:{port}\n"
+    )
+    assert ottla("storage", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAQ", "-c", file, "--standalone").status == 0
+    process = start("broker", "--config", file)
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith("ready ")
+    refused = ottla("cluster", "quorum", "--bootstrap-server", f"127.0.0.1:{port}")
+    process.terminate()
+    process.communicate(timeout=PATIENCE)
+    assert refused.status == 1
+    assert "is a listener of a controller: name one of a broker in bootstrap.servers" in refused.sentence

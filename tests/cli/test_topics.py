@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 import pytest
@@ -26,6 +27,13 @@ def test_topics_are_created_listed_described_and_deleted(address: str, topic: st
     assert sum(int(line.split()[5]) for line in lines[2:5]) == 2
     assert ottla("topics", "delete", topic, *at) == (0, "", "")
     assert topic not in ottla("topics", "list", *at).out.splitlines()
+
+
+def test_topics_are_given_as_options_too(address: str, topic: str) -> None:
+    at = ("--bootstrap-server", address)
+    assert ottla("topics", "create", "--topic", f"{topic}-a", "-t", f"{topic}-b", "-p", "2", *at) == (0, "", "")
+    assert ottla("topics", "describe", "-t", f"{topic}-b", *at).out.startswith(f"{topic}-b: 2 partitions")
+    assert ottla("topics", "delete", f"{topic}-a", "--topic", f"{topic}-b", *at) == (0, "", "")
 
 
 def test_the_offsets_of_all_topics_are_requested_together(
@@ -112,3 +120,30 @@ def test_no_topic_is_deleted_if_one_of_them_is_unknown(address: str, topic: str)
     assert refused.status == 1
     assert f"{topic}-nowhere" in refused.sentence
     assert topic in ottla("topics", "list", *at).out.splitlines()
+
+
+def test_a_terminal_shows_partitions_replicas_records_and_size_of_each_topic(address: str, topic: str) -> None:
+    at = ("-b", address)
+    ottla("topics", "create", topic, "-p", 3, *at)
+    ottla("produce", topic, *at, stdin="a\nb\n")
+    long = ottla("topics", "list", "--long", *at).out.splitlines()
+    row = next(line.split() for line in long if line.startswith(topic))
+    assert long[0].split() == ["TOPIC", "PARTITIONS", "REPLICAS", "RECORDS", "SIZE"]
+    assert (row[1:4], row[5]) == (["3", "1", "2"], "B")
+    with Terminal("topics", "list", *at) as terminal:
+        terminal.says(topic)
+        assert b"PARTITIONS" in terminal.raw
+    with Terminal("topics", "list", "--names", *at) as terminal:
+        terminal.says(topic)
+        assert b"PARTITIONS" not in terminal.raw
+
+
+def test_long_rows_in_json_have_sizes_in_bytes(address: str, topic: str) -> None:
+    ottla("topics", "create", topic, "-b", address)
+    found = json.loads(ottla("topics", "list", "--long", "--json", "-b", address).out)
+    assert {"topic": topic, "partitions": 1, "replicas": 1, "records": 0, "size": 0} in found
+
+
+def test_long_and_names_exclude_each_other(address: str) -> None:
+    for noun in ("topics", "groups"):
+        assert ottla(noun, "list", "-l", "-q", "-b", address).sentence.startswith("--long and --names exclude")

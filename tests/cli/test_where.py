@@ -78,3 +78,20 @@ def test_consume_and_head_print_only_matching_records(address: str, topic: str) 
     assert ottla("records", "head", *at, "-n", 2).out == '{"amount": 17}\n{"amount": 18}\n'
     refused = ottla("consume", *at, "--group", "g")
     assert (refused.status, refused.sentence.partition(":")[0]) == (2, "--where and --group exclude each other")
+
+
+def test_a_condition_explains_what_did_not_match() -> None:
+    condition = parse_condition("partition == 0 and value.amount > 10 and value.kind == 'x'")
+    assert condition.explain() is None
+
+    def record(**fields: object) -> Any:
+        return SimpleNamespace(**{**vars(RECORD), **fields})
+
+    for n in range(5):
+        assert not condition(record(value=b'{"amount": %d}' % (n * 5), partition=n % 2))
+    assert condition.explain() == (
+        "no record matches --where \"partition == 0 and value.amount > 10 and value.kind == 'x'\": of 5 records, "
+        "3 match partition == 0, 2 match value.amount > 10, 0 match value.kind == 'x' (no record has value.kind)"
+    )
+    assert condition(record(value=b'{"amount": 11, "kind": "x"}', partition=0))
+    assert condition.explain() is None

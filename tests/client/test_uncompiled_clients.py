@@ -35,4 +35,4 @@ def test_the_first_client_of_an_uncompiled_install_logs_one_line_with_the_remedy
     lines = [line for line in done.stderr.splitlines() if "hot loops" in line]
     assert len(lines) == 1, done.stderr
     assert "several times slower" in lines[0]
-    assert "pip install --force-reinstall --no-deps --no-cache-dir ottla" in lines[0]
+    assert "pip install --force-reinstall --no-deps --no-cache-dir ." in lines[0]

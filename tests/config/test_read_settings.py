@@ -97,7 +97,7 @@ def test_text_becomes_the_declared_type(setting: str, given: Any, value: Any) ->
         ({"client.id": 5}, "client.id = 5: must be text"),
         ({"client.id": None}, "client.id = None: must be text"),
         ({"retention.ms": 0}, "retention.ms = 0: must be at least 1"),
-        ({"bootstrap.servers": 9092}, "bootstrap.servers = 9092: must be a list"),
+        ({"bootstrap.servers": 9092}, "bootstrap.servers = 9092: must be a list, such as localhost:9092"),
         ({"bootstrap.servers": ["a:1", 5]}, "bootstrap.servers = 5: must be text"),
         ({5: 5}, "unknown setting 5"),
         ({"serializer": 5}, "serializer = 5: must be a function"),
@@ -133,7 +133,7 @@ def test_settings_that_are_no_dict_are_refused() -> None:
 
 
 def test_a_setting_without_default_must_be_given() -> None:
-    with pytest.raises(ConfigError, match=r"^bootstrap\.servers is required$"):
+    with pytest.raises(ConfigError, match=r"^bootstrap\.servers is required, such as localhost:9092$"):
         read_settings(Settings, {})
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from ottla.broker.embedding.embedded_broker import Broker
 from ottla.console.pipelines import Pipelines
+from ottla.console.schema_registry import ConsoleRegistry
 from ottla.console.server import Console
 
 PATIENCE = 60.0
@@ -62,10 +63,14 @@ def browser(broker: Broker) -> Iterator[Browser]:
 
 @contextmanager
 def browser_of(
-    address: str, trace: str | None = None, pipelines: Pipelines | None = None, **more: Any
+    address: str,
+    trace: str | None = None,
+    pipelines: Pipelines | None = None,
+    registry: ConsoleRegistry | None = None,
+    **more: Any,
 ) -> Iterator[Browser]:
     """Yield a browser of a console for the cluster at `address`."""
-    console = Console({"bootstrap.servers": address, **more}, trace=trace, pipelines=pipelines)
+    console = Console({"bootstrap.servers": address, **more}, trace=trace, pipelines=pipelines, registry=registry)
     ready = threading.Event()
     thread = threading.Thread(target=console.run, args=(lambda _: ready.set(),))
     thread.start()

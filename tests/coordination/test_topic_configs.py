@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.coordination.cluster.topic_configs import find_conflict, find_fault, list_options
+from ottla.coordination.cluster.topic_configs import SCHEMA_VALIDATION, find_conflict, find_fault, list_options
 
 NAMES = """
 cleanup.policy compression.gzip.level compression.lz4.level compression.type compression.zstd.level
@@ -18,8 +18,8 @@ segment.bytes segment.index.bytes segment.jitter.ms segment.ms unclean.leader.el
 KAFKAS = NAMES.split()
 
 
-def test_every_topic_config_of_kafka_is_there() -> None:
-    assert sorted(list_options()) == KAFKAS
+def test_every_topic_config_of_kafka_is_there_and_two_of_schema_validation() -> None:
+    assert sorted(list_options()) == sorted([*KAFKAS, *SCHEMA_VALIDATION.values()])
 
 
 def test_every_config_is_explained() -> None:

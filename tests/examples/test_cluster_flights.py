@@ -9,6 +9,8 @@ import pytest
 from examples.cluster_flights.__main__ import main
 from examples.cluster_flights.story import Story
 
+pytestmark = pytest.mark.heavy
+
 
 def test_each_flight_is_there_once_though_two_nodes_are_killed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

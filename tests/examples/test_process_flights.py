@@ -9,6 +9,8 @@ import pytest
 from examples.process_flights.__main__ import main
 from examples.process_flights.classify import punctuality
 
+pytestmark = pytest.mark.heavy
+
 
 def test_each_flight_is_classified_once_though_workers_are_killed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

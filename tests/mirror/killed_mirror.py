@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
 import sys
 
 from ottla.mirror import Mirror, MirrorSettings, Selection
+from tests.killed_process import kill_at, run_program
 
 
 def main(source: str, target: str, steps: int, topic: str, prefix: str) -> None:
-    left = steps
-
-    def at(step: str) -> None:
-        nonlocal left
-        left -= 1
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-
     settings = MirrorSettings(
         source={"bootstrap.servers": source},
         target={"bootstrap.servers": target},
@@ -26,13 +16,12 @@ def main(source: str, target: str, steps: int, topic: str, prefix: str) -> None:
         once=True,
         max_records=40,
     )
-    Mirror(settings, at=at).run()
+    Mirror(settings, at=kill_at(steps)).run()
 
 
 def run_killed(source: str, target: str, steps: int, topic: str, prefix: str = "") -> int:
     """Run such a process and return its status; without a step it is not killed."""
-    words = (source, target, str(steps), topic, prefix)
-    return subprocess.run([sys.executable, __file__, *words], timeout=120).returncode
+    return run_program(__name__, source, target, steps, topic, prefix)
 
 
 if __name__ == "__main__":

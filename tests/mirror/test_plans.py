@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from ottla.copy_progress import CopyProgress
 from ottla.errors import ConfigError
 from ottla.mirror.group_plan import plan_group
 from ottla.mirror.ledger import Carried, Ledger
-from ottla.mirror.progress import MirrorProgress
 from ottla.mirror.selection import Selection
 from ottla.mirror.topic_plan import TopicShape, plan_topics
 from ottla.model import TopicPartition
@@ -50,7 +50,7 @@ def test_group_offsets_move_forward_only_and_only_within_the_mirrored_range() ->
 
 
 def test_the_rate_is_that_of_the_last_seconds() -> None:
-    progress = MirrorProgress(0.0)
+    progress = CopyProgress("copied", 0.0)
     progress.add(1000, 1.0)
     assert progress.report(500, 1.0).text == "1,000 records copied, 1,000/s, 500 remaining, 0:00 left"
     progress.add(0, 30.0)
@@ -58,4 +58,4 @@ def test_the_rate_is_that_of_the_last_seconds() -> None:
     report = progress.report(2000, 40.0)
     assert (report.records, report.rate, report.seconds_left) == (1100, 10.0, 200.0)
     assert progress.report(0, 40.0).seconds_left == 0.0
-    assert MirrorProgress(0.0).report(9, 5.0).text == "0 records copied, 0/s, 9 remaining"
+    assert CopyProgress("copied", 0.0).report(9, 5.0).text == "0 records copied, 0/s, 9 remaining"

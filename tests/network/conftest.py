@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from ottla.network import Listener, Selector
-from ottla.network.poller import Poller, SelectorsPoller, default_poller
+from ottla.network.poller import Poller, SelectorsPoller
 
 POLLERS: dict[str, Callable[[], Poller]] = {"selectors": SelectorsPoller}
 if sys.platform == "linux":
-    POLLERS["epoll"] = default_poller
+    from ottla.network.poller import EpollPoller
+
+    POLLERS["epoll"] = EpollPoller
 PATIENCE = 60.0
 
 

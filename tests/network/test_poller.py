@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ottla.network.poller import READ
+from ottla.network.poller import READ, SelectorsPoller, default_poller
 from tests.network.conftest import POLLERS
 
 
@@ -45,3 +45,10 @@ def test_input_that_arrived_while_the_process_was_stopped_is_found(kind: str, mo
         monkeypatch.setattr(poller, below, Stopped(getattr(poller, below), lambda: theirs.send(b"x")))
         assert poller.poll(0.5) == [(ours.fileno(), READ)]
         poller.close()
+
+
+def test_the_environment_selects_the_portable_poller(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTTLA_POLLER", "selectors")
+    poller = default_poller()
+    poller.close()
+    assert isinstance(poller, SelectorsPoller)

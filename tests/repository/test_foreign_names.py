@@ -26,10 +26,14 @@ MEANT: dict[str, frozenset[str]] = {
     "click.core.Group": frozenset(
         {"list_commands", "get_command", "resolve_command", "format_commands", "invoke", "parse_args", "shell_complete"}
     ),
+    "faststream.kafka.broker.broker.KafkaBroker": frozenset({"_connect"}),
+    "faststream.kafka.helpers.admin.AdminService": frozenset({"connect", "disconnect", "client", "create_topics"}),
     "http.server.BaseHTTPRequestHandler": frozenset({"close_connection", "log_message", "protocol_version"}),
+    "ipywidgets.widgets.widget.Widget": frozenset({"close"}),
     "logging.Formatter": frozenset({"format", "formatException", "formatMessage"}),
     "logging.Handler": frozenset({"handleError"}),
     "logging.LoggerAdapter": frozenset({"process"}),
+    "mcp.server.mcpserver.server.MCPServer": frozenset({"call_tool"}),
     "pydantic.json_schema.GenerateJsonSchema": frozenset({"model_schema"}),
     "pydantic.main.BaseModel": frozenset({"model_config"}),
     "socketserver.BaseServer": frozenset({"handle_error"}),
@@ -40,6 +44,17 @@ MEANT: dict[str, frozenset[str]] = {
     "uvicorn.server.Server": frozenset({"shutdown"}),
 }
 """The attributes that a subclass of each base is expected to override, in addition to the abstract ones."""
+TABLES_OF_TRAITLETS = frozenset(
+    {
+        "_all_trait_default_generators",
+        "_descriptors",
+        "_instance_inits",
+        "_static_immutable_initial_values",
+        "_trait_default_generators",
+        "_traits",
+    }
+)
+"""The attributes that the metaclass of traitlets adds to each class."""
 INTERFACES = frozenset(
     {"pyspark.sql.datasource", "pyspark.sql.streaming.datasource", "pyspark.sql.streaming.stateful_processor"}
 )
@@ -75,7 +90,7 @@ def full_name(kind: type) -> str:
 
 def names_of(kind: type) -> set[str]:
     """Return the names that a class defines or that its methods assign to `self`, without dunders."""
-    names = {*vars(kind), *assigned_to_self(kind)}
+    names = {*vars(kind), *assigned_to_self(kind)} - TABLES_OF_TRAITLETS
     return {name for name in names if not name.startswith(("__", "_abc_"))}
 
 

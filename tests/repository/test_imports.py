@@ -70,3 +70,22 @@ def test_the_public_names_are_found_and_a_wrong_one_is_an_attribute_error() -> N
 
 def test_reading_and_running_pipeline_files_needs_no_pandas() -> None:
     assert "pandas" not in probe("ottla.pipelines.file.reading,ottla.pipelines.manager.control").split()[1].split(",")
+
+
+PORTABLE = """
+import importlib, pkgutil, select, sys
+if hasattr(select, "epoll"):
+    del select.epoll
+for name in ("fcntl", "resource", "termios", "pwd", "grp"):
+    sys.modules[name] = None  # its import raises ModuleNotFoundError
+for name in sys.argv[1:]:
+    package = importlib.import_module(name)
+    for module in pkgutil.walk_packages(package.__path__, name + "."):
+        importlib.import_module(module.name)
+"""
+
+
+def test_clients_import_no_module_that_exists_only_on_unix() -> None:
+    packages = ("client", "aio", "security", "network", "protocol", "records", "tracing", "mirror", "schemas")
+    names = [f"ottla.{name}" for name in packages]
+    subprocess.run([sys.executable, "-c", PORTABLE, *names], check=True)

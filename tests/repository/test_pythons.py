@@ -48,8 +48,10 @@ def test_all_targets_run_on_the_oldest_python_and_stop_at_the_first_failure(tmp_
     oldest = subprocess.run(["sh", ROOT / "tools" / "oldest.sh"], capture_output=True, text=True, check=True).stdout
     if not oldest:
         pytest.skip("no Python here has its version in its name")
-    targets = ("test", "test-newest", "lint", "interop-needs", "interop")
+    targets = ("test", "test-newest", "lint", "interop-needs", "interop", "test-heavy")
     steps = [f"{Path(oldest.strip()).name}: {target}" for target in targets]
     assert Maker(tmp_path).run("nothing") == steps
     assert Maker(tmp_path).run("interop-needs") == steps  # which interop asks for again
     assert Maker(tmp_path).run("test-newest") == steps[:2]
+    assert Maker(tmp_path).run("interop") == steps
+    assert Maker(tmp_path).run("test-heavy") == steps

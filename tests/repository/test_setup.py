@@ -159,8 +159,31 @@ def setup(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
 def test_without_a_compiler_the_build_continues_with_one_message(tmp_path: Path) -> None:
     result = build(tmp_path, CC="no-such-compiler", LDSHARED="no-such-compiler")
     assert result.returncode == 0, result.stderr
-    assert (result.stdout + result.stderr).count("hot loops stay uncompiled") == 1
+    said = result.stdout + result.stderr
+    assert said.count("hot loops stay uncompiled") == 1
+    assert "install a C compiler and Python's headers, then: pip install" in said
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.house
+def test_without_a_compiler_the_message_reaches_the_terminal_although_pip_hides_the_build(tmp_path: Path) -> None:
+    reader, writer = os.openpty()
+    command = "import os, sys; os.close(os.open(os.ttyname(int(sys.argv[1])), os.O_RDWR)); import runpy; runpy.run_path(sys.argv[2])['say']('no cc')"
+    shutil.copy(ROOT / "setup.py", tmp_path)
+    hidden = tmp_path / "hidden"
+    with hidden.open("wb") as log:
+        subprocess.run(
+            [sys.executable, "-c", command, str(writer), "setup.py"],
+            cwd=tmp_path,
+            env={name: value for name, value in os.environ.items() if name != "CI"},
+            stderr=log,
+            pass_fds=[writer],
+            start_new_session=True,  # which takes the terminal that it opens first
+            check=True,
+        )
+    assert b"ottla: hot loops stay uncompiled (no cc)" in os.read(reader, 1000)
+    os.close(reader)
+    os.close(writer)
 
 
 def test_a_second_build_has_no_modules_that_were_deleted_since_the_first(tmp_path: Path) -> None:

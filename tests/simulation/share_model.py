@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
+from ottla.broker.coordinators.share_coordinator import WriteState
 from ottla.coordination.share.events import AcquiredRange, StateWrite
 from ottla.coordination.share.record_state import AcknowledgeType, RecordState
 
@@ -78,7 +79,7 @@ class ShareModel:
             if kind == AcknowledgeType.REJECT:
                 self.rejected.add(offset)
 
-    def stored(self, write: StateWrite) -> None:
+    def stored(self, write: StateWrite | WriteState) -> None:
         for batch in write.batches:
             if batch.state == RecordState.AVAILABLE:
                 for offset in range(batch.first_offset, batch.last_offset + 1):

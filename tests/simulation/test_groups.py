@@ -7,6 +7,8 @@ import pytest
 from tests.simulation.group_history import GroupHistory
 from tests.simulation.seeds import chosen, play
 
+pytestmark = pytest.mark.heavy
+
 PARTS = 10
 """The number of parts. A failure in one part does not hide those in others."""
 HISTORIES = 700

@@ -14,6 +14,8 @@ from tests.simulation.planted_storage import PLANTED, Plant
 from tests.simulation.seeds import chosen, is_found, play
 from tests.simulation.stored_history import StoredHistory
 
+pytestmark = pytest.mark.heavy
+
 HISTORIES = int(os.environ.get("OTTLA_HISTORIES", "8"))
 PARTS = 2
 PATIENCE = 200

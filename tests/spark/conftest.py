@@ -71,9 +71,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="session")
-def broker() -> Iterator[Broker]:
-    """In a process of its own: other tests put faults in the place of this one's calls on files."""
-    with Broker(process=True, log_retention_ms=-1) as running:  # records of any age stay
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A broker in a process of its own: other tests inject faults into the file calls of this process.
+
+    Its directory stays: to delete some thousand topics takes half a minute.
+    """
+    path = tmp_path_factory.mktemp("broker")
+    with Broker(path, process=True, log_retention_ms=-1) as running:  # records of any age stay
         yield running
 
 

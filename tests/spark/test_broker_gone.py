@@ -18,7 +18,7 @@ from tests.patience import eventually
 from tests.spark.copy_job import ONCE, Job, counted
 from tests.spark.topics import Topics
 
-pytestmark = pytest.mark.behaviour("D3", "D4")
+pytestmark = [pytest.mark.behaviour("D3", "D4"), pytest.mark.heavy]
 NOBODY = "127.0.0.1:1"
 READ_SOON, WRITE_SOON = {"kafka.default.api.timeout.ms": "1500"}, {"kafka.max.block.ms": "1500"}
 """Timeouts, which are a minute each by default."""

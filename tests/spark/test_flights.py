@@ -26,6 +26,8 @@ from ottla.pipelines.manager.manager import Manager
 from ottla.pipelines.manager.runner import PipelineEvent
 from tests.spark.topics import Topics
 
+pytestmark = pytest.mark.heavy
+
 
 @pytest.fixture(scope="module")
 def flights() -> pd.DataFrame:

@@ -15,6 +15,8 @@ import pytest
 from examples import flights
 from tests.patience import eventually
 
+pytestmark = pytest.mark.heavy
+
 PROGRAM = [sys.executable, "-m", "examples.flights"]
 
 

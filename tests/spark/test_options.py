@@ -71,6 +71,24 @@ def test_a_table_has_the_options_of_source_and_sink_and_what_a_catalog_adds() ->
         ({"kafka.enable.auto.commit": "true"}, "option kafka.enable.auto.commit is not allowed: Spark keeps"),
         ({"kafka.value.deserializer": "x"}, "option kafka.value.deserializer is not allowed: values are read as bytes"),
         ({"kafka.interceptor.classes": "x"}, "option kafka.interceptor.classes is not allowed: an interceptor"),
+        (
+            {"schemaRegistryUrl": "http://a"},
+            "option schemaRegistryUrl is only used for the formats avro, json without valueSchema",
+        ),
+        (
+            {"schemaRegistryBasicAuthUser": "a:b"},
+            "unknown option 'schemaRegistryBasicAuthUser'; did you mean 'schemaRegistryBasicAuthUserInfo'?",
+        ),
+        ({"schemaRegistryBasicAuthUserInfo": "a:b"}, "option schemaRegistryBasicAuthUserInfo needs schemaRegistryUrl"),
+        ({"valueSchemaVersion": "1"}, "option valueSchemaVersion needs schemaRegistryUrl and valueFormat = avro"),
+        (
+            {"keySubject": "a", "valueFormat": "avro", "schemaRegistryUrl": "http://a"},
+            "option keySubject needs schemaRegistryUrl and keyFormat",
+        ),
+        (
+            {"valueSchema": "{}", "valueSchemaVersion": "1", "valueFormat": "avro", "schemaRegistryUrl": "http://a"},
+            "options valueSchemaVersion and valueSchema exclude each other: give only one of them",
+        ),
     ],
 )
 def test_a_wrong_source_option_is_a_one_line_error(options: dict[str, str], sentence: str) -> None:
@@ -108,3 +126,10 @@ def test_secrets_of_the_client_are_not_shown_and_names_of_librdkafka_are_underst
     assert "s3cr3t" not in repr(options)
     assert options.kafka["ssl.truststore.location"] == "/ca"
     assert options.kafka["sasl.password"] == Password("s3cr3t")
+
+
+@pytest.mark.parametrize("name", ["schemaRegistryBearerAuthToken", "schema.registry.bearer.auth.token"])
+def test_settings_of_a_registry_have_two_spellings_and_are_not_shown(name: str) -> None:
+    options = source(subscribe="t", valueFormat="avro", schemaRegistryUrl="http://a:1", **{name: "s3cr3t"})
+    assert options.registry == {"url": Password("http://a:1"), "bearer.auth.token": Password("s3cr3t")}
+    assert "s3cr3t" not in repr(options) + repr(options.registry)

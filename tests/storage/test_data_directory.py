@@ -12,7 +12,7 @@ import pytest
 from ottla.errors import ConfigError, KafkaError
 from ottla.model import TopicPartition
 from ottla.storage.directory import data_directory
-from ottla.storage.directory.data_directory import ONE_BY_ONE, DataDirectory
+from ottla.storage.directory.data_directory import ONE_BY_ONE, DataDirectory, UnusableError
 from ottla.storage.files.durable import sync_file_system
 from ottla.storage.log_config import LogConfig
 from ottla.storage.segments.log_folder import stored_bytes
@@ -161,7 +161,7 @@ def test_a_directory_in_use_is_rejected_with_the_process_that_uses_it(tmp_path: 
 HOLD = """
 import sys
 from ottla.storage.directory import data_directory
-from ottla.storage.directory.data_directory import ONE_BY_ONE, DataDirectory
+from ottla.storage.directory.data_directory import ONE_BY_ONE, DataDirectory, UnusableError
 from ottla.storage.files.durable import sync_file_system
 held = DataDirectory.open(sys.argv[1], node_id=1)
 print("held", flush=True)
@@ -444,3 +444,11 @@ def test_a_segment_deleted_while_its_folder_is_measured_is_not_counted(tmp_path:
     (tmp_path / "00000000000000000000.log").symlink_to(tmp_path / "gone")
     (tmp_path / "00000000000000000007.log").write_bytes(b"kept")
     assert stored_bytes(tmp_path) == len(b"kept")
+
+
+def test_a_file_that_may_not_be_read_is_named_with_a_remedy_for_its_owner() -> None:
+    denied = PermissionError(errno.EACCES, "Permission denied", "/data/meta.properties")
+    assert str(UnusableError(Path("/data"), denied)) == (
+        "data directory /data cannot be used: /data/meta.properties: Permission denied; the user of this process must own all files "
+        "in it: chown -R, or choose another directory"
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import random
 import tempfile
 from collections.abc import Iterator
@@ -180,3 +182,32 @@ def test_flushed_records_survive_a_power_loss(tmp_path: Path, seed: int) -> None
         found = [header.base_offset for part in whole_pieces(again) for _, header in iter_headers(part)]
         assert found == sorted(found)
         assert found[:26] == list(range(26))
+
+
+def test_what_a_failed_append_left_in_the_file_is_removed_before_a_clean_shutdown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = os.pwrite
+
+    def write_half(fd: int, data: bytes, position: int) -> int:
+        write(fd, memoryview(data)[: len(data) // 2], position)
+        raise OSError(errno.EIO, "the disk fails")
+
+    def fail(fd: int, size: int) -> None:
+        raise OSError(errno.EIO, "the disk fails")
+
+    log = open_log(tmp_path / "t-0", LogConfig())
+    log.append(batch(b"kept"), leader_epoch=0, now_ms=NOW)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", write_half)
+        patch.setattr(os, "ftruncate", fail)
+        with pytest.raises(KafkaError):
+            log.append(batch(b"refused"), leader_epoch=0, now_ms=NOW)
+    log.flush()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "ftruncate", fail)
+        with pytest.raises(KafkaError):  # the shutdown is not clean while they are there
+            log.close()
+    log.close()
+    again = open_log(tmp_path / "t-0", LogConfig(), clean=True)
+    assert (again.end_offset, again.recovery) == (1, None)

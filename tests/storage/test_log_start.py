@@ -19,6 +19,8 @@ from tests.storage.batches import NOW, append
 from tests.storage.lost_files import filled, lose, opened
 from tests.storage.moments import every_moment
 
+pytestmark = pytest.mark.heavy
+
 STARTS = "log-start-offset-checkpoint"
 DEEDS = {"append": 4, "delete": 3, "retain": 3, "checkpoint": 1, "cut": 1, "anew": 0.5, "restart": 1}
 """The operations on a log, with their weights."""

@@ -13,6 +13,7 @@ from ottla.broker.controller.formatting import format_without_voters
 from ottla.broker.settings.config import BrokerConfig
 from ottla.kafka_id import id_of
 from ottla.model import TopicPartition
+from ottla.storage.batches.damage import OfflineError
 from ottla.storage.directory.data_directories import DataDirectories, open_directories
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.directory.meta_properties import MetaProperties
@@ -112,3 +113,20 @@ def test_one_emptied_directory_of_several_is_formatted_again(tmp_path: Path) -> 
     assert directories.has_less_than(COPY, former)
     assert not directories.has_less_than(COPY, directories.main.directory_id), "it moves from one to the other"
     directories.close()
+
+
+def test_a_directory_that_is_none_of_several_is_reported_once_with_the_remedy(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    directories = open_directories([str(tmp_path / "a"), str(tmp_path / "b")], node_id=1)
+    assert isinstance(directories, DataDirectories)
+    directories.assigned = lambda partition: UUID(int=1000)
+    for index in range(2):
+        with pytest.raises(OfflineError, match=r"of id AAAAAAAAAAAAAAAAAAAD6A, which is none of log\.dirs"):
+            directories.place(TopicPartition("t", index))
+    directories.close()
+    (record,) = caplog.records
+    assert record.getMessage().startswith(
+        "t-0 and possibly other replicas of this broker are in the directory with the id AAAA"
+    )
+    assert "mount its disk and start again" in record.getMessage()

@@ -30,6 +30,8 @@ from tests.storage.lost_files import SMALL, filled, lose, opened
 from tests.storage.moments import Inodes, every_moment
 from tests.storage.producing import end, send
 
+pytestmark = pytest.mark.heavy
+
 TABLE = LogConfig(segment_bytes=140, retention_ms=-1, cleanup_policy=("compact", "delete"), delete_retention_ms=0)
 
 

@@ -33,6 +33,8 @@ from tests.storage.test_flipped_bits import FLIPS, copied, flipped, flips, truth
 from tests.storage.test_inspection import faults
 from tests.storage.unforced import nothing_is_forced  # noqa: F401 (a fixture that acts by being here)
 
+pytestmark = pytest.mark.heavy
+
 SMALL = LogConfig(segment_bytes=1500, index_interval_bytes=100)
 DERIVED = (".index", ".timeindex", ".snapshot", ".txnindex", "leader-epoch-checkpoint")
 

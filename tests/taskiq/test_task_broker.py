@@ -24,6 +24,8 @@ from ottla.errors import ConfigError
 from ottla.taskiq import TaskBroker
 from tests.patience import eventually
 
+pytestmark = pytest.mark.heavy
+
 SECONDS = 60
 
 
@@ -133,7 +135,7 @@ PROGRAM = """
 import os
 from ottla.taskiq import TaskBroker
 
-broker = TaskBroker("tasks", bootstrap_servers=os.environ["SERVERS"], group="workers")
+broker = TaskBroker("tasks", bootstrap_servers=os.environ["SERVERS"], group="workers", session_timeout_ms=6000)
 
 @broker.task(task_name="append")
 async def append(number: int) -> None:

@@ -8,6 +8,8 @@ import pytest
 
 from tests.testing.pages import PRELUDE, examples_of, settings_of
 
+pytestmark = pytest.mark.heavy
+
 ANYIO = '\n\nimport pytest\n\n\n@pytest.fixture\ndef anyio_backend():\n    return "asyncio"\n'
 """The usual conftest.py of a project that uses anyio's plugin."""
 ELSEWHERE = re.compile(r"\bspark,|\bottla_cluster\b")

@@ -113,6 +113,26 @@ def test_aiokafka(login, ottla_topic):
     result.assert_outcomes(passed=3)
 
 
+def test_a_topic_may_be_created_while_its_records_are_awaited(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+import threading
+
+def test_it(ottla_broker, ottla_producer):
+    with ottla_broker.faults.delay("Produce", ms=300):
+        threading.Thread(target=lambda: ottla_producer.send("created-late", b"a")).start()
+        assert_records("created-late", ["a"])
+
+def test_missing(ottla_broker, ottla_admin):
+    with pytest.raises(AssertionError, match="nowhere does not exist, after 0.1 s"):
+        assert_records("nowhere", ["a"], timeout=0.1)
+    assert "nowhere" not in ottla_admin.list_topics()
+""",
+    )
+    result.assert_outcomes(passed=2)
+
+
 def test_differences_from_the_expected_records_are_shown_line_by_line(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,

@@ -13,6 +13,8 @@ import pytest
 from ottla.tour.chapters import CHAPTERS
 from tests.patience import PATIENCE
 
+pytestmark = pytest.mark.heavy
+
 COMMAND = (sys.executable, "-m", "ottla.tour")
 
 

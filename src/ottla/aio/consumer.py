@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from ottla.client.config.typed_settings import PlainConsumerSettings
     from ottla.records.columns import Columns
+    from ottla.schemas import AsyncSchemaRegistryClient, Schema
+    from ottla.schemas.registries import Registries
 
 T = TypeVar("T")
 
@@ -66,6 +68,7 @@ class Consumer(ConsumerFace[K, V]):
         super().__init__(config, **keywords)
         self._pump = Pump(self._core.client)
         self._polling = False
+        self._registered: Registries | None = None
         self._closing: asyncio.Task[None] | None = None
 
     def subscribe(
@@ -107,16 +110,39 @@ class Consumer(ConsumerFace[K, V]):
         *,
         include_headers: bool = False,
         columns: Sequence[str] | None = None,
+        value_format: str | None = None,
+        key_format: str | None = None,
+        registry: AsyncSchemaRegistryClient | Mapping[str, Any] | str | None = None,
+        value_schema: int | str | Schema | None = None,
+        key_schema: int | str | Schema | None = None,
+        decode_errors: str = "raise",
     ) -> pa.Table:
         """Return all buffered records, else the first that arrive, as an Arrow table with one chunk per partition.
 
-        Columns and limits are those of `ottla.Consumer.poll_arrow`.
+        Columns, limits and the decoding of registered values are those of `ottla.Consumer.poll_arrow`.
         """
         from ottla.records import arrow
 
         only = checked_columns(columns, include_headers)
-        chunks = await self._poll_columns(timeout, max_bytes, include_headers, only)
-        table = arrow.to_table(chunks, include_headers, only=only)
+        choices = (key_format, value_format, registry, key_schema, value_schema)
+        if choices == (None, None, None, None, None) and decode_errors == "raise":
+            chunks = await self._poll_columns(timeout, max_bytes, include_headers, only)
+            table = arrow.to_table(chunks, include_headers, only=only)
+        else:
+            from ottla.schemas.registered_tables import registered_formats
+
+            formats = registered_formats(key_format, value_format, key_schema, value_schema, decode_errors)
+            if self._registered is None:
+                from ottla.schemas.registries import Registries
+
+                self._registered = Registries()
+            client, tables = self._registered.open_async(registry)
+            chunks = await self._poll_columns(timeout, max_bytes, include_headers, only, needs_headers=True)
+            table = await client.run(
+                tables.decode(
+                    chunks, self.subscription() | {tp.topic for tp in self.assignment()}, formats, include_headers, only
+                )
+            )
         self._core.subscriptions.is_returning = False  # the last statement
         return table
 
@@ -135,13 +161,15 @@ class Consumer(ConsumerFace[K, V]):
         return chunks
 
     async def _poll_columns(
-        self, timeout: float, max_bytes: int | None, include_headers: bool, only: tuple[str, ...] | None
+        self,
+        timeout: float,
+        max_bytes: int | None,
+        include_headers: bool,
+        only: tuple[str, ...] | None,
+        needs_headers: bool = False,
     ) -> list[tuple[TopicPartition, Columns]]:
-        with_headers = include_headers if only is None else "headers" in only
         with self._only_one():
-            self._core.subscriptions.begin_poll()
-            steps = self._reading.columns(timeout, max_bytes, with_headers=with_headers, only=only)
-            return await self._poll(steps)
+            return await self._poll(self._begin_columns(timeout, max_bytes, include_headers, only, needs_headers))
 
     async def __aiter__(self) -> AsyncIterator[ConsumerRecord[K, V]]:
         """Yield all records from the current position on, without end. The loop ends when the consumer is closed.
@@ -232,6 +260,8 @@ class Consumer(ConsumerFace[K, V]):
         if not self._core.closed:
             self._core.open()
             await self._pump.run(self._core.close(timeout), wakeable=False)
+        if self._registered is not None:
+            await self._registered.close_async()
 
     async def _poll(self, steps: Steps[T]) -> T:
         """Yield to the event loop before the poll, so that a task that always finds buffered records does not block the others.

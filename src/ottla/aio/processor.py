@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from inspect import isawaitable
 from typing import Any, TypeVar
 
@@ -25,14 +26,55 @@ async def process(consumer: Consumer[Any, Any], producer: Producer, function: Fu
         await processor.run()
 
 
+class TaskRunner:
+    """Makes the calls of a processor in tasks of its event loop."""
+
+    def __init__(self, concurrency: int) -> None:
+        self._slots = asyncio.Semaphore(concurrency)
+        self._stopping = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def start(self) -> None:
+        """Use the running event loop."""
+        self._loop = asyncio.get_running_loop()
+
+    async def pause(self, seconds: float) -> bool:
+        """Wait, and return True; return False as soon as the processor stops."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
+        return not self._stopping.is_set()
+
+    async def run_all(self, tasks: Sequence[Calls[None]]) -> None:
+        """Perform all tasks. If one raises or is cancelled, so are the others."""
+        async with asyncio.TaskGroup() as group:
+            for task in tasks:
+                group.create_task(self._run(task))
+
+    async def _run(self, task: Calls[None]) -> None:
+        async with self._slots:
+            await perform_calls(task)
+
+    def stop(self) -> None:
+        """End all pauses. May be called from any thread or a signal handler."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._stopping.set)
+
+    def close(self) -> None:
+        """Do nothing: tasks end by themselves."""
+
+
 class Processor(ProcessorBase):
     """Read, call `function`, send and commit, as `ottla.Processor` does, with the same settings.
 
-    The function may be a coroutine function or an asynchronous generator function. Records are processed one after the
-    other; other tasks run while the function or a client waits. A cancelled task aborts the records in progress.
+    The function may be a coroutine function or an asynchronous generator function. Without `concurrency`, records are
+    processed one after the other; other tasks run while the function or a client waits. A cancelled task aborts the
+    records in progress.
     """
 
     CLIENTS = (Consumer, Producer)
+    RUNNER = TaskRunner
+    _runner: TaskRunner | None
 
     def __init__(self, consumer: Consumer[Any, Any], producer: Producer, function: Function, **settings: Any) -> None:
         super().__init__(consumer, producer, function, **settings)
@@ -46,6 +88,8 @@ class Processor(ProcessorBase):
         Raises ProducerFencedError if another processor uses the same transactional.id.
         """
         self._consumer.subscribe(self.settings.topics, self)
+        if self._runner is not None:
+            self._runner.start()
         try:
             await perform_calls(self._loop.run(), self._call)
         except BaseException:

@@ -28,6 +28,7 @@ from ottla.model import FOREVER, Header, OffsetAndMetadata, PartitionInfo, Topic
 if TYPE_CHECKING:
     from ottla.client.config.typed_settings import ProducerSettings
     from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
+    from ottla.schemas import AsyncSchemaRegistryClient, Schema
 
 LOG = logging.getLogger(__name__)
 BATCHES_IN_A_ROW = 8
@@ -87,15 +88,32 @@ class Producer(ProducerFace):
         headers: str | None = None,
         timestamp: str | None = None,
         partition: str | None = None,
+        value_format: str | None = None,
+        key_format: str | None = None,
+        registry: AsyncSchemaRegistryClient | Mapping[str, Any] | str | None = None,
+        value_schema: str | Schema | None = None,
+        key_schema: str | Schema | None = None,
     ) -> TableReceipt:
         """Queue the rows of a pyarrow Table or RecordBatch; the arguments name its columns.
 
         The rows are encoded without yielding to the event loop; before each batch the task may wait for memory. The
         receipt's `futures` can be awaited, and its `result(0)` is available after `flush`.
+
+        `send_table(…, value_format="avro", registry=client)` writes the column of the value, such as one of structs, as
+        registered Avro values: with `value_schema`, which is registered, or with the newest version of the topic's
+        subject. The formats are `avro`, `json` and `protobuf`, of which `avro` makes no Python object for a row.
         """
         from ottla.client.producer.table import TableColumns
 
         core, columns = self._core, TableColumns(key, value, headers, timestamp, partition)
+        if (key_format, value_format, registry, key_schema, value_schema) != (None, None, None, None, None):
+            from ottla.schemas.registered_rows import checked_fields, encode_columns
+            from ottla.schemas.registries import async_client
+
+            given = {"key": (key, key_format, key_schema), "value": (value, value_format, value_schema)}
+            fields = checked_fields(given)
+            async with async_client(registry) as client:
+                table = await client.run(encode_columns(table, topic, fields, client.calls))
         rows = core.queue_rows(topic, lambda count: core.rows.encode_table(topic, table, count, columns))
         return await self._sender.await_steps(rows)
 

@@ -17,11 +17,12 @@ from ottla.client.process.outgoing import Outgoing
 from ottla.client.process.stop_signals import stop_on_signals
 from ottla.client.work.state.schedule import Job
 from ottla.client.work.worker_face import Function, WorkerBase
-from ottla.errors import KafkaTimeoutError, OttlaError
+from ottla.errors import ConfigError, KafkaTimeoutError, OttlaError
 from ottla.model import FOREVER, TopicPartition
 
 log = logging.getLogger(__name__)
 
+NO_PROCESSES = "processes={!r} with ottla.aio.work, which runs coroutines in the event loop: use ottla.work"
 TURN_SECONDS = 0.01
 """The time after which a task that never waited lets others run."""
 
@@ -57,6 +58,8 @@ class Worker(WorkerBase):
         /,
         **settings: Any,
     ) -> None:
+        if settings.get("processes") is not None:
+            raise ConfigError(NO_PROCESSES.format(settings["processes"]))
         super().__init__(topics, function, config, **settings)
         self._tasks: dict[Job, asyncio.Task[None]] = {}
         """The task of each running job."""

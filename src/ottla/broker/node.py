@@ -18,7 +18,7 @@ from ottla.broker.metadata.brokers import Brokers, KnownBroker
 from ottla.broker.metadata.internal_topics import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 from ottla.broker.metadata.metadata_log import METADATA_LOG, METADATA_PARTITION
 from ottla.broker.metadata.observed_metadata import Features, ObservedMetadata
-from ottla.broker.metadata.placement import connect_placement
+from ottla.broker.metadata.placement import connect_placement, list_cordoned
 from ottla.broker.metadata.producer_ids import ProducerIds
 from ottla.broker.metadata.topics import Topics, find_leader_of_key
 from ottla.broker.network_server.connection import Connection
@@ -80,14 +80,17 @@ if TYPE_CHECKING:
     from ottla.broker.peers.peers import RemoteBrokers
     from ottla.broker.registration.membership import Membership
     from ottla.broker.replica_manager.replica_fetcher import LeaderFetcher
+    from ottla.broker.schema_validation.validation import SchemaValidation
     from ottla.broker.security.audit_log import AuditLog
     from ottla.broker.security.bound_listeners import BoundListeners
-    from ottla.broker.share.share_group_settings import ShareGroupSettings
+    from ottla.broker.share.share_group_settings import ShareGroupSettings, ShareSettings
     from ottla.broker.share.share_partition_manager import SharePartitionManager
 
 log = logging.getLogger(__name__)
 DEAD_LETTERS_SINCE = 2
 """The level of share.version from which on share groups have dead letter queues."""
+REGISTRY_THREADS = 2
+"""The number of requests to a schema registry at a time."""
 MADE_TOGETHER = 1_000
 """Topics that a client has only named, and that one request to the controller creates."""
 
@@ -166,6 +169,7 @@ class BrokerNode:
         self.copies_sent = ThrottledReplicas(LEADER, limit, self.topics.find_configs, config.node_id, clock)
         """The rate of fetches by followers, for the replication throttle."""
         connect_placement(directory, observed, config)
+        self.topics.on_configured(self._apply_cordoned_directories)
         limit = lambda: self.config.replica_alter_log_dirs_io_max_bytes_per_second  # noqa: E731
         moves = self.partitions, limit, self, self.disk_watch.report_error, disk, timers, clock
         self.relocations = LogDirMoves(directory, *moves)
@@ -235,6 +239,13 @@ class BrokerNode:
         found = next((each for each in known if each.node_id == broker), None)
         return None if found is None else Address(found.host, found.port)
 
+    def _apply_cordoned_directories(self, config: BrokerConfig) -> None:
+        """Place no new partitions in the directories that the present settings cordon, and report them (KIP-1066)."""
+        cordoned = list_cordoned(config, self.directory)
+        if isinstance(self.directory, DataDirectories):
+            self.directory.cordoned = cordoned
+        self._membership.report_cordoned_directories(cordoned)
+
     def _find_directory(self, partition: TopicPartition) -> UUID | None:
         """Return the directory of a replica, or of a future one; None if it is offline."""
         try:
@@ -294,6 +305,15 @@ class BrokerNode:
     def reached_at(self) -> Mapping[str, str]:
         """The address of each listener."""
         return self._listeners.addresses
+
+    @cached_property
+    def schema_validation(self) -> SchemaValidation:
+        """Validates the records of topics with a schema registry. Imported at first use: few topics need it."""
+        from ottla.broker.schema_validation.registered_schemas import RegisteredSchemas
+        from ottla.broker.schema_validation.validation import SchemaValidation
+
+        threads = Disk(self._server.call_soon, threads=REGISTRY_THREADS, name="registry")
+        return SchemaValidation(self.topics, RegisteredSchemas(self._given, self.clock, threads))
 
     @cached_property
     def groups(self) -> GroupCoordinator:
@@ -373,11 +393,17 @@ class BrokerNode:
 
     def share_settings(self, group_id: str) -> ShareGroupSettings:
         """Return the settings of a share group."""
-        from ottla.broker.share.share_group_settings import settings_of
+        return self._share_settings.find(group_id)
 
-        has_queues = self.features.finalized.get(SHARE_VERSION, 0) >= DEAD_LETTERS_SINCE
-        own = self.topics.group_configs.get(group_id, {})
-        return settings_of(self.config, own, has_dead_letter_queues=has_queues)
+    @cached_property
+    def _share_settings(self) -> ShareSettings:
+        from ottla.broker.share.share_group_settings import ShareSettings
+
+        return ShareSettings(
+            lambda: self.config,
+            lambda: self.topics.group_configs,
+            lambda: self.features.finalized.get(SHARE_VERSION, 0) >= DEAD_LETTERS_SINCE,
+        )
 
     @cached_property
     def end_offsets(self) -> EndOffsets:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import resource
 import signal
+import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ottla._version import __version__
 from ottla.broker.settings.config import BrokerConfig
 from ottla.compiled import warn_if_uncompiled
 from ottla.errors import KafkaError, OttlaError
@@ -18,16 +21,25 @@ from ottla.settings_class import changed
 from ottla.uncollected import uncollected
 
 if TYPE_CHECKING:
+    from ottla.broker.controller.raft_driver import RaftDriver
     from ottla.broker.introspection.introspection_socket import IntrospectionSocket
     from ottla.broker.introspection.metrics_page import MetricsPage
     from ottla.broker.network_server.request_counts import RequestCounts
     from ottla.broker.network_server.request_latencies import Latencies
     from ottla.broker.server import Server
+    from ottla.coordination.cluster.metadata import ClusterMetadata
+    from ottla.coordination.quorum.raft import Raft
 
+log = logging.getLogger("ottla.broker.lifecycle")
+"""Starts and stops of the node, at INFO. `ottla broker --config` shows them at any level of the log."""
 INTERRUPTED = 130
 """The exit status after Ctrl-C, as shells define it."""
 FIRST_INTERRUPT = b"ottla broker: stopping; Ctrl-C again ends it at once\n"
 SECOND_INTERRUPT = b"ottla broker: ended at once; the next start checks the logs\n"
+LEAST_FILES = 128
+"""The lowest limit of open files: 64 for indexes, checkpoints and peers, 16 for logs, and the rest for connections."""
+SOON_SECONDS = 14 * 86_400.0
+"""The time before the end of a certificate from which on a start warns about it."""
 WHOLE_WALKS = 150
 """The threshold of the collector's oldest generation.
 
@@ -56,17 +68,19 @@ class Serves(Protocol):
 def serve(
     config: BrokerConfig,
     ready: Callable[[Serves], None],
-    ends_by: Iterable[int] = (signal.SIGTERM, signal.SIGINT),
-    begun: Callable[[Serves], None] = lambda server: None,
+    ends_by: Iterable[int] = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP),
+    on_started: Callable[[Serves], None] = lambda server: None,
 ) -> None:
     """Start a node, call `ready`, and serve until one of the signals `ends_by`. OttlaError if it cannot start.
 
-    `begun` is called before `ready`, as soon as the node can be stopped: in a cluster, starting may take long.
+    `on_started` is called before `ready`, as soon as the node can be stopped: in a cluster, starting may take long.
 
     After a signal, requests under way are finished within seconds. A second SIGINT ends the process at once, without
-    loss of acknowledged records.
+    loss of acknowledged records. SIGHUP stays ignored if it is, as under `nohup`.
     """
+    started = time.monotonic()
     allow_many_files()
+    log_start(config)
     page, config = page_at(config)  # its port before anything in the directory is touched
     with uncollected():
         server = make_server(config)
@@ -74,35 +88,80 @@ def serve(
     gc.freeze()
     gc.set_threshold(*gc.get_threshold()[:2], WHOLE_WALKS)
     warn_if_uncompiled()
+    warn_of_certificates(server.certificate_expiries(), time.time())
 
-    stopping = False
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        nonlocal stopping
-        before, stopping = stopping, True  # first, as the next signal may interrupt this handler
-        server.stop()
-        if number == signal.SIGINT:
-            print_line(SECOND_INTERRUPT if before else FIRST_INTERRUPT)
-            if before:
-                os._exit(INTERRUPTED)
-
-    for number in ends_by:
-        signal.signal(number, stop)
+    signals = StopSignals(server)
+    signals.install(ends_by)
     window = serve_metrics(page, server, config)
 
     def print_status() -> None:
         if page is not None:
             page.is_ready = True
+        listeners = ",".join(f"{name}://{address}" for name, address in server.addresses.items())
+        seconds = time.monotonic() - started
+        log.info("started cluster=%s listeners=%s seconds=%.1f", server.cluster_id, listeners, seconds)
         ready(server)
 
     try:
-        begun(server)
+        on_started(server)
         server.when_ready(print_status)
         server.run()
+        signals.log_end()
     finally:
         for each in (page, window):
             if each is not None:
                 each.close()
+
+
+class StopSignals:
+    """Stops a server at the first signal. A second SIGINT ends the process at once."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._name, self._since = "", 0.0
+
+    def install(self, numbers: Iterable[int]) -> None:
+        """Handle these signals; SIGHUP only if it is not ignored."""
+        for number in numbers:
+            if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._stop)
+
+    def log_end(self) -> None:
+        """Log that the server has stopped because of a signal."""
+        if self._name:
+            log.info("stopped signal=%s seconds=%.1f", self._name, time.monotonic() - self._since)
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        before, name = self._name, signal.Signals(number).name
+        if not before:  # first, as the next signal may interrupt this handler
+            self._name, self._since = name, time.monotonic()
+            self._server.call_soon(lambda: log.info("stopping signal=%s", name))  # a handler must not write to the log
+        self._server.stop()
+        if number == signal.SIGINT:
+            print_line(SECOND_INTERRUPT if before else FIRST_INTERRUPT)
+            if before:
+                os._exit(INTERRUPTED)
+
+
+def warn_of_certificates(expiries: Mapping[str, float], now: float) -> None:
+    """Log the listeners with a certificate that has expired or expires soon. Both times are in seconds since 1970."""
+    for listener, expiry in expiries.items():
+        if expiry - now < SOON_SECONDS:
+            at = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(expiry))
+            log.warning(
+                "the certificate of listener %s %s %s: clients reject an expired one; replace the file, which is read again at the next "
+                "connection",
+                *(listener, "expired at" if expiry <= now else "expires at", at),
+            )
+
+
+def log_start(config: BrokerConfig) -> None:
+    """Log the version and the identity of the node before it opens anything."""
+    log.info(
+        "starting version=%s pid=%d node=%d roles=%s directories=%s",
+        *(__version__, os.getpid(), config.node_id, ",".join(config.process_roles) or "broker,controller"),
+        ",".join(config.directories) or "temporary",
+    )
 
 
 def make_server(config: BrokerConfig) -> Server:
@@ -160,15 +219,22 @@ def serve_metrics_page(
     page: MetricsPage, server: Any, config: BrokerConfig, counts: RequestCounts, latencies: Latencies
 ) -> None:
     """Start the metrics page of a server."""
-    from ottla.broker.introspection.metrics import Figure, Histogram, list_broker_figures, list_controller_figures
+    from ottla.broker.introspection.metrics import (
+        Figure,
+        Histogram,
+        list_broker_figures,
+        list_certificate_figures,
+        list_controller_figures,
+    )
     from ottla.broker.introspection.pushed_metrics_page import PushedPage, build_page
 
     def figures() -> list[Figure | Histogram]:
+        certificates = list_certificate_figures(server.certificate_expiries())
         if config.is_controller:
-            return list(list_controller_figures(server.controller.driver.raft))
+            return [*list_controller_figures(*controller_state(server.controller.driver)), *certificates]
         listeners = Counter(each.listener for each in server.connections.by_channel.values())
-        own = list_controller_figures(server.controller.driver.raft) if config.has_both_roles else ()
-        return [*list_broker_figures(server.node, counts, latencies, listeners), *own]
+        own = list_controller_figures(*controller_state(server.controller.driver)) if config.has_both_roles else ()
+        return [*list_broker_figures(server.node, counts, latencies, listeners), *own, *certificates]
 
     def pushed() -> PushedPage:
         return (
@@ -180,6 +246,11 @@ def serve_metrics_page(
     page.show(server.call_soon, figures, pushed)
 
 
+def controller_state(driver: RaftDriver) -> tuple[Raft, ClusterMetadata | None]:
+    """Return the state of the quorum, and the metadata if this node is the active controller."""
+    return driver.raft, None if driver.term is None else driver.term.machine.metadata
+
+
 def print_line(line: bytes) -> None:
     """Write to standard error from a signal handler. `print` is not reentrant."""
     try:
@@ -189,10 +260,19 @@ def print_line(line: bytes) -> None:
 
 
 def allow_many_files() -> None:
-    """Raise the limit of open files to the maximum: each partition and each connection needs one."""
+    """Raise the limit of open files to the maximum: each partition and each connection needs one.
+
+    Raise OttlaError if too few are left for clients: the broker would start, and then let most requests wait forever.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         except (OSError, ValueError):  # macOS has a limit below the hard one
             pass
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if limit != resource.RLIM_INFINITY and limit < LEAST_FILES:
+        raise OttlaError(
+            f"the limit of open files is {limit}, and a broker needs {LEAST_FILES} or more, 100,000 for many clients and partitions: "
+            "raise it with ulimit -n, or LimitNOFILE= of systemd"
+        )

@@ -128,6 +128,16 @@ class Server:
         """The address of each listener, by its name."""
         return self._listeners.addresses
 
+    @property
+    def cluster_id(self) -> str:
+        """The id of the cluster that the directories belong to."""
+        return self._directory.cluster_id
+
+    def certificate_expiries(self) -> dict[str, float]:
+        """Return when the certificate of each listener with TLS expires, in seconds since 1970."""
+        found = {name: each.certificate_expiry for name, each in self._listeners.securities.items()}
+        return {name: expiry for name, expiry in found.items() if expiry is not None}
+
     def when_ready(self, tell: Callable[[], None]) -> None:
         """Have `tell` called once requests are served.
 
@@ -142,7 +152,7 @@ class Server:
         """Count and time requests from now on."""
         self.handler.counts, self.handler.latencies = counts, latencies
         if self.broker is not None:
-            self.broker.fast_path.latencies = latencies
+            self.broker.fast_path.counts, self.broker.fast_path.latencies = counts, latencies
 
     def isolate(self, places: Iterable[tuple[str, int]]) -> None:
         """Drop all traffic with the nodes at these addresses, as in a network partition; restore it to all others."""
@@ -249,20 +259,20 @@ class Server:
 
     def close(self) -> None:
         """Answer requests under way, close the logs and unlock the directory. `run` calls it at its end."""
-        farewell = self._sockets.farewell
+        shutdown = self._sockets.shutdown
         try:
             if self.controller is not None:
                 if self._failure is None:
                     self.controller.resign()
                 self.controller.close()
-            farewell.begun = True
+            shutdown.has_started = True
             if self.broker is not None and self._has_broker_ended:
                 self.broker.finish_disk_work()
             elif self.broker is not None:
                 self.broker.close()
-                farewell.send_the_rest()
+                shutdown.send_the_rest()
                 self.broker.finish_disk_work()
-                farewell.send_last_responses()
+                shutdown.send_last_responses()
         finally:
             self._sockets.close()
             self._close_directory()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -13,12 +14,17 @@ import click
 from ottla.cli.json_log import configure_logging, format_message
 from ottla.cli.options import DEFAULT_ADDRESS, pairs_of, read_as_usage, settings_option, usage_error
 from ottla.cli.output import echo
+from ottla.settings_class import changed
 from ottla.uncollected import uncollected
 
 if TYPE_CHECKING:
     from ottla.broker.serve import Serves
     from ottla.broker.settings.config import BrokerConfig
+    from ottla.cli.console_process import ChildServer
 
+REGISTRY_NAME = "registry"
+LIFECYCLE = "ottla.broker.lifecycle"
+"""The logger of starts and stops. A node with a file of settings logs them, so that its log shows each restart."""
 LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 
 
@@ -64,6 +70,11 @@ LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
     metavar="HOST:PORT",
     help="Serve the web console for this broker from a child process; port 0 selects a free one.",
 )
+@click.option(
+    "--registry",
+    metavar="HOST:PORT",
+    help="Run a schema registry for this broker in a child process; port 0 selects a free one.",
+)
 @click.option("--request-log", metavar="FILE", help="Append a JSON line for each request; - is standard error.")
 @click.option(
     "--log-format",
@@ -71,6 +82,12 @@ LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
     default="text",
     show_default=True,
     help="Format of log events on standard error; json: a line with at, level, logger, message and exception.",
+)
+@click.option(
+    "--ready-line",
+    metavar="TEXT",
+    multiple=True,
+    help="A further line to print when the broker accepts requests, for programs that wait for it; may be repeated.",
 )
 @settings_option("broker")
 @click.option("--verbose", "-v", count=True, help="Log more to standard error; -vv logs each request.")
@@ -82,20 +99,24 @@ def broker(
     metrics: str | None,
     trace: str | None,
     console: str | None,
+    registry: str | None,
     request_log: str | None,
     log_format: str,
+    ready_line: tuple[str, ...],
     settings: tuple[str, ...],
     verbose: int,
 ) -> None:
     """Run a broker until Ctrl-C or SIGTERM.
 
-    When it accepts requests, it prints `ready HOST:PORT` on standard output for each listener, and `ready http://…` for a console.
+    When it accepts requests, it prints `ready HOST:PORT` on standard output for each listener, and further lines for a console and a registry.
     """
     with uncollected():
         from ottla.broker.serve import serve
         from ottla.broker.settings.sources import read_sources
 
     configure_logging(LEVELS[min(verbose, 2)], log_format)
+    if file is not None:
+        logging.getLogger(LIFECYCLE).setLevel(logging.INFO)
     given = pairs_of("--set", settings)
     if data_dir == "":
         raise usage_error("--data-dir is empty: expected a directory; omit the option to use a temporary one")
@@ -116,34 +137,46 @@ def broker(
     if without_effect:
         print_notice(f"settings without effect in this broker: {', '.join(without_effect)}", log_format)
     if not config.log_dirs:
-        print_notice("no --data-dir: topics are deleted when the broker stops", log_format)
+        missing = "no --data-dir" if file is None else f"neither log.dirs in {file} nor --data-dir"
+        print_notice(f"{missing}: topics are deleted when the broker stops", log_format)
 
-    with start_console(config, console) as show:
+    with start_children(config, console, registry) as children:
+        registry_url = children[REGISTRY_NAME].url if REGISTRY_NAME in children else None
+        if registry_url is not None and not config.schema_registry_url:
+            config = changed(config, schema_registry_url=(registry_url,))
 
         def ready(server: Serves) -> None:
             print_ready(server)
-            show(server.addresses)
+            show_children(children, server, registry_url)
+            print(*ready_line, sep="\n", end="\n" if ready_line else "", flush=True)
+            notify_service_manager(os.environ, "READY=1")
 
         serve(config, ready)
 
 
 @contextmanager
-def start_console(config: BrokerConfig, place: str | None) -> Iterator[Callable[[Mapping[str, str]], None]]:
-    """Start a web console in a child process if `place` is given.
-
-    Yield the function that passes it the broker's addresses.
-    """
-    if place is None:
-        yield lambda addresses: None
+def start_children(
+    config: BrokerConfig, console: str | None, registry: str | None
+) -> Iterator[Mapping[str, ChildServer]]:
+    """Start a web console and a schema registry in child processes if their addresses are given. Yield them by name."""
+    if console is None and registry is None:
+        yield {}
         return
-    from ottla.cli.console_process import ConsoleProcess
+    from ottla.cli.console_process import CONSOLE, REGISTRY, ChildServer
 
-    with read_as_usage():
-        beside = ConsoleProcess(place, config)
-    try:
-        yield beside.show
-    finally:
-        beside.close()
+    with ExitStack() as children, read_as_usage():
+        started = {}
+        for kind, place in ((CONSOLE, console), (REGISTRY, registry)):
+            if place is not None:
+                started[kind.noun] = ChildServer(kind, place, config)
+                children.callback(started[kind.noun].close)
+        yield started
+
+
+def show_children(children: Mapping[str, ChildServer], server: Serves, registry_url: str | None) -> None:
+    """Print the address of each child process."""
+    for child in children.values():
+        child.show(server.addresses, registry_url)
 
 
 def print_notice(sentence: str, log_format: str) -> None:
@@ -154,3 +187,12 @@ def print_notice(sentence: str, log_format: str) -> None:
 def print_ready(server: Serves) -> None:
     """Print one line per listener, in their configured order."""
     print(*(f"ready {address}" for address in server.addresses.values()), sep="\n", flush=True)
+
+
+def notify_service_manager(environment: Mapping[str, str], state: str) -> None:
+    """Send a state such as READY=1 to the service manager, if one waits for it (sd_notify of systemd)."""
+    address = environment.get("NOTIFY_SOCKET", "")
+    if not address.startswith(("/", "@")):
+        return
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.sendto(state.encode(), address.replace("@", "\0", 1) if address.startswith("@") else address)

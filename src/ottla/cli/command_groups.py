@@ -5,16 +5,46 @@ A broker must start without the imports of the producer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ottla.config import unknown
-
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+
+KAFKA_TOOLS: Mapping[str, str] = {
+    "broker-api-versions": "doctor",
+    "client-metrics": "configs alter --client-metrics",
+    "console-consumer": "consume",
+    "console-producer": "produce",
+    "consumer-groups": "groups",
+    "consumer-perf-test": "bench consume",
+    "delete-records": "records delete",
+    "describe": "cluster describe",
+    "dump-log": "log dump",
+    "e2e-latency": "bench latency",
+    "elect": "cluster elect",
+    "features": "cluster features",
+    "get-offsets": "topics describe",
+    "leader-election": "cluster elect",
+    "log-dirs": "cluster log-dirs",
+    "metadata-quorum": "cluster quorum",
+    "mirror-maker": "mirror",
+    "producer-perf-test": "bench produce",
+    "quorum": "cluster quorum",
+    "reassign": "cluster reassign",
+    "reassign-partitions": "cluster reassign",
+    "server-start": "broker",
+    "share-groups": "groups",
+    "status": "cluster status",
+    "streams-groups": "groups",
+}
+"""Names of Kafka's tools without `kafka-` and `.sh`, and commands that are searched at the top, with the command here."""
+MOST_LISTED = 16
+"""A group with more commands does not list them in the error for an unknown one."""
 
 
 class CommandGroup(click.Group):
@@ -28,16 +58,36 @@ class CommandGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         known = self.list_commands(ctx)
         if args and args[0] not in known and not args[0].startswith("-"):
-            raise click.UsageError(unknown("command", args[0], known), ctx)
+            from ottla.config import unknown  # loads msgspec
+
+            name = args[0].removeprefix("kafka-").removesuffix(".sh")
+            meant = name if name in known else KAFKA_TOOLS.get(name) if ctx.parent is None else None
+            if meant is not None:
+                raise click.UsageError(f"unknown command {args[0]!r}; did you mean '{ctx.command_path} {meant}'?", ctx)
+            text = unknown("command", args[0], known)
+            is_listed = len(known) <= MOST_LISTED and not text.endswith("?")
+            raise click.UsageError(f"{text}; there are {', '.join(known)}" if is_listed else text, ctx)
         return super().resolve_command(ctx, args)
 
 
 class LazyCommandGroup(CommandGroup):
-    """Commands by name: the module that contains each, under its name in Python, and its line in `--help`."""
+    """Commands under the headings of `--help`.
 
-    def __init__(self, name: str, homes: Mapping[str, tuple[str, str]], **settings: Any) -> None:
+    Each has the module that contains it, under its name in Python, and its line in `--help`. `on_load` is called before a
+    command's module is imported.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        on_load: Callable[[], None],
+        sections: Mapping[str, Mapping[str, tuple[str, str]]],
+        **settings: Any,
+    ) -> None:
         super().__init__(name, **settings)
-        self._homes = homes
+        self._on_load = on_load
+        self._sections = sections
+        self._homes = {name: home for commands in sections.values() for name, home in commands.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._homes)
@@ -45,6 +95,7 @@ class LazyCommandGroup(CommandGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self._homes:
             return None
+        self._on_load()
         command: click.Command = getattr(import_module(self._homes[cmd_name][0]), cmd_name.replace("-", "_"))
         return command
 
@@ -67,5 +118,7 @@ class LazyCommandGroup(CommandGroup):
             raise BrokenPipeError from None  # without its number, by which click would end with status 1
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in self._homes.items()])
+        width = max(map(len, self._homes))
+        for heading, commands in self._sections.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), line) for name, (_, line) in commands.items()])

@@ -29,7 +29,9 @@ def config_changes(added: Iterable[str], deleted: Iterable[str], of_file: Mappin
             raise usage_error(f"{key} is both set and deleted: give only one of them")
         changes[key] = None
     if not changes:
-        raise usage_error("nothing to alter: expected --add-config, --add-config-file or --delete-config")
+        raise usage_error(
+            "nothing to alter: expected --add-config, --add-config-file or --delete-config (--set is for settings of this client)"
+        )
     return changes
 
 

@@ -18,8 +18,10 @@ from ottla.cli.options import (
 )
 from ottla.cli.output import echo
 from ottla.cli.pipelines.desk import PipelineDesk
+from ottla.cli.records.registered import open_registry, registry_config_option, registry_option
 
 if TYPE_CHECKING:
+    from ottla.console.schema_registry import ConsoleRegistry
     from ottla.console.server import Console
 
 
@@ -44,9 +46,17 @@ if TYPE_CHECKING:
     type=click.Path(exists=True, path_type=Path),
     help="Pipelines to show, as of ottla pipeline status.",
 )
+@registry_option
+@registry_config_option
 @settings_option("client")
 def console(
-    bootstrap_server: str, listen: str, trace: str | None, pipelines: Path | None, settings: tuple[str, ...]
+    bootstrap_server: str,
+    listen: str,
+    trace: str | None,
+    pipelines: Path | None,
+    registry: str | None,
+    registry_config: Path | None,
+    settings: tuple[str, ...],
 ) -> None:
     """Serve a web page for a cluster until Ctrl-C: topics, records, groups, transactions, brokers, traced consumers.
 
@@ -58,9 +68,19 @@ def console(
         from ottla.console.garbage import configure_collector
         from ottla.console.server import Console
 
-        served = Console(given, host, port, trace, None if pipelines is None else PipelineDesk(pipelines))
+        desk = None if pipelines is None else PipelineDesk(pipelines)
+        served = Console(given, host, port, trace, desk, registry=console_registry(registry, registry_config))
     configure_collector()
     served.run(print_ready)
+
+
+def console_registry(url: str | None, config: Path | None) -> ConsoleRegistry | None:
+    """Return the registry for the options, None without them."""
+    if url is None and config is None:
+        return None
+    from ottla.console.schema_registry import LIMITS, ConsoleRegistry
+
+    return ConsoleRegistry(open_registry(url, config, LIMITS))
 
 
 def print_ready(served: Console) -> None:

@@ -29,10 +29,10 @@ SHORT = ("topic", "broker", "group", "client-metrics")
 """Types that have an option of their own."""
 NO_ENTITY = "no entity given: expected --topic NAME, --broker ID, --group NAME, --client-metrics NAME, --broker-defaults, or --entity-type"
 OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    click.option("--topic", "topic", metavar="NAME", multiple=True, help="A topic."),
+    click.option("-t", "--topic", "topic", metavar="NAME", multiple=True, help="A topic."),
     click.option("--broker", "broker", metavar="ID", multiple=True, help="A broker, by its number."),
     click.option("--broker-defaults", is_flag=True, help="The defaults of all brokers."),
-    click.option("--group", "group", metavar="NAME", multiple=True, help="A consumer group."),
+    click.option("-g", "--group", "group", metavar="NAME", multiple=True, help="A consumer group."),
     click.option("--client-metrics", metavar="NAME", multiple=True, help="A subscription to client metrics."),
     click.option("--entity-type", type=click.Choice(tuple(TYPES)), help="As in kafka-configs, with --entity-name."),
     click.option("--entity-name", "entity_names", metavar="NAME", multiple=True, help="A name of the --entity-type."),

@@ -6,7 +6,6 @@ reader decided to stop.
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import sys
@@ -16,60 +15,119 @@ import click
 
 from ottla._version import __version__
 from ottla.cli.command_groups import LazyCommandGroup
-from ottla.config import unknown
 from ottla.errors import OttlaError
 from ottla.escaping import escape_controls
-from ottla.log_format import EscapingFormatter
 
 FAILED = 1
 SENSELESS = 2
 INTERRUPTED = 130
-KAFKAS = {"--log-dirs": "--data-dir", "--log-dir": "--data-dir", "-c": "--max-messages"}
-"""Options of Kafka and other tools for which the option here has a less similar name."""
+OF_OTHER_TOOLS = {
+    "--log-dirs": ["--data-dir"],
+    "--log-dir": ["--data-dir"],
+    "--port": ["--listen HOST:PORT"],
+    "--host": ["--listen HOST:PORT"],
+    "--brokers": ["--bootstrap-server"],
+    "--broker-list": ["--bootstrap-server"],
+    "-c": ["--max-messages"],
+    "-K": ["--key-separator", "--keys"],
+    "-X": ["--set"],
+    "--acks": ["--set acks=…"],
+    "--request-required-acks": ["--set acks=…"],
+    "--property": ["--key-separator", "--keys"],
+    "--formatter-property": ["--keys"],
+    "--reader-property": ["--key-separator"],
+    "--timeout-ms": ["--timeout"],
+    "--consumer-property": ["--set"],
+    "--producer-property": ["--set"],
+    "--command-property": ["--set"],
+    "--consumer.config": ["--command-config"],
+    "--producer.config": ["--command-config"],
+    "--consumer-config": ["--command-config"],
+    "--producer-config": ["--command-config"],
+}
+"""Options of Kafka's tools, kcat and rpk, with the options here that replace them; a command has one of these or none."""
+KAFKA_VERBS = {"add": "create", "remove": "delete"}
+"""Options of kafka-acls for which the command here has another name."""
 NO_NUMBER = re.compile(r"is not a valid integer(?: range)?")
 """The text of click for an argument that must be a number."""
+SHORT_FORM = re.compile(r"'-\w' / (?='--)")
+"""click's text for the short form of an option, before its long form."""
 FROM_STDIN = "unexpected extra argument"
 """The text of click when records are given to `ottla produce` as arguments."""
 
+
+def format_last_resort() -> None:
+    """Set the log format of commands that do not configure logging."""
+    import logging  # loaded with a command only: `--help` does without it
+
+    from ottla.log_format import EscapingFormatter
+
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(EscapingFormatter())
+
+
 root = LazyCommandGroup(
     "ottla",
+    format_last_resort,
     {
-        "broker": ("ottla.cli.broker", "Run a broker until Ctrl-C."),
-        "topics": ("ottla.cli.topics", "Create, list, describe and delete topics."),
-        "configs": ("ottla.cli.configs", "Show and change the configs of topics, brokers and groups."),
-        "produce": ("ottla.cli.records.produce", "Send the lines of standard input to a topic."),
-        "consume": ("ottla.cli.records.consume", "Print the records of a topic."),
-        "records": ("ottla.cli.records.records", "Count, show and delete the records of topics."),
-        "dead-letters": (
-            "ottla.cli.records.dead_letters",
-            "Show the records that workers could not process, and send them back.",
-        ),
-        "sql": ("ottla.cli.records.sql", "Query topics with DuckDB."),
-        "groups": ("ottla.cli.groups.groups", "List, describe and watch consumer groups, and change their offsets."),
-        "cluster": (
-            "ottla.cli.clusters.cluster",
-            "Show leaders, lagging replicas and disk usage; move leaders and replicas.",
-        ),
-        "doctor": ("ottla.cli.doctor.doctor", "Check for common problems, and print remedies."),
-        "bench": ("ottla.cli.benching.bench", "Measure the throughput and the latency of a cluster."),
-        "transactions": ("ottla.cli.transactions", "List and describe transactions, and abort hanging ones."),
-        "acls": ("ottla.cli.security.acls", "List, create and delete access rules."),
-        "users": ("ottla.cli.security.users", "Set, list and delete the SCRAM passwords of users."),
-        "quotas": ("ottla.cli.security.quotas", "Show and change the quotas of users, client ids and addresses."),
-        "mirror": (
-            "ottla.cli.mirroring.mirror",
-            "Copy topics, configs and groups' offsets from one cluster to another.",
-        ),
-        "trace": ("ottla.cli.tracing.trace", "Watch the internal events of consumers, producers and brokers."),
-        "console": ("ottla.cli.console", "Serve the web console of a cluster."),
-        "pipeline": ("ottla.cli.pipelines.pipeline", "Run and check pipelines that are defined in files."),
-        "context": ("ottla.cli.contexts.context", "Name clusters, and select the one that commands use."),
-        "certificates": ("ottla.cli.security.certificates", "Create certificates for tests of TLS."),
-        "storage": ("ottla.cli.storage.storage", "Format the data directory of a broker that joins a cluster."),
-        "completion": ("ottla.cli.completion", "Print a script that completes commands in bash, zsh or fish."),
-        "log": ("ottla.cli.storage.log", "Print, check and repair the files of a data directory."),
+        "Run": {
+            "broker": ("ottla.cli.broker", "Run a broker until Ctrl-C."),
+            "console": ("ottla.cli.console", "Serve the web console of a cluster."),
+            "registry": ("ottla.cli.registry", "Run a schema registry."),
+            "mcp": ("ottla.cli.mcp", "Serve the tools of a cluster to programs with language models."),
+            "pipeline": ("ottla.cli.pipelines.pipeline", "Run and check pipelines that are defined in files."),
+            "mirror": (
+                "ottla.cli.mirroring.mirror",
+                "Copy topics, configs and groups' offsets from one cluster to another.",
+            ),
+            "backup": ("ottla.cli.backups.backup", "Back up a cluster or topics into a folder, and check a backup."),
+            "restore": ("ottla.cli.backups.restore", "Restore a backup into a cluster."),
+        },
+        "Records": {
+            "produce": ("ottla.cli.records.produce", "Send the lines of standard input to a topic."),
+            "consume": ("ottla.cli.records.consume", "Print the records of a topic."),
+            "records": ("ottla.cli.records.records", "Count, show and delete the records of topics."),
+            "sql": ("ottla.cli.records.sql", "Query topics with DuckDB."),
+            "schemas": ("ottla.cli.schemas", "List, show, register, check and delete the schemas of a registry."),
+            "dead-letters": (
+                "ottla.cli.records.dead_letters",
+                "Show the records that workers could not process, and send them back.",
+            ),
+        },
+        "Cluster": {
+            "topics": ("ottla.cli.topics", "Create, list, describe and delete topics."),
+            "groups": (
+                "ottla.cli.groups.groups",
+                "List, describe and watch consumer groups, and change their offsets.",
+            ),
+            "configs": ("ottla.cli.configs", "Show and change the configs of topics, brokers and groups."),
+            "transactions": ("ottla.cli.transactions", "List and describe transactions, and abort hanging ones."),
+            "cluster": (
+                "ottla.cli.clusters.cluster",
+                "Show leaders, lagging replicas and disk usage; move leaders and replicas.",
+            ),
+            "bench": ("ottla.cli.benching.bench", "Measure the throughput and the latency of a cluster."),
+        },
+        "Access": {
+            "acls": ("ottla.cli.security.acls", "List, create and delete access rules."),
+            "users": ("ottla.cli.security.users", "Set, list and delete the SCRAM passwords of users."),
+            "quotas": ("ottla.cli.security.quotas", "Show and change the quotas of users, client ids and addresses."),
+            "certificates": ("ottla.cli.security.certificates", "Create certificates for tests of TLS."),
+        },
+        "Look inside": {
+            "doctor": ("ottla.cli.doctor.doctor", "Check for common problems, and print remedies."),
+            "trace": ("ottla.cli.tracing.trace", "Watch the internal events of consumers, producers and brokers."),
+            "log": ("ottla.cli.storage.log", "Print, check and repair the files of a data directory."),
+        },
+        "Set up": {
+            "context": ("ottla.cli.contexts.context", "Name clusters, and select the one that commands use."),
+            "storage": ("ottla.cli.storage.storage", "Format the data directory of a broker that joins a cluster."),
+            "completion": ("ottla.cli.completion", "Print a script that completes commands in bash, zsh or fish."),
+            "version": ("ottla.cli.version", "Print the versions of Ottla, Python and the libraries that it uses."),
+        },
     },
     help="Ottla: Kafka for people who work in Python.",
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 click.version_option(__version__, prog_name="ottla", message="%(prog)s %(version)s")(root)
 
@@ -78,8 +136,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     replace_closed_streams()
-    if logging.lastResort is not None:  # log format of commands that do not configure logging
-        logging.lastResort.setFormatter(EscapingFormatter())
     try:
         # In this mode click returns the status of `ctx.exit`, and raises what it would print.
         status = root.main(given, prog_name="ottla", standalone_mode=False, color=wants_colour())
@@ -88,7 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return discard_output(0)
     except click.UsageError as error:
-        return print_error(sentence_of(error), SENSELESS)
+        return print_error(sentence_of(error, given), SENSELESS)
     except click.ClickException as error:
         return print_error(error.format_message(), error.exit_code)
     except click.Abort:
@@ -127,20 +183,51 @@ def discard_output(status: int) -> int:
     return status
 
 
-def sentence_of(error: click.UsageError) -> str:
-    """Return click's error in plain words, with the command that prints help."""
-    path = error.ctx.command_path if error.ctx is not None else "ottla"
+def sentence_of(error: click.UsageError, given: Sequence[str]) -> str:
+    """Return click's error for these arguments in plain words, with the command that prints help."""
+    path = error.ctx.command_path if error.ctx is not None else command_path(given)
     if isinstance(error, click.NoSuchOption):
-        known = [name for p in error.ctx.command.get_params(error.ctx) for name in p.opts] if error.ctx else []
-        longer = [name for name in known if name.endswith(f"-{error.option_name.lstrip('-')}")]
-        meant = longer[0] if len(longer) == 1 else KAFKAS.get(error.option_name)
-        if meant in known:
-            return f"unknown option {error.option_name!r}; did you mean {meant!r}? (see {path} --help)"
-        return f"{unknown('option', error.option_name, known)} (see {path} --help)"
-    message = NO_NUMBER.sub("is not a whole number", error.format_message()).rstrip(".")
+        return f"{unknown_option(error)} (see {path} --help)"
+    message = NO_NUMBER.sub("is not a whole number", SHORT_FORM.sub("", error.format_message())).rstrip(".")
     if path == "ottla produce" and FROM_STDIN in message:
         message += ": records are lines of standard input, as in echo hello | ottla produce TOPIC"
     return f"{message[:1].lower()}{message[1:]} (see {path} --help)"
+
+
+def is_command(context: click.Context, option: str) -> bool:
+    """Return True for an option such as `--list` or `--add` of Kafka's tools, if the group has a command for it."""
+    name = option.lstrip("-")
+    return isinstance(context.command, click.Group) and KAFKA_VERBS.get(name, name) in context.command.list_commands(
+        context
+    )
+
+
+def command_path(given: Sequence[str]) -> str:
+    """Return the path of the command in these arguments, for the errors that click raises without a context."""
+    path = "ottla"
+    command: click.Command = root
+    with click.Context(root, info_name=path) as context:
+        for name in given:
+            found = command.get_command(context, name) if isinstance(command, click.Group) else None
+            if found is None:
+                break
+            path, command = f"{path} {name}", found
+    return path
+
+
+def unknown_option(error: click.NoSuchOption) -> str:
+    """Return the error for an unknown option, with the option or command that was probably meant."""
+    from ottla.config import unknown  # loads msgspec
+
+    name = error.option_name
+    known = [each for p in error.ctx.command.get_params(error.ctx) for each in p.opts] if error.ctx else []
+    if error.ctx and is_command(error.ctx, name):
+        command = KAFKA_VERBS.get(name.lstrip("-"), name.lstrip("-"))
+        return f"unknown option {name!r}; did you mean the command '{error.ctx.command_path} {command}'?"
+    longer = [each for each in known if each.endswith(f"-{name.lstrip('-')}")]
+    replaced = [each for each in OF_OTHER_TOOLS.get(name, ()) if each.split()[0] in known]
+    meant = longer if len(longer) == 1 else replaced[:1]
+    return f"unknown option {name!r}; did you mean {meant[0]!r}?" if meant else unknown("option", name, known)
 
 
 def os_error_text(error: OSError) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from ottla.errors import ErrorCode, KafkaError, OttlaError, UnknownTopicOrPartitionError
 
 if TYPE_CHECKING:
     from ottla.client.admin import Admin, ConfigResource
+    from ottla.schemas import SchemaRegistryClient
 
+UNKNOWN_SUBJECT = 40401
+"""The registry's code for an unknown subject."""
 OF_CONFIGS = (ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_REQUEST)
 """The errors for an unknown config. Kafka returns the second for a broker config that cannot be set."""
 
@@ -56,6 +58,26 @@ def reject_unknown_configs(admin: Admin, changes: Mapping[ConfigResource, Mappin
             raise
 
 
+@contextmanager
+def suggest_similar_subjects(client: SchemaRegistryClient, subject: str) -> Iterator[None]:
+    """Add similar subjects to a registry's error for an unknown one."""
+    from ottla.schemas import SchemaRegistryError  # loads with its extra only
+
+    try:
+        yield
+    except SchemaRegistryError as error:
+        if error.error_code != UNKNOWN_SUBJECT:
+            raise
+        there = client.get_subjects()
+        close = [each for each in there if each in (f"{subject}-value", f"{subject}-key")]
+        close = close or similar_names([subject], there)
+        raise OttlaError(
+            with_suggestion(f"there is no subject {subject!r}", close)
+            if close
+            else f"there is no subject {subject!r}; ottla schemas list prints the subjects"
+        ) from None
+
+
 def known_configs(admin: Admin, resources: Collection[ConfigResource]) -> dict[ConfigResource, set[str]]:
     """Return the known configs by resource. Kinds that list only configs that are set, and denied ones, are omitted."""
     asked = {each: config_lister(admin, each) for each in resources if each.kind in NAMED_WHOLE}
@@ -88,6 +110,8 @@ def check_known(
 
 def similar_names(names: Collection[str], there: Collection[str]) -> list[str]:
     """Return for each unknown name the most similar known one, if there is one."""
+    from difflib import get_close_matches  # loaded for errors only
+
     return [each for name in names if name not in there for each in get_close_matches(name, list(there), n=1)]
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 from click.core import ParameterSource
@@ -44,8 +45,9 @@ REFUSED_BY_DEFAULT_MS = 3_000
 
 
 def bootstrap_server(command: F) -> F:
-    """Add `--bootstrap-server` and `--context`."""
+    """Add `-b`, `--bootstrap-server` and `--context`."""
     address = click.option(
+        "-b",
         "--bootstrap-server",
         metavar="HOST:PORT",
         envvar=ADDRESS_VARIABLE,
@@ -109,6 +111,58 @@ def set_option(owner: str) -> Callable[[F], F]:
     )
 
 
+def names_argument(name: str, kind: str, metavar: str, *, required: bool = True) -> Callable[[F], F]:
+    """Give a command an argument with several names. The option `--KIND`, as in Kafka's tools, adds to them."""
+
+    def decorate(command: F) -> F:
+        @click.argument(name, metavar=f"{metavar}..." if required else f"[{metavar}]...", nargs=-1)
+        @name_option(kind, metavar, f"A {kind}, instead of {metavar}; may be repeated.", multiple=True)
+        @wraps(command)
+        def run(named: tuple[str, ...], **others: Any) -> Any:
+            names = (*others.pop(name), *named)
+            if required and not names:
+                raise click.MissingParameter(param_hint=f"'{metavar}...'", param_type="argument")
+            return command(**{name: names}, **others)
+
+        return cast("F", run)
+
+    return decorate
+
+
+def name_argument(kind: str) -> Callable[[F], F]:
+    """Give a command an argument with the name of a topic or a group, or the option `--KIND`; either becomes `KIND`."""
+    metavar = kind.upper()
+
+    def decorate(command: F) -> F:
+        @click.argument(kind, metavar=metavar, required=False)
+        @name_option(kind, metavar, f"The {kind}, instead of {metavar}.", multiple=False)
+        @wraps(command)
+        def run(named: str | None, **others: Any) -> Any:
+            given = others.pop(kind)
+            if given is not None and named is not None:
+                raise usage_error(f"the {kind} is given twice: {given!r} and -{kind[0]} {named!r}")
+            if given is None and named is None:
+                raise click.MissingParameter(param_hint=f"'{metavar}'", param_type="argument")
+            return command(**{kind: named if given is None else given}, **others)
+
+        return cast("F", run)
+
+    return decorate
+
+
+def name_option(kind: str, metavar: str, text: str, *, multiple: bool) -> Callable[[F], F]:
+    """Add `-t, --topic` or `-g, --group`, which becomes `named`."""
+    return click.option(f"-{kind[0]}", f"--{kind}", "named", metavar=metavar, multiple=multiple, help=text)
+
+
+topics_argument = names_argument("topics", "topic", "TOPIC")
+"""The argument TOPIC..., or `-t` for each topic, as in kcat."""
+topic_argument = name_argument("topic")
+"""The argument TOPIC, or `-t`."""
+group_argument = name_argument("group")
+"""The argument GROUP, or `-g`."""
+
+
 def json_option(command: F) -> F:
     """Add `--json`."""
     return click.option("--json", "in_json", is_flag=True, help="Print JSON.")(command)
@@ -117,6 +171,24 @@ def json_option(command: F) -> F:
 def json_lines_option(command: F) -> F:
     """Add `--json` for continuous output."""
     return click.option("--json", "in_json", is_flag=True, help="Print JSON lines.")(command)
+
+
+def list_options(command: F) -> F:
+    """Add `--long` and `--names`, which choose what a list prints; see `prints_table`."""
+    long = click.option(
+        "-l",
+        "--long",
+        is_flag=True,
+        help="Print the table of a terminal, also into a pipe, and with --json its columns.",
+    )
+    names = click.option("-q", "--names", "names_only", is_flag=True, help="Print only names, also at a terminal.")
+    return long(names(command))
+
+
+def reject_both(long: bool, names_only: bool) -> None:
+    """Raise a usage error if `--long` and `--names` are both given."""
+    if long and names_only:
+        raise usage_error("--long and --names exclude each other")
 
 
 def chosen_partitions(admin: Admin, topics: Iterable[str]) -> list[TopicPartition]:
@@ -214,12 +286,9 @@ def properties_of(option: str, place: str | None) -> dict[str, str]:
 
 def admin_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return those settings of a client that an admin client also has: the address and the login."""
-    from ottla.client.admin.config import AdminConfig
-    from ottla.client.config.synonyms import translate_names
-    from ottla.config import options_of
+    from ottla.client.admin.config import select_admin_settings  # not loaded by commands without a client
 
-    known = {option.name for option in options_of(AdminConfig)}
-    return {name: value for name, value in translate_names(settings).items() if name.replace("_", ".") in known}
+    return select_admin_settings(settings)
 
 
 def known_name(what: str, text: str, names: Sequence[str]) -> str:

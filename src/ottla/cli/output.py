@@ -23,6 +23,11 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     click.echo(escape_controls_in_lines(text), err=err, nl=nl)
 
 
+def prints_table(names_only: bool) -> bool:
+    """Return true if a list is printed as a table. Output into a pipe or a file is one name per line, as of `ls`."""
+    return not names_only and sys.stdout.isatty()
+
+
 def to_json(value: Any, **how: Any) -> str:
     """Return a value as readable JSON without control characters."""
     return escape_json(json.dumps(value, ensure_ascii=False, **how))

@@ -11,6 +11,10 @@ from ottla.cli.output import echo, to_json
 from ottla.escaping import escape_controls
 from ottla.model import TopicPartition
 
+STEP = 1_000
+"""The factor between two units of a size."""
+UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
+
 
 def cell_text(cell: Any) -> str:
     """Return a cell's text on one line: a dash for None, commas between the values of a tuple."""
@@ -68,3 +72,13 @@ def as_json(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 def show(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, in_json: bool) -> None:
     echo(as_json(columns, rows) if in_json else format_table(columns, rows))
+
+
+def format_size(count: int | None) -> object:
+    """Return a size in units of powers of a thousand, or None for None."""
+    if count is None:
+        return None
+    size, unit = float(count), 0
+    while size >= STEP - 0.05 and unit < len(UNITS) - 1:
+        size, unit = size / STEP, unit + 1
+    return f"{count} B" if unit == 0 else f"{size:.1f} {UNITS[unit]}"

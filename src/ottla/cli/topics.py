@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,21 +16,26 @@ from ottla.cli.options import (
     bootstrap_server,
     client_settings,
     json_option,
+    list_options,
+    names_argument,
     pairs_of,
     read_as_usage,
+    reject_both,
     settings_option,
     usage_error,
 )
-from ottla.cli.output import echo
-from ottla.cli.tables import cell_text, format_table, show
+from ottla.cli.output import echo, prints_table
+from ottla.cli.tables import cell_text, format_size, format_table, show
+from ottla.errors import ErrorCode, KafkaError
 from ottla.escaping import escape_controls
 from ottla.kafka_id import text_of
 
 if TYPE_CHECKING:
-    from ottla.client.admin import Admin, TopicDescription
+    from ottla.client.admin import Admin, LogDirDescription, TopicDescription
 
 HEADINGS = ("partition", "leader", "replicas", "in sync", "first offset", "end offset")
 LIST = ("TOPIC", "TOPIC-ID", "INTERNAL")
+LONG = ("TOPIC", "PARTITIONS", "REPLICAS", "RECORDS", "SIZE")
 LOST = ("TOPIC", "PARTITIONS", "RECORDS")
 Row = tuple[Any, ...]
 
@@ -40,9 +46,11 @@ def topics() -> None:
 
 
 @topics.command()
-@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@names_argument("names", "topic", "NAME")
 @bootstrap_server
-@click.option("--partitions", type=click.IntRange(1), help="Number of partitions.  [default: the broker's choice]")
+@click.option(
+    "-p", "--partitions", type=click.IntRange(1), help="Number of partitions.  [default: the broker's choice]"
+)
 @click.option(
     "--replication-factor", type=click.IntRange(1), help="Number of replicas.  [default: the broker's choice]"
 )
@@ -71,9 +79,9 @@ def create(
 
 
 @topics.command()
-@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@names_argument("names", "topic", "NAME")
 @bootstrap_server
-@click.option("--partitions", type=click.IntRange(1), help="New number of partitions; it cannot decrease.")
+@click.option("-p", "--partitions", type=click.IntRange(1), help="New number of partitions; it cannot decrease.")
 @click.option(
     "--config", "configs", metavar="KEY=VALUE", multiple=True, help="A config to set, such as retention.ms=3600000."
 )
@@ -105,11 +113,21 @@ def alter(
 @topics.command("list")
 @bootstrap_server
 @click.option("--internal", is_flag=True, help="List internal topics too.")
+@list_options
 @json_option
 @settings_option("client")
-def list_topics(bootstrap_server: str, internal: bool, in_json: bool, settings: tuple[str, ...]) -> None:
-    """Print the names of all topics, one per line."""
+def list_topics(
+    bootstrap_server: str, internal: bool, long: bool, names_only: bool, in_json: bool, settings: tuple[str, ...]
+) -> None:
+    """Print all topics: at a terminal with partitions, replicas, records and size, else the names, one per line.
+
+    RECORDS is the number of offsets from the first record to the end. SIZE is that of all replicas, in JSON in bytes.
+    """
+    reject_both(long, names_only)
     with admin_at(bootstrap_server, settings) as admin:
+        if long or (not in_json and prints_table(names_only)):
+            show(LONG, long_rows(admin, internal=internal, readable=not in_json), in_json=in_json)
+            return
         found = admin.list_topics(internal=internal)
     if in_json:
         show(LIST, [(each.name, text_of(each.topic_id), each.internal) for each in found.values()], in_json=True)
@@ -118,8 +136,40 @@ def list_topics(bootstrap_server: str, internal: bool, in_json: bool, settings: 
         echo(escape_controls(name))
 
 
+def long_rows(admin: Admin, *, internal: bool, readable: bool) -> list[Row]:
+    """Return a row per topic. Sizes are unknown to users without the right to see the brokers' directories."""
+    topics = [topic for topic in admin.describe_topics().values() if internal or not topic.internal]
+    records = {name: count for name, _, count in count_records(admin, topics)}
+    try:
+        sizes = sizes_of_topics(admin.describe_log_dirs())
+    except KafkaError as error:
+        if error.code != ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+            raise
+        sizes = Counter()
+    return [
+        (
+            topic.name,
+            len(topic.partitions),
+            max((len(partition.replicas) for partition in topic.partitions), default=0),
+            records[topic.name],
+            format_size(sizes.get(topic.name)) if readable else sizes.get(topic.name),
+        )
+        for topic in topics
+    ]
+
+
+def sizes_of_topics(found: Mapping[int, Mapping[str, LogDirDescription]]) -> Counter[str]:
+    """Return the size of each topic in bytes, of all replicas together."""
+    sizes: Counter[str] = Counter()
+    for directories in found.values():
+        for directory in directories.values():
+            for tp, replica in directory.replica_infos.items():
+                sizes[tp.topic] += replica.size
+    return sizes
+
+
 @topics.command()
-@click.argument("names", metavar="[NAME]...", nargs=-1)
+@names_argument("names", "topic", "NAME", required=False)
 @bootstrap_server
 @json_option
 @settings_option("client")
@@ -137,7 +187,7 @@ def describe(names: tuple[str, ...], bootstrap_server: str, in_json: bool, setti
 
 
 @topics.command()
-@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@names_argument("names", "topic", "NAME")
 @bootstrap_server
 @yes_option
 @settings_option("client")

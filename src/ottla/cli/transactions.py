@@ -121,7 +121,7 @@ def describe(names: tuple[str, ...], bootstrap_server: str, in_json: bool, setti
 @transactions.command("describe-producers")
 @click.argument("topic")
 @bootstrap_server
-@click.option("--partition", type=click.IntRange(0), required=True, help="The partition.")
+@click.option("-p", "--partition", type=click.IntRange(0), required=True, help="The partition.")
 @click.option("--broker-id", type=int, help="Query this broker instead of the leader.")
 @json_option
 @settings_option("client")
@@ -156,6 +156,7 @@ def describe_producers(
 @transactions.command("find-hanging")
 @bootstrap_server
 @click.option(
+    "-t",
     "--topic",
     "topics",
     metavar="TOPIC[:P,...]",
@@ -231,7 +232,7 @@ def is_known(admin: Admin, tp: TopicPartition, producer: ProducerState) -> bool:
 @transactions.command()
 @click.argument("topic")
 @bootstrap_server
-@click.option("--partition", type=click.IntRange(0), required=True, help="The partition of the transaction.")
+@click.option("-p", "--partition", type=click.IntRange(0), required=True, help="The partition of the transaction.")
 @click.option(
     "--start-offset", type=click.IntRange(0), help="First offset of the transaction, as printed by find-hanging."
 )

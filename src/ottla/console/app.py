@@ -10,7 +10,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ottla.console.cluster import STARTS, ConsoleCluster, Start
 from ottla.console.guard import ConsoleAccess, check_access
@@ -29,6 +29,9 @@ with extra("console"):
     from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
     from starlette.routing import Mount, Route
     from starlette.staticfiles import StaticFiles
+
+if TYPE_CHECKING:
+    from ottla.console.schema_registry import ConsoleRegistry
 
 STATIC = Path(__file__).parent / "static"
 LIVE_SECONDS = 1.0
@@ -57,13 +60,14 @@ def app(
     tour: Tour,
     pipelines: Pipelines | None = None,
     lifespan: Any = None,
+    registry: ConsoleRegistry | None = None,
 ) -> Any:
-    """Return the ASGI application of the console for a cluster, traced clients, the tour, and pipelines."""
+    """Return the ASGI application of the console for a cluster, traced clients, the tour, pipelines, and a registry."""
     queries: dict[str, tuple[str, Query]] = {
         "overview": ("GET", lambda c, _: c.overview()),
         "topics": ("GET", lambda c, q: c.topics(q.get("text", ""), whole_parameter(q, "from", 0))),
         "topic": ("GET", lambda c, q: c.topic(text_parameter(q, "name"))),
-        "records": ("GET", records),
+        "records": ("GET", lambda c, q: records(c, q, registry)),
         "brokers": ("GET", lambda c, _: c.brokers()),
         "transactions": ("GET", lambda c, q: c.transactions(q.get("text", ""))),
         "transaction": ("GET", lambda c, q: c.transaction(text_parameter(q, "name"))),
@@ -82,6 +86,18 @@ def app(
         "set-config": ("POST", set_config),
         "produce": ("POST", produce),
         "reset-offsets": ("POST", reset_offsets),
+        "subjects": (
+            "GET",
+            lambda _, q: registry and registry.subjects(q.get("text", ""), whole_parameter(q, "from", 0)),
+        ),
+        "subject": (
+            "GET",
+            lambda _, q: required_registry(registry).subject(text_parameter(q, "name"), number_parameter(q, "version")),
+        ),
+        "check-schema": (
+            "POST",
+            lambda _, q: required_registry(registry).check(text_parameter(q, "name"), text_parameter(q, "schema")),
+        ),
         "pipelines": ("GET", lambda *_: None if pipelines is None else pipelines.status()),
         "resend": ("POST", lambda _, q: required_pipelines(pipelines).resend(text_parameter(q, "name"))),
         "pause": ("POST", lambda _, q: required_pipelines(pipelines).pause(text_parameter(q, "name"))),
@@ -210,6 +226,13 @@ def required_pipelines(pipelines: Pipelines | None) -> Pipelines:
     return pipelines
 
 
+def required_registry(registry: ConsoleRegistry | None) -> ConsoleRegistry:
+    """Return the registry; raise InvalidRequestError if the console was started without one."""
+    if registry is None:
+        raise InvalidRequestError("this console shows no schemas; start it with --registry URL")
+    return registry
+
+
 async def live_view(cluster: ConsoleCluster, look: Callable[[str], Any], request: Any) -> Any:
     """Stream a view as server-sent events until the browser disconnects."""
     name = request.query_params.get("name", "")
@@ -264,14 +287,16 @@ def number_parameter(given: Mapping[str, Any], name: str) -> int | None:
     return None if number < 0 else number
 
 
-def records(cluster: ConsoleCluster, given: Mapping[str, Any]) -> Any:
+def records(cluster: ConsoleCluster, given: Mapping[str, Any], registry: ConsoleRegistry | None) -> Any:
     how = given.get("start", "latest")
     if how not in STARTS:
         raise InvalidRequestError(f"start {how!r} must be one of {', '.join(STARTS)}")
     start: Start = (how, whole_parameter(given, "at", 0))
     wanted = RecordCondition(given.get("key", ""), given.get("text", ""))
     most = max(1, min(whole_parameter(given, "most", 50), MOST_RECORDS))
-    return cluster.records(text_parameter(given, "topic"), number_parameter(given, "partition"), start, wanted, most)
+    values = None if registry is None else registry.values()
+    topic, partition = text_parameter(given, "topic"), number_parameter(given, "partition")
+    return cluster.records(topic, partition, start, wanted, most, values)
 
 
 def create_topic(cluster: ConsoleCluster, given: Mapping[str, Any]) -> None:

@@ -10,22 +10,40 @@ import json
 import socket
 import sys
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ottla.console.garbage import configure_collector
 from ottla.console.server import Console
+from ottla.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from ottla.console.schema_registry import ConsoleRegistry
 
 
 def main() -> None:
-    """Wait for a line with `settings` and `trace`, serve, and stop when the pipe is closed."""
+    """Wait for a line with `settings`, `trace` and `registry`, serve, and stop when the pipe is closed."""
     host, descriptor = sys.argv[1:]
     line = sys.stdin.readline()
     if not line:
         return  # the broker failed to start
     given: dict[str, Any] = json.loads(line)
-    console = Console(given["settings"], host, trace=given["trace"], listener=socket.socket(fileno=int(descriptor)))
+    listener, registry = socket.socket(fileno=int(descriptor)), open_registry(given["registry"])
+    console = Console(given["settings"], host, trace=given["trace"], listener=listener, registry=registry)
     configure_collector()
     console.run(start_offsets)
+
+
+def open_registry(url: str | None) -> ConsoleRegistry | None:
+    """Return the registry at an address. Without the packages for it, print a warning and return None."""
+    if url is None:
+        return None
+    try:
+        from ottla.console.schema_registry import LIMITS, ConsoleRegistry
+        from ottla.schemas.clients import SchemaRegistryClient
+    except MissingExtraError as error:
+        print(f"ottla broker: the console shows no schemas: {error}", file=sys.stderr, flush=True)
+        return None
+    return ConsoleRegistry(SchemaRegistryClient({**LIMITS, "url": url}))
 
 
 def start_offsets(console: Console) -> None:

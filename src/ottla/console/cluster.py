@@ -26,6 +26,7 @@ from ottla.model import EARLIEST, LATEST, TopicPartition
 if TYPE_CHECKING:
     from ottla.client.admin import ProducerState, TransactionDescription
     from ottla.client.producer import Producer
+    from ottla.console.registered_values import RegisteredValues
     from ottla.console.views import View
 
 PAGE = 100
@@ -164,14 +165,34 @@ class ConsoleCluster:
         self.admin.fence_producers([name])
 
     def groups(self) -> View:
-        """Return all consumer groups, and the number of groups of other types."""
+        """Return consumer groups, share groups and streams groups, and the number of groups of other types."""
         return views.groups_view(self.admin.list_groups())
 
     def group(self, name: str) -> View:
         """Return one group: its members, their partitions, and the lag."""
-        described = self.admin.describe_consumer_groups([name])[name]
+        try:
+            described = self.admin.describe_consumer_groups([name])[name]
+        except KafkaError as error:
+            if error.code != ErrorCode.GROUP_ID_NOT_FOUND:
+                raise
+            view = self._group_of_another_type(name)
+            if view is None:
+                raise
+            return view
         committed = self.admin.list_consumer_group_offsets(name)
         return views.group_view(described, committed, self.offsets(self.existing(committed), LATEST))
+
+    def _group_of_another_type(self, name: str) -> View | None:
+        """Return a share group or a streams group; None if there is none."""
+        kind = next((each.protocol_type for each in self.admin.list_groups() if each.group_id == name), None)
+        if kind == views.SHARE:
+            found = self.admin.describe_share_groups([name])[name]
+            return views.share_group_view(found, self.admin.list_share_group_offsets(name))
+        if kind == views.STREAMS:
+            described = self.admin.describe_streams_groups([name])[name]
+            committed = self.admin.list_streams_group_offsets(name)
+            return views.streams_group_view(described, committed, self.offsets(self.existing(committed), LATEST))
+        return None
 
     def existing(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         """Return the partitions with a topic that still exists."""
@@ -201,8 +222,19 @@ class ConsoleCluster:
         at = self._producer.send(topic, value_bytes, key=key_bytes, partition=partition).result()
         return {"partition": at.partition, "offset": at.offset}
 
-    def records(self, topic: str, partition: int | None, start: Start, wanted: RecordCondition, most: int) -> View:
-        """Return up to `most` records that match: from `start` on the oldest first, or of `latest` the newest first."""
+    def records(
+        self,
+        topic: str,
+        partition: int | None,
+        start: Start,
+        wanted: RecordCondition,
+        most: int,
+        values: RegisteredValues | None = None,
+    ) -> View:
+        """Return up to `most` records that match: from `start` on the oldest first, or of `latest` the newest first.
+
+        `values` decodes keys and values with a schema id.
+        """
         from ottla.client.consumer import Consumer
 
         infos = self.admin.describe_topics([topic])[topic].partitions
@@ -216,7 +248,7 @@ class ConsoleCluster:
             else:
                 found = find_oldest(consumer, self.start_offsets(start, first, end), end, wanted, most)
         return {
-            "records": [record_view(each) for each in found.records],
+            "records": [record_view(each, None if values is None else values.show_field) for each in found.records],
             "looked_at": found.looked_at,
             "whole": found.is_whole,
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -28,14 +29,16 @@ class RecordCondition(NamedTuple):
         return not sought or any(sought in part for part in (key, value) if part is not None)
 
 
-def record_view(record: ConsumerRecord) -> dict[str, Any]:
-    """Return the view of a record."""
+def record_view(
+    record: ConsumerRecord, show_field: Callable[[ConsumerRecord, str], dict[str, Any]] | None = None
+) -> dict[str, Any]:
+    """Return the view of a record; `show_field` returns the view of its `key` or `value` if a registry has the schemas."""
     return {
         "partition": record.partition,
         "offset": record.offset,
         "timestamp": record.timestamp,
-        "key": show_bytes(record.key),
-        "value": show_bytes(record.value),
+        "key": show_bytes(record.key) if show_field is None else show_field(record, "key"),
+        "value": show_bytes(record.value) if show_field is None else show_field(record, "value"),
         "headers": [[name, show_bytes(value)] for name, value in record.headers],
     }
 

@@ -7,12 +7,12 @@ import secrets
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ottla.cannot_listen import open_http_listener
 from ottla.console.app import app
 from ottla.console.cluster import ConsoleCluster
 from ottla.console.guard import ConsoleAccess
-from ottla.console.listening import listener_at
 from ottla.console.pipelines import Pipelines
 from ottla.console.touring import Tour
 from ottla.console.traced import Traced
@@ -21,6 +21,9 @@ from ottla.loopback import is_loopback
 
 with extra("console"):
     import uvicorn
+
+if TYPE_CHECKING:
+    from ottla.console.schema_registry import ConsoleRegistry
 
 SHUTDOWN_SECONDS = 1
 """The time for which an open stream may delay the shutdown."""
@@ -45,15 +48,17 @@ class Console:
         trace: str | None = None,
         pipelines: Pipelines | None = None,
         listener: socket.socket | None = None,
+        registry: ConsoleRegistry | None = None,
     ) -> None:
-        """Use `listener`, which already listens at `host`, or create one."""
-        self.listener = listener_at(host, port) if listener is None else listener
+        """Use `listener`, which already listens at `host`, or create one. `registry` is closed with the console."""
+        self.listener = open_http_listener(host, port) if listener is None else listener
         token = None if is_loopback(host) else secrets.token_urlsafe(24)
         self.door = ConsoleAccess(host, self.listener.getsockname()[1], token)
         self.cluster = ConsoleCluster(settings)
         self.traced = Traced(trace)
         self.tour = Tour()
         self.pipelines = pipelines
+        self.registry = registry
         self.server: Any = None
 
     @property
@@ -72,7 +77,7 @@ class Console:
             await self.tour.close()
 
         config = uvicorn.Config(
-            app(self.cluster, self.door, self.traced, self.tour, self.pipelines, lifespan),
+            app(self.cluster, self.door, self.traced, self.tour, self.pipelines, lifespan, self.registry),
             log_level="warning",
             access_log=False,
             server_header=False,
@@ -83,6 +88,8 @@ class Console:
             self.server.run(sockets=[self.listener])
         finally:
             self.cluster.close()
+            if self.registry is not None:
+                self.registry.close()
             self.listener.close()
 
     def stop(self) -> None:

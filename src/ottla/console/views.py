@@ -9,12 +9,25 @@ from typing import TYPE_CHECKING, Any
 from ottla.kafka_id import text_of
 
 if TYPE_CHECKING:
-    from ottla.client.admin import ConfigEntry, ConsumerGroupDescription, GroupListing, TopicDescription
+    from ottla.client.admin import (
+        ConfigEntry,
+        ConsumerGroupDescription,
+        GroupListing,
+        MemberDescription,
+        ShareGroupDescription,
+        ShareMemberDescription,
+        SharePartitionOffsetInfo,
+        StreamsGroupDescription,
+        StreamsMemberDescription,
+        TopicDescription,
+    )
     from ottla.client.admin.health import ClusterHealth
     from ottla.model import Node, OffsetAndMetadata, PartitionInfo, TopicPartition
 
 View = dict[str, Any]
 Offsets = Mapping["TopicPartition", int]
+SHARE, STREAMS = "share", "streams"
+"""The protocol types of groups that are not consumer groups and have a page."""
 
 
 def is_missing_copies(partition: PartitionInfo) -> bool:
@@ -103,13 +116,14 @@ def config_row(entry: ConfigEntry) -> View:
 
 
 def groups_view(found: Iterable[GroupListing]) -> View:
-    """Return the consumer groups by name, and the number of other groups by type."""
+    """Return consumer groups, share groups and streams groups by name, and the number of other groups by type."""
     from ottla.client.admin.group_calls import CONSUMER_PROTOCOL_TYPES
 
+    shown = {*CONSUMER_PROTOCOL_TYPES, SHARE, STREAMS}
     listed = sorted(found, key=lambda group: group.group_id)
-    others = Counter(each.protocol_type for each in listed if each.protocol_type not in CONSUMER_PROTOCOL_TYPES)
+    others = Counter(each.protocol_type for each in listed if each.protocol_type not in shown)
     return {
-        "groups": [group_row(each) for each in listed if each.protocol_type in CONSUMER_PROTOCOL_TYPES],
+        "groups": [group_row(each) for each in listed if each.protocol_type in shown],
         "others": dict(sorted(others.items())),
     }
 
@@ -124,19 +138,79 @@ def group_view(
     """Return the partitions and members of a group with the lag of each partition."""
     owners = {tp: member.member_id for member in group.members for tp in member.assignment}
     return {
-        "name": group.group_id,
-        "state": group.state,
-        "type": group.type,
-        "assignor": group.partition_assignor,
-        "coordinator": str(group.coordinator),
-        "members": [
-            {"id": m.member_id, "client": m.client_id, "host": m.host, "partitions": len(m.assignment)}
-            for m in group.members
-        ],
+        **group_head(group, group.type, group.partition_assignor),
+        "members": [member_row(member, len(member.assignment)) for member in group.members],
         "partitions": [
             partition_row(tp, committed.get(tp), end.get(tp), owners.get(tp)) for tp in sorted({*committed, *owners})
         ],
         "lag": lag_of(committed, end),
+    }
+
+
+def share_group_view(group: ShareGroupDescription, offsets: Mapping[TopicPartition, SharePartitionOffsetInfo]) -> View:
+    """Return the partitions and members of a share group, with the start offset and the lag of each partition."""
+    owners: dict[TopicPartition, list[str]] = {}
+    for member in group.members:
+        for tp in member.assignment:
+            owners.setdefault(tp, []).append(member.member_id)
+    rows = [
+        {
+            "topic": tp.topic,
+            "partition": tp.partition,
+            "offset": None if (found := offsets.get(tp)) is None else found.start_offset,
+            "end": None if found is None or found.lag is None else found.start_offset + found.lag,
+            "lag": None if found is None else found.lag,
+            "member": ", ".join(owners.get(tp, ())) or None,
+        }
+        for tp in sorted({*offsets, *owners})
+    ]
+    return {
+        **group_head(group, "Share", group.partition_assignor),
+        "members": [member_row(member, len(member.assignment)) for member in group.members],
+        "partitions": rows,
+        "lag": sum(row["lag"] or 0 for row in rows),
+    }
+
+
+def streams_group_view(
+    group: StreamsGroupDescription, committed: Mapping[TopicPartition, OffsetAndMetadata], end: Offsets
+) -> View:
+    """Return the partitions and members of a streams group, with the lag of each partition and the tasks of each member."""
+    subtopologies = {topic: each.subtopology_id for each in group.subtopologies for topic in each.read_topics}
+    owners = {task: member.member_id for member in group.members for task in member.assignment.active}
+    return {
+        **group_head(group, "Streams", ""),
+        "members": [member_row(member, len(member.assignment.active)) for member in group.members],
+        "partitions": [
+            partition_row(tp, committed[tp], end.get(tp), owners.get((subtopologies.get(tp.topic, ""), tp.partition)))
+            for tp in sorted(committed)
+        ],
+        "lag": lag_of(committed, end),
+    }
+
+
+def group_head(
+    group: ConsumerGroupDescription | ShareGroupDescription | StreamsGroupDescription, kind: str, assignor: str
+) -> View:
+    """Return what the views of all groups have at their start."""
+    return {
+        "name": group.group_id,
+        "state": group.state,
+        "type": kind,
+        "assignor": assignor,
+        "coordinator": str(group.coordinator),
+    }
+
+
+def member_row(
+    member: MemberDescription | ShareMemberDescription | StreamsMemberDescription, partition_count: int
+) -> View:
+    """Return the row of a member with the number of its partitions or active tasks."""
+    return {
+        "id": member.member_id,
+        "client": member.client_id,
+        "host": member.host,
+        "partitions": partition_count,
     }
 
 

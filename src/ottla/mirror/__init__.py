@@ -6,7 +6,7 @@ mirror ─► survey ─► topic_plan, group_plan     the state of both cluster
 selection, progress                            the copied topics and groups; rate and remaining records
 ```
 
-`ledger`, the plans, `selection` and `progress` are pure.
+`ledger`, the plans and `selection` are pure.
 """
 
 from ottla.mirror.mirror import Mirror

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
+from ottla.copy_progress import CopyProgress, CopyReport
 from ottla.errors import (
     ApplicationRecoverableError,
     ConfigError,
@@ -18,7 +19,6 @@ from ottla.errors import (
 )
 from ottla.mirror.carrier import At, RecordCopier
 from ottla.mirror.group_plan import GroupPlan
-from ottla.mirror.progress import MirrorProgress, ProgressReport
 from ottla.mirror.settings import MirrorSettings
 from ottla.mirror.survey import MirrorSurvey
 from ottla.mirror.topic_plan import TopicPlan
@@ -42,7 +42,7 @@ class Mirror:
         self,
         settings: MirrorSettings,
         tell: Callable[[str], None] = lambda text: None,
-        show: Callable[[ProgressReport], None] = lambda report: None,
+        show: Callable[[CopyReport], None] = lambda report: None,
         at: At = lambda step: None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -51,13 +51,13 @@ class Mirror:
         """The last plan of each group."""
         self._settings = settings
         self._tell, self._show, self._at, self._now = tell, show, at, now
-        self._progress = MirrorProgress(now())
+        self._progress = CopyProgress("copied", now())
 
     def stop(self) -> None:
         """Stop after the current transaction; may be called by any thread."""
         self.stopping = True
 
-    def run(self) -> ProgressReport:
+    def run(self) -> CopyReport:
         """Run until `stop`, or until all present records are copied with `once`; return the progress."""
         while True:
             try:
@@ -76,7 +76,7 @@ class Mirror:
         if self._settings.once or self.stopping or not again:
             raise error
 
-    def _run_session(self) -> ProgressReport:
+    def _run_session(self) -> CopyReport:
         with ExitStack() as stack:
             settings = self._settings
             source, target = (stack.enter_context(admin_of(side)) for side in (settings.source, settings.target))
@@ -86,7 +86,7 @@ class Mirror:
             carrier.open()
             return self._copy_until_stopped(survey, carrier)
 
-    def _copy_until_stopped(self, survey: MirrorSurvey, carrier: RecordCopier) -> ProgressReport:
+    def _copy_until_stopped(self, survey: MirrorSurvey, carrier: RecordCopier) -> CopyReport:
         partitions = self._refresh(survey, carrier)
         self._report_unmatched(survey)
         ends = carrier.consumer.end_offsets(sorted(partitions)) if self._settings.once else None
@@ -124,7 +124,7 @@ class Mirror:
 
     def _report(
         self, carrier: RecordCopier, partitions: set[TopicPartition], ends: Mapping[TopicPartition, int] | None
-    ) -> ProgressReport:
+    ) -> CopyReport:
         if ends is not None:
             return self._progress.report(count_remaining(carrier, ends), self._now())
         lag = sum(carrier.consumer.current_lag(tp) or 0 for tp in partitions)
@@ -148,9 +148,6 @@ def change_lines(plan: TopicPlan) -> list[str]:
 def admin_of(settings: Mapping[str, Any]) -> Any:
     """Return an admin client with the connection settings of the other clients."""
     from ottla.client.admin import Admin
-    from ottla.client.admin.config import AdminConfig
-    from ottla.client.config.synonyms import translate_names
-    from ottla.config import options_of
+    from ottla.client.admin.config import select_admin_settings
 
-    known = {option.name for option in options_of(AdminConfig)}
-    return Admin({name: it for name, it in translate_names(settings).items() if name.replace("_", ".") in known})
+    return Admin(select_admin_settings(settings))

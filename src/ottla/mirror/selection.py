@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ottla.errors import ConfigError
+from ottla.name_patterns import check_patterns, choose_names
 
 LEDGERS = "ottla.mirror."
 """Prefix of the ledger topics."""
@@ -24,13 +23,7 @@ class Selection:
     """Prefix of the topics' names in the target."""
 
     def __post_init__(self) -> None:
-        for pattern in (*self.topics, *self.without_topics, *self.groups, *self.without_groups):
-            try:
-                re.compile(pattern)
-            except re.error as error:
-                raise ConfigError(
-                    f"invalid pattern {pattern!r}: {error}; expected a name or a regular expression"
-                ) from None
+        check_patterns((*self.topics, *self.without_topics, *self.groups, *self.without_groups))
 
     def target_name(self, topic: str) -> str:
         """Return the name in the target."""
@@ -46,12 +39,3 @@ class Selection:
 
     def _is_ours(self, topic: str) -> bool:
         return topic.startswith(LEDGERS) or (self.prefix != "" and topic.startswith(self.prefix))
-
-
-def choose_names(names: Iterable[str], wanted: Sequence[str], unwanted: Sequence[str]) -> list[str]:
-    """Return the names that match a wanted pattern and no unwanted one."""
-    return sorted(name for name in names if matches_any(name, wanted) and not matches_any(name, unwanted))
-
-
-def matches_any(name: str, patterns: Sequence[str]) -> bool:
-    return any(re.fullmatch(pattern, name) for pattern in patterns)

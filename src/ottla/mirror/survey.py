@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from ottla.errors import ConfigError, KafkaError, KafkaTimeoutError, TopicAlreadyExistsError
 from ottla.mirror.group_plan import GroupPlan, plan_group
 from ottla.mirror.ledger import Ledger, Read
-from ottla.mirror.selection import LEDGERS, matches_any
+from ottla.mirror.selection import LEDGERS
 from ottla.mirror.settings import MirrorSettings
 from ottla.mirror.topic_plan import TopicPlan, TopicShape, plan_topics
 from ottla.model import TopicPartition
+from ottla.name_patterns import matches_any
 
 if TYPE_CHECKING:
     from ottla.client.admin import Admin

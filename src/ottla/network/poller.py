@@ -9,11 +9,13 @@ are considered silent.
 
 from __future__ import annotations
 
+import os
 import select
 import selectors
 import sys
 from typing import Protocol
 
+VARIABLE = "OTTLA_POLLER"
 READ = 1
 WRITE = 4
 BROKEN = 8
@@ -43,8 +45,11 @@ class Poller(Protocol):
 
 
 def default_poller() -> Poller:
-    """Return the fastest poller. gevent and eventlet remove `epoll`, which blocks their threads, and patch `selectors`."""
-    return EpollPoller() if sys.platform == "linux" and hasattr(select, "epoll") else SelectorsPoller()
+    """Return the fastest poller; OTTLA_POLLER=selectors in the environment selects the portable one."""
+    # gevent and eventlet remove `epoll`, which blocks their threads, and patch `selectors`.
+    if sys.platform == "linux" and hasattr(select, "epoll") and os.environ.get(VARIABLE) != "selectors":
+        return EpollPoller()
+    return SelectorsPoller()
 
 
 if sys.platform == "linux":

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+LEFT_BEFORE_HANDSHAKE = "it closed the connection without a TLS handshake"
+"""The end of a check whether a port is open, as load balancers make them."""
+
 
 class ClosedInHandshake(str):
     """The peer closed the connection in the TLS handshake without an alert; the cause is unknown."""

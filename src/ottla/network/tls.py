@@ -20,7 +20,7 @@ from ottla.network.channel import READ_BYTES_PER_TURN, Channel
 from ottla.network.frame_buffers import FrameBuffers
 from ottla.network.frames import UnauthenticatedSplitter
 from ottla.network.poller import READ, WRITE
-from ottla.network.refusal import PeerRefusal
+from ottla.network.refusal import LEFT_BEFORE_HANDSHAKE, PeerRefusal
 from ottla.network.send_queue import Frames, SendQueue, piece_of_file
 from ottla.network.tls_context import TlsContexts
 from ottla.network.tls_reasons import CLIENT_HUNG_UP, HUNG_UP, client_reason, handshake_reason, stream_reason
@@ -252,7 +252,7 @@ class TlsChannel(Channel):
                         )
                     data = sock.recv(HANDSHAKE_BYTES)
                     if not data:
-                        return self.closed_in_handshake
+                        return self._explain_close()
                     self._handshake_bytes += len(data)
                     self._incoming.write(data)
                 else:
@@ -263,10 +263,14 @@ class TlsChannel(Channel):
             self._send_alert(sock)
             return self._handshake_refusal(self._explain_handshake_error(error))
         except (BrokenPipeError, ConnectionResetError):
-            return self.closed_in_handshake
+            return self._explain_close()
         self.connecting, self.deadline = False, None
         self._queue.tls = tls
         return ""
+
+    def _explain_close(self) -> str:
+        """Return the reason when the peer closes the connection before the end of the handshake."""
+        return self.closed_in_handshake
 
     def _explain_handshake_error(self, error: ssl.SSLError) -> str:
         return handshake_reason(error, self.peer[0], self._contexts.has_certificate)
@@ -344,6 +348,9 @@ class TlsServerChannel(TlsChannel):
     __slots__ = ()
 
     closed_in_handshake = CLIENT_HUNG_UP
+
+    def _explain_close(self) -> str:
+        return self.closed_in_handshake if self._handshake_bytes else LEFT_BEFORE_HANDSHAKE
 
     def attach(self, sock: socket.socket) -> None:
         """Use an accepted socket; the channel is connected after the handshake."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import ssl
+from contextlib import suppress
 from typing import Literal
 
 from msgspec import Struct
 
 from ottla.errors import ConfigError
-from ottla.network.key_store import KeyStore, TlsIdentity, TrustStore
+from ottla.network.certificate_expiry import earliest_expiry
+from ottla.network.key_store import CERTIFICATE, KeyStore, TlsIdentity, TrustStore
 
 LOG = logging.getLogger(__name__)
 VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
@@ -51,6 +53,8 @@ class TlsContexts:
         self._settings = settings
         self._stamps = self._file_states()
         self._context = context_of(settings)
+        self._expiry: float | None = None
+        """When the certificate expires; None if it was not read from the present files yet."""
 
     def check(self, settings: TlsSettings | TlsServerSettings) -> None:
         """Raise ConfigError if other settings are invalid; nothing is changed."""
@@ -63,6 +67,7 @@ class TlsContexts:
             context = context_of(settings)
             self._settings, self._context = settings, context
             self._stamps = self._file_states()
+            self._expiry = None
 
     @property
     def has_certificate(self) -> bool:
@@ -82,8 +87,17 @@ class TlsContexts:
             except ConfigError as error:
                 LOG.warning("reloading certificates failed, keeping the previous ones: %s", error)
             else:
+                self._expiry = None
                 LOG.info("reloaded certificates: %s", ", ".join(self._files()))
         return self._context
+
+    def certificate_expiry(self) -> float | None:
+        """Return when the first certificate of this side's chain expires, in seconds since 1970; None without a certificate."""
+        self.current_context()
+        if self._expiry is None and self._settings.own is not None:
+            with suppress(ConfigError, ValueError):  # the files were changed, and the previous certificate is in use
+                self._expiry = earliest_expiry(CERTIFICATE.findall(self._settings.own.identity().chain))
+        return self._expiry
 
     def name_to_check(self, host: str) -> str:
         """Return the host name without the final dot, for SNI and the certificate check."""

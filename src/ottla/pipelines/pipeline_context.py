@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+    from ottla.schemas import Schema
+
 SERVERS = "bootstrap.servers"
 CHECKPOINT = "checkpoint"
 INPUTS = "inputs"
@@ -51,6 +53,12 @@ class PipelineContext:
     """Replaces the placeholders of secrets in an address, and percent-encodes them where necessary."""
     kafka: Mapping[str, str] = field(default_factory=dict)
     """Settings of clients for topics without their own."""
+    registry: Mapping[str, str] = field(default_factory=dict)
+    """The schema registry, as options of Spark's source and sink; empty if the file names none."""
+    schemas: Mapping[str, str] = field(default_factory=dict)
+    """The schemas to which registered values of a source are converted, as options of Spark's source."""
+    pending: Mapping[str, Schema | None] = field(default_factory=dict)
+    """The schemas that other pipelines will register, by subject; None for a schema that is not known yet."""
     home: Path = Path()
     """The folder with the pipeline's checkpoint and state."""
     inputs: Mapping[str, DataFrame] = field(default_factory=dict)

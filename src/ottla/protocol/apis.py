@@ -135,15 +135,9 @@ SERVED = {key: each for key, each in DECLARED.items() if each.is_served and not 
 ADVERTISED = {
     # librdkafka before 2.8 disables compression when Produce does not start at version 0 (KAFKA-18659).
     "Produce": Range(0, 13),
-    # Version 6 (two-phase commit) is unstable in Kafka 4.3, which does not advertise it either.
+    # Version 6 (two-phase commit) is unstable in Kafka 4.4, which does not advertise it either.
     "InitProducerId": Range(0, 5),
-    # A response of version 2 has no result per feature, so `kafka-features upgrade --release-version` would fail
-    # because of the features that are not supported here (share.version, streams.version). Kafka's tools use the
-    # advertised versions.
-    "UpdateFeatures": Range(0, 1),
 }
-ACCEPTED_BEYOND = frozenset({"UpdateFeatures"})
-"""APIs with a version above the advertised ones that is also accepted."""
 
 ELSEWHERE: Mapping[int, str] = {key: each.name for key, each in DECLARED.items() if key not in SERVED} | {
     4: "LeaderAndIsr",

@@ -197,9 +197,8 @@ def column_named(batch: pa.RecordBatch, name: str) -> pa.Array[Any]:
     """Return the column, which must exist exactly once."""
     found = batch.schema.get_all_field_indices(name)
     if len(found) != 1:
-        raise SerializationError(
-            f"there are {len(found)} columns named {name!r}; the columns are {', '.join(batch.schema.names)}"
-        )
+        count = f"{len(found)} columns" if found else "no column"
+        raise SerializationError(f"the table has {count} named {name!r}; it has {', '.join(batch.schema.names)}")
     return batch.column(found[0])
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,7 @@ from ottla.spark.failure import without_traceback
 from ottla.spark.options import SourceOptions, read_sink_options, read_source_options
 from ottla.spark.source.batch_reader import BatchReader, FilteringBatchReader
 from ottla.spark.source.refused_stream import RefusedStream
+from ottla.spark.source.registered_readers import find_readers
 from ottla.spark.source.sampling import some_of
 from ottla.spark.source.stream_reader import StreamReader
 from ottla.spark.tables.filters import has_filter_pushdown
@@ -38,6 +41,10 @@ class OttlaSource(DataSource):
     """
 
     is_copy = False
+    readers: Mapping[str, str] | None = None
+    """The reader's schemas of registered keys and values. Spark pickles the source after it called `schema`, so that they
+    are the same for the whole query.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -46,7 +53,13 @@ class OttlaSource(DataSource):
     def schema(self) -> StructType:
         with without_traceback():
             options = read_source_options(self.options)
-            return columns_of(options, partial(some_of, options))
+            return columns_of(options, partial(some_of, options), self.registered_readers(options))
+
+    def registered_readers(self, options: SourceOptions) -> Mapping[str, str]:
+        """Return the reader's schemas, requested from the registry once."""
+        if self.readers is None:
+            self.readers = find_readers(options)
+        return self.readers
 
     def reader(self, schema: StructType) -> BatchReader:
         with without_traceback():
@@ -65,23 +78,27 @@ class OttlaSource(DataSource):
         options = read_source_options(self.options)
         # An inferred schema is not inferred again: the topic may have other records by now.
         schemas = [text.strip().lower() for text in (options.key_schema, options.value_schema) if text]
-        if INFER not in schemas and schema != columns_of(options, partial(some_of, options)):
+        readers = self.registered_readers(options)
+        if INFER not in schemas and schema != columns_of(options, partial(some_of, options), readers):
             raise ConfigError(
                 "the columns of a topic are fixed; leave .schema(...) out, and set the columns of the value in valueSchema"
             )
-        return options, decoding_of(options, schema)
+        return options, decoding_of(options, schema, readers)
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchSink:
         # Imported only for writes: Spark starts a process for each call to a source, and loading takes time.
+        from ottla.spark.sink.registered_values import prepare_encodings
         from ottla.spark.sink.writers import BatchSink, run_of_batch
 
         with without_traceback():
             options = read_sink_options(self.options)
             sink = BatchSink(options, schema, overwrite)
+            sink.columns = replace(sink.columns, encodings=prepare_encodings(options, schema))
             sink.run = run_of_batch(options, self.options.get(CHECKPOINT))
             return sink
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamSink:
+        from ottla.spark.sink.registered_values import prepare_encodings
         from ottla.spark.sink.writers import StreamSink, run_of_stream
 
         with without_traceback():
@@ -89,6 +106,7 @@ class OttlaSource(DataSource):
             sink = StreamSink(options, schema)
             sink.checkpoint = self.options.get(CHECKPOINT)
             if not self.is_copy:
+                sink.columns = replace(sink.columns, encodings=prepare_encodings(options, schema))
                 sink.run = run_of_stream(options, self.options.get(CHECKPOINT))
             return sink
 

@@ -44,6 +44,10 @@ class SourceOptions:
 
     kafka: Mapping[str, Any] = beside(default_factory=dict)
     """Settings of the client, given as `kafka.<name>`; `kafka.bootstrap.servers` is required."""
+    registry: Mapping[str, Any] = beside(default_factory=dict)
+    """Settings of the registry client, for values that begin with a schema id: `schemaRegistryUrl` and the others by their
+    names without dots, such as `schemaRegistryBasicAuthUserInfo`, or as `schema.registry.<name>`.
+    """
 
     subscribe: tuple[str, ...] | None = None
     """Topics, separated by commas. One of `subscribe`, `subscribePattern` and `assign` is required."""
@@ -103,14 +107,26 @@ class SourceOptions:
     """The format of keys, as in `valueFormat`."""
     value_format: FormatName = "raw"
     """The format of values: `raw` bytes, `string` (UTF-8), or a format that tasks decode into columns within the column
-    `value`: `json` (`valueSchema`), `avro` (`valueSchema`), `protobuf` (`valueDescriptor` and `valueMessage`).
+    `value`: `json` (`valueSchema`), `avro` (`valueSchema`), `protobuf` (`valueDescriptor` and `valueMessage`). With
+    `schemaRegistryUrl` these three are decoded by the schema id in front of each value or in its headers.
     """
     key_schema: str | None = None
     """The schema of keys, as in `valueSchema`."""
     value_schema: str | None = None
     """For JSON: the columns, as DDL (`id bigint, tags array<string>`) or as JSON (`df.schema.json()`), or `infer` to
-    infer them from the topic when the query is created. For Avro: the schema as JSON, or the name of a file with it.
+    infer them from the topic when the query is created. For Avro: the schema as JSON, or the name of a file with it;
+    with `schemaRegistryUrl` it is the reader's schema, to which values of all versions are converted.
     """
+    key_schema_version: Positive | None = None
+    """The version of the keys' subject, as in `valueSchemaVersion`."""
+    value_schema_version: Positive | None = None
+    """With `schemaRegistryUrl`: the version of the subject that is the reader's schema. The default is the newest version
+    when the query is created.
+    """
+    key_subject: str | None = None
+    """The subject of keys, as in `valueSubject`; the default is `TOPIC-key`."""
+    value_subject: str | None = None
+    """With `schemaRegistryUrl`: the subject of the reader's schema. The default is `TOPIC-value`."""
     key_descriptor: str | None = None
     """The descriptor set of keys, as in `valueDescriptor`."""
     value_descriptor: str | None = None
@@ -118,7 +134,13 @@ class SourceOptions:
     key_message: str | None = None
     """The message type of keys, as in `valueMessage`."""
     value_message: str | None = None
-    """For Protocol Buffers: the full name of the message type, for example `shop.Order`."""
+    """For Protocol Buffers: the full name of the message type, for example `shop.Order`. With `schemaRegistryUrl` the
+    default is the first message of the schema.
+    """
+    key_reader: str | None = None
+    """Set by `ottla pipeline run`: the reader's schema of registered keys that are JSON or Protobuf."""
+    value_reader: str | None = None
+    """Set by `ottla pipeline run`: the reader's schema of registered values that are JSON or Protobuf."""
     mode: Literal["PERMISSIVE", "DROPMALFORMED", "FAILFAST"] = "PERMISSIVE"
     """The handling of a record that cannot be decoded. PERMISSIVE returns the fields that could be read, and adds the
     columns `_error` (the error, or null) and `_raw` (the original value of a record with an error). DROPMALFORMED skips
@@ -159,6 +181,32 @@ class SinkOptions:
     """Settings of the producer, given as `kafka.<name>`; `kafka.bootstrap.servers` is required."""
     topic: str | None = None
     """The topic of all rows; without it each row has its topic in the column `topic`."""
+    registry: Mapping[str, Any] = beside(default_factory=dict)
+    """Settings of the registry client, as in the source."""
+    key_format: Literal["raw", "avro", "json", "protobuf"] = "raw"
+    """The format of keys, as in `valueFormat`."""
+    value_format: Literal["raw", "avro", "json", "protobuf"] = "raw"
+    """`raw`: the column `value` is text or bytes. `avro`, `json`, `protobuf`: it is a struct or another type, and is written
+    in this format with the id of its schema in front; needs `schemaRegistryUrl` and `topic`.
+    """
+    key_schema: str | None = None
+    """The schema of keys, as in `valueSchema`."""
+    value_schema: str | None = None
+    """The schema of values, as text. The default for Avro and JSON is the schema of the column `value`."""
+    key_schema_version: str | None = None
+    """The version of the keys' subject, as in `valueSchemaVersion`."""
+    value_schema_version: str | None = None
+    """The version of the subject with which values are written: a number, or `latest`. Nothing is registered then."""
+    key_message: str | None = None
+    """The message of keys, as in `valueMessage`."""
+    value_message: str | None = None
+    """For Protocol Buffers: the full name of the message type; the default is the first message of the schema."""
+    key_subject: str | None = None
+    """The subject of the schema of keys; the default is `TOPIC-key`."""
+    value_subject: str | None = None
+    """The subject of the schema; the default is `TOPIC-value`."""
+    auto_register_schemas: bool = True
+    """Register the schema when the write starts, if the subject does not have it. If false, it must be registered."""
     include_headers: bool = True
     """Write the column `headers` if it exists."""
     include_timestamp: bool = False
@@ -193,6 +241,38 @@ SPELLED = {
 }
 """Options with names other than their fields' in camel case."""
 
+REGISTRY = ("schema.registry.", "schemaregistry")
+"""The prefixes of registry settings, in lower case."""
+REGISTRY_URL = "schemaRegistryUrl"
+LATEST = "latest"
+"""The newest version of a subject."""
+REGISTRY_SETTINGS = frozenset(
+    {
+        "url",
+        "proxy",
+        "timeout",
+        "max.retries",
+        "retries.wait.ms",
+        "retries.max.wait.ms",
+        "cache.capacity",
+        "basic.auth.user.info",
+        "basic.auth.credentials.source",
+        "ssl.ca.location",
+        "ssl.certificate.location",
+        "ssl.key.location",
+        "ssl.key.password",
+        "bearer.auth.credentials.source",
+        "bearer.auth.token",
+        "bearer.auth.logical.cluster",
+        "bearer.auth.identity.pool.id",
+        "bearer.auth.client.id",
+        "bearer.auth.client.secret",
+        "bearer.auth.scope",
+        "bearer.auth.issuer.endpoint.url",
+    }
+)
+"""The settings of the registry client that are text, so that Spark can pass them to tasks."""
+
 REFUSED = {
     "auto.offset.reset": "use the option startingOffsets",
     "key.deserializer": "keys are read as bytes; decode them with DataFrame operations",
@@ -211,12 +291,17 @@ def read_source_options(given: Mapping[str, str]) -> SourceOptions:
     """Return the source's options; ConfigError if one is unknown, invalid or in conflict with another."""
     options = read_options(SourceOptions, given, SinkOptions)
     check_subscription(options)
+    options = changed(options, registry=registry_settings(given))
+    check_registry(options)
     return options
 
 
 def read_sink_options(given: Mapping[str, str]) -> SinkOptions:
     """Return the sink's options; ConfigError as above."""
-    return read_options(SinkOptions, given, SourceOptions)
+    options = changed(read_options(SinkOptions, given, SourceOptions), registry=registry_settings(given))
+    is_table = any(name.lower() == CATALOG for name in given)
+    check_sink_registry(options, is_table)
+    return options
 
 
 def read_options(
@@ -232,7 +317,7 @@ def read_options(
         left |= CATALOGS_OWN | (spelled_options(others).keys() if others else set()) - table.keys()
     values: dict[str, Any] = {}
     for name, text in given.items():
-        if name.lower().startswith(PREFIX) or name.lower() in left:
+        if name.lower().startswith(PREFIX) or name.lower() in left or name.lower().startswith(REGISTRY):
             continue
         if name.lower().startswith(CATALOGS_COPY) and name[len(CATALOGS_COPY) :] in given:
             continue
@@ -272,6 +357,104 @@ def client_settings(given: Mapping[str, str]) -> dict[str, Any]:
     if not settings.get(SERVERS, "").strip():
         raise ConfigError("option kafka.bootstrap.servers is required, for example localhost:9092")
     return settings
+
+
+def registry_settings(given: Mapping[str, str]) -> dict[str, Any]:
+    """Return the settings of the registry client. They are not printed, because most of them may have a secret."""
+    by_letters = {REGISTRY[1] + name.replace(".", ""): name for name in REGISTRY_SETTINGS}
+    settings: dict[str, Any] = {}
+    for option, text in given.items():
+        if not option.lower().startswith(REGISTRY):
+            continue
+        name = by_letters.get(option.lower().replace(".", ""))
+        if name is None:
+            raise ConfigError(unknown_option(option, map(registry_spelling, REGISTRY_SETTINGS)))
+        settings[name] = Password(text.strip())
+    if settings and "url" not in settings:
+        raise ConfigError(
+            f"option {registry_spelling(min(settings))} needs {REGISTRY_URL}, for example http://localhost:8081"
+        )
+    return settings
+
+
+def registry_spelling(name: str) -> str:
+    """Return the option of a setting of the registry client: `basic.auth.user.info` is `schemaRegistryBasicAuthUserInfo`."""
+    return "schemaRegistry" + "".join(word.capitalize() for word in name.split("."))
+
+
+def check_sink_registry(options: SinkOptions, is_table: bool) -> None:
+    """Raise ConfigError for options of registered values that need others. A table has those of the source, too."""
+    encoded = [name for name in ("key", "value") if getattr(options, f"{name}_format") != "raw"]
+    for name in encoded:
+        form = getattr(options, f"{name}_format")
+        if not options.registry:
+            raise ConfigError(f"option {name}Format = {form} needs {REGISTRY_URL}, for example http://localhost:8081")
+        if options.topic is None:
+            raise ConfigError(f"option {name}Format = {form} needs the option topic: all rows have one schema")
+        check_sink_version(options, name)
+    for name in ("key", "value"):
+        check_sink_message(options, name, is_table)
+    if is_table:
+        return
+    if options.registry and not encoded:
+        raise ConfigError(f"option {REGISTRY_URL} needs valueFormat = avro, json or protobuf")
+    for name in ("key", "value"):
+        for field in (f"{name}_schema", f"{name}_schema_version", f"{name}_subject"):
+            if name not in encoded and getattr(options, field) is not None:
+                raise ConfigError(f"option {spelling(field)} needs {name}Format = avro, json or protobuf")
+
+
+def check_sink_message(options: SinkOptions, name: str, is_table: bool) -> None:
+    """Raise ConfigError for Protobuf without a schema, and for a message of another format. A table may have the latter."""
+    is_protobuf = getattr(options, f"{name}_format") == "protobuf"
+    if is_protobuf and getattr(options, f"{name}_schema") is getattr(options, f"{name}_schema_version") is None:
+        raise ConfigError(
+            f"option {name}Format = protobuf needs {name}Schema, the text of a .proto file, or {name}SchemaVersion"
+        )
+    if getattr(options, f"{name}_message") is not None and not is_protobuf and not is_table:
+        raise ConfigError(f"option {name}Message needs {name}Format = protobuf")
+
+
+def check_sink_version(options: SinkOptions, name: str) -> None:
+    """Raise ConfigError for a version that is not one, or that is given together with a schema."""
+    version: str | None = getattr(options, f"{name}_schema_version")
+    if version is None:
+        return
+    if version != LATEST and not (version.isascii() and version.isdigit() and int(version)):
+        raise ConfigError(f"option {name}SchemaVersion = {version!r}: must be a number, or {LATEST}")
+    if getattr(options, f"{name}_schema") is not None:
+        raise ConfigError(f"options {name}SchemaVersion and {name}Schema exclude each other: give only one of them")
+
+
+REGISTERED_UNLESS: Mapping[str, str | None] = {"avro": None, "json": "schema", "protobuf": "descriptor"}
+"""The formats that may be registered, and the option that describes values without schema ids instead."""
+
+
+def is_registered(options: SourceOptions, name: str) -> bool:
+    """Return True if the key or the value is decoded by its schema id."""
+    form = getattr(options, f"{name}_format")
+    if not options.registry or form not in REGISTERED_UNLESS:
+        return False
+    other = REGISTERED_UNLESS[form]
+    return other is None or getattr(options, f"{name}_{other}") is None
+
+
+def check_registry(options: SourceOptions) -> None:
+    """Raise ConfigError for options that need others, or exclude them."""
+    if options.registry and not any(is_registered(options, name) for name in ("key", "value")):
+        raise ConfigError(
+            f"option {REGISTRY_URL} is only used for the formats avro, json without valueSchema, and protobuf without "
+            f"valueDescriptor, and valueFormat is {options.value_format}; set valueFormat = avro, or leave it out"
+        )
+    for name in ("key", "value"):
+        for field in ("schema_version", "subject"):
+            if getattr(options, f"{name}_{field}") is None:
+                continue
+            option = spelling(f"{name}_{field}")
+            if not is_registered(options, name):
+                raise ConfigError(f"option {option} needs {REGISTRY_URL} and {name}Format = avro, json or protobuf")
+            if getattr(options, f"{name}_schema") is not None:
+                raise ConfigError(f"options {option} and {name}Schema exclude each other: give only one of them")
 
 
 def dotted(name: str) -> str:

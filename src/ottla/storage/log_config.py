@@ -14,6 +14,9 @@ from ottla.model import INT32_MAX, INT64_MAX, TimestampType
 from ottla.records.compression import Codec
 from ottla.settings_class import settings
 
+LARGEST_RECORD_BYTES = 2_147_483_639
+"""The default of `max.decompressed.message.bytes`, Java's largest array: no limit."""
+
 
 @settings
 class LogConfig:
@@ -29,6 +32,8 @@ class LogConfig:
     """Bytes of log between two index entries: less is quicker to seek, more is smaller."""
     max_message_bytes: Annotated[int, Between(0, INT32_MAX)] = 1_048_588
     """Largest record batch taken, compressed as it comes."""
+    max_decompressed_message_bytes: Annotated[int, Between(0, INT32_MAX)] = LARGEST_RECORD_BYTES
+    """Size of the largest record that a compressed batch may have, without compression."""
     message_timestamp_type: Literal["CreateTime", "LogAppendTime"] = "CreateTime"
     """The clock that stamps the records: the producer's, or the broker's when it appends them."""
     message_timestamp_before_max_ms: Annotated[int, Between(0)] = INT64_MAX
@@ -82,7 +87,13 @@ class LogConfig:
     @cached_property
     def is_opaque(self) -> bool:
         """True if no setting requires reading the records of a batch with a valid header."""
-        return self.compression_type == "producer" and not self.is_compacted and not self.has_earliest
+        is_checked = self.is_compacted or self.has_earliest or self.limits_records
+        return self.compression_type == "producer" and not is_checked
+
+    @property
+    def limits_records(self) -> bool:
+        """True if the records of compressed batches have a limit of their own."""
+        return self.max_decompressed_message_bytes < LARGEST_RECORD_BYTES
 
     @property
     def codec(self) -> Codec | None:

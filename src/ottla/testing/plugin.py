@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ottla import Admin, Consumer, Producer, aio
     from ottla.testing.broker import TestedBroker
     from ottla.testing.cluster import TestedCluster
+    from ottla.testing.registry import TestedRegistry
     from ottla.testing.topic import Topic
 
 STARTED: list[TestedBroker] = []
@@ -134,6 +135,28 @@ def ottla_topics(
     for topic in made:
         with suppress(UnknownTopicOrPartitionError):  # the test may have deleted it, or closed the broker
             ottla_admin.delete_topics([topic])
+
+
+@pytest.fixture(scope="session")
+def ottla_running_registry(ottla_broker: TestedBroker) -> Iterator[TestedRegistry]:
+    """Return the schema registry of all tests; use `ottla_registry` instead."""
+    from ottla.uncollected import uncollected
+
+    with uncollected():
+        from ottla.testing.registry import TestedRegistry
+
+    with TestedRegistry(ottla_broker.client_settings()) as registry:
+        yield registry
+
+
+@pytest.fixture
+def ottla_registry(ottla_running_registry: TestedRegistry) -> Iterator[TestedRegistry]:
+    """Return a schema registry on the broker: `ottla_registry.url` for any client, `ottla_registry.client` for `ottla.schemas`.
+
+    The subjects of a test are deleted at its end.
+    """
+    yield ottla_running_registry
+    ottla_running_registry.clear()
 
 
 @pytest.fixture

@@ -18,8 +18,13 @@ if TYPE_CHECKING:
 
 TIMEOUT = 10.0
 POLL_SECONDS = 0.05
-READING = {"auto.offset.reset": "earliest", "isolation.level": "read_committed", "fetch.max.wait.ms": 10}
-"""A short wait, since the request for the topic's end is queued behind a waiting fetch."""
+READING = {
+    "auto.offset.reset": "earliest",
+    "isolation.level": "read_committed",
+    "fetch.max.wait.ms": 10,
+    "allow.auto.create.topics": False,
+}
+"""A short wait, since the request for the topic's end is queued behind a waiting fetch. A misspelt topic is not created."""
 NOTHING = object()
 
 
@@ -41,6 +46,10 @@ def assert_records(topic: str, expected: Iterable[Any], *, timeout: float = TIME
     likes = chain(wanted, repeat(wanted[-1] if wanted else NOTHING))
     lines = [line_of(record, like) for record, like in zip(found, likes, strict=False)]
     expected_lines = [repr(each) for each in wanted]
+    if partitions == 0 and wanted:
+        raise AssertionError(
+            f"{place} does not exist, after {timeout:g} s: is this the name that the program writes to?"
+        )
     if partitions > 1:
         lines, expected_lines = sorted(have_same_shape(found, wanted)), sorted(expected_lines)
     if lines != expected_lines:
@@ -68,8 +77,14 @@ def read(topic: Topic, count: int, timeout: float) -> tuple[list[ConsumerRecord]
     settings = {**topic.client_settings, **READING}
     found: list[ConsumerRecord] = []
     with Consumer(settings) as consumer:
-        places = [TopicPartition(str(topic), each.partition) for each in consumer.partitions_for(str(topic))]
-        consumer.assign(places)
+        places: list[TopicPartition] = []
+        while not places:  # the tested program may create the topic
+            places = [TopicPartition(str(topic), each.partition) for each in consumer.partitions_for(str(topic))]
+            if not places and time.monotonic() >= deadline:
+                return [], 0
+            consumer.assign(places)
+            if not places:
+                consumer.poll(POLL_SECONDS)
         while len(found) < count and time.monotonic() < deadline:
             found += list(consumer.poll(POLL_SECONDS))
         ends = consumer.end_offsets(places)

@@ -435,3 +435,11 @@ def test_a_distinguished_name_is_formatted_as_in_java() -> None:
 )
 def test_rules_map_distinguished_names_to_users(rules: str, user: str | None) -> None:
     assert map_name("CN=ALICE,OU=x", read_rules(rules)) == user
+
+
+def test_a_check_whether_a_tls_port_is_open_is_no_warning(secured: Secured, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "ottla.broker")
+    socket.create_connection(address(secured, "SSL")).close()
+    ended = "ended: it closed the connection without a TLS handshake"
+    eventually(lambda: any(ended in record.getMessage() for record in caplog.records))
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []

@@ -18,6 +18,7 @@ from ottla.protocol.messages.update_features import FeatureUpdateKey, UpdateFeat
 from ottla.records.columns import decode
 from tests.broker.share.consumer import ACCEPT, REJECT, RELEASE, RENEW, Sharer, configure, produce_each
 from tests.broker.share.requests import batches_of, join, read_state
+from tests.broker.test_replicated_partitions import in_loop
 from tests.broker.wire import Wire
 from tests.patience import eventually
 
@@ -69,6 +70,37 @@ def test_a_released_record_is_delivered_again_with_the_next_count(wire: Wire) ->
     found = sharer.fetch((0, 3, ACCEPT), (4, 5, RELEASE), (6, 9, ACCEPT))
     assert (found.ranges, found.acknowledge_error) == ([(4, 5, 2)], 0)
     assert found.values == {4: b"4", 5: b"5"}
+
+
+def test_a_member_that_waits_comes_before_one_that_acknowledges_and_fetches_again(tmp_path: Path) -> None:
+    with (
+        Broker(tmp_path) as broker,
+        Wire(broker.bootstrap_servers) as wire,
+        Wire(broker.bootstrap_servers) as other,
+    ):
+        prepare(wire, 0)
+        configure(wire, {"share.partition.max.record.locks": 100})
+        for _ in range(3):
+            wire.produce("t", *(b"x",) * 100)
+        first, ranges = opened(wire, max_records=100)
+        second = Sharer(other, "b")
+        request = second.request(max_wait_ms=60_000)
+        other.send(request, 2)
+        eventually(lambda: is_waiting(broker))
+
+        found = first.fetch((0, 99, ACCEPT))
+
+        _, response = other.receive(request, 2)
+        assert ranges == [(0, 99, 1)]
+        assert second.taken(response).ranges == [(100, 199, 1)]
+        assert (found.acknowledge_error, found.ranges) == (0, [])
+
+
+def is_waiting(broker: Broker) -> bool:
+    """Return True if a fetch waits."""
+    found: list[int] = []
+    in_loop(broker, lambda node: found.append(len(node.waiting)))
+    return found[0] > 0
 
 
 def test_a_rejected_record_is_never_delivered_again(wire: Wire) -> None:
@@ -227,6 +259,75 @@ def test_ten_thousand_records_in_flight_fill_the_window(tmp_path: Path) -> None:
         assert sharer.fetch(max_wait_ms=50).ranges == []
         assert sharer.acknowledge(*((offset, offset, ACCEPT) for offset in range(0, 10_000, 2))) == 0
         assert sharer.fetch((1, 1, ACCEPT), max_records=20_000).ranges[0][0] == 10_000
+
+
+def test_ten_thousand_records_are_acknowledged_one_by_one_from_the_last_to_the_first(tmp_path: Path) -> None:
+    limits = {
+        "group_share_partition_max_record_locks": 10_000,
+        "group_share_max_partition_max_record_locks": 10_000,
+    }
+    with Broker(tmp_path, **limits) as broker, Wire(broker.bootstrap_servers) as wire:  # type: ignore[arg-type]
+        prepare(wire, 0)
+        for _ in range(10):
+            wire.produce("t", *(b"x",) * 1000)
+        sharer, _ = opened(wire, max_records=20_000, max_bytes=1 << 24, batch_size=1000)
+        for last in range(9999, -1, -500):
+            assert sharer.acknowledge(*((offset, offset, ACCEPT) for offset in range(last - 499, last + 1))) == 0
+        wire.produce("t", b"next")
+        assert sharer.fetch().ranges == [(10_000, 10_000, 1)]
+        assert Sharer(wire, "b").fetch().ranges == []
+
+
+def test_a_member_that_holds_records_for_ever_does_not_stop_the_others(tmp_path: Path) -> None:
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        prepare(wire)
+        holder, held = opened(wire, max_records=2, exact=True)
+        other = Sharer(wire, "b")
+        assert (held, other.fetch(max_records=100).ranges) == ([(0, 1, 1)], [(2, 9, 1)])
+        for _ in range(8):
+            assert holder.acknowledge((0, 1, RENEW), is_renewal=True) == 0
+        assert other.acknowledge((2, 9, ACCEPT)) == 0
+        produce_each(wire, 3, first=10)
+        assert other.fetch().ranges == [(10, 12, 1)]
+        assert holder.acknowledge((0, 1, ACCEPT)) == 0
+
+
+def test_records_that_no_member_acknowledges_are_given_up_at_the_delivery_limit(tmp_path: Path) -> None:
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        prepare(wire)
+        configure(wire, {"share.delivery.count.limit": 2})
+        silent, ranges = opened(wire)
+        expire_locks(broker)
+        again = []
+        while (
+            found := silent.fetch().ranges
+        ):  # fewer at a time, so that one bad record does not use up the others' attempts
+            again += found
+        assert (ranges, {count for _, _, count in again}) == ([(0, 9, 1)], {2})
+        assert {offset for first, last, _ in again for offset in range(first, last + 1)} == set(range(10))
+        expire_locks(broker)
+        wire.produce("t", b"next")
+        assert Sharer(wire, "b").fetch().ranges == [(10, 10, 1)]
+        assert silent.acknowledge((0, 0, ACCEPT)) == 0  # given up already, and ignored
+
+
+def test_an_acknowledgement_after_the_lock_expired_does_not_touch_the_next_delivery(tmp_path: Path) -> None:
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        prepare(wire)
+        slow, _ = opened(wire)
+        expire_locks(broker)
+        assert slow.acknowledge((0, 9, ACCEPT)) == ErrorCode.INVALID_RECORD_STATE
+        other = Sharer(wire, "b")
+        assert other.fetch().ranges == [(0, 9, 2)]
+        assert slow.acknowledge((0, 9, REJECT)) == ErrorCode.INVALID_RECORD_STATE
+        assert other.acknowledge((9, 9, ACCEPT)) == 0
+        assert other.acknowledge((0, 8, ACCEPT)) == 0
+        assert slow.fetch().ranges == []
+
+
+def expire_locks(broker: Broker) -> None:
+    """Let the locks of all members expire now."""
+    in_loop(broker, lambda node: node.share_partitions.expire_locks("g"))
 
 
 def test_an_acknowledgement_survives_a_killed_broker(tmp_path: Path) -> None:

@@ -30,9 +30,10 @@ def test_members_share_all_partitions_of_their_topics(wire: Wire) -> None:
 def test_a_member_receives_its_assignment_when_its_states_exist(wire: Wire) -> None:
     wire.create("t")
     joined = beat(wire)
-    assert (joined.error_code, joined.member_id, joined.heartbeat_interval_ms) == (0, "a", 5000)
+    assert (joined.error_code, joined.member_id, joined.heartbeat_interval_ms) == (0, "a", 200)
     stayed = beat(wire, epoch=joined.member_epoch)
     assert partitions_of(stayed) == {topic_id(wire): [0]}
+    assert stayed.heartbeat_interval_ms == 5000
     assert beat(wire, epoch=stayed.member_epoch).assignment is None
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from ottla.broker.embedding.embedded_broker import Broker
-from ottla.client.admin import Admin
-from ottla.errors import ErrorCode
+from ottla.client.admin import Admin, StreamsSubtopology
+from ottla.errors import ErrorCode, KafkaError
+from ottla.model import TopicPartition
 from ottla.protocol.messages.delete_groups import DeleteGroupsRequest
 from ottla.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from ottla.protocol.messages.describe_groups import DescribeGroupsRequest
@@ -32,6 +33,11 @@ from ottla.protocol.messages.streams_group_heartbeat import (
 )
 from ottla.protocol.messages.streams_group_topology_description_update import (
     StreamsGroupTopologyDescriptionUpdateRequest,
+    StreamsGroupTopologyDescriptionUpdateResponse,
+    TopologyDescription,
+    TopologyDescriptionGlobalStore,
+    TopologyDescriptionNode,
+    TopologyDescriptionSubtopology,
 )
 from ottla.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.broker.wire import Wire
@@ -226,16 +232,164 @@ def test_our_admin_describes_and_deletes_a_streams_group(tmp_path: Path) -> None
     (member,) = group.members
     assert (group.state, group.topology_epoch, member.member_epoch) == ("Stable", 0, epoch)
     assert member.assignment.active == (("0", 0), ("0", 1), ("1", 0), ("1", 1))
+    assert group.subtopologies == (
+        StreamsSubtopology("0", ("in",), (), ("rep",)),
+        StreamsSubtopology("1", (), ("rep",), (), ("log",)),
+    )
     assert left == []
 
 
-def test_descriptions_of_topologies_are_not_stored(wire: Wire) -> None:
+def test_our_admin_lists_sets_and_deletes_the_offsets_of_a_streams_group(tmp_path: Path) -> None:
+    place = TopicPartition("in", 1)
+    with Broker(tmp_path, **SETTINGS) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("in", 2)
+        join(wire)
+        with Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
+            with pytest.raises(KafkaError) as in_use:
+                admin.alter_streams_group_offsets("g", {place: 5})
+            with pytest.raises(KafkaError) as subscribed:
+                admin.delete_streams_group_offsets("g", [place])
+            beat(wire, epoch=-1)
+            admin.alter_streams_group_offsets("g", {place: 5, TopicPartition("rep", 0): 7})
+            admin.delete_streams_group_offsets("g", [TopicPartition("rep", 0)])
+            stored = admin.list_streams_group_offsets("g")
+            listed = admin.list_groups()
+
+    assert in_use.value.code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert subscribed.value.code == ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+    assert {each: at.offset for each, at in stored.items()} == {place: 5}
+    assert [(each.group_id, each.type) for each in listed] == [("g", "Streams")]
+
+
+DESCRIPTION = TopologyDescription(
+    [
+        TopologyDescriptionSubtopology(
+            "0",
+            [
+                TopologyDescriptionNode("source", 1, ["in"], None, [], ["count"]),
+                TopologyDescriptionNode("count", 2, [], None, ["counts"], ["sink"]),
+                TopologyDescriptionNode("sink", 3, [], "out", [], []),
+            ],
+        )
+    ],
+    [
+        TopologyDescriptionGlobalStore(
+            TopologyDescriptionNode("all", 1, ["everything"], None, [], ["keep"]),
+            TopologyDescriptionNode("keep", 2, [], None, ["table"], []),
+        )
+    ],
+)
+
+
+def push(wire: Wire, **changes: Any) -> StreamsGroupTopologyDescriptionUpdateResponse:
+    """Send the description of the topology of member `a`."""
+    fields = {"group_id": "g", "member_id": "a", "topology_epoch": 0, "topology_description": DESCRIPTION}
+    response: StreamsGroupTopologyDescriptionUpdateResponse = wire.ask(
+        StreamsGroupTopologyDescriptionUpdateRequest(**{**fields, **changes}), 0
+    )
+    return response
+
+
+@pytest.fixture
+def describing(tmp_path: Path) -> Iterator[Wire]:
+    """A broker that stores descriptions of topologies."""
+    settings = {**SETTINGS, "group_streams_topology_description_plugin_class": "memory"}
+    with Broker(tmp_path, **settings) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("in")
+        yield wire
+
+
+def test_by_default_descriptions_of_topologies_are_neither_requested_nor_stored(wire: Wire) -> None:
     wire.create("in")
-    join(wire)
+    first = beat(wire)
 
-    answer = wire.ask(StreamsGroupTopologyDescriptionUpdateRequest("g", "a", 0), 0)
+    assert not first.topology_description_required
+    assert push(wire).error_code == ErrorCode.UNSUPPORTED_VERSION
+    assert describe(wire).topology_description_status == 1
 
-    assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
+
+def test_a_heartbeat_requests_a_description_once_and_a_description_shows_it(describing: Wire) -> None:
+    first, second = beat(describing), beat(describing, "b")
+    before = describe(describing)
+    stored = push(describing)
+    after = describe(describing)
+    unasked = describing.ask(StreamsGroupDescribeRequest(["g"]), 1).groups[0]
+    later = beat(describing, "c")
+
+    assert (first.topology_description_required, second.topology_description_required) == (True, False)
+    assert (before.topology_description_status, before.topology_description) == (1, None)
+    assert stored.error_code == 0, stored.error_message
+    assert (after.topology_description_status, after.topology_description) == (3, DESCRIPTION)
+    assert (unasked.topology_description_status, unasked.topology_description) == (0, None)
+    assert not later.topology_description_required
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"group_id": ""}, ErrorCode.INVALID_REQUEST),
+        ({"member_id": ""}, ErrorCode.INVALID_REQUEST),
+        ({"group_id": "other"}, ErrorCode.GROUP_ID_NOT_FOUND),
+        ({"member_id": "other"}, ErrorCode.UNKNOWN_MEMBER_ID),
+        ({"topology_epoch": 42}, ErrorCode.INVALID_REQUEST),
+        (
+            {
+                "topology_description": TopologyDescription(
+                    [TopologyDescriptionSubtopology("0", [TopologyDescriptionNode("x", 4)])]
+                )
+            },
+            ErrorCode.INVALID_REQUEST,
+        ),
+        (
+            {"topology_description": TopologyDescription((), [TopologyDescriptionGlobalStore()])},
+            ErrorCode.INVALID_REQUEST,
+        ),
+    ],
+    ids=[
+        "no group id",
+        "no member id",
+        "unknown group",
+        "unknown member",
+        "other epoch",
+        "unknown type",
+        "global store",
+    ],
+)
+def test_a_description_that_is_not_of_the_group_is_rejected(
+    describing: Wire, changes: dict[str, Any], code: int
+) -> None:
+    beat(describing)
+
+    answer = push(describing, **changes)
+
+    assert answer.error_code == code
+    assert answer.error_message
+    assert describe(describing).topology_description_status == 1
+
+
+def test_a_description_that_is_too_large_is_rejected_and_not_requested_again(describing: Wire) -> None:
+    nodes = [TopologyDescriptionNode(f"{number:0200}", 2) for number in range(2_000)]
+
+    beat(describing)
+
+    refused = push(describing, topology_description=TopologyDescription([TopologyDescriptionSubtopology("0", nodes)]))
+    later = beat(describing, "b")
+
+    assert refused.error_code == ErrorCode.STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED
+    assert "at most 524288 are stored" in str(refused.error_message)
+    assert not later.topology_description_required
+
+
+def test_a_group_that_is_deleted_and_created_again_has_no_description(describing: Wire) -> None:
+    beat(describing)
+    assert push(describing).error_code == 0
+    beat(describing, epoch=-1)
+    (deleted,) = describing.ask(DeleteGroupsRequest(["g"]), 3).results
+    again = beat(describing)
+
+    assert (deleted.error_code, deleted.error_message) == (0, None)
+    assert again.topology_description_required
+    assert describe(describing).topology_description_status == 1
 
 
 def test_without_the_feature_there_are_no_streams_groups(wire: Wire) -> None:

@@ -147,6 +147,11 @@ PRODUCER: Methods = {
         "headers": Argument(None, (5, "no", "value")),
         "timestamp": Argument(None, (5, "no", "value")),
         "partition": Argument(None, (5, "no", "value", [])),
+        "value_format": Argument(None, (5, "xml", [])),
+        "key_format": Argument(None, (5, "xml", [])),
+        "registry": Argument(None, (5, "http://127.0.0.1:1", [])),
+        "value_schema": Argument(None, (5, '"long"', [])),
+        "key_schema": Argument(None, (5, '"long"', [])),
     },
     "send_many": {
         "topic": TOPIC,
@@ -198,6 +203,12 @@ CONSUMER: Methods = {
         "max_bytes": Argument(None, BYTES),
         "include_headers": Argument(False, FLAGS),
         "columns": Argument(None, COLUMNS),
+        "value_format": Argument(None, (5, "xml", [])),
+        "key_format": Argument(None, (5, "xml", [])),
+        "registry": Argument(None, (5, "http://127.0.0.1:1", [])),
+        "value_schema": Argument(None, (5, '"long"', [])),
+        "key_schema": Argument(None, (5, '"long"', [])),
+        "decode_errors": Argument("raise", (None, 5, "ignore")),
     },
     "poll_columns": {
         "timeout": Argument(0, (None, *SECONDS)),
@@ -300,11 +311,28 @@ ADMIN: Methods = {
         "timeout": TIMEOUT,
         "include_authorized_operations": Argument(False, FLAGS),
     },
+    "list_streams_group_offsets": {
+        "group_id": Argument("g", GROUPS),
+        "partitions": Argument(None, MANY[1:]),
+        "timeout": TIMEOUT,
+        "require_stable": Argument(False, FLAGS),
+    },
+    "alter_streams_group_offsets": {
+        "group_id": Argument("g", GROUPS),
+        "offsets": Argument({}, (None, *OFFSETS)),
+        "timeout": TIMEOUT,
+    },
+    "delete_streams_group_offsets": {
+        "group_id": Argument("g", GROUPS),
+        "partitions": Argument([], MANY),
+        "timeout": TIMEOUT,
+    },
     "delete_streams_groups": {"group_ids": Argument([], LISTS), "timeout": TIMEOUT},
     "describe_streams_groups": {
         "group_ids": Argument([], LISTS),
         "timeout": TIMEOUT,
         "include_authorized_operations": Argument(False, FLAGS),
+        "include_topology_description": Argument(False, FLAGS),
     },
     "list_share_group_offsets": {
         "group_id": Argument("g", GROUPS),

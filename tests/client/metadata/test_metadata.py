@@ -93,6 +93,47 @@ def test_a_new_topic_is_requested_at_once() -> None:
     assert [t.name for t in known.next_request(0).topics or ()] == ["t"]
 
 
+def requested_names(known: Metadata, now: float) -> list[str]:
+    return sorted(each.name or "" for each in known.next_request(now).topics or ())
+
+
+def test_a_new_topic_is_requested_alone_and_the_known_ones_stay() -> None:
+    known = metadata()
+    known.track_topic("t", 0)
+    known.update(answer(topic()), 0)
+    known.track_topic("new", 1)
+    assert requested_names(known, 1) == ["new"]
+    known.update(answer(topic("new", identity=8)), 1)
+    assert known.cluster.leader(T0) == Node(1, "a", 2)
+    assert known.cluster.names == {UUID(int=7): "t", UUID(int=8): "new"}
+    assert known.time_to_next_update(1) == 299, "the known ones are refreshed at their age, not later"
+    assert requested_names(known, 300) == ["new", "t"]
+
+
+def test_all_topics_are_requested_after_an_update_that_was_requested_during_the_request_for_a_new_one() -> None:
+    known = metadata()
+    known.track_topic("t", 0)
+    known.update(answer(topic()), 0)
+    known.track_topic("new", 1)
+    known.next_request(1)
+    known.request_update()
+    known.update(answer(topic("new")), 1)
+    assert requested_names(known, 2) == ["new", "t"]
+
+
+def test_a_topic_that_is_being_created_is_requested_again_without_the_known_ones() -> None:
+    known = metadata()
+    known.track_topic("t", 0)
+    known.update(answer(topic()), 0)
+    known.track_topic("new", 1)
+    known.next_request(1)
+    known.update(answer(topic("new", error=ErrorCode.LEADER_NOT_AVAILABLE)), 1)
+    assert known.cluster.errors == {"new": ErrorCode.LEADER_NOT_AVAILABLE}
+    assert requested_names(known, 2) == ["new"]
+    known.update(answer(topic("new")), 2)
+    assert known.cluster.errors == {}
+
+
 def test_an_unknown_topic_is_requested_again_after_a_growing_backoff() -> None:
     known = metadata()
     known.track_topic("t", 0)

@@ -396,6 +396,27 @@ def test_a_client_that_lost_all_brokers_rebootstraps() -> None:
     assert story.metadata.cluster.nodes == {NODE.node_id: NODE}
 
 
+def test_a_long_wait_for_the_first_answer_is_explained_once(caplog: pytest.LogCaptureFixture) -> None:
+    story = Story("boot.example.org:9092,other.example.org:9092")
+    story.selector.refuse = "connection refused"
+    for _ in range(60):
+        story.poll()
+        story.clock.advance(1)
+    lines = [text for text in caplog.messages if "no broker has answered" in text]
+    assert len(lines) == 1
+    assert "bootstrap.servers=boot.example.org:9092,other.example.org:9092 reason=" in lines[0]
+    assert "boot.example.org:9092 (from bootstrap.servers): connection refused" in lines[0]
+    assert lines[0].endswith("check the address, and that a broker runs there (ottla doctor)")
+
+
+def test_a_broker_that_answers_in_time_causes_no_warning(caplog: pytest.LogCaptureFixture) -> None:
+    story = Story()
+    for _ in range(60):
+        story.poll()
+        story.clock.advance(1)
+    assert caplog.messages == []
+
+
 def test_a_client_with_rebootstrap_disabled_keeps_its_known_brokers() -> None:
     assert lost(Story(metadata_recovery_strategy="none")) == {NODE.node_id}
 

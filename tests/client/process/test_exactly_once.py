@@ -23,6 +23,8 @@ import pytest
 import ottla
 from tests.checker.victim import Victim
 
+pytestmark = pytest.mark.heavy
+
 RECORDS = int(os.environ.get("OTTLA_RECORDS", "10000"))
 KILLS = int(os.environ.get("OTTLA_KILLS", "4"))
 RHYTHM = 1.0 if KILLS >= 100 else 0.0

@@ -19,6 +19,8 @@ from tests.client.cutting_proxy import CuttingProxy
 from tests.client.producer.test_transactions import committed, stable_end
 from tests.client.test_failures import Victim
 
+pytestmark = pytest.mark.heavy
+
 HASTE: dict[str, Any] = {
     "reconnect_backoff_ms": 1,
     "reconnect_backoff_max_ms": 5,

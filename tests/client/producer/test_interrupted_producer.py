@@ -13,6 +13,8 @@ from tests.client.conftest import fresh_name
 from tests.interrupts import Interrupter, every_point
 from tests.patience import PATIENCE
 
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+"""An exception may be raised where Python only reports it: in a generator that is closed, or before a socket is stored."""
 STEP = 5
 """The step between the tested points; each call of a test starts at another point."""
 EVERY_OPCODE = pytest.mark.skipif(

@@ -151,9 +151,9 @@ def test_batches_too_large_for_their_topic_are_split(servers: str, new_topic: Ne
     ("table", "columns", "words"),
     [
         ([1, 2], {}, "a list is not a table"),
-        (pa.table({"v": ["a"]}), {}, "columns named 'value'"),
+        (pa.table({"v": ["a"]}), {}, "no column named 'value'"),
         (pa.table({"value": [1.5]}), {}, "value is double; cast it"),
-        (pa.table({"value": ["a"]}), {"key": "k"}, "columns named 'k'"),
+        (pa.table({"value": ["a"]}), {"key": "k"}, "no column named 'k'"),
         (pa.table({"value": ["a"], "p": ["x"]}), {"partition": "p"}, "no integer column 'p'"),
     ],
 )

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.client.share.state.acknowledgements import GAP, LONG_RUN, AcknowledgeType, build_batches
+from ottla.client.share.state.acknowledgements import (
+    GAP,
+    LONG_RUN,
+    AcknowledgeType,
+    UniformTypes,
+    build_batches,
+    merge_batches,
+)
 from ottla.protocol.messages.share_fetch import AcknowledgementBatch
 
 KINDS = st.sampled_from([GAP, *AcknowledgeType])
@@ -69,3 +78,29 @@ def test_a_long_run_has_a_batch_of_its_own() -> None:
 
 def test_nothing_acknowledged_is_no_batch() -> None:
     assert build_batches({}) == []
+
+
+def test_ranges_of_one_type_are_joined_without_looking_at_each_offset() -> None:
+    parts = [UniformTypes([range(20, 30), range(5)], 1), UniformTypes([range(5, 10)], 1)]
+
+    assert plain(*merge_batches(parts)) == [(0, 9, [1]), (20, 29, [1])]
+    assert [(offset, parts[0][offset]) for offset in (0, 29)] == [(0, 1), (29, 1)]
+    assert len(parts[0]) == 15
+    assert list(parts[1]) == [5, 6, 7, 8, 9]
+    with pytest.raises(KeyError):
+        parts[0][5]
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ([UniformTypes([range(3)], 1), UniformTypes([range(3, 5)], 2)], [(0, 4, [1, 1, 1, 2, 2])]),
+        ([UniformTypes([range(3)], 1), {1: 2}], [(0, 2, [1, 2, 1])]),
+        ([UniformTypes([range(3)], 1), UniformTypes([range(2, 5)], 1)], [(0, 4, [1])]),
+        ([{0: 1}, {0: 2, 1: 2}], [(0, 1, [2])]),
+    ],
+)
+def test_different_types_and_repeated_offsets_are_merged_by_offset(
+    parts: list[Mapping[int, int]], expected: list[tuple[int, int, list[int]]]
+) -> None:
+    assert plain(*merge_batches(parts)) == expected

@@ -152,3 +152,30 @@ def test_acknowledgements_name_the_session_of_their_records(delivered: Delivered
         ([0, 1, 2], 0),
         ([3, 4, 5], 7),
     ]
+
+
+def test_records_that_are_delivered_again_in_the_same_session_are_acknowledged_once(
+    delivered: DeliveredRecords,
+) -> None:
+    portion = completed(batch(0), acquired=[(0, 2, 2)]).fetch_records(500)
+    delivered.add(PARTITION, 1, 0, portion.slices, {}, ())
+
+    assert delivered.held_count == 3
+    delivered.acknowledge_all(ACCEPT)
+    ((taken, _),) = delivered.take(60.0)
+    assert (len(taken.types), dict(taken.types)) == (3, {0: ACCEPT, 1: ACCEPT, 2: ACCEPT})
+
+
+def test_an_acknowledgement_of_all_does_not_replace_one_of_a_single_record(delivered: DeliveredRecords) -> None:
+    delivered.acknowledge(PARTITION.tp, 1, REJECT)
+    delivered.acknowledge_all(ACCEPT)
+
+    assert take(delivered) == {0: ACCEPT, 1: REJECT, 2: ACCEPT}
+    assert delivered.is_empty
+
+
+def test_a_single_record_can_be_acknowledged_again_after_all_were(delivered: DeliveredRecords) -> None:
+    delivered.acknowledge_all(ACCEPT)
+    delivered.acknowledge(PARTITION.tp, 2, RELEASE)
+
+    assert take(delivered) == {0: ACCEPT, 1: ACCEPT, 2: RELEASE}

@@ -18,6 +18,8 @@ from tests.client.conftest import NewTopicName, eventually
 from tests.client.work.running import WAYS, committed_offset, fill
 from tests.client.work.victim import CONCURRENCY
 
+pytestmark = pytest.mark.heavy
+
 RECORDS_PER_KILL = 200
 REPEATED_PER_KILL = 150
 """The limit of records that are processed again after one kill: those that were running, and those that were finished since
@@ -42,7 +44,7 @@ def lines_of(path: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", [*WAYS, "processes"])
 @pytest.mark.parametrize("kills", [10, pytest.param(200, marks=pytest.mark.long)])
 def test_kills_lose_no_record_and_repeat_few(
     servers: str, new_topic: NewTopicName, tmp_path: Path, way: str, kills: int
@@ -64,7 +66,9 @@ def test_kills_lose_no_record_and_repeat_few(
     assert repeated <= kills * (REPEATED_PER_KILL + CONCURRENCY)
 
 
-@pytest.mark.parametrize(("way", "number"), [("threads", signal.SIGTERM), ("asyncio", signal.SIGINT)])
+@pytest.mark.parametrize(
+    ("way", "number"), [("threads", signal.SIGTERM), ("asyncio", signal.SIGINT), ("processes", signal.SIGTERM)]
+)
 def test_a_signal_ends_a_worker_and_nothing_is_repeated(
     servers: str, topic: str, tmp_path: Path, way: str, number: signal.Signals
 ) -> None:

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.client.work.state.backoff import Backoff
-from ottla.client.work.state.finished_offsets import decode_finished
+from ottla.client.work.state.finished_offsets import decode_finished, encode_finished
 from ottla.client.work.state.schedule import ORDERS, Job, JobState, Order, Schedule
+from ottla.client.work.state.work_status import WorkStatus, add_status, decode_status, without_status
 from ottla.errors import ConfigError
 from ottla.model import FOREVER, OffsetAndMetadata, TopicPartition
 
@@ -28,6 +29,7 @@ class Record(msgspec.Struct, frozen=True):
     raw_key: bytes | None = None
     size: int = 1
     leader_epoch: int = 0
+    timestamp: int = 0
 
     @property
     def serialized_key_size(self) -> int:
@@ -453,3 +455,87 @@ def test_a_record_that_a_share_group_delivers_again_keeps_its_job() -> None:
     assert schedule.add_acquired(P0, [Record(5), Record(7)])[1] is job is running
     schedule.check()
     assert offsets(take_all(schedule)) == [5]
+
+
+def status_of(schedule: Schedule, now: float) -> WorkStatus | None:
+    """Commit, and return the status of the commit; None if there is none to send."""
+    commits = schedule.commits(now)
+    schedule.mark_committed(commits, now)
+    return decode_status(commits[P0].metadata) if commits else None
+
+
+def test_a_commit_has_the_status_of_the_partition() -> None:
+    schedule = schedule_of(concurrency=3)
+    schedule.add(
+        P0, [Record(offset, key, timestamp=1000 + offset) for offset, key in enumerate([b"a", b"b", b"a", b"c"])], 4
+    )
+    first, second, _ = take_all(schedule)
+    assert status_of(schedule, 10.0) == WorkStatus(running=3, waiting=1, oldest=1000)
+    schedule.fail(first, BOOM, 10.0, 0.5)
+    schedule.finish(second)
+    assert status_of(schedule, 10.1) == WorkStatus(running=1, waiting=1, retrying=1, oldest=1000)
+
+
+def test_a_change_of_the_status_alone_is_committed_once_a_second() -> None:
+    schedule = schedule_of(b"a", b"b", retries=1)
+    first, _ = take_all(schedule)
+    assert status_of(schedule, 10.0) == WorkStatus(running=2)
+    schedule.fail(first, BOOM, 10.0, 0.5)
+    assert schedule.commits(10.9) == {}
+    assert status_of(schedule, 11.0) == WorkStatus(running=1, retrying=1)
+    assert schedule.commits(99.0) == {}  # nothing has changed
+
+
+def test_dead_letters_are_counted_from_owner_to_owner() -> None:
+    schedule = schedule_of(b"a", b"b", retries=0)
+    for job in take_all(schedule):
+        schedule.fail(job, BOOM, 0.0, 0.5)
+        schedule.finish(job)
+    [commit] = schedule.commits(10.0).values()
+    assert decode_status(commit.metadata) == WorkStatus(dead=2)
+    heir = schedule_of(retries=0)
+    heir.assign(P0, commit)
+    heir.add(P0, [Record(2)], 3)
+    [job] = take_all(heir)
+    heir.fail(job, BOOM, 0.0, 0.5)
+    heir.finish(job)
+    assert status_of(heir, 20.0) == WorkStatus(dead=3)
+
+
+def test_without_room_for_the_status_the_finished_offsets_are_committed() -> None:
+    schedule = schedule_of(None, None, None, max_metadata_bytes=100)
+    job = take_all(schedule)[1]
+    schedule.finish(job)
+    [commit] = schedule.commits(10.0).values()
+    assert decode_finished(0, commit.metadata) == [(1, 2)]
+    assert decode_status(commit.metadata) is None
+
+
+def test_offsets_without_records_are_committed_when_the_consumer_is_past_them() -> None:
+    schedule = schedule_of(b"a")
+    schedule.advance(P0, 5)
+    assert schedule.commits()[P0].offset == 0  # the first record is unfinished
+    schedule.finish(take_all(schedule)[0])
+    assert schedule.commits()[P0].offset == 5
+    schedule.advance(P0, 3)
+    assert schedule.commits()[P0].offset == 5
+    schedule.assign(P1, OffsetAndMetadata(7))
+    schedule.advance(P1, 7)
+    assert P1 not in schedule.commits()
+    schedule.advance(P1, 9)
+    assert schedule.commits()[P1].offset == 9
+
+
+@given(st.builds(WorkStatus, *[st.integers(0, 2**63 - 1)] * 5), st.booleans())
+def test_a_status_is_read_from_the_metadata_next_to_finished_offsets(status: WorkStatus, has_finished: bool) -> None:
+    finished = encode_finished(5, [(7, 9)]) if has_finished else ""
+    metadata = add_status(finished, status)
+    assert decode_finished(5, metadata) == ([(7, 9)] if has_finished else [])
+    assert (decode_status(metadata) or WorkStatus()) == status
+    assert without_status(metadata) == finished
+
+
+@pytest.mark.parametrize("text", ["", "by hand", "other;running=1", "ottla.work/1:", "ottla.work/1:;running", "ottla.work/1:;running=-1",
+                                  "ottla.work/1:;running=99999999999999999999", "ottla.work/1:;later=1"])  # fmt: skip
+def test_other_metadata_has_no_status(text: str) -> None:
+    assert decode_status(text) is None

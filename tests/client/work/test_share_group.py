@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from tests.client.conftest import eventually, fresh_name
 from tests.client.process.running import records_of
 from tests.client.work.running import WAYS, fill, running, spend
 from tests.client.work.test_kills import lines_of, victim
+from tests.client.work.test_processes import last_pid, pids_of, wait_at_first
 
 each_way = pytest.mark.parametrize("way", WAYS)
 SOON = Backoff(2, base=0.01, cap=0.01)
@@ -66,6 +69,17 @@ def unfinished(servers: str, group: str) -> int | None:
                 raise
             return None
         return sum(each.lag or 0 for each in found.values()) if found else None
+
+
+def test_a_killed_process_keeps_the_lock_and_the_record_is_retried(servers: str, topic: str, tmp_path: Path) -> None:
+    path = tmp_path / "seen"
+    fill(servers, topic, ["1"])
+    settings: dict[str, Any] = {"share": True, "concurrency": 2, "processes": 2, "retries": SOON}
+    with running("threads", servers, topic, partial(wait_at_first, path), **settings):
+        eventually(lambda: len(lines_of(path)) == 1)
+        os.kill(last_pid(path), signal.SIGKILL)
+        eventually(lambda: unfinished(servers, topic) == 0)
+    assert len(set(pids_of(path))) == 2
 
 
 @each_way

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections import defaultdict
 from typing import Any
@@ -13,6 +14,7 @@ import ottla
 from ottla import Backoff, ConfigError
 from ottla.client.work.dead_letters import read_dead_letter
 from ottla.client.work.state.finished_offsets import decode_finished
+from ottla.client.work.state.work_status import WorkStatus, decode_status
 from tests.client.conftest import NewTopicName, eventually
 from tests.client.process.running import records_of
 from tests.client.work.running import WAYS, Running, committed, committed_offset, fill, running, spend
@@ -86,6 +88,18 @@ def test_a_record_that_fails_is_retried_and_does_not_block_other_keys(servers: s
         is_repaired.set()
         eventually(lambda: "behind" in calls)
     assert committed_offset(servers, topic, topic) == 3
+
+
+def test_the_first_failed_call_is_a_warning_and_others_soon_after_it_are_not(
+    servers: str, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    fill(servers, topic, ["bad"])
+    with caplog.at_level(logging.INFO, "ottla.client.work.loop"), pytest.raises(ZeroDivisionError):
+        Running("threads", servers, topic, lambda _: 1 / 0, retries=Backoff(3, base=0.001, cap=0.001)).join()
+    found = [(each.levelname, each.getMessage()) for each in caplog.records if "is retried" in each.getMessage()]
+    assert [level for level, _ in found] == ["WARNING", "INFO", "INFO"]
+    assert "offset=0 attempts=1" in found[0][1]
+    assert "ZeroDivisionError" in found[0][1]
 
 
 @each_way
@@ -319,6 +333,59 @@ def test_a_plain_function_that_never_waits_lets_the_loop_run(servers: str, topic
     assert committed_offset(servers, topic, topic) == 1000
 
 
+@each_way
+@pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
+def test_an_end_without_records_is_committed(servers: str, topic: str, way: str, isolation: str) -> None:
+    seen: list[str] = []
+    with running(way, servers, topic, lambda record: seen.append(value_of(record)), isolation_level=isolation):
+        with ottla.Producer(bootstrap_servers=servers, transactional_id=topic) as producer:
+            producer.init_transactions()
+            for number in range(2):
+                producer.begin_transaction()
+                producer.send(topic, str(number).encode()).result()
+                if number == 0:
+                    producer.commit_transaction()
+                else:
+                    producer.abort_transaction()
+        eventually(lambda: committed_offset(servers, topic, topic) == 4)
+    assert seen[:1] == ["0"]
+
+
+def test_the_status_of_a_worker_is_in_its_commits(servers: str, new_topic: NewTopicName) -> None:
+    topic, dead = new_topic(), new_topic()
+    go_on = threading.Event()
+
+    def work(record: ottla.ConsumerRecord) -> None:
+        if value_of(record) in ("bad", "later"):
+            raise ConnectionError(value_of(record))
+        go_on.wait()
+
+    def status() -> WorkStatus | None:
+        commit = committed(servers, topic, topic)
+        return None if commit is None else decode_status(commit.metadata)
+
+    fill(
+        servers,
+        topic,
+        ["bad", "slow", "later", "behind"],
+        key=lambda value: b"k" if value in ("later", "behind") else value.encode(),
+    )
+    settings: dict[str, Any] = {"retries": Backoff(1, base=60.0, give_up_on=(KeyError,)), "dead_letters": dead}
+    with running("threads", servers, topic, work, **settings):
+        eventually(lambda: (found := status()) is not None and found.retrying == 2)
+        found = status()
+        assert found is not None
+        assert (found.running, found.waiting, found.dead) == (1, 1, 0)
+        assert found.oldest > 0
+        go_on.set()
+        eventually(lambda: (found := status()) is not None and found.running == 0)
+
+
+def has_finished(commit: ottla.OffsetAndMetadata | None) -> bool:
+    """True if the metadata lists finished offsets."""
+    return commit is not None and bool(decode_finished(commit.offset, commit.metadata))
+
+
 def test_metadata_that_the_broker_rejects_becomes_smaller() -> None:
     with ottla.Broker(offset_metadata_max_bytes=100) as broker:
         servers = broker.bootstrap_servers
@@ -331,7 +398,7 @@ def test_metadata_that_the_broker_rejects_becomes_smaller() -> None:
 
         fill(servers, "orders", [str(number) for number in range(300)])
         with running("threads", servers, "orders", work, retries=Backoff(5, base=60.0)):
-            eventually(lambda: (found := committed(servers, "orders", "orders")) is not None and found.metadata)
+            eventually(lambda: has_finished(committed(servers, "orders", "orders")))
         commit = committed(servers, "orders", "orders")
         assert commit is not None
         assert commit.offset == 0

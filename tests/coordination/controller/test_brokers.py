@@ -26,6 +26,7 @@ from ottla.coordination.cluster.records import (
     TopicRecord,
 )
 from ottla.coordination.cluster.topic import LOST
+from ottla.coordination.controller.draft import BrokerFenced
 from ottla.coordination.controller.events import BrokerProcessEnded, ControllerActivated
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.assign_replicas_to_dirs import (
@@ -241,6 +242,7 @@ def test_a_broker_whose_process_has_ended_is_fenced_at_once_and_may_register_aga
     cluster.happen(BrokerProcessEnded(1, epoch))
     assert cluster.led() == (2, (2, 3))
     assert cluster.notes == ["Broker 1 is fenced: its process has ended."]
+    assert isinstance(cluster.notes[0], BrokerFenced)  # and is logged as a warning
     cluster.happen(BrokerProcessEnded(1, epoch))
     cluster.happen(BrokerProcessEnded(7, 0))
     assert cluster.register(1, start=2).error_code == 0

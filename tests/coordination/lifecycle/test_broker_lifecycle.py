@@ -19,6 +19,7 @@ from ottla.coordination.lifecycle.broker_lifecycle import (
 from ottla.coordination.lifecycle.events import (
     ControllerElected,
     ControllerFound,
+    DirectoriesCordoned,
     DirectoryFailed,
     Event,
     HeartbeatResponseReceived,
@@ -332,6 +333,14 @@ def test_a_failed_directory_is_reported_at_once_and_with_every_later_heartbeat()
     assert story.tell(heartbeat_response(fenced=False)) == []
     story.after(60, LifecycleTick())
     assert story.broker.state is BrokerLifecycleState.RUNNING
+
+
+def test_cordoned_directories_are_reported_at_once_if_they_have_changed() -> None:
+    story = Story().running()
+    assert story.after(0.5, DirectoriesCordoned((DIRECTORY,))) == []
+    assert find_heartbeat(story.after(0, DirectoriesCordoned(()))).cordoned_log_dirs == ()
+    assert story.tell(heartbeat_response(fenced=False)) == []
+    assert find_heartbeat(story.after(2, LifecycleTick())).cordoned_log_dirs == ()
 
 
 def test_a_broker_stops_if_a_failed_directory_cannot_be_reported_in_time() -> None:

@@ -171,7 +171,7 @@ CASES = {
     ): "5:26: url: port '0' is not valid: expected a number from 1 to 65535",
     pipeline(
         "{type: topic, topic: t, valueFormat: avro}"
-    ): "3:3: source: valueFormat avro needs valueSchema, an Avro schema as JSON, or a file of it",
+    ): "3:3: source: valueFormat avro needs valueSchema, an Avro schema as JSON, or a file of it, or a schema registry: schemaRegistryUrl under settings",
     pipeline(
         "{type: topic, topic: t, keyFormat: protobuf, keyDescriptor: k.desc}"
     ): "3:3: source: keyFormat protobuf needs keyMessage, the full name of the message",
@@ -294,7 +294,7 @@ def test_the_files_that_the_documentation_shows_have_no_mistakes(page: str) -> N
     text = (Path(__file__).parents[3] / page).read_text(encoding="utf-8")
     shown = re.findall(r"^```yaml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     assert shown
-    assert all(bool(read(one)) for one in shown)
+    assert all(bool(read(one, PW="s3cr3t")) for one in shown)
 
 
 @pytest.mark.parametrize("text", REMEDIES, ids=range(len(REMEDIES)))

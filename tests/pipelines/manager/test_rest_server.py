@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from ottla.pipelines.manager.rest import server as rest
+from ottla import http_server
+from ottla.http_server import Guard
 from ottla.pipelines.manager.rest.answers import RestResponse, json_response
-from ottla.pipelines.manager.rest.server import Guard, RestServer, bind_server, serve_in_block
+from ottla.pipelines.manager.rest.server import RestServer, bind_server, serve_in_block
 from tests.patience import PATIENCE, eventually
 
 SMUGGLED = "PUT /connectors/orders/stop HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n\r\n"
@@ -208,14 +209,14 @@ def test_a_head_that_is_not_a_head_or_too_long_ends_its_connection(recorded: Rec
     "sent", ["", "GET / HTTP/1.1\r\nHost:", "POST / HTTP/1.1\r\nHost: {host}\r\nContent-Length: 9\r\n\r\nx"]
 )
 def test_a_client_that_is_too_slow_is_cut_off(recorded: Recorded, sent: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rest, "REQUEST_SECONDS", 0.05)
+    monkeypatch.setattr(http_server, "REQUEST_SECONDS", 0.05)
     answered = recorded.send(sent)
     assert statuses(answered) in ([], [408])
     assert recorded.executed == []
 
 
 def test_a_slow_answer_is_waited_for(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rest, "REQUEST_SECONDS", 0.05)
+    monkeypatch.setattr(http_server, "REQUEST_SECONDS", 0.05)
     recorded.blocked = threading.Event()
     with recorded.connection() as connection:
         connection.sendall(f"GET /slow HTTP/1.1\r\nHost: {recorded.address}\r\nConnection: close\r\n\r\n".encode())
@@ -226,7 +227,7 @@ def test_a_slow_answer_is_waited_for(recorded: Recorded, monkeypatch: pytest.Mon
 
 
 def test_more_connections_than_are_allowed_are_closed(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rest, "MOST_CONNECTIONS", 2)
+    monkeypatch.setattr(http_server, "MOST_CONNECTIONS", 2)
     with recorded.connection() as first, recorded.connection():
         eventually(lambda: len(recorded.server.server_state.connections) == 2)
         assert recorded.send("") == b""

@@ -14,6 +14,8 @@ from ottla.spark.driver import lookup_python
 from ottla.spark.driver.class_archive import OPTIONS
 from ottla.spark.driver.lookup_python import choose_python, ensure_python, use_python
 
+pytestmark = pytest.mark.heavy
+
 ELSEWHERE = {"PATH": "/nowhere"}
 PROGRAM = """
 import ottla.spark

@@ -20,6 +20,8 @@ from tests.spark.pipelines.test_databases import table, topic
 from tests.spark.pipelines.test_manager import Folder, committed
 from tests.spark.topics import Topics
 
+pytestmark = pytest.mark.heavy
+
 SCHEMA = "id int, item string"
 
 

@@ -21,6 +21,8 @@ from tests.postgres import Sql
 from tests.spark.pipelines.test_manager import Folder, committed, mistakes
 from tests.spark.topics import Topics
 
+pytestmark = pytest.mark.heavy
+
 
 @pytest.fixture
 def folder(spark: SparkSession, broker: Broker, tmp_path: Path) -> Folder:

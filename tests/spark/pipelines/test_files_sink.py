@@ -15,6 +15,8 @@ from ottla.pipelines.manager.state_directory import StateDirectory
 from tests.spark.pipelines.test_manager import Folder, folder, mistakes, topic
 from tests.spark.topics import Topics
 
+pytestmark = pytest.mark.heavy
+
 __all__ = ["folder"]
 FOLDER = {"type": "files", "format": "json", "path": "out"}
 SPARK = {"type": "spark", "format": "JSON"}

@@ -19,6 +19,8 @@ from tests.small_disk import mounted
 from tests.spark.pipelines.test_manager import Folder, committed, topic
 from tests.spark.topics import Topics
 
+pytestmark = pytest.mark.heavy
+
 FILES = {"type": "files", "format": "json", "path": "in", "schema": "id bigint"}
 
 

@@ -19,6 +19,8 @@ from ottla.pipelines.manager.runner import PipelineEvent
 from ottla.pipelines.place import PipelineFileError
 from tests.spark.topics import Topics
 
+pytestmark = pytest.mark.heavy
+
 CSV = "id,card,at,amount\n1,4111,2026-05-01T10:00:00Z,5.5\n2,4112,2026-05-01T10:00:30Z,4.5\n"
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ottla.cli.pipelines.desk import PipelineDesk
 from tests.console.conftest import Browser, browser_of
 from tests.patience import eventually
 from tests.spark.pipelines.test_control import LONG, Running, running, values
 from tests.spark.pipelines.test_manager import topic
 from tests.spark.topics import Topics
+
+pytestmark = pytest.mark.heavy
 
 __all__ = ["running"]
 

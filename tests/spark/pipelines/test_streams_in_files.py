@@ -13,6 +13,8 @@ from ottla.pipelines.manager.manager import Manager
 from tests.spark.pipelines.test_manager import Folder, committed, folder, mistakes, topic
 from tests.spark.topics import Topics
 
+pytestmark = pytest.mark.heavy
+
 __all__ = ["folder"]
 EXAMPLES = Path(__file__).parents[3] / "examples" / "streams"
 

@@ -11,6 +11,8 @@ from ottla import Broker
 from ottla.pipelines.sinks.topic import TopicSink
 from tests.spark.pipelines.test_manager import Folder
 
+pytestmark = pytest.mark.heavy
+
 TIMES = "select timestamp'2026-01-01 00:00:01.123456Z' as at, timestamp_ntz'2026-01-01 00:00:01.000001' as local"
 WRITTEN = '"at":"2026-01-01T00:00:01.123456Z"'
 LOCAL = '"local":"2026-01-01T00:00:01.000001"'

@@ -15,6 +15,8 @@ from ottla.spark.tables.options import IcebergOptions
 from tests.spark.pipelines.test_manager import Folder, committed, folder, topic
 from tests.spark.topics import Topics
 
+pytestmark = pytest.mark.heavy
+
 __all__ = ["folder"]
 
 

@@ -15,6 +15,8 @@ from tests.spark.streams import model
 from tests.spark.streams.feed import Event, all_of, fed, moment, results, rows, second
 from tests.spark.topics import Topics
 
+pytestmark = pytest.mark.heavy
+
 BATCHES, SIZE = 4, 15
 Batches = list[list[Event]]
 

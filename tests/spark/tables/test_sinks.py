@@ -19,7 +19,7 @@ from tests.spark.tables.lake import FORMATS, Lake
 from tests.spark.tables.streams import forget_last_batch, numbers, once, run
 from tests.spark.topics import Topics
 
-pytestmark = pytest.mark.behaviour("D2", "D3")
+pytestmark = [pytest.mark.behaviour("D2", "D3"), pytest.mark.heavy]
 
 
 @pytest.fixture(params=FORMATS)

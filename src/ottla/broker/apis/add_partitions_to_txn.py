@@ -120,8 +120,8 @@ def check_transaction(
     def give_all(code: int | KafkaError) -> Codes:
         return list_codes(wanted, map_error(find_code(node, wanted, code), fenced=fenced))
 
-    told = run_call(lambda later: add_or_verify(node, wanted, version, later), lambda code: later(give_all(code)))
-    return None if isinstance(told, PendingReply) else give_all(told)
+    result = run_call(lambda later: add_or_verify(node, wanted, version, later), lambda code: later(give_all(code)))
+    return None if isinstance(result, PendingReply) else give_all(result)
 
 
 def is_internal(topic: str) -> bool:

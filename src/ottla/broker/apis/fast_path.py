@@ -20,6 +20,7 @@ from ottla.broker.apis.produce import ProduceOutcome, may_be_lost, not_committed
 from ottla.broker.network_server import request_log
 from ottla.broker.network_server.call import Call, EncodedResponse, Outcome, Response
 from ottla.broker.network_server.connection import Connection
+from ottla.broker.network_server.request_counts import RequestCounts
 from ottla.broker.network_server.request_latencies import Latencies
 from ottla.broker.network_server.throttle import RequestResumer
 from ottla.broker.node import BrokerNode
@@ -57,6 +58,8 @@ class FastPath:
         self._hang_up = hang_up
         self._note_answer = note_answer
         self._handler = handler
+        self.counts: RequestCounts | None = None
+        """Counts of errors; None if they are not counted."""
         self.latencies: Latencies | None = None
         """Latencies of requests; None if they are not measured."""
         self.bar(barred=False)
@@ -91,6 +94,8 @@ class FastPath:
             if isinstance(response, EncodedResponse):
                 parts: Sequence[Part] = response.parts
             else:
+                if self.counts is not None:
+                    self.counts.record_errors(ProduceRequest.KEY, response)
                 parts = encode_response(response, produce.version, produce.correlation_id)
         except Exception:
             self._fail(connection, frame, "Produce")

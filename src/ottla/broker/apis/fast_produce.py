@@ -274,7 +274,7 @@ def append_to(node: BrokerNode, partition: Partition, records: memoryview, now_m
 def is_ready(partition: Partition, acks: int) -> bool:
     """Return True if a batch can be appended at once, without a flush: the log is open, and enough replicas are in sync."""
     log = partition.opened_log
-    if log is None or partition.internal or not partition.leads:
+    if log is None or partition.internal or not partition.leads or partition.validates_schemas:
         return False
     if log.config.flush_messages != INT64_MAX:
         return False

@@ -75,10 +75,10 @@ class FastSession:
         self.session.handle_response(zip(self.fetched, found, strict=True))
         places: list[tuple[int, int, int]] = []
         at = 0
-        for title, told in topics.items():
-            places.append((at, at + len(title), len(told)))
+        for title, entries in topics.items():
+            places.append((at, at + len(title), len(entries)))
             at += len(title)
-        return b"".join(topics), places, [each for told in topics.values() for each in told]
+        return b"".join(topics), places, [each for entries in topics.values() for each in entries]
 
 
 def find_session(

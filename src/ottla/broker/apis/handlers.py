@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ottla.broker.network_server.call import Call, Outcome
 from ottla.broker.node import BrokerNode
-from ottla.protocol.apis import ACCEPTED_BEYOND, APIS, SERVED, Api, snake_case
+from ottla.protocol.apis import APIS, SERVED, Api, snake_case
 from ottla.protocol.messages.api_versions import ApiVersion
 from ottla.protocol.schema import Message, Range
 
@@ -58,7 +58,7 @@ def load_handler(key: int) -> Line:
     api, advertised = APIS[key], SERVED[key].advertised
     is_forwarded = api.name in FORWARDED
     handle = forward_request if is_forwarded else import_module(f"{__package__}.{snake_case(api.name)}").handle
-    last = api.versions.last if api.name in ACCEPTED_BEYOND else min(api.versions.last, advertised.last)
+    last = min(api.versions.last, advertised.last)
     return Line(api, handle, Range(max(api.versions.first, advertised.first), last))
 
 

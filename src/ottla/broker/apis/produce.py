@@ -7,7 +7,7 @@ appended.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from ottla.broker.replica_manager.log_flusher import must_flush_first
 from ottla.broker.replica_manager.partition import Partition
 from ottla.broker.security.authorization import Access
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError, RecordsRefusedError, error_for, name_of
-from ottla.model import Buffer
+from ottla.model import Buffer, TopicPartition
 from ottla.protocol.acl import Operation, ResourceType
 from ottla.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -36,6 +36,7 @@ from ottla.storage.log.append_path import Appended
 
 if TYPE_CHECKING:
     from ottla.broker.coordinators.remote_coordinators import VerificationCodes
+    from ottla.broker.schema_validation.validation import Refusals
 
 ZSTD_SINCE = 7
 """From this version on batches may be compressed by zstd (KIP-110)."""
@@ -54,28 +55,68 @@ def handle(node: BrokerNode, call: Call, request: ProduceRequest) -> ProduceResp
     if node.access is not None and is_denied(node.access, call, request):
         response = denied_response(request)
         return response if request.acks else drop_response(response)
+    validated = list(validated_batches(node, call, request))
+    if validated:
+        return append_validated(node, call, request, validated)
+    return append_acceptable(node, call, request, {})
+
+
+def validated_batches(node: BrokerNode, call: Call, request: ProduceRequest) -> Iterator[tuple[TopicPartition, Buffer]]:
+    """Yield the batches of topics with schema validation that the client may write to."""
+    for topic in request.topic_data:
+        name = node.topics.name_of(topic.topic_id) if call.version >= IDS_SINCE else topic.name
+        for data in topic.partition_data:
+            partition = None if name is None else node.partitions.find(name, data.index)
+            if partition is None or not partition.validates_schemas or not partition.leads or data.records is None:
+                continue
+            if node.access is None or may_write(node.access, call, name):
+                yield partition.topic_partition, data.records
+
+
+def append_validated(
+    node: BrokerNode, call: Call, request: ProduceRequest, batches: list[tuple[TopicPartition, Buffer]]
+) -> ProduceResponse | Outcome:
+    """Append the records once the schema registry has reported their schemas."""
+
+    def continue_validated(refusals: Refusals) -> None:
+        call.resume(lambda: append_acceptable(node, call, request, refusals))
+
+    refusals = node.schema_validation.validate(batches, continue_validated)
+    if refusals is not None:
+        return append_acceptable(node, call, request, refusals)
+    keep_records(request)
+    return Outcome.LATER
+
+
+def append_acceptable(
+    node: BrokerNode, call: Call, request: ProduceRequest, refusals: Refusals
+) -> ProduceResponse | Outcome:
+    """Append the records except the refused batches."""
     if node.coordinators is not None and request.transactional_id is not None:
-        return append_verified(node, call, request)
-    return append_all(node, call, request, {})
+        return append_verified(node, call, request, refusals)
+    return append_all(node, call, request, {}, refusals)
 
 
-def append_verified(node: BrokerNode, call: Call, request: ProduceRequest) -> ProduceResponse | Outcome:
+def append_verified(
+    node: BrokerNode, call: Call, request: ProduceRequest, refusals: Refusals
+) -> ProduceResponse | Outcome:
     """Append the records once a remote coordinator has verified the partitions of the transaction."""
 
     def continue_verified(verdicts: VerificationCodes) -> None:
-        call.resume(lambda: append_all(node, call, request, verdicts))
+        call.resume(lambda: append_all(node, call, request, verdicts, refusals))
 
     def allowed(topic: str) -> bool:
         return node.access is None or may_write(node.access, call, topic)
 
     verification = transactional_write.verification_for(node, request, call.version, allowed, continue_verified)
     if verification is None:
-        return append_all(node, call, request, {})
+        return append_all(node, call, request, {}, refusals)
     assert node.coordinators is not None
     keep_records(request)
     if node.coordinators.verify(verification):
         return Outcome.LATER
-    return append_all(node, call, request, dict.fromkeys(verification.partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE))
+    unavailable = dict.fromkeys(verification.partitions, int(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+    return append_all(node, call, request, unavailable, refusals)
 
 
 def keep_records(request: ProduceRequest) -> None:
@@ -87,13 +128,16 @@ def keep_records(request: ProduceRequest) -> None:
 
 
 def append_all(
-    node: BrokerNode, call: Call, request: ProduceRequest, verdicts: VerificationCodes
+    node: BrokerNode, call: Call, request: ProduceRequest, verdicts: VerificationCodes, refusals: Refusals
 ) -> ProduceResponse | Outcome:
     """Append the valid batches, and respond within the timeout."""
     unflushed: list[Unflushed] = []
     uncommitted: list[Uncommitted] = []
     response = ProduceResponse(
-        [append_topic(node, call, request, topic, unflushed, uncommitted, verdicts) for topic in request.topic_data]
+        [
+            append_topic(node, call, request, topic, unflushed, uncommitted, verdicts, refusals)
+            for topic in request.topic_data
+        ]
     )
     if not request.acks:
         return drop_response(response)
@@ -196,6 +240,7 @@ def append_topic(
     unflushed: list[Unflushed],
     uncommitted: list[Uncommitted],
     verdicts: VerificationCodes,
+    refusals: Refusals,
 ) -> TopicProduceResponse:
     """Append the records for one topic."""
     name: str | None = data.name
@@ -210,6 +255,8 @@ def append_topic(
                 raise error_for(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "WRITE is not allowed on this topic")
             partition = find_partition(node, name, each.index, request)
             check_codec(each, call.version)
+            if partition.topic_partition in refusals:
+                raise refusals[partition.topic_partition]
             last_offset = append_records(
                 node, partition, each, result, request.transactional_id, call.version, verdicts
             )

@@ -15,8 +15,8 @@ def handle(node: BrokerNode, call: Call, request: SaslAuthenticateRequest) -> Sa
     """Process a step of a login, and answer when it is done. Rejected on a listener without SASL, as in Kafka."""
     security = node.authentication.find_security(call.connection)
     if not security.with_sasl:
-        told = NO_LOGIN.format(security.protocol)
-        return SaslAuthenticateResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE, error_message=told)
+        message = NO_LOGIN.format(security.protocol)
+        return SaslAuthenticateResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE, error_message=message)
     at_once: list[LoginAnswer] = []
     later = False
 

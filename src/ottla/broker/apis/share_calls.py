@@ -19,7 +19,7 @@ Codes = dict[SharedPartition, int]
 """Partition → the error code of its acknowledgements."""
 Batches = Mapping[SharedPartition, Sequence[ShareAcknowledgementBatch]]
 LEADER_ERRORS = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
-"""The errors with which a client is told the present leader."""
+"""The errors that name the present leader."""
 
 
 def batches_in(

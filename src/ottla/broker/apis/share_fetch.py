@@ -10,7 +10,8 @@ session or renews locks, does not wait for records.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from msgspec import Struct, field
@@ -29,6 +30,7 @@ from ottla.broker.network_server.call import Call, Outcome
 from ottla.broker.node import BrokerNode
 from ottla.broker.replica_manager.waiting_fetch import Awaited, WaitingFetch
 from ottla.broker.share.led_share_partition import LedSharePartition
+from ottla.broker.share.share_group_settings import ShareGroupSettings
 from ottla.broker.share.share_log_reader import LogRecords
 from ottla.broker.share.share_sessions import FINAL_EPOCH, INITIAL_EPOCH, SharedPartition, ShareSession
 from ottla.coordination.share.events import AcquiredRange, AcquireMode
@@ -88,6 +90,13 @@ def handle(node: BrokerNode, call: Call, request: ShareFetchRequest) -> Message 
 
     def proceed(codes: Codes) -> Message | Outcome:
         pending.codes = codes
+        if places and node.waiting.has_due:
+            # The acknowledgements have made records available for members that waited, and they come first. Otherwise a
+            # member that acknowledges and fetches in one request would take all records.
+            fetch = WaitingFetch([], 1, partial(again, pending), call)
+            node.waiting.add(fetch, math.inf)
+            node.waiting.recheck_soon(fetch)  # in this turn of the loop
+            return Outcome.LATER
         return read_or_wait(pending)
 
     def acknowledged(codes: Codes) -> None:
@@ -197,28 +206,43 @@ def acquire_all(pending: PendingFetch, led: dict[SharedPartition, LedSharePartit
     if node.quotas is not None:
         limit = node.quotas.most_bytes(pending.call, limit)
     max_bytes = max(1, limit // len(ready))
-    reads: list[tuple[SharedPartition, LedSharePartition, LogRecords]] = []
+    left, has_moved = request.max_records, False
+    reads = read_all(pending, ready, max_bytes, settings)
+    waiting: list[tuple[SharedPartition, LedSharePartition, LogRecords]] = []
+    size_bytes = 0
+    for place, each, records in reads:
+        size_bytes += records.size_bytes
+        waiting.append((place, each, records))
+        if not is_over and size_bytes < request.min_bytes:
+            continue  # nothing is acquired until there are enough bytes
+        while waiting and left > 0:
+            place, each, records = waiting.pop(0)
+            offset = each.next_fetch_offset
+            acquired = each.acquire(pending.member_id, records, left, pending.mode, request.batch_size)
+            if acquired:
+                left -= sum(some.last_offset - some.first_offset + 1 for some in acquired)
+                pending.results[place] = partition_data(place, acquired, records)
+            has_moved = has_moved or each.next_fetch_offset != offset
+        if left <= 0:
+            break
+    return has_moved and not pending.results
+
+
+def read_all(
+    pending: PendingFetch,
+    ready: Mapping[SharedPartition, LedSharePartition],
+    max_bytes: int,
+    settings: ShareGroupSettings,
+) -> Iterator[tuple[SharedPartition, LedSharePartition, LogRecords]]:
+    """Yield the records of each partition, which are read only when the caller needs them."""
     for place, each in ready.items():
         try:
-            records = each.read(max_bytes, max(1, request.max_records), settings)
+            records = each.read(max_bytes, max(1, pending.request.max_records), settings)
         except KafkaError as error:
             fail(pending, place, error.code)
             continue
         if records is not None:
-            reads.append((place, each, records))
-    if not is_over and sum(records.size_bytes for _, _, records in reads) < request.min_bytes:
-        return False
-    left, has_moved = request.max_records, False
-    for place, each, records in reads:
-        if left <= 0:
-            break
-        offset = each.next_fetch_offset
-        acquired = each.acquire(pending.member_id, records, left, pending.mode, request.batch_size)
-        if acquired:
-            left -= sum(some.last_offset - some.first_offset + 1 for some in acquired)
-            pending.results[place] = partition_data(place, acquired, records)
-        has_moved = has_moved or each.next_fetch_offset != offset
-    return has_moved and not pending.results
+            yield place, each, records
 
 
 def partition_data(place: SharedPartition, acquired: Sequence[AcquiredRange], records: LogRecords) -> PartitionData:

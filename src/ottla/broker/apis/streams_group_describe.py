@@ -28,9 +28,10 @@ from ottla.protocol.messages.streams_group_describe import (
     Topology,
 )
 from ottla.protocol.messages.streams_group_heartbeat import KeyValue, TaskOffset, TopicInfo
+from ottla.protocol.messages.streams_group_topology_description_update import TopologyDescription
 
-NOT_STORED = 1
-"""The status of a topology's description: none is stored, because no plugin stores one (KIP-1331)."""
+NOT_REQUESTED, NOT_STORED, AVAILABLE = 0, 1, 3
+"""The statuses of a topology's description (KIP-1331)."""
 
 
 def handle(node: BrokerNode, call: Call, request: StreamsGroupDescribeRequest) -> StreamsGroupDescribeResponse:
@@ -57,6 +58,7 @@ def described(node: BrokerNode, call: Call, group_id: str, request: StreamsGroup
         text = f"group {group_id} is not a streams group" if is_other else f"there is no group {group_id}"
         return DescribedGroup(ErrorCode.GROUP_ID_NOT_FOUND, text, group_id, "Dead")
     configured = None if group.topology is None else shard.streams.configured(group)
+    description = find_description(group) if request.include_topology_description else None
     return DescribedGroup(
         group_id=group_id,
         group_state=str(group.state),
@@ -67,9 +69,23 @@ def described(node: BrokerNode, call: Call, group_id: str, request: StreamsGroup
         authorized_operations=(
             operations_on(node, call, group_id) if request.include_authorized_operations else NO_OPERATIONS
         ),
-        topology_description_status=NOT_STORED if request.include_topology_description else 0,
+        topology_description=description,
+        topology_description_status=(
+            NOT_REQUESTED
+            if not request.include_topology_description
+            else NOT_STORED
+            if description is None
+            else AVAILABLE
+        ),
         assignor_name=sticky_assignor.NAME,
     )
+
+
+def find_description(group: StreamsGroup) -> TopologyDescription | None:
+    """Return the stored description of the group's present topology."""
+    stored = group.volatile.description.stored
+    is_present = stored is not None and group.topology is not None and stored.epoch == group.topology.epoch
+    return stored.description if stored is not None and is_present else None
 
 
 def described_topology(

@@ -27,8 +27,8 @@ def submit(
     call: Call, question: Callable[[Later], T | PendingReply], response: Callable[[T | KafkaError], Message]
 ) -> Message | Outcome:
     """Return the response that `response` makes of the coordinator's result or error, now or later."""
-    told = run_call(question, lambda word: call.answer(response(word)))
-    return Outcome.LATER if isinstance(told, PendingReply) else response(told)
+    outcome = run_call(question, lambda word: call.answer(response(word)))
+    return Outcome.LATER if isinstance(outcome, PendingReply) else response(outcome)
 
 
 def run_call(

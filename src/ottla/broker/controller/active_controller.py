@@ -29,6 +29,7 @@ from ottla.coordination.cluster.node_records import NoOpRecord, RegisterBrokerRe
 from ottla.coordination.cluster.records import decode_record, encode_record
 from ottla.coordination.controller.config import ControllerConfig
 from ottla.coordination.controller.controller import SESSION_RECORDS, SESSIONS, Controller
+from ottla.coordination.controller.draft import BrokerFenced
 from ottla.coordination.controller.events import (
     ControllerActivated,
     ControllerEvent,
@@ -130,7 +131,7 @@ class ActiveController:
             )
             return False
         for note in decision.notes:
-            logger.info("%s", note)
+            logger.log(logging.WARNING if isinstance(note, BrokerFenced) else logging.INFO, "%s", note)
         written = [record for record in decision.records if not isinstance(record, SESSION_RECORDS)]
         try:
             self._append(written)

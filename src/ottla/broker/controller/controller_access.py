@@ -41,11 +41,11 @@ NO_RULES = AclStore()
 
 def read_client(envelope: EnvelopeRequest) -> Requester:
     """Return the client of an envelope's request. KafkaError if the principal or the address is malformed."""
-    told, host = memoryview(envelope.request_principal or b""), bytes(envelope.client_host_address)
+    sent_principal, host = memoryview(envelope.request_principal or b""), bytes(envelope.client_host_address)
     try:
-        if bytes(told[:VERSION_BYTES]) != b"\0\0":
+        if bytes(sent_principal[:VERSION_BYTES]) != b"\0\0":
             raise MalformedError("its version is not known")
-        who = Reader(told, VERSION_BYTES).read(plan_of(DefaultPrincipalData, 0))
+        who = Reader(sent_principal, VERSION_BYTES).read(plan_of(DefaultPrincipalData, 0))
         return Requester(f"{who.type}:{who.name}", str(ip_address(host)), who.token_authenticated)
     except (MalformedError, ValueError) as error:
         raise KafkaError(

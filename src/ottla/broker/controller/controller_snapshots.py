@@ -54,14 +54,14 @@ class ControllerSnapshots:
     """Belongs to the event loop, except for the work that disk threads do."""
 
     def __init__(
-        self, log: QuorumLog, rules: SnapshotRules, clock: Clock, submit: Submit, told: Callable[[], None]
+        self, log: QuorumLog, rules: SnapshotRules, clock: Clock, submit: Submit, on_written: Callable[[], None]
     ) -> None:
-        """`told` is called after a snapshot was written, which may also have deleted the start of the log."""
+        """`on_written` is called after a snapshot was written, which may also have deleted the start of the log."""
         self._log = log
         self._rules = rules
         self._clock = clock
         self._submit = submit
-        self._told = told
+        self._on_written = on_written
         self._image: CommittedMetadata | None = None
         self._applied: Applied | None = None
         self._is_shared = False
@@ -145,6 +145,6 @@ class ControllerSnapshots:
         def written(error: BaseException | None) -> None:
             done(error)
             self._log.load_snapshots()
-            self._told()
+            self._on_written()
 
         self._submit(work, written)

@@ -98,7 +98,7 @@ def find_own_voter(config: BrokerConfig) -> VoterAddress:
 def write_voters(config: BrokerConfig, voters: Sequence[VoterAddress], clock: Clock) -> None:
     """Write the checkpoint with the initial voters, at which the log starts."""
     listener = without_observers(config).endpoints()[0].name
-    told = VoterSet(
+    voter_set = VoterSet(
         Voter(
             each.node_id,
             id_of(each.directory_id),
@@ -109,7 +109,7 @@ def write_voters(config: BrokerConfig, voters: Sequence[VoterAddress], clock: Cl
     )
     folder = find_metadata_folder(config) / LOG
     folder.mkdir()
-    quorum = Quorum(encode_control(KRaftVersionRecord(0, KRAFT_VERSION))[1], encode_control(told.record())[1])
+    quorum = Quorum(encode_control(KRaftVersionRecord(0, KRAFT_VERSION))[1], encode_control(voter_set.record())[1])
     write_state(folder, EMPTY, [], clock.wall_ms(), quorum, sync=True)
 
 

@@ -1,8 +1,9 @@
 """Log lines about a quorum without a leader: which voters do not answer. Pure.
 
 The first line comes after `patience` seconds without a leader; the pause doubles after each line up to `MOST_SECONDS`. A voter
-counts as missing if it has not answered since the last known leader, or since the start of this process. While there is a
-leader, one more line reports that this node's id votes with another directory id, if that lasts as long.
+counts as missing if it has not answered for `patience` seconds, in which it is asked to vote more than once, or not since the
+last known leader or the start of this process. While there is a leader, one more line reports that this node's id votes with
+another directory id, if that lasts as long.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ class LeaderlessQuorum:
         self._patience = self._pause = patience
         self._since, self._tell_at = now, now + patience
         self._is_told = False
+        self._checked_at = now
         self._responses: dict[int, float] = {}
+        self._last_leader: int | None = None
+        """The leader at the last check; None after a check without one."""
         self._others: set[int] = set()
         """Nodes that answered INVALID_VOTER_KEY: their directory is not the one that votes."""
         self._apart: float | None = None
@@ -55,10 +59,15 @@ class LeaderlessQuorum:
 
     def check(self, now: float) -> str | None:
         """Return the line to log now, or None."""
+        self._checked_at = now
         if self._is_led(now):
-            was_told = self._is_told
+            was_told, self._last_leader = self._is_told, self._raft.leader_id
             self._since, self._tell_at, self._pause, self._is_told = now, now + self._patience, self._patience, False
             return f"node {self._raft.leader_id} leads the quorum" if was_told else self._check_own_vote(now)
+        if self._last_leader is not None:
+            # It answered after the last check, and was lost since: only a new answer shows that it runs.
+            self._responses.pop(self._last_leader, None)
+            self._last_leader = None
         if now < self._tell_at:
             return None
         self._is_told, self._pause = True, min(self._pause * 2, MOST_SECONDS)
@@ -137,7 +146,8 @@ class LeaderlessQuorum:
         )
 
     def _list_silent(self, nodes: Iterable[int]) -> list[int]:
-        return [node for node in sorted(nodes, key=abs) if self._responses.get(node, float("-inf")) <= self._since]
+        since = max(self._since, self._checked_at - self._patience)
+        return [node for node in sorted(nodes, key=abs) if self._responses.get(node, float("-inf")) <= since]
 
     def _format_nodes(self, nodes: Sequence[int]) -> str:
         return ", ".join(self._format_node(node) for node in nodes)

@@ -105,9 +105,9 @@ def split_deletion(request: DeleteTopicsRequest, allows: Allows, metadata: Clust
         is_known = allows(Operation.DESCRIBE, TOPIC, name)
         if is_known and name not in metadata.topics:
             return None  # the client may describe it, and gets UNKNOWN_TOPIC_OR_PARTITION
-        told = name if is_known else each.name
+        shown_name = name if is_known else each.name
         code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        return DeletableTopicResult(told, each.topic_id, code, not_allowed(told))
+        return DeletableTopicResult(shown_name, each.topic_id, code, not_allowed(shown_name))
 
     by_name = [(name, refusal(DeleteTopicState(name))) for name in request.topic_names]
     states = [(each, refusal(each)) for each in request.topics]

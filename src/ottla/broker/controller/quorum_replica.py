@@ -120,8 +120,8 @@ def build_own_entry(config: BrokerConfig, bound: Mapping[str, tuple[str, int]]) 
     advertised, order = config.advertised_endpoints(), [name.upper() for name in config.controller_listener_names]
     names = sorted(bound, key=lambda name: order.index(name) if name in order else len(order))
     places = [Endpoint(name, *(advertised[name][1:] if name in advertised else bound[name])) for name in names]
-    told = () if any(each.host in ANY_HOST for each in places) else tuple(places)
-    return OwnEntry(told, KRAFT_VERSIONS, config.controller_quorum_auto_join_enable)
+    own_endpoints = () if any(each.host in ANY_HOST for each in places) else tuple(places)
+    return OwnEntry(own_endpoints, KRAFT_VERSIONS, config.controller_quorum_auto_join_enable)
 
 
 def load_election_state(log: QuorumLog, shape: LogShape, me: ReplicaKey) -> ElectionState | None:

@@ -154,6 +154,12 @@ class GroupCoordinator(CoordinatorListener[Shard]):
             yield from ((group, due) for group in machine.shares.groups.values())
             yield from ((group, due) for group in machine.streams.groups.values())
 
+    def committed_offsets(self) -> Iterator[tuple[str, TopicPartition, int]]:
+        """Yield the group, partition and offset of each committed offset of the groups that this broker coordinates."""
+        for _, runtime in self._runtime.all_active():
+            for group, committed in runtime.machine.offsets.groups.items():
+                yield from ((group, partition, value.offset) for partition, value in committed.items())
+
     @property
     def loaded_count(self) -> int:
         shards = [runtime.machine for _, runtime in self._runtime.all_active()]
@@ -288,5 +294,6 @@ def group_config_of(config: BrokerConfig) -> GroupConfig:
             initial_rebalance_delay_ms=config.group_streams_initial_rebalance_delay_ms,
             assignment_interval_ms=config.group_streams_assignment_interval_ms,
             rack_aware_assignment_tags=config.streams_tags,
+            stores_descriptions=bool(config.group_streams_topology_description_plugin_class),
         ),
     )

@@ -39,6 +39,6 @@ class NetworkSides:
 
 def list_addresses(config: BrokerConfig) -> set[Place]:
     """Return the addresses at which other nodes reach a node."""
-    told = {(host, port) for _, host, port in config.advertised_endpoints().values()}
+    advertised = {(host, port) for _, host, port in config.advertised_endpoints().values()}
     halves = [config, controller_half(config)] if config.has_both_roles else [config]
-    return told | {(each.host, each.port) for half in halves for each in half.endpoints()}
+    return advertised | {(each.host, each.port) for half in halves for each in half.endpoints()}

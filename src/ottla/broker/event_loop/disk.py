@@ -21,17 +21,20 @@ Done = Callable[[BaseException | None], None]
 class Disk:
     """Threads that start with the first work."""
 
-    def __init__(self, call_soon: Callable[[Callable[[], None]], None], threads: int = THREADS) -> None:
+    def __init__(
+        self, call_soon: Callable[[Callable[[], None]], None], threads: int = THREADS, name: str = "disk"
+    ) -> None:
         """`call_soon` hands a callback to the loop and may be called from any thread."""
         self._call_soon = call_soon
         self._limit = threads
+        self._name = name
         self._threads: list[threading.Thread] = []
         self._queue: SimpleQueue[tuple[Work, Done] | None] = SimpleQueue()
 
     def submit(self, work: Work, done: Done) -> None:
         """Run `work` in a thread, then `done(error or None)` in the loop."""
         if len(self._threads) < self._limit:
-            thread = threading.Thread(target=self._run, name=f"ottla-disk-{len(self._threads)}", daemon=True)
+            thread = threading.Thread(target=self._run, name=f"ottla-{self._name}-{len(self._threads)}", daemon=True)
             self._threads.append(thread)
             thread.start()
         self._queue.put((work, done))

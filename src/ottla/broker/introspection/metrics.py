@@ -5,16 +5,20 @@ They are collected in the broker's loop when they are requested. Only requests a
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from operator import attrgetter
 from typing import NamedTuple
 
 from ottla.broker.network_server.request_counts import RequestCounts
 from ottla.broker.network_server.request_latencies import Latencies
 from ottla.broker.node import BrokerNode
+from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.quorum.raft import Raft
 from ottla.coordination.quorum.state import State
+from ottla.errors import name_of
 from ottla.protocol.apis import APIS
 
 GAUGE, COUNTER = "gauge", "counter"
@@ -55,6 +59,7 @@ def list_broker_figures(
     """Yield the metrics of a broker; `connections` are counted by listener."""
     yield from list_replica_figures(node)
     yield from list_log_figures(node)
+    yield from list_disk_figures(node)
     yield from list_group_figures(node)
     yield from list_share_figures(node)
     pushers = len(node.telemetry.list_metrics(node.clock.monotonic()))
@@ -72,6 +77,13 @@ def list_broker_figures(
         "Requests received, by client id; clients beyond the first hundred are counted together.",
         ("client_id",),
         [((client,), count) for client, count in counts.by_client()],
+    )
+    yield Figure(
+        "kafka_network_request_metrics_errors",
+        COUNTER,
+        "Errors in responses, by API and error code; a response may have several.",
+        ("request", "error"),
+        [((APIS[key].name, name_of(code)), count) for (key, code), count in counts.errors().items() if key in APIS],
     )
     yield Histogram(
         "kafka_network_request_metrics_total_time_seconds",
@@ -140,6 +152,26 @@ def list_log_figures(node: BrokerNode) -> Iterator[Figure]:
         yield Figure(f"kafka_log_{name}", GAUGE, meaning, ("topic", "partition"), samples)
 
 
+def list_disk_figures(node: BrokerNode) -> Iterator[Figure]:
+    """Yield the metrics of the log directories."""
+    volumes = {}
+    for directory in node.directory.online():
+        with suppress(OSError):  # such a directory is about to be taken offline
+            volumes[str(directory.path)] = shutil.disk_usage(directory.path)
+    for name, meaning, read in (
+        ("total_bytes", "The size of the volume of a log directory.", attrgetter("total")),
+        ("usable_bytes", "The free bytes of the volume of a log directory.", attrgetter("free")),
+    ):
+        samples = [((path,), float(read(volume))) for path, volume in volumes.items()]
+        yield Figure(f"kafka_log_log_directory_{name}", GAUGE, meaning, ("directory",), samples)
+    yield make_figure(
+        "kafka_log_log_manager_offline_log_directory_count",
+        GAUGE,
+        "Log directories that are out of service.",
+        len(node.directory.offline),
+    )
+
+
 def list_group_figures(node: BrokerNode) -> Iterator[Figure]:
     """Yield the metrics of the groups that this broker coordinates. A broker that no group has used has no coordinator."""
     groups = [group for group, _ in node.groups.loaded_groups()] if "groups" in vars(node) else []
@@ -160,6 +192,14 @@ def list_group_figures(node: BrokerNode) -> Iterator[Figure]:
         "Members of these groups, by kind.",
         ("protocol",),
         [((kind,), count) for kind, count in members.items()],
+    )
+    committed = node.groups.committed_offsets() if "groups" in vars(node) else ()
+    yield Figure(
+        "kafka_server_group_coordinator_metrics_committed_offset",
+        GAUGE,
+        "The committed offset of a group; the end offset of the log minus this is its lag.",
+        ("group", "topic", "partition"),
+        [((group, place.topic, str(place.partition)), float(offset)) for group, place, offset in committed],
     )
 
 
@@ -204,8 +244,26 @@ def list_share_figures(node: BrokerNode) -> Iterator[Figure]:
     )
 
 
-def list_controller_figures(raft: Raft) -> Iterator[Figure]:
-    """Yield the metrics of the quorum, as this voter sees it."""
+def list_certificate_figures(expiries: Mapping[str, float]) -> list[Figure]:
+    """Return the metric of the certificates of listeners with TLS; empty if there are none."""
+    if not expiries:
+        return []
+    return [
+        Figure(
+            "ottla_certificate_expiry_timestamp_seconds",
+            GAUGE,
+            "When the first certificate of a listener's chain expires, in seconds since 1970.",
+            ("listener",),
+            [((listener,), expiry) for listener, expiry in expiries.items()],
+        )
+    ]
+
+
+def list_controller_figures(raft: Raft, metadata: ClusterMetadata | None) -> Iterator[Figure]:
+    """Yield the metrics of the quorum, as this voter sees it, and those of the active controller if it is that.
+
+    `metadata` is the active controller's; None on other nodes.
+    """
     for name, meaning, value in (
         ("active_controller_count", "1 on the active controller, else 0.", int(raft.state is State.LEADER)),
         ("current_leader", "The node that leads the quorum; -1 while it is unknown.", leader_id(raft)),
@@ -215,6 +273,27 @@ def list_controller_figures(raft: Raft) -> Iterator[Figure]:
         ("voter_count", "Voters of the quorum.", len(raft.voters)),
     ):
         yield make_figure(f"kafka_raft_{name}", GAUGE, meaning, value)
+    if metadata is not None:
+        yield from list_cluster_figures(metadata)
+
+
+def list_cluster_figures(metadata: ClusterMetadata) -> Iterator[Figure]:
+    """Yield the state of the whole cluster, as the active controller sees it. Names are those of Kafka's KafkaController."""
+    partitions = [partition for topic in metadata.topics.values() for partition in topic.partitions]
+    fenced = sum(each.fenced for each in metadata.registrations.values())
+    for name, meaning, value in (
+        ("active_broker_count", "Brokers that are registered and not fenced.", len(metadata.registrations) - fenced),
+        ("fenced_broker_count", "Brokers that are registered and fenced: they are down, or starting.", fenced),
+        ("global_topic_count", "Topics of the cluster.", len(metadata.topics)),
+        ("global_partition_count", "Partitions of the cluster.", len(partitions)),
+        ("offline_partitions_count", "Partitions without a leader.", sum(each.leader < 0 for each in partitions)),
+        (
+            "preferred_replica_imbalance_count",
+            "Partitions that are not led by their preferred leader.",
+            sum(each.leader != each.replicas[0] for each in partitions),
+        ),
+    ):
+        yield make_figure(f"kafka_controller_{name}", GAUGE, meaning, value)
 
 
 def leader_id(raft: Raft) -> int:

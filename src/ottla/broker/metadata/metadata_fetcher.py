@@ -44,6 +44,9 @@ from ottla.protocol.schema import Message
 log = logging.getLogger(__name__)
 ANSWER_SECONDS = 2.0
 """`controller.quorum.fetch.timeout.ms`: a controller that is silent for so long does not lead."""
+WARNING_SECONDS = 5.0
+"""The time without an answer of any controller before the first warning about it."""
+MOST_WARNING_SECONDS = 600.0
 AGAIN_SECONDS = 1.0
 """The pause after a failure of the broker's own."""
 DESCRIBE_CLUSTER_VERSION, CONTROLLERS = 1, 2
@@ -94,6 +97,10 @@ class MetadataFetcher:
         self._refusals: set[Address] = set()
         """Controllers that rejected this broker, or belong to another cluster, since the last successful response."""
         self._is_over = False
+        self._reasons: dict[Address, str] = {}
+        """The last failure of each controller since any of them answered."""
+        self._silent_since = clock.monotonic()
+        self._warning_pause = WARNING_SECONDS
 
     @property
     def leader(self) -> Address | None:
@@ -153,6 +160,7 @@ class MetadataFetcher:
                 elif isinstance(said, PeerLost):
                     self._versions.pop(address, None)  # after a restart it may be another version
                     log.info("the controller at %s did not answer: %s", address, said)
+                    self._record_silence(address, str(said))
                     self._execute(self._observer.handle_failure())
                 else:
                     then(address, said)
@@ -174,17 +182,38 @@ class MetadataFetcher:
                 request,
                 DESCRIBE_CLUSTER_VERSION,
                 DescribeClusterResponse,
-                lambda told: self._execute(self._report_other_cluster(address, told)),
+                lambda reported: self._execute(self._report_other_cluster(address, reported)),
             )
             self._connection.send_request(question)
             return
         self._has_answer = True
         self._refusals.clear()
+        self._end_silence(address)
         before = self._observer.leader, self._observer.leader_epoch
         outcome = self._observer.handle_response(said)
         if self._observer.leader is not None and (self._observer.leader, self._observer.leader_epoch) != before:
             self._on_leader()
         self._execute(outcome)
+
+    def _record_silence(self, address: Address, reason: str) -> None:
+        """Log that no controller answers; less and less often, up to once in `MOST_WARNING_SECONDS`."""
+        self._reasons[address] = reason
+        seconds = self._clock.monotonic() - self._silent_since
+        if seconds < self._warning_pause:
+            return
+        self._warning_pause = min(seconds * 2, seconds + MOST_WARNING_SECONDS)
+        reasons = "; ".join(f"{each.host}:{each.port}: {why}" for each, why in self._reasons.items())
+        log.warning(
+            "no controller has answered this broker for %.0f s: %s; start the controllers, or correct "
+            "controller.quorum.bootstrap.servers",
+            *(seconds, reasons),
+        )
+
+    def _end_silence(self, address: Address) -> None:
+        if self._warning_pause > WARNING_SECONDS:
+            log.warning("the controller at %s:%d answers this broker", address.host, address.port)
+        self._reasons.clear()
+        self._silent_since, self._warning_pause = self._clock.monotonic(), WARNING_SECONDS
 
     # outcomes
 

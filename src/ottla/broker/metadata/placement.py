@@ -18,7 +18,7 @@ from ottla.storage.directory.data_directory import DataDirectory
 def connect_placement(
     directory: DataDirectory | DataDirectories, cluster: ObservedMetadata, config: BrokerConfig
 ) -> None:
-    """Make the directories place replicas as the metadata assigns them."""
+    """Make the directories place replicas as the metadata assigns them. The caller keeps `cordoned` up to date."""
     if not isinstance(directory, DataDirectories):
         return
 
@@ -31,7 +31,6 @@ def connect_placement(
 
     directory.assigned = assigned
     directory.tells_all = True
-    directory.cordoned = list_cordoned(config, directory)
 
 
 def list_cordoned(config: BrokerConfig, directories: DataDirectory | DataDirectories) -> frozenset[UUID]:

@@ -16,6 +16,7 @@ from ottla.broker.network_server.request_table import ListenerContext
 from ottla.broker.network_server.throttle import Throttle
 from ottla.network.listener import Listener
 from ottla.network.memory_budget import MemoryBudget
+from ottla.network.refusal import LEFT_BEFORE_HANDSHAKE
 from ottla.network.selector import Selector
 from ottla.storage.files.open_files import OPEN_FILES
 
@@ -24,7 +25,12 @@ log = logging.getLogger(__name__)
 SILENT_SECONDS = 5.0
 """The time without a request after which a connection may be closed if others wait for its place."""
 CLOSED_AT_ONCE = 64
-ORDINARY_ENDS = ("the peer reset the connection", "the peer closed the connection", "connection timed out")
+ORDINARY_ENDS = (
+    "the peer reset the connection",
+    "the peer closed the connection",
+    "connection timed out",
+    LEFT_BEFORE_HANDSHAKE,
+)
 
 
 class Connections:

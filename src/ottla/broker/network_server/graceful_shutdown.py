@@ -27,7 +27,7 @@ class GracefulShutdown:
         self._clock = clock
         self._connections = connections
         self._take_news = take_news
-        self.begun = False
+        self.has_started = False
         """True once the broker stops: no more requests are read, and each response is the connection's last."""
         self.answered_last: set[Hashable] = set()
         """Connections that were answered after the broker began to stop."""

@@ -4,12 +4,13 @@ cimport cython
 cimport ottla.broker.network_server.frame_bytes_native as frame_bytes
 from ottla.records.native cimport Source
 
-cdef Py_ssize_t CLIENT_ID, LAST_KEY, MOST_BYTES, MOST_CLIENTS, NULL
+cdef Py_ssize_t CLIENT_ID, LAST_KEY, MOST_BYTES, NULL
 
 @cython.final
 cdef class RequestCounts:
     cdef long long[::1] _by_api
-    cdef dict _by_client
+    cdef dict _by_client, _errors
+    cdef object _names
     cdef bytes _client
     cdef long long _others, _times
 

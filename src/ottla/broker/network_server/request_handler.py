@@ -30,6 +30,7 @@ from ottla.network.selector import Selector
 from ottla.protocol.apis import APIS
 from ottla.protocol.conversation import encode_response
 from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from ottla.protocol.schema import Message
 
 log = logging.getLogger(__name__)
 
@@ -41,14 +42,14 @@ class RequestHandler:
         self,
         connections: Connections,
         throttle: Throttle,
-        farewell: GracefulShutdown,
+        shutdown: GracefulShutdown,
         selector: Selector,
         memory: MemoryBudget,
         clock: Clock,
     ) -> None:
         self._connections = connections
         self._throttle = throttle
-        self._farewell = farewell
+        self._shutdown = shutdown
         self._selector = selector
         self._memory = memory
         self._clock = clock
@@ -95,7 +96,7 @@ class RequestHandler:
         while connection.pending and self._can_handle_next(connection, connection.pending[0][0]):
             frame, arrived = connection.pending.popleft()
             self.handle(connection, frame, now, arrived)
-        if not connection.pending and not self._farewell.begun:
+        if not connection.pending and not self._shutdown.has_started:
             self._selector.unmute(connection.channel_id)
 
     def handle(self, connection: Connection, frame: memoryview, now: float, arrived: float) -> None:
@@ -143,7 +144,7 @@ class RequestHandler:
             if isinstance(response, EncodedResponse):
                 parts = response.parts
             elif not isinstance(response, Outcome):
-                parts = encode_response(response, call.response_version, call.header.correlation_id)
+                parts = self._encode(call, response)
         except DisconnectError as error:
             self._connections.disconnect(connection, str(error))
             return
@@ -162,6 +163,12 @@ class RequestHandler:
             call.parts = parts
         if entry is not None or call.pause_ms:
             self._handle_answered(call, entry)
+
+    def _encode(self, call: Call, response: Message) -> Sequence[Part]:
+        """Count the errors of a response, and encode it."""
+        if self.counts is not None:
+            self.counts.record_errors(call.header.api_key, response)
+        return encode_response(response, call.response_version, call.header.correlation_id)
 
     def _send_answer(self, call: Call, parts: Sequence[Part]) -> None:
         """Send the response that is due, and those that waited for it."""
@@ -184,8 +191,8 @@ class RequestHandler:
 
     def queue_response(self, connection: Connection) -> None:
         """Remember connections that were answered while the node closes: they get time to read the response."""
-        if self._farewell.begun:
-            self._farewell.answered_last.add(connection.channel_id)
+        if self._shutdown.has_started:
+            self._shutdown.answered_last.add(connection.channel_id)
 
     def _finish_call(self, call: Call) -> None:
         self.queue_response(call.connection)

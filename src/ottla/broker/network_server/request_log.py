@@ -32,12 +32,14 @@ def is_enabled() -> bool:
 def open_log(path: str) -> Callable[[], None]:
     """Append the lines to a file (`-` is standard error) until the returned function is called.
 
-    ConfigError if the file cannot be opened.
+    A file that was renamed, as by logrotate, is created again with the next line. ConfigError if it cannot be opened.
     """
     if not path:
         return lambda: None
+    from logging.handlers import WatchedFileHandler  # loaded only if requests are logged
+
     try:
-        handler = logging.StreamHandler() if path == "-" else logging.FileHandler(path, encoding="utf-8")
+        handler = logging.StreamHandler() if path == "-" else WatchedFileHandler(path, encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"request.log = {path!r}: {error.strerror or error}") from None
     handler.setFormatter(logging.Formatter("%(message)s"))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from msgspec import Struct
-
+from ottla.broker.network_server.response_errors import error_codes
 from ottla.errors import name_of
 
 
@@ -39,18 +37,3 @@ class RequestTimes:
         self.answered = now
         self.response_bytes = response_bytes
         self.errors = [name_of(code) for code in sorted(set(error_codes(response)))]
-
-
-def error_codes(response: Any) -> Iterator[int]:
-    """Yield every error code in a response, at any depth."""
-    if isinstance(response, list | tuple):
-        for item in response:
-            yield from error_codes(item)
-    elif isinstance(response, Struct):
-        for name in response.__struct_fields__:
-            value = getattr(response, name)
-            if name == "error_code":
-                if value:
-                    yield value
-            elif isinstance(value, list | tuple | Struct):
-                yield from error_codes(value)

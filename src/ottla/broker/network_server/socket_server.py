@@ -77,10 +77,10 @@ class SocketServer:
             reports_early=False,
         )
         by_channel: dict[Hashable, Connection] = {}
-        self.farewell = GracefulShutdown(self.selector, clock, by_channel, self._handle_events)
+        self.shutdown = GracefulShutdown(self.selector, clock, by_channel, self._handle_events)
         self.throttle = Throttle(self.selector, self.timers, clock, by_channel)
         self.connections = Connections(by_channel, self.selector, self.memory, self.admission, self.throttle)
-        self.handler = RequestHandler(self.connections, self.throttle, self.farewell, self.selector, self.memory, clock)
+        self.handler = RequestHandler(self.connections, self.throttle, self.shutdown, self.selector, self.memory, clock)
 
     def add_role(
         self, role: ServerRole, listeners: Mapping[Listener, str], door: Callable[[str], ListenerContext]
@@ -149,7 +149,7 @@ class SocketServer:
         self.connections.clear()
 
     def _time_until_next(self) -> float | None:
-        if self._calls or self.farewell.begun:
+        if self._calls or self.shutdown.has_started:
             return 0.0
         now = self.clock.monotonic()
         patience = self.timers.time_until_next(now)

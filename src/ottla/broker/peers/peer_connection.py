@@ -208,19 +208,19 @@ class PeerConnection(OutgoingConnection, Splittable):
         self._pending_login = self._logins.start_login(self._address.host, self._selector.wakeup)
         self._check_login(self._pending_login, at_first=True)
 
-    def _check_login(self, begun: PendingLogin, *, at_first: bool = False) -> None:
-        if begun is not self._pending_login:
+    def _check_login(self, pending: PendingLogin, *, at_first: bool = False) -> None:
+        if pending is not self._pending_login:
             return  # the connection has ended meanwhile
         login, error = None, None
         try:
-            login = begun.login()
+            login = pending.login()
         except PeerLost as lost:
             error = lost
         if login is not None:
             self._pending_login = None
             self._start_login(login)
         elif error is None or at_first:  # `done` is not called within `send_request`
-            self._timers.schedule(self._clock.monotonic() + LOOK_SECONDS, lambda: self._check_login(begun))
+            self._timers.schedule(self._clock.monotonic() + LOOK_SECONDS, lambda: self._check_login(pending))
         else:
             self._abandon(error)
 

@@ -47,25 +47,25 @@ class PeerLogins:
             remedy = f"check the name and password in {self._security.jaas_setting}"
             talk = password_conversation(self._security.config.sasl_mechanism or "", who)
             return PendingLogin(self._make_login(talk, who.username, remedy))
-        begun = PendingLogin()
-        arguments = self._tickets, host, begun, wake
+        pending = PendingLogin()
+        arguments = self._tickets, host, pending, wake
         threading.Thread(target=self._request_ticket, args=arguments, name="ottla-kerberos", daemon=True).start()
-        return begun
+        return pending
 
-    def _request_ticket(self, tickets: Tickets, host: str, begun: PendingLogin, wake: Callable[[], None]) -> None:
+    def _request_ticket(self, tickets: Tickets, host: str, pending: PendingLogin, wake: Callable[[], None]) -> None:
         remedy = f"check its log and its keys, {self._security.jaas_setting}, and the clocks of both machines"
         silence = threading.Timer(SILENT_SECONDS, self._log_silence, [host])
         silence.daemon = True
         silence.start()
         try:
-            begun.complete(self._make_login(tickets.begin_login(host), tickets.login.principal, remedy))
+            pending.complete(self._make_login(tickets.begin_login(host), tickets.login.principal, remedy))
             self._is_silence_told = False
         except NoKdcError as error:
-            begun.complete(PeerLost(str(error)))
+            pending.complete(PeerLost(str(error)))
         except (SaslError, KerberosError) as error:
-            begun.complete(PeerRefused(str(error)))
+            pending.complete(PeerRefused(str(error)))
         except Exception as error:  # every error of the library is reported to the caller
-            begun.complete(PeerLost(f"the library gssapi failed: {type(error).__name__}: {error}"))
+            pending.complete(PeerLost(f"the library gssapi failed: {type(error).__name__}: {error}"))
         finally:
             silence.cancel()
         wake()

@@ -12,7 +12,7 @@ node with the controller role the copy is that role's image.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
@@ -32,6 +32,7 @@ from ottla.coordination.lifecycle.broker_lifecycle import BrokerLifecycle, Incar
 from ottla.coordination.lifecycle.controlled_shutdown import should_report_at_once
 from ottla.coordination.lifecycle.events import (
     ControllerElected,
+    DirectoriesCordoned,
     DirectoryFailed,
     MetadataApplied,
     Recovered,
@@ -104,7 +105,7 @@ class Membership:
             uuid.uuid4(),
             tuple(listeners),
             online,
-            tuple(list_cordoned(config, directory)),
+            tuple(sorted(list_cordoned(config, directory))),
             config.broker_rack,
             directory.previous_epoch,
         )
@@ -207,6 +208,10 @@ class Membership:
     def report_failed_directory(self, directory: uuid.UUID) -> None:
         """Report a failed directory to the controllers until they acknowledge it."""
         self._lifecycle.handle_event(DirectoryFailed(directory))
+
+    def report_cordoned_directories(self, directories: Iterable[uuid.UUID]) -> None:
+        """Report the cordoned directories to the controllers, unless they are the same as before."""
+        self._lifecycle.handle_event(DirectoriesCordoned(tuple(sorted(directories))))
 
     def close(self) -> None:
         """Close the channels, and save the broker epoch for the file that marks a clean shutdown."""

@@ -57,7 +57,7 @@ class DirectoryAssignments:
         self._channel = channel
         self._timers = timers
         self._clock = clock
-        self._untold: dict[tuple[UUID, int], UUID] = {}
+        self._unsent: dict[tuple[UUID, int], UUID] = {}
         self._telling = False
         self._begins_anew = begins_anew
 
@@ -74,36 +74,36 @@ class DirectoryAssignments:
             or believed == directory
             or (self._begins_anew(partition, believed) and not has_all(state, self._node_id))
         ):
-            if self._untold.get(place) != LOST:
-                self._untold.pop(place, None)
+            if self._unsent.get(place) != LOST:
+                self._unsent.pop(place, None)
         else:
-            self._untold[place] = directory
+            self._unsent[place] = directory
 
     def remove_topic(self, topic: ClusterTopic, state: PartitionState) -> None:
         """Report that a replica must not be relied on, as if its directory were lost: it leaves the ISR and leads nothing.
 
         Once the metadata have that, `record_assignment` reports its directory again.
         """
-        self._untold[topic.topic_id, state.index] = LOST
+        self._unsent[topic.topic_id, state.index] = LOST
         self.report()
 
     def report(self) -> None:
         """Send all remembered directories in one request. The metadata show when they are accepted."""
-        if self._telling or not self._untold:
+        if self._telling or not self._unsent:
             return
         found: dict[UUID, list[RequestTopicData]] = {}
-        for (topic_id, index), directory in self._untold.items():
+        for (topic_id, index), directory in self._unsent.items():
             found.setdefault(directory, []).append(RequestTopicData(topic_id, [RequestPartitionData(index)]))
         directories = [RequestDirectoryData(directory, topics) for directory, topics in found.items()]
         request = AssignReplicasToDirsRequest(self._node_id, self._epoch(), directories)
-        told, self._untold = self._untold, {}
+        sending, self._unsent = self._unsent, {}
 
         def done(answer: AssignReplicasToDirsResponse | None) -> None:
             self._telling = False
             if answer is None or answer.error_code:
                 why = "no controller responds" if answer is None else name_of(answer.error_code)
                 log.warning("AssignReplicasToDirs failed error=%s; it is retried", why)
-                self._untold = told | self._untold
+                self._unsent = sending | self._unsent
                 self._timers.schedule(self._clock.monotonic() + AGAIN_SECONDS, self.report)
             else:
                 self.report()  # what was remembered meanwhile

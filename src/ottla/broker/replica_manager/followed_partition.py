@@ -210,13 +210,13 @@ class FollowedPartition:
             self.wait(LATER_SECONDS, f"it returned a diverging offset beyond {ended}, the end of this log")
             return
         end = log.truncate_to(offset, now_ms=self._clock.wall_ms())
-        told = (
+        text = (
             f"{self.partition} diverged from its leader's log and is truncated from its end at {ended} to offset {end}"
         )
         if end < committed:
-            logger.warning("%s; records below %d were committed", told, committed)
+            logger.warning("%s; records below %d were committed", text, committed)
         else:
-            logger.info("%s; none of the deleted records was committed", told)
+            logger.info("%s; none of the deleted records was committed", text)
         self.machine.high_watermark = min(self.machine.high_watermark, end)
         self._find_damage()
 

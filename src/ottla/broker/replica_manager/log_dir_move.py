@@ -32,7 +32,7 @@ class Relocation:
         self.partition = partition
         self.home = home
         """The target directory, in which the future log is."""
-        self.told = False
+        self.is_reported = False
         """True if the new directory was reported to the controllers."""
         self.forcing = False
         self.not_before = 0.0
@@ -80,7 +80,7 @@ class Relocation:
         return next_step(
             RelocationProgress(
                 source.start_offset, source.end_offset, future.end_offset, self._cut_at, self._unforced, self._rounds,
-                self.told, assigned, rest,
+                self.is_reported, assigned, rest,
             )
         )  # fmt: skip
 

@@ -118,7 +118,7 @@ class LogDirMoves:
         It is the directory to report to the controllers.
         """
         move = self._moves.get(partition)
-        return move.home.directory_id if move is not None and move.told else None
+        return move.home.directory_id if move is not None and move.is_reported else None
 
     # steps
 
@@ -204,7 +204,7 @@ class LogDirMoves:
             case RelocationStep.FORCE:
                 self._flush(move)
             case RelocationStep.TELL:
-                move.told = True
+                move.is_reported = True
                 self._users.report_directory(move.partition.topic_partition)
             case RelocationStep.SWITCH:
                 self._switch(move, now_ms)
@@ -267,7 +267,7 @@ class LogDirMoves:
         try:
             self._disk.submit(move.home.futures.remove_folder(name), log_removal)
             move.home.forget_partitions([name])
-            if move.told and tell:
+            if move.is_reported and tell:
                 self._users.report_directory(name)
         except KafkaError as error:
             log.error("%s", error)

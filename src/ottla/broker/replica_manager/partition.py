@@ -42,6 +42,7 @@ class Partition:
         "replicated",
         "topic_id",
         "topic_partition",
+        "validates_schemas",
         "waiting",
         "watchers",
     )
@@ -68,6 +69,8 @@ class Partition:
         """Fetches that wait for records of this partition, in the order of their arrival."""
         self.watchers: dict[FetchedPartition, None] = {}
         """Fetch sessions that read this partition, each by what it knows of it."""
+        self.validates_schemas = False
+        """True if produced records need a registered schema."""
         self.flushing = False
         """True while a disk thread forces the log to the disk."""
         self.flush_is_set = False

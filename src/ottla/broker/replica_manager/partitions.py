@@ -15,6 +15,7 @@ from ottla.broker.replica_manager.repeated_warnings import RepeatedWarnings
 from ottla.broker.settings.config import BrokerConfig
 from ottla.clock import Clock
 from ottla.coordination.cluster.metadata import ClusterTopic, PartitionState
+from ottla.coordination.cluster.topic_configs import validated_columns
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import TopicPartition
 from ottla.storage.batches.damage import OutOfServiceError
@@ -78,15 +79,17 @@ class Partitions:
         """
         self._log_configs[topic.name] = self._log_config(topic)
         in_sync = int(topic.configs.get("min.insync.replicas", self._config.min_insync_replicas))
+        validates_schemas = bool(validated_columns(topic.configs))
         for state in topic.partitions if states is None else states:
             known = self._by_name.get((topic.name, state.index))
             quorum = min(in_sync, len(state.replicas))
             if known is not None:
+                known.validates_schemas = validates_schemas
                 known.replicas_in_sync, known.min_insync_replicas = len(state.isr), quorum
                 if known.opened_log is not None:
                     known.opened_log.config = self._log_configs[topic.name]
                 continue
-            self._by_name[topic.name, state.index] = Partition(
+            added = self._by_name[topic.name, state.index] = Partition(
                 TopicPartition(topic.name, state.index),
                 topic.topic_id,
                 self._open,
@@ -95,6 +98,7 @@ class Partitions:
                 min_insync_replicas=quorum,
                 internal=topic.is_internal,
             )
+            added.validates_schemas = validates_schemas
 
     def apply_configs(self, topics: Iterable[ClusterTopic]) -> None:
         """Apply the settings of the broker to the topics that have a partition here."""

@@ -2,7 +2,7 @@
 
 A role with an open log is applied at once. Opening a log takes a millisecond, or much more after a crash, and the
 metadata may assign thousands to a broker at once; these are queued, and between two steps of `STRETCH_SECONDS` the loop
-serves its clients. A queued replica is neither led nor followed: clients are told to retry.
+serves its clients. A queued replica is neither led nor followed: clients get an error that they retry.
 """
 
 from __future__ import annotations

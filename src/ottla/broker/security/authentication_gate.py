@@ -63,8 +63,8 @@ class AuthenticationGate:
         if login.raw and login.state is not LoginState.DONE:
             self._memory.handed_out -= len(frame)
 
-            def answer(told: LoginAnswer) -> None:
-                self._answer_without_header(connection, told, hang_up)
+            def answer(login_answer: LoginAnswer) -> None:
+                self._answer_without_header(connection, login_answer, hang_up)
 
             self._authentication.authenticate(connection, bytes(frame), answer)
             return False

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 READ, WRITE, TOPIC = int(Operation.READ), int(Operation.WRITE), int(ResourceType.TOPIC)
 NO_AUTHORIZER = (
     ErrorCode.SECURITY_DISABLED,
-    "This broker has no authorizer: every operation is allowed, and ACLs are not stored.",
+    "This broker has no authorizer: every operation is allowed, and ACLs are not stored. Set authorizer.class.name.",
 )
 """The error of requests that list or change ACLs without an authorizer."""
 

@@ -64,8 +64,10 @@ def read_keys(where: str, data: bytes) -> Any:
     with extra("security"):
         from joserfc.jwk import KeySet
     try:
-        told = parse_json(data)
-        keys = [each for each in told["keys"] if each.get("kty") in ("RSA", "EC", "OKP") and each.get("use") != "enc"]
+        document = parse_json(data)
+        keys = [
+            each for each in document["keys"] if each.get("kty") in ("RSA", "EC", "OKP") and each.get("use") != "enc"
+        ]
         return KeySet.import_key_set({"keys": keys})
     except Exception as error:
         raise ConfigError(f"{where}: it is not a set of keys (JWKS): {type(error).__name__}") from None

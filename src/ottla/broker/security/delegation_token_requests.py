@@ -37,20 +37,20 @@ def build_creation_response(
         raise KafkaError(ErrorCode.INVALID_PRINCIPAL_TYPE, "only principals of type User can renew tokens")
     renewers = [f"{each.principal_type}:{each.principal_name}" for each in request.renewers]
     token = tokens.create(owner, principal, renewers, request.max_lifetime_ms)
-    told = build_token_response(owner, principal, version)
-    told.issue_timestamp_ms, told.max_timestamp_ms = token.issue_timestamp, token.max_timestamp
-    told.expiry_timestamp_ms, told.token_id = token.expiration_timestamp, token.token_id
-    told.hmac = tokens.hmac_of(token.token_id)
-    return told
+    issued = build_token_response(owner, principal, version)
+    issued.issue_timestamp_ms, issued.max_timestamp_ms = token.issue_timestamp, token.max_timestamp
+    issued.expiry_timestamp_ms, issued.token_id = token.expiration_timestamp, token.token_id
+    issued.hmac = tokens.hmac_of(token.token_id)
+    return issued
 
 
 def build_token_response(owner: str, principal: str, version: int) -> CreateDelegationTokenResponse:
     """Return a response with the token's owner, and its requester in versions that have it."""
-    told = CreateDelegationTokenResponse()
-    told.principal_type, told.principal_name = split_principal(owner)
+    issued = CreateDelegationTokenResponse()
+    issued.principal_type, issued.principal_name = split_principal(owner)
     if version >= REQUESTER_TOLD_SINCE:
-        told.token_requester_principal_type, told.token_requester_principal_name = split_principal(principal)
-    return told
+        issued.token_requester_principal_type, issued.token_requester_principal_name = split_principal(principal)
+    return issued
 
 
 def find_owner(request: CreateDelegationTokenRequest, principal: str) -> str:
@@ -64,9 +64,9 @@ def build_error(request: TokenRequest, principal: str, version: int, code: int) 
     """Return the response of a request that was rejected, without a token or a new expiry."""
     match request:
         case CreateDelegationTokenRequest():
-            told = build_token_response(find_owner(request, principal), principal, version)
-            told.error_code = code
-            return told
+            issued = build_token_response(find_owner(request, principal), principal, version)
+            issued.error_code = code
+            return issued
         case RenewDelegationTokenRequest():
             return RenewDelegationTokenResponse(error_code=code)
     return ExpireDelegationTokenResponse(error_code=code)

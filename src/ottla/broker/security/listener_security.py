@@ -63,6 +63,11 @@ class ListenerSecurity:
         return self.with_sasl or (self.with_tls and self.config.ssl_client_auth == "required")
 
     @property
+    def certificate_expiry(self) -> float | None:
+        """Return when the first certificate of the chain expires, in seconds since 1970; None without TLS."""
+        return None if self.contexts is None else self.contexts.certificate_expiry()
+
+    @property
     def make_channel(self) -> MakeChannel:
         """Return the constructor of channels, with or without TLS."""
         if self.contexts is None:

@@ -106,10 +106,10 @@ class TokenKeys:
 def read_stamp(file: str) -> object:
     """Return a value that changes with the file."""
     try:
-        told = os.stat(file)
+        file_status = os.stat(file)
     except OSError:
         return None
-    return told.st_mtime_ns, told.st_size, told.st_ino
+    return file_status.st_mtime_ns, file_status.st_size, file_status.st_ino
 
 
 def read_contents(file: str) -> bytes:

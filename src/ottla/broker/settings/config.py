@@ -121,6 +121,11 @@ class BrokerConfig(ListenerConfig, ClusterConfig):
     message_max_bytes: Annotated[int, Between(0, INT32_MAX)] = 1_048_588
     """The largest record batch, compressed as it was sent."""
 
+    max_decompressed_message_bytes: Annotated[int, Between(0, INT32_MAX)] = 2_147_483_639
+    """The largest record of a compressed batch, without compression, in bytes. With a value below the default, the
+    broker decompresses each batch to check it.
+    """
+
     leader_replication_throttled_rate: Annotated[int, Between(0)] = INT64_MAX
     """The rate in bytes per second at which leaders send throttled replicas. Kafka's tools set and remove it; a single
     broker has no followers, so it has no effect there.
@@ -185,6 +190,17 @@ class BrokerConfig(ListenerConfig, ClusterConfig):
     """The address of `/metrics`, `/healthz` and `/readyz` over HTTP, `host:port`; empty for none. Requires `pip install
     'ottla[metrics]'`.
     """
+
+    schema_registry_url: tuple[str, ...] = ()
+    """The schema registry for topics with `key.schema.validation` or `value.schema.validation`: `http://host:port`, several with
+    commas between.
+    """
+
+    schema_registry_basic_auth_user_info: Password | None = None
+    """The login at the registry, `user:password`."""
+
+    schema_registry_ssl_truststore_location: str = ""
+    """A PEM file with the authorities that may sign the registry's certificate; empty for those of the system."""
 
     trace_folder: str = ""
     """The folder of the Unix socket for live views by processes of the same user: `ottla trace broker`, the console's
@@ -254,7 +270,7 @@ class BrokerConfig(ListenerConfig, ClusterConfig):
     replica_high_watermark_checkpoint_interval_ms: Annotated[int, Between(1)] = 5_000
     """The interval at which the high watermarks of partitions are written to a file."""
 
-    log_cleanup_policy: tuple[str, ...] = ("delete",)
+    log_cleanup_policy: tuple[Literal["delete", "compact"], ...] = ("delete",)
     """The cleanup of topics without this setting: `delete` deletes old records by age and size, `compact` those with a
     later record of the same key.
     """
@@ -457,6 +473,10 @@ class BrokerConfig(ListenerConfig, ClusterConfig):
     group_streams_rack_aware_assignment_tags: str = ""
     """The client tags in which the processes with copies of a task should differ, with commas between."""
 
+    group_streams_topology_description_plugin_class: str = ""
+    """Where descriptions of the topologies of streams groups are stored: `memory`, or
+    `org.apache.kafka.server.streams.InMemoryTopologyDescriptionPlugin`. Without it none are requested, as in Kafka."""
+
     share_coordinator_state_topic_num_partitions: Annotated[int, Between(1, INT32_MAX)] = 50
     """Partitions of `__share_group_state`; they cannot be changed once the topic exists."""
 
@@ -645,6 +665,7 @@ def read_config(settings: Mapping[str, Any] | None = None, /, **keywords: Any) -
     config_checks.check_alone(config)
     config_checks.check_consumer_groups(config)
     config_checks.check_access(config)
+    config_checks.check_descriptions(config)
     config_checks.check_joining(config)
     if config.is_controller:
         check_controlling(config)

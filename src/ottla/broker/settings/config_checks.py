@@ -12,6 +12,8 @@ from ottla.errors import ConfigError
 if TYPE_CHECKING:
     from ottla.broker.settings.config import BrokerConfig
 
+DESCRIPTION_STORES = ("memory", "org.apache.kafka.server.streams.InMemoryTopologyDescriptionPlugin")
+"""The names of the only store of topology descriptions."""
 AUTHORIZERS = ("standard", "org.apache.kafka.metadata.authorizer.StandardAuthorizer")
 """The names of the only authorizer."""
 
@@ -52,6 +54,15 @@ def check_access(config: BrokerConfig) -> None:
         )
 
 
+def check_descriptions(config: BrokerConfig) -> None:
+    """Raise ConfigError if descriptions of topologies are to be stored elsewhere than in memory."""
+    if config.group_streams_topology_description_plugin_class not in ("", *DESCRIPTION_STORES):
+        raise ConfigError(
+            f"group.streams.topology.description.plugin.class = {config.group_streams_topology_description_plugin_class!r}: "
+            f"descriptions are stored in memory only: write {' or '.join(DESCRIPTION_STORES)}, or leave the setting out"
+        )
+
+
 def check_alone(config: BrokerConfig) -> None:
     """Check a broker without controllers: one replica, a list of directories, and session timeouts in order.
 
@@ -84,9 +95,9 @@ def check_joining(config: BrokerConfig) -> None:
     list_controllers(config)
     if not config.log_dirs:
         raise ConfigError("log.dirs is empty: a broker of a cluster needs a directory that was formatted")
-    told = config.advertised_endpoints()
+    by_listener = config.advertised_endpoints()
     for each in config.endpoints():
-        if each.host in ANY_HOST and each.name not in told:
+        if each.host in ANY_HOST and each.name not in by_listener:
             raise ConfigError(
                 f"listeners = {config.listeners!r}: {each.name} listens on all addresses, and other nodes need one to connect to: "
                 f"set advertised.listeners = {each.name}://HOST:PORT"

@@ -31,6 +31,7 @@ class ConfigType(IntEnum):
     LONG = 5
     DOUBLE = 6
     LIST = 7
+    CLASS = 8
     PASSWORD = 9
 
 
@@ -40,6 +41,7 @@ KINDS = {
     "cordoned.log.dirs": ConfigType.LIST,
     "group.consumer.assignors": ConfigType.LIST,
     "group.streams.rack.aware.assignment.tags": ConfigType.LIST,
+    "group.streams.topology.description.plugin.class": ConfigType.CLASS,
     "streams.rack.aware.assignment.tags": ConfigType.LIST,
     "listeners": ConfigType.LIST,
     "ssl.principal.mapping.rules": ConfigType.STRING,
@@ -54,7 +56,10 @@ THROTTLES = frozenset(
         "replica.alter.log.dirs.io.max.bytes.per.second",
     )
 )
-WITHOUT_DEFAULT = THROTTLES | {"log.flush.interval.ms", "log.retention.ms", "log.roll.ms"}
+WITHOUT_DEFAULT = THROTTLES | {
+    "group.streams.topology.description.plugin.class",
+    *("log.flush.interval.ms", "log.retention.ms", "log.roll.ms"),
+}
 """Settings without a default in Kafka; the last three have fallbacks in larger units."""
 MIN_ISR = "min.insync.replicas"
 ONLY_WHEN_SET = THROTTLES | {"producer.id.expiration.check.interval.ms"}
@@ -63,7 +68,6 @@ BROKERS_NAMES = {
     "file.delete.delay.ms": "log.segment.delete.delay.ms",
     "local.retention.bytes": "log.local.retention.bytes",
     "local.retention.ms": "log.local.retention.ms",
-    "max.decompressed.message.bytes": "max.decompressed.message.bytes",
     "preallocate": "log.preallocate",
     "remote.copy.lag.bytes": "log.remote.copy.lag.bytes",
     "remote.copy.lag.ms": "log.remote.copy.lag.ms",
@@ -80,10 +84,15 @@ PLAIN = {
 
 
 def topic_entries(configs: Mapping[str, str], broker: DynamicSettings) -> list[DescribeConfigsResourceResult]:
-    """Return the configs of a topic with the overrides `configs`; they can be changed."""
+    """Return the configs of a topic with the overrides `configs`; they can be changed.
+
+    Those of schema validation, which Kafka does not have, are returned if they are set, or if the broker has a registry.
+    """
+    hidden = set() if broker.given.schema_registry_url else set(topic_configs.SCHEMA_VALIDATION.values()) - set(configs)
     return [
         build_entry(option, topic_synonyms(name, configs, broker), read_only=False, value=topic_default(name, broker))
         for name, option in sorted(topic_configs.list_options().items())
+        if name not in hidden
     ]
 
 

@@ -18,6 +18,7 @@ ALL_BROKERS = ""
 
 DYNAMIC = {
     *TOPIC_CONFIGS.values(),
+    "cordoned_log_dirs",
     "errors_deadletterqueue_auto_create_topics_enable",
     "errors_deadletterqueue_topic_name_prefix",
     "follower_replication_throttled_rate",

@@ -146,6 +146,11 @@ def map_protocols(listeners: Iterable[str], protocols: str) -> dict[str, str]:
     named = read_protocols(protocols)
     found = {name: named.get(name) or implied_protocol(name, named) for name in listeners}
     for name, protocol in found.items():
+        if name not in named and looks_secured(name) and protocol == PLAINTEXT:
+            raise ConfigError(
+                f"listener {name} has no security protocol: correct its name ({', '.join(PROTOCOLS[1:])}), or add it to "
+                f"listener.security.protocol.map, such as {name}:SASL_SSL"
+            )
         if not protocol:
             raise ConfigError(
                 f"listener {name} has no security protocol: add it to listener.security.protocol.map, such as {name}:PLAINTEXT"
@@ -153,6 +158,11 @@ def map_protocols(listeners: Iterable[str], protocols: str) -> dict[str, str]:
         if protocol not in PROTOCOLS:
             raise ConfigError(f"listener.security.protocol.map: {unknown('protocol', protocol, PROTOCOLS)}")
     return found
+
+
+def looks_secured(name: str) -> bool:
+    """Return True for a name that seems to select TLS or logins, such as the misspelt SASL_SLL. It must not become PLAINTEXT."""
+    return any(word in name for word in ("SSL", "SASL", "TLS")) and name not in PROTOCOLS
 
 
 def implied_protocol(name: str, protocols: Mapping[str, str]) -> str:

@@ -82,5 +82,5 @@ def check_controlling(config: BrokerConfig) -> None:
     if voters and config.node_id not in {each.node_id for each in voters}:
         raise ConfigError(
             f"controller.quorum.voters = {config.controller_quorum_voters!r}: node.id = {config.node_id} is not among them; add it, "
-            "or set controller.quorum.bootstrap.servers instead and have it added by AddRaftVoter"
+            "or set controller.quorum.bootstrap.servers instead and run ottla cluster add-controller"
         )

@@ -51,12 +51,14 @@ def list_controllers(config: BrokerConfig) -> list[tuple[str, int]]:
 
 def controller_half(config: BrokerConfig) -> BrokerConfig:
     """Return the same settings for a controller alone, with the controllers' listeners."""
-    listeners, told = (controller_endpoints(config, text) for text in (config.listeners, config.advertised_listeners))
+    listeners, advertised = (
+        controller_endpoints(config, text) for text in (config.listeners, config.advertised_listeners)
+    )
     return changed(
         config,
         process_roles=("controller",),
         listeners=",".join(map(str, listeners)),
-        advertised_listeners=",".join(map(str, told)),
+        advertised_listeners=",".join(map(str, advertised)),
     )
 
 

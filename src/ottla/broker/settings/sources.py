@@ -25,10 +25,11 @@ PREFIX = "OTTLA_"
 PROVIDERS = "config.providers"
 """Rejected, because references to its providers would be taken for values."""
 NOT_SETTINGS = {
-    *("OTTLA_COMPILE", "OTTLA_KAFKA_MESSAGES", "OTTLA_SPARK_PYTHON"),
+    *("OTTLA_COMPILE", "OTTLA_KAFKA_MESSAGES", "OTTLA_POLLER", "OTTLA_SPARK_PYTHON"),
     *(
         "OTTLA_BOOTSTRAP_SERVERS",
         "OTTLA_CONTEXT",
+        "OTTLA_REGISTRY",
         "OTTLA_TRACE",  # which is an option of `ottla broker` besides
     ),  # settings of clients, which often share the broker's environment
 }
@@ -42,7 +43,8 @@ BY_HAND = {"group.initial.rebalance.delay.ms": "0"}
 """Defaults of a broker that is started by a command alone, without a file and without controllers, as in Kafka's own
 server.properties for a first try. With a file or in a cluster all defaults are those of Kafka's reference."""
 ROLES = {"process.roles", "controller.quorum.voters", "controller.quorum.bootstrap.servers"}
-"""Settings of which at least one is set on a node of a cluster."""
+"""Settings of which at least one is set on a node of a cluster. On a node that names no other they say just that, and are
+not reported as without effect."""
 
 
 class GivenSetting(NamedTuple):
@@ -89,7 +91,7 @@ def read_sources(pairs: Mapping[str, str], environment: Mapping[str, str], file:
     except ConfigError as error:
         raise add_location(error, chosen) from None
     in_cluster = config.joins_cluster or config.is_controller
-    useless = [name for name in without_effect if not (in_cluster and name in FOR_A_CLUSTER)]
+    useless = [name for name in without_effect if name not in (FOR_A_CLUSTER if in_cluster else ROLES)]
     return Gathered(config, list(dict.fromkeys(useless)), warnings)
 
 
@@ -111,16 +113,31 @@ def from_file(path: str) -> Iterator[GivenSetting]:
 
 def from_environment(environment: Mapping[str, str], warnings: list[str]) -> Iterator[GivenSetting]:
     """Yield the settings in the environment. Other variables with our prefix cause warnings."""
-    known = [option.name for option in options_of(BrokerConfig)]
     for variable, value in sorted(environment.items()):
         if not variable.startswith(PREFIX) or variable in NOT_SETTINGS or KUBERNETES.fullmatch(variable):
             continue
         name = variable.removeprefix(PREFIX).lower().replace("_", ".")
-        if name in known or name in ALIASES or has_no_effect(name):
+        if name in known_names() or name in ALIASES or has_no_effect(name):
             yield GivenSetting(name, value, f"environment variable {variable}")
         else:
-            spelled = [PREFIX + each.upper().replace(".", "_") for each in known]
+            spelled = [PREFIX + each.upper().replace(".", "_") for each in known_names()]
             warnings.append(f"{unknown('environment variable', variable, spelled)} (it is ignored)")
+
+
+def is_known_setting(name: str) -> bool:
+    """Return True if a broker accepts the setting, even one without effect."""
+    return (
+        name in known_names()
+        or name in ALIASES
+        or is_for_listener(name)
+        or has_no_effect(name)
+        or (name in OF_BROKERS and name != PROVIDERS)
+    )
+
+
+def known_names() -> list[str]:
+    """Return the names of the broker's own settings."""
+    return [option.name for option in options_of(BrokerConfig)]
 
 
 def resolve_names(

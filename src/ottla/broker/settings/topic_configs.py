@@ -10,6 +10,7 @@ TOPIC_CONFIGS: Mapping[str, str] = {
     "segment.index.bytes": "log_index_size_max_bytes",
     "index.interval.bytes": "log_index_interval_bytes",
     "max.message.bytes": "message_max_bytes",
+    "max.decompressed.message.bytes": "max_decompressed_message_bytes",
     "message.timestamp.type": "log_message_timestamp_type",
     "message.timestamp.before.max.ms": "log_message_timestamp_before_max_ms",
     "message.timestamp.after.max.ms": "log_message_timestamp_after_max_ms",

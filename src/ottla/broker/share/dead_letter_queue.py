@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from ottla.broker.event_loop.timers import Timer, Timers
@@ -24,6 +25,7 @@ from ottla.broker.replica_manager.partitions import Partitions
 from ottla.broker.share.share_group_settings import ShareGroupSettings
 from ottla.broker.share.share_log_reader import read_records
 from ottla.clock import Clock
+from ottla.coordination.cluster.topic import ClusterTopic
 from ottla.coordination.share.events import DeadLetters
 from ottla.errors import CorruptRecordError, KafkaError, OttlaError
 from ottla.model import Buffer, Header, TopicPartition
@@ -95,11 +97,7 @@ class DeadLetterQueue:
         self, group_id: str, source: Partition, letters: DeadLetters, settings: ShareGroupSettings, on_done: OnDone
     ) -> None:
         """Copy records, and call `on_done` when they are copied or cannot be."""
-        name = settings.dead_letter_topic
-        if self._topics.find_by_name(name) is None and not self._find_fault(name) and self._settings().creates_topics:
-            self._wait_for_topic(name, lambda: self._copy(group_id, source, letters, settings, on_done))
-        else:
-            self._copy(group_id, source, letters, settings, on_done)
+        self._copy(group_id, source, letters, settings, on_done, creates_topic=self._settings().creates_topics)
 
     def handle_new_metadata(self) -> None:
         """Continue the copies whose topics have been created."""
@@ -123,16 +121,29 @@ class DeadLetterQueue:
             resume()
 
     def _copy(
-        self, group_id: str, source: Partition, letters: DeadLetters, settings: ShareGroupSettings, on_done: OnDone
+        self,
+        group_id: str,
+        source: Partition,
+        letters: DeadLetters,
+        settings: ShareGroupSettings,
+        on_done: OnDone,
+        *,
+        creates_topic: bool,
     ) -> None:
         name = settings.dead_letter_topic
-        fault, target = self._find_fault(name), self._find_target(source, name)
-        if target is None and not fault:
+        topic = self._topics.find_by_name(name)
+        fault = self._find_fault(name, topic)
+        if topic is None and not fault:
+            if creates_topic:
+                resume = partial(self._copy, group_id, source, letters, settings, on_done, creates_topic=False)
+                self._wait_for_topic(name, resume)
+                return
             fault = f"topic {name!r} does not exist: create it, or set {CREATES}=true"
-        if target is None or fault:
+        if topic is None or fault:
             log.error("records are given up without a copy group=%s partition=%s reason=%s", group_id, source, fault)
             on_done()
             return
+        target = TopicPartition(topic.name, source.topic_partition.partition % len(topic.partitions))
         try:
             batches = list(self._build_batches(group_id, source, letters, settings.copies_records))
         except (KafkaError, CorruptRecordError) as error:
@@ -160,9 +171,9 @@ class DeadLetterQueue:
             self._timers.cancel(timer)
         self._missing.clear()
 
-    def _find_fault(self, name: str) -> str:
+    def _find_fault(self, name: str, topic: ClusterTopic | None) -> str:
         """Return why a topic cannot be the dead letter queue of a group; an empty text if it can, or could after its creation."""
-        prefix, topic = self._settings().name_prefix, self._topics.find_by_name(name)
+        prefix = self._settings().name_prefix
         if name.startswith("__"):
             return f"the name of topic {name!r} starts with '__', which is for internal topics"
         if not name.startswith(prefix):
@@ -170,12 +181,6 @@ class DeadLetterQueue:
         if topic is not None and topic.configs.get(ENABLED, "false").lower() != "true":
             return f"topic {name!r} is not a dead letter queue: set {ENABLED}=true"
         return ""
-
-    def _find_target(self, source: Partition, name: str) -> TopicPartition | None:
-        topic = self._topics.find_by_name(name)
-        if topic is None or not topic.partitions:
-            return None
-        return TopicPartition(topic.name, source.topic_partition.partition % len(topic.partitions))
 
     def _build_batches(
         self, group_id: str, source: Partition, letters: DeadLetters, copies_records: bool

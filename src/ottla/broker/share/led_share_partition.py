@@ -303,6 +303,9 @@ class LedSharePartition:
 
     def _complete(self, effects: Effects) -> None:
         self._context.counts.count_expired(self.key.group_id, effects.expired_count)
+        if effects.completions and self.waiting and self._require_machine().can_acquire:
+            # Before the completions: a member that acknowledges and fetches in one request would otherwise always be first.
+            self._wake()
         for ticket, error in effects.completions:
             callback = self._callbacks.pop(ticket, None)
             if callback is not None:

@@ -6,12 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ottla.broker.network_server.bounded_names import OTHERS, BoundedNames
 from ottla.coordination.share.events import ShareAcknowledgementBatch
 from ottla.coordination.share.record_state import AcknowledgeType
-
-MOST_GROUPS = 100
-OTHER_GROUPS = "(others)"
-"""The name under which groups after the first hundred are counted together."""
 
 
 class SharePartitionView(NamedTuple):
@@ -33,7 +30,7 @@ class ShareCounts:
     """Counters by group. Belongs to the event loop."""
 
     def __init__(self) -> None:
-        self._groups: set[str] = set()
+        self._groups = BoundedNames()
         self.acquired: Counter[str] = Counter()
         """Deliveries of records: a record that is delivered twice counts twice."""
         self.expired: Counter[str] = Counter()
@@ -60,10 +57,5 @@ class ShareCounts:
                 self.acknowledged[name, AcknowledgeType(number).name.lower()] += records
 
     def _name(self, group_id: str) -> str:
-        """Return the group's own name, or the common one, so that group ids cannot fill the memory."""
-        if group_id in self._groups:
-            return group_id
-        if len(self._groups) >= MOST_GROUPS:
-            return OTHER_GROUPS
-        self._groups.add(group_id)
-        return group_id
+        """Return the group's own name, or the common one."""
+        return group_id if self._groups.admit(group_id) else OTHERS

@@ -22,21 +22,21 @@ class LogRecords(Struct, frozen=True):
     """The batches that were read."""
 
     fetched: FetchedRecords
-    batches: tuple[bytes, ...]
+    batches: tuple[memoryview, ...]
     """The bytes of each batch in `fetched.batches`."""
     size_bytes: int
 
-    def select(self, acquired: Iterable[AcquiredRange]) -> bytes:
+    def select(self, acquired: Iterable[AcquiredRange]) -> bytes | memoryview:
         """Return the batches that have any of the acquired records."""
         ranges = sorted((each.first_offset, each.last_offset) for each in acquired)
-        found: list[bytes] = []
+        found: list[memoryview] = []
         index = 0
         for offsets, data in zip(self.fetched.batches, self.batches, strict=True):
             while index < len(ranges) and ranges[index][1] < offsets.first_offset:
                 index += 1
             if index < len(ranges) and ranges[index][0] <= offsets.last_offset:
                 found.append(data)
-        return b"".join(found)
+        return found[0] if len(found) == 1 else b"".join(found)
 
 
 def read_records(log: Log, offset: int, max_bytes: int, max_records: int, *, committed: bool) -> LogRecords | None:
@@ -46,7 +46,7 @@ def read_records(log: Log, offset: int, max_bytes: int, max_records: int, *, com
     """
     end = log.last_stable_offset if committed else log.high_watermark
     offsets: list[ClosedOffsetRange] = []
-    batches: list[bytes] = []
+    batches: list[memoryview] = []
     aborted: list[ClosedOffsetRange] = []
     position, size = offset, 0
     while position < end and size < max_bytes and position - offset < max_records:
@@ -62,9 +62,10 @@ def read_records(log: Log, offset: int, max_bytes: int, max_records: int, *, com
         headers = list(iter_headers(data))
         if not headers:
             break
+        view = memoryview(data)
         for place, header in headers:
             offsets.append(ClosedOffsetRange(header.base_offset, header.next_offset - 1))
-            batches.append(data[place : place + header.size_bytes])
+            batches.append(view[place : place + header.size_bytes])
         if committed:
             producers = [(each.first_offset, each.producer_id) for each in ended]
             aborted += find_aborted_batches(data, headers, producers)

@@ -49,9 +49,10 @@ def bench() -> None:
 def place_options(command: F) -> F:
     """Add the options that all runs have."""
     topic = click.option(
-        "--topic", metavar="TOPIC", help="An existing topic. Its records and those of the run are kept."
+        "-t", "--topic", metavar="TOPIC", help="An existing topic. Its records and those of the run are kept."
     )
     partitions = click.option(
+        "-p",
         "--partitions",
         type=click.IntRange(1),
         default=1,

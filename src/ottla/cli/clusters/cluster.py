@@ -36,7 +36,7 @@ def cluster() -> None:
 @settings_option("client")
 def describe(bootstrap_server: str, everything: bool, in_json: bool, settings: tuple[str, ...]) -> None:
     """Show brokers, offline nodes, unhealthy partitions and the effects of one more failure."""
-    from ottla.cli.clusters.health import describe_health, health_object
+    from ottla.cli.clusters.health import describe_health, describe_silence, health_object
     from ottla.cli.clusters.rows import BROKERS, PARTITIONS, broker_rows, counted, partition_rows, totals_of
     from ottla.client.admin.health import absence_sentence, next_failure_sentence
 
@@ -57,10 +57,11 @@ def describe(bootstrap_server: str, everything: bool, in_json: bool, settings: t
         return
     head = f"cluster {found.cluster_id}: {counted(len(found.nodes), 'broker')}, {counted(len(topics), 'topic')}"
     echo(
-        f"{head}, {totals_of(partitions).sentence(nodes_away=len(health.absences))}\n\n{format_table(BROKERS, brokers)}"
+        f"{head}, {totals_of(partitions).sentence(nodes_away=len(health.absences) + health.is_quorum_silent)}\n\n{format_table(BROKERS, brokers)}"
     )
     now_ms = time.time_ns() // 1_000_000
-    lines = [absence_sentence(each, now_ms) for each in health.absences]
+    lines = describe_silence(found.nodes) if health.is_quorum_silent else []
+    lines += [absence_sentence(each, now_ms) for each in health.absences]
     if sentence := next_failure_sentence(health):
         lines.append(f"next failure: {sentence}")
     if lines:

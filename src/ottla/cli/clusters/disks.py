@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ottla.cli.options import bootstrap_server, json_option, settings_option
-from ottla.cli.tables import show
+from ottla.cli.tables import format_size, show
 from ottla.cli.topics import admin_at
 
 if TYPE_CHECKING:
@@ -16,16 +16,13 @@ if TYPE_CHECKING:
 
 DIRECTORIES = ("BROKER", "DIRECTORY", "COPIES", "SIZE", "FREE", "TOTAL", "MAX-LAG")
 COPIES = ("PARTITION", "BROKER", "SIZE", "LAG", "FUTURE", "DIRECTORY")
-STEP = 1_000
-"""The factor between two units."""
-UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 Size = Callable[[int | None], object]
 
 
 @click.command("log-dirs")
 @bootstrap_server
 @click.option("--broker", "brokers", metavar="ID", type=click.IntRange(0), multiple=True, help="Only this broker.")
-@click.option("--topic", "topics", metavar="TOPIC", multiple=True, help="Show the replicas of this topic.")
+@click.option("-t", "--topic", "topics", metavar="TOPIC", multiple=True, help="Show the replicas of this topic.")
 @json_option
 @settings_option("client")
 def log_dirs(
@@ -77,13 +74,3 @@ def copy_rows(
 
 def bytes_themselves(count: int | None) -> object:
     return count
-
-
-def format_size(count: int | None) -> object:
-    """Return a size in units of powers of a thousand, or None for None."""
-    if count is None:
-        return None
-    size, unit = float(count), 0
-    while size >= STEP - 0.05 and unit < len(UNITS) - 1:
-        size, unit = size / STEP, unit + 1
-    return f"{count} B" if unit == 0 else f"{size:.1f} {UNITS[unit]}"

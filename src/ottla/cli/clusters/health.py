@@ -6,12 +6,18 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ottla.errors import KafkaError, UnsupportedVersionError
+from ottla.errors import KafkaError, KafkaTimeoutError, UnsupportedVersionError
 
 if TYPE_CHECKING:
     from ottla.client.admin import Admin, ClusterDescription, TopicDescription
     from ottla.client.admin.health import ClusterHealth
+    from ottla.model import Node
 
+NO_ACTIVE_CONTROLLER = (
+    "no active controller answers: the quorum has probably lost its majority, and brokers and partitions are shown as of its last decision",
+    "start the voters that the log of a running controller names as missing",
+)
+"""The observation and its remedy."""
 MIN_ISR = "min.insync.replicas"
 
 
@@ -20,13 +26,35 @@ def describe_health(admin: Admin, topics: Iterable[TopicDescription]) -> tuple[C
     from ottla.client.admin.health import health_of
 
     topics = list(topics)
-    cluster, quorum = admin.describe_cluster(), None
+    cluster, quorum, is_silent = admin.describe_cluster(), None, False
     with suppress(KafkaError, UnsupportedVersionError):
         cluster = admin.describe_cluster(include_fenced_brokers=True)
-    with suppress(KafkaError, UnsupportedVersionError):
+    min_isr = min_isr_of(admin, [topic.name for topic in topics])
+    # Last: without an active controller the request stays open, and the broker's connection is occupied.
+    try:
         quorum = admin.describe_metadata_quorum()
+    except KafkaTimeoutError:
+        is_silent = True
+    except (KafkaError, UnsupportedVersionError):
+        pass
     partitions = [each for topic in topics for each in topic.partitions]
-    return cluster, health_of(cluster, quorum, partitions, min_isr_of(admin, [topic.name for topic in topics]))
+    return cluster, health_of(cluster, quorum, partitions, min_isr)._replace(is_quorum_silent=is_silent)
+
+
+def describe_silence(nodes: Iterable[Node]) -> list[str]:
+    """Return lines about a cluster without an active controller that answers, with the brokers that refuse connections."""
+    from ottla.cli.doctor.remote import check_addresses
+
+    nodes = list(nodes)
+    found = zip(nodes, check_addresses((node.host, node.port) for node in nodes), strict=True)
+    return [
+        "; ".join(NO_ACTIVE_CONTROLLER),
+        *(
+            f"broker {node.node_id} ({node}) cannot be reached: {trouble}"
+            for node, facts in found
+            if (trouble := facts.unreached or facts.unresolved)
+        ),
+    ]
 
 
 def min_isr_of(admin: Admin, topics: Iterable[str]) -> Mapping[str, int]:
@@ -56,6 +84,7 @@ def health_object(health: ClusterHealth) -> dict[str, Any]:
             "offline": list(map(str, worst.offline)),
             "below_min_isr": list(map(str, worst.below_min_isr)),
         },
+        "is_quorum_silent": health.is_quorum_silent,
         "voters": None
         if quorum is None
         else {"voters": quorum.voters, "running": quorum.running, "majority": quorum.majority},

@@ -26,7 +26,9 @@ WISHES = "expected --topic with --to or with --broker and --log-dir, or --reassi
 
 @click.command()
 @bootstrap_server
-@click.option("--topic", "topics", metavar="TOPIC[:P,...]", multiple=True, help="A topic, or some of its partitions.")
+@click.option(
+    "-t", "--topic", "topics", metavar="TOPIC[:P,...]", multiple=True, help="A topic, or some of its partitions."
+)
 @click.option("--all-topic-partitions", "everything", is_flag=True, help="Every partition.")
 @click.option(
     "--election-type",
@@ -67,7 +69,9 @@ def elect(
 
 @click.command()
 @bootstrap_server
-@click.option("--topic", "topics", metavar="TOPIC[:P,...]", multiple=True, help="A topic, or some of its partitions.")
+@click.option(
+    "-t", "--topic", "topics", metavar="TOPIC[:P,...]", multiple=True, help="A topic, or some of its partitions."
+)
 @click.option("--to", "brokers", metavar="ID,...", help="The new replicas, the preferred leader first.")
 @click.option(
     "--reassignment-json-file", "file", metavar="FILE", type=click.Path(), help="A plan of kafka-reassign-partitions."

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ottla.cli.clusters.health import describe_silence
 from ottla.cli.options import bootstrap_server, json_option, settings_option
 from ottla.cli.output import echo
 from ottla.cli.tables import as_json, format_table
 from ottla.cli.topics import admin_at
+from ottla.errors import KafkaTimeoutError, OttlaError
 
 if TYPE_CHECKING:
     from ottla.client.admin import QuorumInfo, QuorumReplicaState
@@ -28,7 +30,11 @@ SHORT = ("NodeId", "Status", "LogEndOffset", "Lag", "LastFetch", "LastCaughtUp")
 def quorum(bootstrap_server: str, in_json: bool, settings: tuple[str, ...]) -> None:
     """Print the voters, the leader, and the progress of each voter and observer of the metadata log."""
     with admin_at(bootstrap_server, settings) as admin:
-        found = admin.describe_metadata_quorum()
+        nodes = admin.describe_cluster().nodes
+        try:
+            found = admin.describe_metadata_quorum()
+        except KafkaTimeoutError as error:
+            raise OttlaError("; ".join(describe_silence(nodes))) from error
     if in_json:
         echo(as_json(COLUMNS, [row_of(found, replica, status) for replica, status in members_of(found)]))
         return

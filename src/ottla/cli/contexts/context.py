@@ -31,7 +31,7 @@ def name_argument(*, required: bool = True) -> Callable[[F], F]:
 
 @context.command()
 @click.argument("name", metavar="NAME")
-@click.option("--bootstrap-server", metavar="HOST:PORT", required=True, help="A broker to start from.")
+@click.option("-b", "--bootstrap-server", metavar="HOST:PORT", required=True, help="A broker to start from.")
 @click.option(
     "--command-config",
     metavar="FILE",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from ottla.cli.clusters.health import NO_ACTIVE_CONTROLLER
 from ottla.cli.clusters.rows import BEHIND, OFFLINE, state_of
 from ottla.cli.counts import format_count
 from ottla.cli.doctor.findings import Finding, format_few, ok, problem, warning
@@ -99,6 +100,8 @@ def partition_finding(partitions: Sequence[PartitionInfo]) -> list[Finding]:
 
 def node_findings(health: ClusterHealth, now_ms: int) -> list[Finding]:
     """Return a problem for each broker and voter that is away, a warning for each observer, with the effects of one more failure."""
+    if health.is_quorum_silent:
+        return [problem("nodes", *NO_ACTIVE_CONTROLLER)]
     next_failure = next_failure_sentence(health)
     found = []
     for each in health.absences:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ottla.cli.clusters.disks import format_size
 from ottla.cli.counts import format_count
 from ottla.cli.doctor.findings import Finding, format_few, ok, problem, warning
 from ottla.cli.doctor.machine import disk_finding
+from ottla.cli.tables import format_size
 
 
 class DataFacts(NamedTuple):

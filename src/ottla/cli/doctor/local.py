@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import re
-import resource
 import shutil
 from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
@@ -22,18 +21,27 @@ REQUIREMENT = re.compile(r"([\w.-]+)(?:\[([\w,.-]+)\])?\s*([^;]*?)\s*;\s*extra\s
 
 
 def collect_machine_facts() -> MachineFacts:
-    soft, hard = (
-        float("inf") if limit == resource.RLIM_INFINITY else float(limit)
-        for limit in resource.getrlimit(resource.RLIMIT_NOFILE)
-    )
     return MachineFacts(
         python=platform.python_version(),
         loops=len(hot_modules()),
         uncompiled=uncompiled_modules(),
         extras={name: list(packages_of(name)) for name in collect_extras()},
         java=java_of_spark(),
-        open_files=(soft, hard),
+        open_files=open_file_limits(),
     )
+
+
+def open_file_limits() -> tuple[float, float]:
+    """Return the soft and the hard limit of open files; infinite on a system without such limits."""
+    if find_spec("resource") is None:
+        return float("inf"), float("inf")
+    import resource
+
+    soft, hard = (
+        float("inf") if limit == resource.RLIM_INFINITY else float(limit)
+        for limit in resource.getrlimit(resource.RLIMIT_NOFILE)
+    )
+    return soft, hard
 
 
 def read_requirements() -> list[tuple[str, str, str, str]]:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ottla.cli.clusters.disks import format_size
 from ottla.cli.doctor.findings import Finding, format_few, ok, problem, warning
+from ottla.cli.tables import format_size
 
 FEWEST_FILES = 4096
 """A broker opens one file per partition and one per connection."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,13 +10,25 @@ import click
 
 from ottla.cli.command_groups import CommandGroup
 from ottla.cli.consent import confirm_at_terminal, yes_option
+from ottla.cli.groups import overview
 from ottla.cli.groups import rows as rows_of
 from ottla.cli.groups.kinds import SHARE, STATES, STREAMS, TYPES, describe_groups, of_consumers, share_groups_among
-from ottla.cli.groups.positions import committed_and_ends
+from ottla.cli.groups.positions import committed_and_ends, streams_committed_and_ends, work_statuses
 from ottla.cli.groups.reset import reset_offsets
 from ottla.cli.groups.watch import watch
-from ottla.cli.options import bootstrap_server, chosen_partitions, json_option, known_name, settings_option, usage_error
-from ottla.cli.output import echo
+from ottla.cli.options import (
+    bootstrap_server,
+    chosen_partitions,
+    group_argument,
+    json_option,
+    known_name,
+    list_options,
+    names_argument,
+    reject_both,
+    settings_option,
+    usage_error,
+)
+from ottla.cli.output import echo, prints_table
 from ottla.cli.tables import format_table, show
 from ottla.cli.topics import admin_at
 from ottla.escaping import escape_controls
@@ -50,7 +63,8 @@ def groups() -> None:
     multiple=True,
     help="Only groups of this type: classic, consumer, share or streams.",
 )
-@click.option("--verbose", is_flag=True, help="Print type and state too.")
+@click.option("--verbose", is_flag=True, help="Print type and state too, without the requests of --long.")
+@list_options
 @json_option
 @settings_option("client")
 def list_groups(
@@ -58,14 +72,24 @@ def list_groups(
     states: tuple[str, ...],
     types: tuple[str, ...],
     verbose: bool,
+    long: bool,
+    names_only: bool,
     in_json: bool,
     settings: tuple[str, ...],
 ) -> None:
-    """Print the names of all consumer groups, one per line; with --type also groups of other types."""
+    """Print all groups: at a terminal with type, state, members and lag, else the names of consumer groups, one per line.
+
+    LAG is the number of records after the committed offsets, of all partitions together.
+    """
     states = tuple(known_name("state", each, STATES) for each in states)
     types = tuple(known_name("type", each, TYPES) for each in types)
+    reject_both(long, names_only)
+    in_table = long or (not in_json and not verbose and prints_table(names_only))
     with admin_at(bootstrap_server, settings) as admin:
         found = admin.list_groups(states=states, types=types)
+        if in_table:
+            show(overview.COLUMNS, overview.overview_rows(admin, found), in_json=in_json)
+            return
     if not {SHARE, STREAMS} & {each.lower() for each in types}:
         found = of_consumers(found)
     if verbose or in_json:
@@ -76,11 +100,13 @@ def list_groups(
 
 
 @groups.command()
-@click.argument("names", metavar="[GROUP]...", nargs=-1)
+@names_argument("names", "group", "GROUP", required=False)
 @bootstrap_server
 @click.option("--all-groups", is_flag=True, help="Every group.")
 @click.option("--members", is_flag=True, help="Print a row for each member.")
 @click.option("--state", is_flag=True, help="Print a row for each group.")
+@click.option("--work", is_flag=True, help="Print a row for each partition of a work loop (ottla.work).")
+@click.option("--topology", is_flag=True, help="Print the topology of streams groups, if the broker stores it.")
 @click.option("--verbose", is_flag=True, help="Print epochs and assignments too.")
 @json_option
 @settings_option("client")
@@ -90,31 +116,63 @@ def describe(
     all_groups: bool,
     members: bool,
     state: bool,
+    work: bool,
+    topology: bool,
     verbose: bool,
     in_json: bool,
     settings: tuple[str, ...],
 ) -> None:
     """Print the committed offsets and the lag of groups by partition, and the member that reads it.
 
-    Of a share group it prints the start offsets and the lag, of a streams group the members with their tasks.
+    If a group is that of a work loop (ottla.work), a second table has its running, waiting and retrying records as of the last
+    commit, the number of dead letters, and the age of the oldest unfinished record.
+
+    Of a share group it prints the start offsets and the lag, of a streams group also the task that reads each partition.
     """
     if bool(names) == all_groups:
         raise usage_error("expected GROUP (may be repeated) or --all-groups")
-    if members and state:
-        raise usage_error("--members and --state exclude each other")
+    check_views(members=members, state=state, work=work, topology=topology)
+    if topology and (all_groups or in_json):
+        raise usage_error("--topology requires GROUP, and is printed as text only")
     with admin_at(bootstrap_server, settings) as admin:
+        if topology:
+            print_topologies(admin, names)
+            return
         known = [each.group_id for each in admin.list_consumer_groups()] if all_groups else names
         found, shared, streams = describe_groups(admin, known)
-        view = state_view if state else members_view if members else offsets_view
+        view = state_view if state else members_view if members else work_view if work else offsets_view
         tables = [view(admin, found, verbose)] if found or not (shared or streams) else []
+        if view is offsets_view and not in_json and (table := work_view(admin, found, verbose))[1]:
+            tables.append(table)
         if shared:
             tables.append(share_view(admin, shared, "state" if state else "members" if members else "", verbose))
         if streams:
-            tables.append(streams_view(streams, verbose=verbose, with_members=not state))
+            tables.append(streams_view(admin, streams, "state" if state else "members" if members else "", verbose))
     if not in_json:
         warn_about_states([*found, *shared, *streams])
     for columns, rows in tables:
         show(columns, rows, in_json=in_json)
+
+
+def check_views(**views: bool) -> None:
+    """Raise a usage error if more than one of the options is given."""
+    if sum(views.values()) > 1:
+        *names, last = (f"--{name}" for name in views)
+        raise usage_error(f"{', '.join(names)} and {last} exclude each other")
+
+
+def print_topologies(admin: Admin, names: Sequence[str]) -> None:
+    """Print the topologies of streams groups in the form of Kafka's tool."""
+    found = admin.describe_streams_groups(names, include_topology_description=True)
+    for name in names:
+        description = found[name].topology_description
+        if description is None:
+            raise click.ClickException(
+                f"no topology of group {name!r} is stored: the broker stores it with "
+                "group.streams.topology.description.plugin.class"
+            )
+        for line in rows_of.topology_lines(description):
+            echo(escape_controls(line))
 
 
 def offsets_view(
@@ -126,6 +184,16 @@ def offsets_view(
         committed, ends = committed_and_ends(admin, group)
         rows += rows_of.offset_rows(group, committed, ends, verbose=verbose)
     return columns, rows
+
+
+def work_view(
+    admin: Admin, groups: Sequence[ConsumerGroupDescription], verbose: bool
+) -> tuple[Sequence[str], list[rows_of.Row]]:
+    rows: list[rows_of.Row] = []
+    for group in groups:
+        statuses = work_statuses(admin.list_consumer_group_offsets(group.group_id))
+        rows += rows_of.work_rows(group, statuses, time.time())
+    return rows_of.WORK, rows
 
 
 def members_view(
@@ -161,14 +229,21 @@ def share_view(
 
 
 def streams_view(
-    groups: Sequence[StreamsGroupDescription], *, verbose: bool, with_members: bool
+    admin: Admin, groups: Sequence[StreamsGroupDescription], what: str, verbose: bool
 ) -> tuple[Sequence[str], list[rows_of.Row]]:
-    """Return columns and rows of streams groups: their members with tasks, or their states."""
-    if with_members:
+    """Return columns and rows of streams groups: their `state`, `members` with tasks, or else offsets."""
+    if what == "state":
+        columns = rows_of.columns_of(rows_of.SHARE_STATE, rows_of.SHARE_STATE_VERBOSE, verbose=verbose)
+        return columns, [rows_of.share_state_row(group, verbose=verbose) for group in groups]
+    if what == "members":
         columns = rows_of.columns_of(rows_of.STREAMS_MEMBERS, rows_of.STREAMS_MEMBERS_VERBOSE, verbose=verbose)
         return columns, [row for group in groups for row in rows_of.streams_member_rows(group, verbose=verbose)]
-    columns = rows_of.columns_of(rows_of.SHARE_STATE, rows_of.SHARE_STATE_VERBOSE, verbose=verbose)
-    return columns, [rows_of.share_state_row(group, verbose=verbose) for group in groups]
+    columns = rows_of.columns_of(rows_of.STREAMS_OFFSETS, rows_of.STREAMS_OFFSETS_VERBOSE, verbose=verbose)
+    rows: list[rows_of.Row] = []
+    for group in groups:
+        committed, ends = streams_committed_and_ends(admin, group)
+        rows += rows_of.streams_offset_rows(group, committed, ends, verbose=verbose)
+    return columns, rows
 
 
 def warn_about_states(
@@ -187,7 +262,7 @@ def warn_about_states(
 
 
 @groups.command()
-@click.argument("names", metavar="GROUP...", nargs=-1, required=True)
+@names_argument("names", "group", "GROUP")
 @bootstrap_server
 @yes_option
 @settings_option("client")
@@ -211,9 +286,10 @@ def count_committed(admin: Admin, names: Iterable[str]) -> list[tuple[str, int]]
 
 
 @groups.command("delete-offsets")
-@click.argument("group")
+@group_argument
 @bootstrap_server
 @click.option(
+    "-t",
     "--topic",
     "topics",
     metavar="TOPIC[:P,...]",

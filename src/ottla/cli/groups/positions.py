@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ottla.cli.groups.rows import owners_of
+from ottla.cli.groups.rows import owners_of, streams_partitions
 
 if TYPE_CHECKING:
-    from ottla.client.admin import Admin, ConsumerGroupDescription
+    from collections.abc import Iterable, Mapping
+
+    from ottla.client.admin import Admin, ConsumerGroupDescription, StreamsGroupDescription
+    from ottla.client.work.state.work_status import WorkStatus
     from ottla.model import OffsetAndMetadata, TopicPartition
 
 
@@ -15,17 +18,41 @@ def committed_and_ends(
     admin: Admin, group: ConsumerGroupDescription
 ) -> tuple[dict[TopicPartition, OffsetAndMetadata], dict[TopicPartition, int]]:
     """Return the committed offsets, and the end of each partition that is committed or assigned and still exists."""
+    committed = admin.list_consumer_group_offsets(group.group_id)
+    return committed, find_ends(admin, {*committed, *owners_of(group)})
+
+
+def streams_committed_and_ends(
+    admin: Admin, group: StreamsGroupDescription
+) -> tuple[dict[TopicPartition, OffsetAndMetadata], dict[TopicPartition, int]]:
+    """Return the committed offsets, and the end of each partition that is committed or read by a task and still exists."""
+    committed = admin.list_streams_group_offsets(group.group_id)
+    return committed, find_ends(admin, streams_partitions(group, committed))
+
+
+def find_ends(admin: Admin, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    """Return the end of each partition whose topic exists."""
     from ottla.model import LATEST  # imported late to start faster
 
-    committed = admin.list_consumer_group_offsets(group.group_id)
     topics = admin.list_topics(internal=True)
-    existing = [tp for tp in {*committed, *owners_of(group)} if tp.topic in topics]
-    found = admin.list_offsets(dict.fromkeys(existing, LATEST))
-    return committed, {tp: at.offset for tp, at in found.items()}
+    found = admin.list_offsets({tp: LATEST for tp in partitions if tp.topic in topics})
+    return {tp: at.offset for tp, at in found.items()}
 
 
-def lag_of_each(admin: Admin, group: ConsumerGroupDescription) -> dict[TopicPartition, int | None]:
-    """Return the number of records after each partition's committed offset; None if nothing is committed."""
-    committed, ends = committed_and_ends(admin, group)
-    partitions = sorted({*committed, *owners_of(group)})
-    return {tp: ends[tp] - committed[tp].offset if tp in committed and tp in ends else None for tp in partitions}
+def lags_of(
+    partitions: Iterable[TopicPartition],
+    committed: Mapping[TopicPartition, OffsetAndMetadata],
+    ends: Mapping[TopicPartition, int],
+) -> dict[TopicPartition, int | None]:
+    """Return the number of records after each partition's committed offset; None if nothing is committed, or the end is unknown."""
+    return {
+        tp: ends[tp] - committed[tp].offset if tp in committed and tp in ends else None for tp in sorted(partitions)
+    }
+
+
+def work_statuses(committed: Mapping[TopicPartition, OffsetAndMetadata]) -> dict[TopicPartition, WorkStatus]:
+    """Return the status of each partition for which a work loop (`ottla.work`) has committed one."""
+    from ottla.client.work.state.work_status import decode_status  # imported late to start faster
+
+    found = {tp: decode_status(commit.metadata) for tp, commit in committed.items()}
+    return {tp: status for tp, status in found.items() if status is not None}

@@ -13,8 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ottla.cli.groups.kinds import share_groups_among
-from ottla.cli.options import bootstrap_server, chosen_partitions, json_option, settings_option, usage_error
+from ottla.cli.groups.kinds import SHARE, STREAMS, groups_among
+from ottla.cli.options import (
+    bootstrap_server,
+    chosen_partitions,
+    group_argument,
+    json_option,
+    settings_option,
+    usage_error,
+)
 from ottla.cli.output import echo
 from ottla.cli.tables import show
 from ottla.cli.topics import admin_at
@@ -39,9 +46,10 @@ class Method(NamedTuple):
 
 
 @click.command("reset-offsets")
-@click.argument("group")
+@group_argument
 @bootstrap_server
 @click.option(
+    "-t",
     "--topic",
     "topics",
     metavar="TOPIC[:P,...]",
@@ -129,10 +137,13 @@ def refuse_active(admin: Admin, group: str) -> bool:
     except KafkaError as error:
         if error.code != ErrorCode.GROUP_ID_NOT_FOUND:
             raise
-        is_shared = bool(share_groups_among(admin, [group]))
-        if not is_shared:
+        is_shared = bool(groups_among(admin, [group], SHARE))
+        if is_shared:
+            state = admin.describe_share_groups([group])[group].state
+        elif groups_among(admin, [group], STREAMS):
+            state = admin.describe_streams_groups([group])[group].state
+        else:
             return False  # the group is created by its first commit
-        state = admin.describe_share_groups([group])[group].state
     if state not in IDLE:
         raise click.ClickException(f"group {group!r} is {state}: offsets can be reset only while it has no members")
     return is_shared

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 import click
 
-from ottla.cli.groups.positions import lag_of_each
-from ottla.cli.groups.rows import format_partitions, owners_of
-from ottla.cli.groups.timeline import GroupTimeline, name_of
+from ottla.cli.groups.positions import committed_and_ends, lags_of, work_statuses
+from ottla.cli.groups.rows import age_of, format_partitions, owners_of
 from ottla.cli.live import LiveView
-from ottla.cli.options import bootstrap_server, json_lines_option, settings_option
+from ottla.cli.options import bootstrap_server, group_argument, json_lines_option, settings_option
 from ottla.cli.topics import admin_at
+from ottla.client.admin.group_timeline import GroupTimeline, name_of
 from ottla.escaping import escape_controls
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from ottla.client.admin import Admin, ConsumerGroupDescription
+    from ottla.client.work.state.work_status import WorkStatus
     from ottla.model import TopicPartition
 
 MEMBER_COLUMNS = 48
@@ -40,6 +41,7 @@ class WatchedGroup:
         self._offsets_at = float("-inf")
         self._timeline = GroupTimeline()
         self.lags: Mapping[TopicPartition, int | None] = {}
+        self.work: Mapping[TopicPartition, WorkStatus] = {}
         self.group = admin.describe_consumer_groups([group_id])[group_id]
 
     def refresh(self, now: float) -> list[str]:
@@ -47,18 +49,23 @@ class WatchedGroup:
         self.group = self._admin.describe_consumer_groups([self._group_id])[self._group_id]
         if now - self._offsets_at >= LAG_SECONDS:
             self._offsets_at = now
-            self.lags = lag_of_each(self._admin, self.group)
+            committed, ends = committed_and_ends(self._admin, self.group)
+            self.lags = lags_of({*committed, *owners_of(self.group)}, committed, ends)
+            self.work = work_statuses(committed)
         return self._timeline.changes(self.group)
 
     def draw(self, whole: bool = False) -> RenderableType:
         """Return a table of all members; `whole` lists all partitions of each, even if they need several lines."""
         from rich.console import Group
 
-        return Group(headline(self.group, self.lags), matrix(self.group, self.lags, get_terminal_size().columns, whole))
+        lines = [headline(self.group, self.lags)]
+        if self.work:
+            lines.append(work_line(self.work.values(), time.time()))
+        return Group(*lines, matrix(self.group, self.lags, get_terminal_size().columns, whole))
 
 
 @click.command()
-@click.argument("group")
+@group_argument
 @bootstrap_server
 @click.option(
     "--interval", type=click.FloatRange(0.02), default=0.25, show_default=True, help="Seconds between updates."
@@ -102,6 +109,24 @@ def headline(group: ConsumerGroupDescription, lags: Mapping[TopicPartition, int 
         "  ",
         (group.state, style),
         f"  {group.type} · {escape_controls(protocol)} · coordinator {group.coordinator} · {len(group.members)} members · lag {lag}",
+    )
+
+
+def work_line(statuses: Collection[WorkStatus], now: float) -> RenderableType:
+    """Return the line about the work loop, with the sums over its partitions."""
+    from rich.text import Text
+
+    sums = {name: sum(getattr(each, name) for each in statuses) for name in ("running", "waiting", "retrying", "dead")}
+    oldest = min((each.oldest for each in statuses if each.oldest), default=0)
+    age = age_of(oldest, now)
+    counts = f"running {sums['running']} · waiting {sums['waiting']} · retrying "
+    return Text.assemble(
+        ("work", "bold"),
+        f"  {counts}",
+        (str(sums["retrying"]), "bold yellow" if sums["retrying"] else ""),
+        " · dead letters ",
+        (str(sums["dead"]), "bold red" if sums["dead"] else ""),
+        "" if age is None else f" · oldest {age} s",
     )
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ottla.cli.contexts.contexts import contexts_file, read_contexts
-from ottla.cli.mirroring.lines import MirrorLines, group_lines
 from ottla.cli.options import properties_of, settings_of_context, suppress_repeated_logs, usage_error
 from ottla.cli.output import echo
+from ottla.cli.progress_lines import ProgressLines
+from ottla.escaping import escape_controls
 
 if TYPE_CHECKING:
     from ottla.mirror import MirrorSettings
+    from ottla.mirror.group_plan import GroupPlan
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -75,15 +77,15 @@ def mirror(in_json: bool, **given: Any) -> None:
     settings = settings_of(given)
     if settings.once:
         suppress_repeated_logs()
-    with MirrorLines() as lines:
+    with ProgressLines() as lines:
         work = Mirror(settings, tell=lines.print_line, show=lines.show)
         with stop_on_signals(work.stop):
             report = work.run()
     if in_json:
         groups = {name: {"committed": len(it.offsets), "repeats": it.repeats} for name, it in work.groups.items()}
-        echo(json.dumps({"records": report.records, "rest": report.rest, "groups": groups}))
+        echo(json.dumps({"records": report.records, "rest": report.remaining, "groups": groups}))
     else:
-        echo(f"{report.records} records copied, {report.rest} remaining")
+        echo(f"{report.records} records copied, {report.remaining} remaining")
         for line in group_lines(work.groups):
             echo(line)
     if work.stopping:
@@ -135,3 +137,10 @@ def mirror_side(side: str, server: str | None, context: str | None, file: str | 
             f"no address of the {side}: expected --{side}-server HOST:PORT, --{side}-context NAME or --{side}-config FILE"
         )
     return settings
+
+
+def group_lines(groups: Mapping[str, GroupPlan]) -> Iterator[str]:
+    """Yield a line per group about its position after the move."""
+    for name, plan in groups.items():
+        again = f"reads at most {plan.repeats} offsets again" if plan.repeats else "continues without repetition"
+        yield f"group {escape_controls(name)} {again}"

@@ -26,13 +26,15 @@ from ottla.cli.pipelines.signals import ended_by_signals
 from ottla.cli.tables import show
 
 if TYPE_CHECKING:
+    from ottla.openlineage.lineage import Lineage
     from ottla.pipelines.file.reading import PipelineDefinition
     from ottla.pipelines.manager.build import Built
     from ottla.pipelines.manager.facts import Facts
+    from ottla.pipelines.manager.runner import PipelineEvent
     from ottla.pipelines.manager.state_directory import StateDirectory
     from ottla.pipelines.place import Mistake
 
-PLAN = ("NAME", "STEPS", "SINK", "PROMISE", "CHECKPOINT", "BEGINS")
+PLAN = ("NAME", "STEPS", "SINK", "PROMISE", "CHECKPOINT", "BEGINS", "SCHEMA-CHANGES")
 MISTAKES = ("FILE", "LINE", "COLUMN", "MISTAKE")
 
 
@@ -57,6 +59,11 @@ def pipeline() -> None:
     metavar="HOST:PORT",
     help="Serve /metrics for Prometheus over HTTP; port 0 selects a free one; needs pip install 'ottla[metrics]'.",
 )
+@click.option(
+    "--openlineage",
+    is_flag=True,
+    help="Emit the start and end of each run with its datasets to OpenLineage, as its own settings say.",
+)
 @json_lines_option
 def run(
     where: Path,
@@ -65,6 +72,7 @@ def run(
     master: str | None,
     listen: str,
     metrics: str | None,
+    openlineage: bool,
     in_json: bool,
 ) -> None:
     """Run the pipelines of a file, or of all files of a folder, until Ctrl-C."""
@@ -78,6 +86,7 @@ def run(
     from ottla.spark.driver.interruptible import run_interruptibly
 
     with report_file_errors(), metrics_at(metrics) as show_metrics:
+        lineage = lineage_of(openlineage)
         reads = choose_pipelines(read_pipelines(where), names)
         with ended_by_signals() as signals, prepare_in_block(reads) as homes:
             spark = run_interruptibly(lambda: session_for(reads, master))
@@ -89,16 +98,39 @@ def run(
                         spark,
                         homes,
                         once=once,
-                        tell=on_event,
+                        tell=on_event if lineage is None else both(on_event, lineage),
                         read_again=lambda name: one_of(read_pipelines(where), name),
                     )
                 )
                 show_metrics(manager.facts)
+                if lineage is not None:
+                    lineage.watch(manager.runners)
                 signals.stop_with(manager.stop)
                 with serve_control(manager, listen):
                     well = manager.run()
             end_session(spark)
     click.get_current_context().exit(0 if well else 1)
+
+
+def lineage_of(is_wanted: bool) -> Lineage | None:
+    """Return the listener of `--openlineage`; None without the option."""
+    if not is_wanted:
+        return None
+    from ottla.openlineage.lineage import Lineage
+
+    return Lineage()
+
+
+def both(
+    one: Callable[[PipelineEvent], None], other: Callable[[PipelineEvent], None]
+) -> Callable[[PipelineEvent], None]:
+    """Return a listener that passes each event to two others."""
+
+    def report(event: PipelineEvent) -> None:
+        one(event)
+        other(event)
+
+    return report
 
 
 @pipeline.command()
@@ -143,15 +175,19 @@ class PipelinePlan(NamedTuple):
     promise: str
     checkpoint: str
     begins: str
+    schema_changes: list[str]
+    """The schemas of registered values that have changed since the last run."""
 
 
 def plans_of(reads: Sequence[PipelineDefinition], master: str | None) -> list[PipelinePlan]:
     """Return the plans of pipelines; this starts a Spark session."""
     from ottla.pipelines.file.reading import checkpoints_of
     from ottla.pipelines.manager.manager import build_all
+    from ottla.pipelines.manager.registered_schemas import ensure_schemas
     from ottla.pipelines.manager.session import session_for
     from ottla.pipelines.manager.state_directory import StateDirectory
 
+    ensure_schemas(reads)
     spark = session_for(reads, master)
     homes = {read.name: StateDirectory(checkpoints_of(read), read.name) for read in reads}
     plans = [plan_of(built, homes[built.read.name]) for built in build_all(reads, spark, homes)]
@@ -164,11 +200,14 @@ def plan_of(built: Built, home: StateDirectory) -> PipelinePlan:
         {"step": name, "columns": {field.name: field.dataType.simpleString() for field in schema.fields}}
         for name, schema in built.steps
     ]
+    from ottla.pipelines.manager.registered_schemas import changes_of
+
     sink = built.read.model.sink
-    begins = home.find_conflict(built.fingerprint) or (
-        "starts from the beginning" if home.is_new else "continues from its checkpoint"
-    )
-    return PipelinePlan(built.read.name, steps, sink.describe(), sink.promise(), str(home.checkpoint), begins)
+    conflict = home.find_conflict(built.fingerprint)
+    begins = conflict or ("starts from the beginning" if home.is_new else "continues from its checkpoint")
+    effect = "the pipeline continues with it" if conflict is None else "the pipeline cannot continue"
+    changes = [f"{change}; {effect}" for change in changes_of(built.read, built.schemas)]
+    return PipelinePlan(built.read.name, steps, sink.describe(), sink.promise(), str(home.checkpoint), begins, changes)
 
 
 def plan_lines(plan: PipelinePlan) -> Iterator[str]:
@@ -179,6 +218,8 @@ def plan_lines(plan: PipelinePlan) -> Iterator[str]:
         yield "    " + ", ".join(f"{name} {kind}" for name, kind in each["columns"].items())
     yield f"  to {plan.sink}, {plan.promise}"
     yield f"  checkpoint {plan.checkpoint}: {plan.begins}"
+    for change in plan.schema_changes:
+        yield f"  {change}"
 
 
 @contextmanager
@@ -206,38 +247,55 @@ def metrics_at(place: str | None) -> Iterator[Callable[[Callable[[], list[Facts]
 @json_option
 def validate(where: Path, in_json: bool) -> None:
     """Check a pipeline file, or all files of a folder, and print errors with their positions."""
-    found, mistakes, unchecked = check_file(where) if in_json else check_or_exit(where)
+    checked = check_file(where) if in_json else check_or_exit(where)
     if in_json:
-        show(MISTAKES, [(*one.place, one.sentence) for one in mistakes], in_json=True)
-        click.get_current_context().exit(1 if mistakes else 0)
-    for one in unchecked:
+        show(MISTAKES, [(*one.place, one.sentence) for one in checked.mistakes], in_json=True)
+        click.get_current_context().exit(1 if checked.mistakes else 0)
+    for one in checked.unchecked:
         echo(f"{one.place}: not checked: {one.sentence}", err=True)
-    names = ", ".join(read.name for read in found)
-    echo(f"{where}: {len(found)} pipeline{'s' * (len(found) != 1)}, no errors: {names}")
+    for one in checked.changes:
+        echo(f"{one.place}: {one.sentence}; ottla pipeline plan shows whether the pipeline can continue", err=True)
+    names = ", ".join(read.name for read in checked.found)
+    count = len(checked.found)
+    echo(f"{where}: {count} pipeline{'s' * (count != 1)}, no errors: {names}")
 
 
-def check_file(where: Path) -> tuple[Sequence[PipelineDefinition], Sequence[Mistake], Sequence[Mistake]]:
-    """Return the pipelines of a file, what is wrong, and what could not be checked."""
+class CheckedFile(NamedTuple):
+    """The result of `validate`."""
+
+    found: Sequence[PipelineDefinition]
+    mistakes: Sequence[Mistake]
+    unchecked: Sequence[Mistake] = ()
+    """What could not be checked, because a server is not available."""
+    changes: Sequence[Mistake] = ()
+    """Schemas that have changed since the last run."""
+
+
+def check_file(where: Path) -> CheckedFile:
+    """Check the pipelines of a file."""
     from ottla.pipelines.file.reading import read_pipelines
     from ottla.pipelines.manager.databases import check_servers
+    from ottla.pipelines.manager.registered_schemas import check_schemas
     from ottla.pipelines.place import PipelineFileError
 
     try:
         found = read_pipelines(where)
     except PipelineFileError as error:
-        return [], error.mistakes, []
-    return (found, *check_servers(found))
+        return CheckedFile([], error.mistakes)
+    mistakes, unchecked = check_servers(found)
+    report = check_schemas(found)
+    return CheckedFile(found, [*mistakes, *report.wrong], [*unchecked, *report.unchecked], report.changes)
 
 
-def check_or_exit(where: Path) -> tuple[Sequence[PipelineDefinition], Sequence[Mistake], Sequence[Mistake]]:
+def check_or_exit(where: Path) -> CheckedFile:
     """Check as `check_file`; print the errors and end the command if there are any."""
     from ottla.pipelines.place import PipelineFileError
 
     with report_file_errors():
-        found, mistakes, unchecked = check_file(where)
-        if mistakes:
-            raise PipelineFileError(mistakes)
-    return found, mistakes, unchecked
+        checked = check_file(where)
+        if checked.mistakes:
+            raise PipelineFileError(checked.mistakes)
+    return checked
 
 
 @pipeline.command()

@@ -7,9 +7,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from itertools import islice
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +23,16 @@ from ottla.cli.options import (
     json_lines_option,
     read_as_usage,
     settings_option,
+    topics_argument,
     usage_error,
 )
-from ottla.cli.output import WaitingNotice, is_closed_by_reader, wait_seconds
+from ottla.cli.output import WaitingNotice, echo, is_closed_by_reader, wait_seconds
 from ottla.cli.records.moments import moment_of
 from ottla.cli.records.reading import PartitionEnds, StartPosition, partitions_of, seek_to_start
 from ottla.cli.records.record_format import Render, heading_of, lines_of, renderer
-from ottla.cli.records.where import parse_condition
+from ottla.cli.records.registered import format_options, open_registry, readers
+from ottla.cli.records.where import Condition, parse_condition
+from ottla.errors import RecordDeserializationError
 
 if TYPE_CHECKING:
     from ottla.client.consumer import Consumer, ConsumerRecord
@@ -43,18 +47,24 @@ where_option = click.option(
 
 
 @click.command()
-@click.argument("topics", metavar="TOPIC...", nargs=-1, required=True)
+@topics_argument
 @bootstrap_server
 @click.option("--from-beginning", is_flag=True, help="Start with the oldest record instead of the next new one.")
-@click.option("--partition", type=click.IntRange(0), help="Only this partition.")
-@click.option("--offset", type=click.IntRange(0), help="Start at this offset of --partition.")
+@click.option("-p", "--partition", type=click.IntRange(0), help="Only this partition.")
+@click.option(
+    "-o",
+    "--offset",
+    metavar="OFFSET",
+    help="Start at this offset of --partition; or beginning, end, or -N for the last N of each partition.",
+)
 @click.option("--tail", metavar="N", type=click.IntRange(0), help="Start N offsets before the end of each partition.")
 @click.option("--from-time", metavar="TIME", help="Start at a time: 2026-01-31T12:00, -10m, or ms since 1970.")
-@click.option("--exit", "until_end", is_flag=True, help="End at the partitions' present ends.")
-@click.option("--group", metavar="GROUP", help="Read as a member of this group, and commit printed records.")
+@click.option("-e", "--exit", "until_end", is_flag=True, help="End at the partitions' present ends.")
+@click.option("-g", "--group", metavar="GROUP", help="Read as a member of this group, and commit printed records.")
 @click.option("-n", "--max-messages", type=click.IntRange(1), help="End after this many records.")
 @click.option("--timeout", metavar="SECONDS", type=click.FloatRange(0), help="End after this time without a record.")
 @click.option(
+    "-f",
     "--format",
     "form",
     metavar="text|json|csv|arrow|parquet|FORMAT",
@@ -64,6 +74,7 @@ where_option = click.option(
 )
 @click.option("--keys", is_flag=True, help="Print key, tab, value instead of only the value.")
 @where_option
+@format_options
 @json_lines_option
 @settings_option("consumer")
 def consume(
@@ -71,7 +82,7 @@ def consume(
     bootstrap_server: str,
     from_beginning: bool,
     partition: int | None,
-    offset: int | None,
+    offset: str | None,
     tail: int | None,
     from_time: str | None,
     until_end: bool,
@@ -81,6 +92,10 @@ def consume(
     form: str,
     keys: bool,
     condition_text: str | None,
+    value_format: str | None,
+    key_format: str | None,
+    registry: str | None,
+    registry_config: Path | None,
     in_json: bool,
     settings: tuple[str, ...],
 ) -> None:
@@ -89,10 +104,11 @@ def consume(
      With --json (or --format json) a record is an object; a key or value that is not UTF-8 becomes {"base64": "..."}.
     With arrow (a stream) or parquet the output is a table, for a file or a pipe. Fields of a format: %s value, %k key,
     %t topic, %p partition, %o offset, %T timestamp, %h headers, %S and %K lengths. With --max-messages the exit status
-    is 1 if fewer records were received within --timeout or before --exit.
+    is 1 if fewer records were received within --timeout or before --exit. With --value-format, values with a schema id
+    are printed as JSON.
     """
     from_ms = None if from_time is None else moment_of("--from-time", from_time, int(time.time() * 1000))
-    where = StartPosition(from_beginning, offset, tail, from_ms).check()
+    where = StartPosition(from_beginning, None, tail, from_ms).check(offset)
     in_tables = form in ("arrow", "parquet")
     if in_tables:
         refuse_lines(form, keys=keys, in_json=in_json, of_records=group is not None or condition_text is not None)
@@ -101,10 +117,22 @@ def consume(
     if group is not None and condition_text is not None:
         raise usage_error("--where and --group exclude each other: a member commits what is printed")
     is_meant = None if condition_text is None else parse_condition(condition_text)
-    of_group = {"group_id": group, "enable_auto_commit": False} if group is not None else {}
-    if group is not None and from_beginning:
+    is_registered = value_format is not None or key_format is not None
+    if is_registered and in_tables:
+        raise usage_error(
+            f"--value-format and --key-format print JSON, and --format {form} has no JSON: read tables with poll_arrow"
+        )
+    client = open_registry(registry, registry_config) if is_registered else None
+    of_group: dict[str, Any] = {} if client is None else readers(key_format, value_format, client)
+    if group is not None:
+        of_group |= {"group_id": group, "enable_auto_commit": False}
+    if group is not None and where.from_beginning:
         of_group["auto_offset_reset"] = "earliest"
-    with consumer_at(bootstrap_server, settings, **of_group) as consumer:
+    with (
+        client or nullcontext(),
+        consumer_at(bootstrap_server, settings, **of_group) as consumer,
+        explain_unreadable_record(group),
+    ):
         chosen = [tp for topic in topics for tp in partitions_of(consumer, topic, partition, bootstrap_server)]
         logging.getLogger("ottla").setLevel(
             logging.WARNING
@@ -121,7 +149,7 @@ def consume(
             from ottla.cli.records.table_output import print_tables
 
             printed = print_tables(consumer, form, max_messages, timeout, end)
-        elif form == "text" and not in_json and keep is None and is_meant is None:
+        elif form == "text" and not in_json and keep is None and is_meant is None and client is None:
             printed = print_columns(consumer, max_messages, timeout, end, notice, keys=keys)
         else:
             sys.stdout.buffer.write(heading_of(form))
@@ -175,6 +203,22 @@ def consumer_at(bootstrap: str, settings: tuple[str, ...], **others: Any) -> Con
                 **others,
             )
         )
+
+
+@contextmanager
+def explain_unreadable_record(group: str | None) -> Iterator[None]:
+    """Replace the remedy for programs in the error about a record that cannot be deserialized."""
+    try:
+        yield
+    except RecordDeserializationError as error:
+        topic, partition = error.partition
+        fault = str(error).partition("; to skip this record")[0]
+        remedy = (
+            f"--partition {partition} --offset {error.offset + 1} reads what follows"
+            if group is None
+            else f"ottla groups reset-offsets {group} --topic {topic}:{partition} --to-offset {error.offset + 1} skips it"
+        )
+        raise click.ClickException(f"{fault}; {remedy}") from None
 
 
 class Commits:
@@ -240,7 +284,7 @@ def print_records(
     timeout: float | None,
     end: PartitionEnds | None = None,
     keep: Commits | None = None,
-    is_meant: Callable[[ConsumerRecord], bool] | None = None,
+    is_meant: Condition | None = None,
     notice: WaitingNotice | None = None,
 ) -> int:
     """Print until the limit, the timeout, the end, or until the reader closes; return the number of records."""
@@ -274,6 +318,8 @@ def print_records(
     finally:
         if keep is not None:
             keep.close()
+    if is_meant is not None and (reason := is_meant.explain()) is not None:
+        echo(reason, err=True)
     return printed
 
 

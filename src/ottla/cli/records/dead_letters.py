@@ -48,10 +48,10 @@ def selection_options(command: F) -> F:
         json_option,
         click.option("--all", "everything", is_flag=True, help="Include those that were sent back before."),
         click.option(
-            "--group", default=GROUP, show_default=True, help="The group whose offsets say what was sent back."
+            "-g", "--group", default=GROUP, show_default=True, help="The group whose offsets say what was sent back."
         ),
         where_option,
-        click.option("--partition", type=click.IntRange(0), help="Only this partition."),
+        click.option("-p", "--partition", type=click.IntRange(0), help="Only this partition."),
         bootstrap_server,
         click.argument("topic"),
     ):
@@ -176,13 +176,11 @@ class DeadLetterTopic:
 @contextmanager
 def producer_at(bootstrap: str, settings: tuple[str, ...], transactional_id: str) -> Iterator[Any]:
     """Yield a transactional producer with those of the settings that every client has."""
-    from ottla.client.config.typed_settings import CommonSettings
+    from ottla.client.config.common_config import select_common_settings
     from ottla.client.producer import Producer
 
-    common = CommonSettings.__optional_keys__
     with read_as_usage():
-        given = client_settings(bootstrap, settings)
-        chosen = {name: value for name, value in given.items() if name.replace(".", "_") in common}
+        chosen = select_common_settings(client_settings(bootstrap, settings))
         producer = Producer({**chosen, "transactional.id": transactional_id})
     with producer:
         yield producer

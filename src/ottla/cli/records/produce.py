@@ -7,7 +7,9 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
@@ -19,9 +21,11 @@ from ottla.cli.options import (
     client_settings,
     read_as_usage,
     settings_option,
+    topic_argument,
     usage_error,
 )
 from ottla.cli.records.record_lines import LAST_PARTITION, Lines, RecordLine, headers_of, of_csv, of_json, of_text
+from ottla.cli.records.registered import format_options, open_registry, writers
 from ottla.errors import OttlaError
 
 if TYPE_CHECKING:
@@ -53,7 +57,7 @@ class Outcomes:
 
 
 @click.command()
-@click.argument("topic")
+@topic_argument
 @bootstrap_server
 @click.option(
     "--key-separator", metavar="SEP", help="The separator of key and value in each line; without it, no keys."
@@ -62,9 +66,10 @@ class Outcomes:
 @click.option("--format", "form", type=click.Choice(("text", "json", "csv")), default="text", show_default=True)
 @click.option("--key", metavar="KEY", help="The key of records without a key of their own.")
 @click.option("-H", "--header", "headers", metavar="NAME=VALUE", multiple=True, help="A header of every record.")
-@click.option("--partition", type=click.IntRange(0, LAST_PARTITION), help="The partition of every record.")
+@click.option("-p", "--partition", type=click.IntRange(0, LAST_PARTITION), help="The partition of every record.")
 @click.option("--keep-partitions", is_flag=True, help="With --format json or csv: use the partition of each record.")
 @click.option("--compression-type", type=click.Choice(CODECS), help="The codec of batches.")
+@format_options
 @settings_option("producer")
 def produce(
     topic: str,
@@ -77,6 +82,10 @@ def produce(
     partition: int | None,
     keep_partitions: bool,
     compression_type: str | None,
+    value_format: str | None,
+    key_format: str | None,
+    registry: str | None,
+    registry_config: Path | None,
     settings: tuple[str, ...],
 ) -> None:
     """Send the lines of standard input to TOPIC, one record per line.
@@ -84,7 +93,7 @@ def produce(
      The exit status is 0 only if the broker acknowledged all of them. If the broker creates the topic, this is reported
     on standard error. With --format json, a line is an object as printed by ottla consume --format json, with key,
     value, headers and timestamp; its partition is used with --keep-partitions. With --format csv, the first row names
-    such columns.
+    such columns. With --value-format, a value is JSON, and is written with the newest schema of the topic's subject.
     """
     from ottla.client.producer import Producer
 
@@ -94,6 +103,8 @@ def produce(
     if keep_partitions and (form == "text" or partition is not None):
         raise usage_error("--keep-partitions needs --format json or csv, and no --partition")
     common = headers_of(headers)
+    is_registered = value_format is not None or key_format is not None
+    client = open_registry(registry, registry_config) if is_registered else None
     with read_as_usage():
         given = client_settings(
             bootstrap_server,
@@ -101,13 +112,15 @@ def produce(
             compression_type=compression_type,
             max_block_ms=int(PATIENCE_SECONDS * 1000),
         )
-        producer = Producer(given)
+        producer = Producer({**given, **({} if client is None else writers(key_format, value_format, client))})
     logging.getLogger("ottla.client.producer.retries").setLevel(
         logging.WARNING
     )  # a full disk may keep records for minutes
     outcomes = Outcomes()
-    with producer:
+    with client or nullcontext(), producer:
         report_new_topic(producer, topic, given)
+        if sys.stdin.isatty() and sys.stderr.isatty():
+            print("ottla: each line is a record; end with Ctrl-D", file=sys.stderr)
         try:
             lines = lines_of(sys.stdin.buffer, producer.config.max_record_bytes)
             for line in records_of(form, lines, key_separator, null_marker):

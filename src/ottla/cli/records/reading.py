@@ -24,16 +24,31 @@ class StartPosition(NamedTuple):
     from_ms: int | None = None
     """The first record at or after this time."""
 
-    def check(self) -> StartPosition:
-        """Return self; raise a usage error if more than one position is given."""
-        given = [self.from_beginning, self.offset is not None, self.tail is not None, self.from_ms is not None]
+    def check(self, offset: str | None = None) -> StartPosition:
+        """Return the position, or that of `--offset`; raise a usage error if more than one is given."""
+        given = [self.from_beginning, offset is not None, self.tail is not None, self.from_ms is not None]
         if sum(given) > 1:
             raise usage_error("--from-beginning, --offset, --tail and --from-time exclude each other")
-        return self
+        return self if offset is None else parse_offset(offset)
 
     @property
     def is_given(self) -> bool:
         return self != StartPosition()
+
+
+def parse_offset(text: str) -> StartPosition:
+    """Return the position for a value of `--offset`, in the syntax of kcat and rpk."""
+    if text in ("beginning", "start"):
+        return StartPosition(from_beginning=True)
+    if text == "end":
+        return StartPosition(tail=0)
+    if text.isdecimal():
+        return StartPosition(offset=int(text))
+    if text.startswith("-") and text[1:].isdecimal():
+        return StartPosition(tail=int(text[1:]))
+    raise usage_error(
+        f"invalid value {text!r} for --offset: expected an offset of --partition, beginning, end, or -N for the last N"
+    )
 
 
 def partitions_of(consumer: Consumer, topic: str, partition: int | None, bootstrap: str) -> list[TopicPartition]:

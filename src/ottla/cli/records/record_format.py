@@ -1,7 +1,7 @@
 r"""Formats of printed records: value, key and value, JSON, CSV, or a format text as in kcat.
 
 kcat's letters: %s value, %S its length, %k key, %K its length, %t topic, %p partition, %o offset, %T timestamp,
-%h headers, %% a per cent sign; and \n, \r, \t, \\, \xNN. Nothing is appended.
+%h headers, %% a per cent sign; null is empty, and its length is -1; and \n, \r, \t, \\, \xNN. Nothing is appended.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ BLOCK_BYTES = 64 * 1024
 """The approximate number of bytes printed at once: small enough to stay in a processor's cache."""
 CSV_COLUMNS = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
 LETTERS: dict[str, Render] = {
-    "s": lambda record: show_bytes(record.value),
+    "s": lambda record: record.value or b"",
     "S": lambda record: length_of(record.value),
-    "k": lambda record: show_bytes(record.key),
+    "k": lambda record: record.key or b"",
     "K": lambda record: length_of(record.key),
     "t": lambda record: record.topic.encode(),
     "p": lambda record: b"%d" % record.partition,

@@ -44,7 +44,7 @@ def read_options(command: F) -> F:
         click.option(
             "--format", "form", metavar="text|json|csv|FORMAT", default="text", show_default=True, help="As in consume."
         ),
-        click.option("--partition", type=click.IntRange(0), help="Only this partition."),
+        click.option("-p", "--partition", type=click.IntRange(0), help="Only this partition."),
         click.option(
             "-n", "--count", "count", type=click.IntRange(1), default=10, show_default=True, help="Number of records."
         ),
@@ -115,7 +115,7 @@ def tail(
 @records.command("count")
 @click.argument("topics", metavar="TOPIC...", nargs=-1, required=True)
 @bootstrap_server
-@click.option("--partition", type=click.IntRange(0), help="Only this partition.")
+@click.option("-p", "--partition", type=click.IntRange(0), help="Only this partition.")
 @json_option
 @settings_option("consumer")
 def count_records(

@@ -6,7 +6,7 @@ import csv
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,16 +25,32 @@ from ottla.cli.records.consume import consumer_at
 from ottla.cli.records.moments import moment_of
 from ottla.cli.records.reading import StartPosition, offsets_of, partitions_of
 from ottla.cli.records.record_format import to_readable
+from ottla.cli.records.registered import open_registry, registry_config_option, registry_option
+from ottla.cli.records.sql_insert import insert_rows, parse_insert
 from ottla.cli.tables import format_table
+from ottla.client.admin.group_timeline import counted
+from ottla.escaping import escape_controls
 from ottla.extras import extra
 from ottla.pipelines.databases.identifiers import quote_identifier
 
 if TYPE_CHECKING:
     from ottla.model import TopicPartition
+    from ottla.schemas import SchemaRegistryClient
 
 INTERRUPTED = "Query interrupted"
 """The text of DuckDB's error after Ctrl-C, which is a plain RuntimeError."""
-NO_TABLE = re.compile("^Catalog Error: Table with name .* does not exist")
+REMEDIES = {
+    re.compile("^Catalog Error: Table with name .* does not exist"): (
+        "this user can see no topic of that name; ottla topics list prints the topics"
+    ),
+    re.compile('Cannot extract field .* from expression "(key|value)"'): (
+        "the values are text; with --format json, their fields are value.field"
+    ),
+    re.compile("^Conversion Error: Malformed JSON"): "--format json needs JSON in every value; omit it to read text",
+}
+"""The remedies for DuckDB's errors, by what their first lines contain."""
+WORD_OF_SQL = re.compile(r"""(?<!["'.\w])(offset|partition)(?!["'\w])""", re.IGNORECASE)
+CANDIDATES = re.compile(r"^Candidate bindings: (.+)$", re.MULTILINE)
 FILES: Mapping[str, Callable[[Any, str], None]] = {
     ".parquet": lambda relation, place: relation.write_parquet(place),
     ".csv": lambda relation, place: relation.write_csv(place),
@@ -52,11 +68,13 @@ FILES: Mapping[str, Callable[[Any, str], None]] = {
 @click.option(
     "--from-time", metavar="TIME", help="Read only records from a time on: 2026-01-31T12:00, -10m, or ms since 1970."
 )
-@click.option("--output", type=click.Choice(("table", "csv", "json")), default="table", show_default=True)
+@click.option("-o", "--output", type=click.Choice(("table", "csv", "json")), default="table", show_default=True)
 @click.option("--json", "in_json", is_flag=True, help="Same as --output json.")
 @click.option(
     "--to", "place", metavar="FILE", type=click.Path(dir_okay=False), help="Write to a .parquet or .csv file."
 )
+@registry_option
+@registry_config_option
 @settings_option("consumer")
 def sql(
     query: str,
@@ -67,31 +85,39 @@ def sql(
     output: str,
     in_json: bool,
     place: str | None,
+    registry: str | None,
+    registry_config: Path | None,
     settings: tuple[str, ...],
 ) -> None:
     """Query topics as they are now: ottla sql "select key, count(*) from 'orders' group by key".
 
     The columns of a topic are topic, partition, offset, timestamp, timestamp_type, key, value and headers. Keys and
-    values are text if all of them are UTF-8, else bytes; with --format json a value's fields are value.field.
+    values are text if all of them are UTF-8, else bytes; with --format json a value's fields are value.field. With
+    --registry, the same holds for keys and values that begin with a schema id: Avro, JSON Schema and Protobuf.
+    insert into TOPIC select … as key, … as value writes its rows to a topic, in one transaction.
     The topics of the query are read into memory, from the beginning or from --tail or --from-time.
     """
     with extra("sql"):
         import duckdb
-    write = writer_of(place)
+    write, insert = writer_of(place), parse_insert(query, place)
     from_ms = None if from_time is None else moment_of("--from-time", from_time, int(time.time() * 1000))
     where = StartPosition(tail=tail, from_ms=from_ms).check()
+    has_registry = registry is not None or registry_config is not None
+    client = open_registry(registry, registry_config) if has_registry else None
     session = duckdb.connect()
     try:
-        for name, table in topics_in(query, bootstrap_server, settings, where).items():
-            session.register(f"{name} of kafka", table)
-            session.execute(f"create view {quote_identifier(name)} as {view_of(session, f'{name} of kafka', form)}")
-        relation = session.sql(query)
+        tables = topics_in(query, bootstrap_server, settings, where)
+        create_views(session, tables, form, client)
+        relation = session.sql(query if insert is None else insert.query)
         if relation is None:
             raise usage_error("QUERY must return rows, such as select")
-        if write is not None and place is not None:
+        if insert is not None:
+            insert_rows(insert, relation.to_arrow_table(), bootstrap_server, settings)
+        elif write is not None and place is not None:
             write(relation, place)
         else:
-            show_rows(relation.columns, relation.fetchall(), "json" if in_json else output)
+            show_rows(relation.columns, rows := relation.fetchall(), "json" if in_json else output)
+            report_no_rows(rows, tables)
     except duckdb.InterruptException:
         raise click.Abort from None
     except RuntimeError as error:
@@ -99,9 +125,11 @@ def sql(
             raise
         raise click.Abort from None
     except duckdb.Error as error:
-        raise click.ClickException(sentence_of(error)) from None
+        raise click.ClickException(sentence_of(error, query)) from None
     finally:
         session.close()
+        if client is not None:
+            client.close()
 
 
 def writer_of(place: str | None) -> Callable[[Any, str], None] | None:
@@ -134,7 +162,31 @@ def table_of(topic: str, bootstrap: str, settings: tuple[str, ...], starts: Mapp
     with read_as_usage():
         given = client_settings(bootstrap, settings, default_api_timeout_ms=int(PATIENCE_SECONDS * 1000))
     mine = {tp: start for tp, start in starts.items() if tp.topic == topic}
-    table = read_table(topic, given, start=mine, include_headers=True)
+    return read_table(topic, given, start=mine, include_headers=True)
+
+
+def create_views(session: Any, tables: Mapping[str, Any], form: str, client: SchemaRegistryClient | None) -> None:
+    """Create the view of each topic."""
+    for name, table in tables.items():
+        shown, json_columns = (table, set[str]()) if client is None else decode_registered(table, name, client)
+        if form == "json" and is_binary(shown, "value"):
+            json_columns.add("value")
+        source = f"{name} of kafka"
+        session.register(source, as_texts(shown))
+        session.execute(f"create view {quote_identifier(name)} as {view_of(session, source, json_columns)}")
+
+
+def decode_registered(table: Any, topic: str, client: SchemaRegistryClient) -> tuple[Any, set[str]]:
+    """Return the table with registered keys and values decoded, and the columns that are JSON text then."""
+    with extra("schemas"):
+        from ottla.schemas.registered_topics import RegisteredTopics
+
+    found = RegisteredTopics(client).decode(table, topic)
+    return found.table, set(found.in_json)
+
+
+def as_texts(table: Any) -> Any:
+    """Return the table with keys and values as text, if all of them are UTF-8."""
     for name in ("key", "value"):
         table = as_text(table, name)
     return table
@@ -142,6 +194,8 @@ def table_of(topic: str, bootstrap: str, settings: tuple[str, ...], starts: Mapp
 
 def as_text(table: Any, name: str) -> Any:
     """Return the table with the column as text, if all of it is UTF-8."""
+    if not is_binary(table, name):
+        return table
     try:
         column = table.column(name).cast("string")
     except ValueError:
@@ -149,24 +203,39 @@ def as_text(table: Any, name: str) -> Any:
     return table.set_column(table.column_names.index(name), name, column)
 
 
-def view_of(session: Any, table: str, form: str) -> str:
-    """Return the query of a topic's view; with JSON, a value's fields get types that fit all records."""
-    whole = f"select * from {quote_identifier(table)}"
-    if form != "json":
-        return whole
-    ((structure,),) = session.sql(f"select json_group_structure(value::json) from {quote_identifier(table)}").fetchall()
-    if structure is None:
-        return whole
-    fields = str(structure).replace("'", "''")
-    return f"select * replace (from_json(value, '{fields}') as value) from {quote_identifier(table)}"
+def is_binary(table: Any, name: str) -> bool:
+    return str(table.schema.field(name).type) == "binary"
 
 
-def sentence_of(error: Exception) -> str:
-    """Return the first line of DuckDB's error; for an unknown table, explain that it is a topic."""
-    first = str(error).partition("\n")[0]
-    if NO_TABLE.search(first):
-        return f"{first.rstrip('!')}: this user can see no topic of that name; ottla topics list prints the topics"
-    return first
+def view_of(session: Any, table: str, in_json: Iterable[str]) -> str:
+    """Return the query of a topic's view; the fields of a JSON column get types that fit all records."""
+    replaced: list[str] = []
+    for name in sorted(in_json):
+        query = f"select json_group_structure({name}::json) from {quote_identifier(table)}"
+        ((structure,),) = session.sql(query).fetchall()
+        if structure is not None:
+            fields = str(structure).replace("'", "''")
+            replaced.append(f"from_json({name}, '{fields}') as {name}")
+    changes = f" replace ({', '.join(replaced)})" if replaced else ""
+    return f"select *{changes} from {quote_identifier(table)}"
+
+
+def sentence_of(error: Exception, query: str) -> str:
+    """Return the first line of DuckDB's error, with the remedy for common ones."""
+    first, _, rest = str(error).partition("\n")
+    remedy = next((remedy for pattern, remedy in REMEDIES.items() if pattern.search(first)), None)
+    if remedy is None and WORD_OF_SQL.search(query) and "Parser Error" in first:
+        remedy = 'offset and partition are words of SQL: write "offset" and "partition" in double quotes'
+    if remedy is None and (columns := CANDIDATES.search(rest)):
+        remedy = f"did you mean {columns[1]}?"
+    return first if remedy is None else f"{first.rstrip('!')}: {remedy}"
+
+
+def report_no_rows(rows: Collection[Any], tables: Mapping[str, Any]) -> None:
+    """Print how many records a query without a result has read."""
+    if not rows:
+        counts = [f"{counted(table.num_rows, 'record')} of {escape_controls(name)}" for name, table in tables.items()]
+        echo(f"no rows match; read: {', '.join(counts) or 'no topic'}", err=True)
 
 
 def show_rows(columns: list[str], rows: Iterable[tuple[Any, ...]], output: str) -> None:

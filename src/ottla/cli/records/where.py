@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 import json
 import operator
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ottla.cli.options import usage_error
 
@@ -40,13 +40,71 @@ COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 }
 
 
-def parse_condition(text: str) -> Callable[[ConsumerRecord], bool]:
+class Clause(NamedTuple):
+    """One of the expressions that `and` connects."""
+
+    text: str
+    part: Part
+    fields: Mapping[str, Part]
+    """The fields of JSON in it, which records may lack."""
+
+
+class Condition:
+    """The predicate of an expression. Until a record matches, it counts what each clause matches, for `explain`."""
+
+    def __init__(self, text: str, part: Part, clauses: Sequence[Clause]) -> None:
+        self._text = text
+        self._part = part
+        self._clauses = clauses
+        self._matched = [0] * len(clauses)
+        self._present: set[str] = set()
+        self._read = 0
+        self._has_matched = False
+
+    def __call__(self, record: ConsumerRecord) -> bool:
+        if self._has_matched:
+            return bool(self._part(record))
+        self._read += 1
+        for number, clause in enumerate(self._clauses):
+            self._matched[number] += bool(clause.part(record))
+            self._present.update(
+                name for name, find in clause.fields.items() if name not in self._present and find(record) is not None
+            )
+        self._has_matched = bool(self._part(record))
+        return self._has_matched
+
+    def explain(self) -> str | None:
+        """Return why no record has matched; None if one has, or if there was none."""
+        if self._has_matched or not self._read:
+            return None
+        parts = []
+        for clause, count in zip(self._clauses, self._matched, strict=True):
+            absent = [name for name in clause.fields if name not in self._present]
+            hint = f" (no record has {absent[0]})" if absent else ""
+            parts.append(f"{count} match {clause.text}{hint}")
+        return f"no record matches --where {self._text!r}: of {self._read} records, {', '.join(parts)}"
+
+
+def parse_condition(text: str) -> Condition:
     """Return the predicate of an expression; raise a usage error if it is invalid."""
     try:
-        part = part_of(ast.parse(text.strip(), mode="eval").body)
+        whole = ast.parse(text.strip(), mode="eval").body
+        part = part_of(whole)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise usage_error(f"invalid value {text!r} for --where: expected an expression, {HINT}") from None
-    return lambda record: bool(part(record))
+    nodes = whole.values if isinstance(whole, ast.BoolOp) and isinstance(whole.op, ast.And) else [whole]
+    return Condition(text, part, [Clause(ast.unparse(node), part_of(node), json_fields(node)) for node in nodes])
+
+
+def json_fields(node: ast.expr) -> dict[str, Part]:
+    """Return the longest paths of fields in an expression, such as `value.amount`."""
+    if isinstance(node, ast.Attribute | ast.Subscript):
+        return {ast.unparse(node): part_of(node)}
+    found: dict[str, Part] = {}
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr):
+            found |= json_fields(child)
+    return found
 
 
 def part_of(node: ast.expr) -> Part:

@@ -45,8 +45,8 @@ def resources(command: Any) -> Any:
             "--transactional-id", "transactional_ids", metavar="ID", multiple=True, help="A transactional id."
         ),
         click.option("--cluster", is_flag=True, help="The cluster itself."),
-        click.option("--group", "groups", metavar="GROUP", multiple=True, help="A consumer group, or * for all."),
-        click.option("--topic", "topics", metavar="TOPIC", multiple=True, help="A topic, or * for all."),
+        click.option("-g", "--group", "groups", metavar="GROUP", multiple=True, help="A consumer group, or * for all."),
+        click.option("-t", "--topic", "topics", metavar="TOPIC", multiple=True, help="A topic, or * for all."),
     ):
         command = option(command)
     return command

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ottla.cli.command_groups import CommandGroup
 from ottla.cli.options import json_option
 from ottla.cli.output import echo
 from ottla.cli.tables import show
@@ -14,7 +15,7 @@ LOOPBACK = ("127.0.0.1", "::1")
 FOLDER = click.argument("folder", type=click.Path(path_type=Path))
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def certificates() -> None:
     """Create certificates for tests of TLS: an authority, then server and client certificates signed by it."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from ottla.cli.command_groups import CommandGroup
 from ottla.cli.output import echo
 from ottla.cli.storage.format import format_directory
 from ottla.cli.storage.info import info
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def storage() -> None:
     """Format and show the data directories of a broker that joins a cluster, or of a controller."""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ottla.cli.groups.timeline import counted
 from ottla.cli.live import panel
+from ottla.client.admin.group_timeline import counted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ottla.cli.groups.timeline import counted
 from ottla.cli.live import panel
 from ottla.cli.tracing.consumer_picture import requests_of, share_bar
+from ottla.client.admin.group_timeline import counted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -37,7 +37,7 @@ trace.add_command(broker)
 @trace.command()
 @click.argument("topics", metavar="TOPIC...", nargs=-1, required=True)
 @bootstrap_server
-@click.option("--group", help="Share the topics with this consumer group; without one, all partitions are read.")
+@click.option("-g", "--group", help="Share the topics with this consumer group; without one, all partitions are read.")
 @click.option(
     "--from-beginning", is_flag=True, help="Start with the oldest record of partitions without a committed offset."
 )

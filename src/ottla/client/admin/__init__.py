@@ -34,7 +34,10 @@ HOME = {
     "SharePartitionOffsetInfo": "ottla.client.admin.group",
     "StreamsGroupDescription": "ottla.client.admin.group",
     "StreamsMemberDescription": "ottla.client.admin.group",
+    "StreamsSubtopology": "ottla.client.admin.group",
     "StreamsTasks": "ottla.client.admin.group",
+    "StreamsTopologyDescription": "ottla.client.admin.group",
+    "StreamsTopologyNode": "ottla.client.admin.group",
     "LogDirDescription": "ottla.client.admin.partition",
     "NewPartitions": "ottla.client.admin.partition",
     "PartitionReassignment": "ottla.client.admin.partition",
@@ -81,7 +84,10 @@ if TYPE_CHECKING:
     from ottla.client.admin.group import SharePartitionOffsetInfo as SharePartitionOffsetInfo
     from ottla.client.admin.group import StreamsGroupDescription as StreamsGroupDescription
     from ottla.client.admin.group import StreamsMemberDescription as StreamsMemberDescription
+    from ottla.client.admin.group import StreamsSubtopology as StreamsSubtopology
     from ottla.client.admin.group import StreamsTasks as StreamsTasks
+    from ottla.client.admin.group import StreamsTopologyDescription as StreamsTopologyDescription
+    from ottla.client.admin.group import StreamsTopologyNode as StreamsTopologyNode
     from ottla.client.admin.partition import LogDirDescription as LogDirDescription
     from ottla.client.admin.partition import NewPartitions as NewPartitions
     from ottla.client.admin.partition import PartitionReassignment as PartitionReassignment

@@ -43,6 +43,7 @@ from ottla.errors import (
     few_of,
 )
 from ottla.model import Node
+from ottla.protocol.apis import api_of
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -161,13 +162,30 @@ class AdminApiDriver:
         requested = []
         for node, node_keys in group_by_broker(located, can_batch=query.can_batch):
             request = query.request(node_keys)
-            requested.append((node_keys, self.client.send(node, request, max_version=query.max_version)))
-        for node_keys, future in requested:
+            future = self.client.send(node, request, max_version=query.max_version)
+            requested.append((node, api_of(request).name, node_keys, future))
+        for _, _, node_keys, future in requested:
             if not self.client.poll_until(future, deadline.at):
-                raise self.timeout_error(deadline)
+                raise self._abandon([(node, api) for node, api, _, other in requested if not other.done()], deadline)
             read: Mapping[K, V | KafkaError] = results_by_key(query, node_keys, future)
             outcomes.update(read)
         return outcomes
+
+    def _abandon(self, requests: Iterable[tuple[Node, str]], deadline: Deadline) -> KafkaTimeoutError:
+        """Return the error of a round that received no response in time. Close the connections that still wait for one.
+
+        They could not be used for the next call, as in Java.
+        """
+        network = self.client.client
+        silent = [(node, api) for node, api in requests if network.in_flight_requests.count(node.node_id)]
+        for node, api in silent:
+            network.disconnect(node.node_id, f"no response to {api} within the timeout of the call")
+        if not silent:
+            return self.timeout_error(deadline)
+        nodes = few_of([f"{node} (node {node.node_id})" for node, _ in silent])
+        return KafkaTimeoutError(
+            f"no response to {silent[0][1]} from {nodes} within {deadline.span * 1000:.0f} ms ({TIMEOUT_SETTING})"
+        )
 
     def brokers(self, deadline: Deadline) -> Mapping[int, Node]:
         """Return the known brokers by id, waiting for the first metadata."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ottla.client.config.common_config import CommonConfig, Millis, read_client_settings
+from ottla.client.config.synonyms import translate_names
+from ottla.config import options_of
 from ottla.settings_class import settings
 
 
@@ -15,6 +17,12 @@ class AdminConfig(CommonConfig):
 
     default_api_timeout_ms: Millis = 60_000
     """The timeout in ms of a call without its own timeout, including retries."""
+
+
+def select_admin_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those settings of another client that an admin client also has: the address and the login."""
+    known = {option.name for option in options_of(AdminConfig)}
+    return {name: value for name, value in translate_names(settings).items() if name.replace("_", ".") in known}
 
 
 NOT_YET: Mapping[str, str] = {"bootstrap.controllers": "an admin connects to brokers only; set bootstrap.servers"}

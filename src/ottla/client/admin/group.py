@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from ottla.model import Node, TopicPartition
@@ -65,6 +66,15 @@ class ConsumerGroupDescription(NamedTuple):
         """True if the group has no members, only offsets."""
         return not self.protocol_type
 
+    def _repr_html_(self) -> str:
+        """Return the members and their partitions as a table, for notebooks."""
+        from ottla.client.interface.html_tables import render_table
+
+        rows = ((m.client_id, m.host, m.member_id, ", ".join(map(str, m.assignment))) for m in self.members)
+        count = len(self.members)
+        title = f"group {self.group_id}: {self.state}, {count} member{'' if count == 1 else 's'}"
+        return render_table(title, ("client", "host", "member", "partitions"), rows, count)
+
 
 class ShareMemberDescription(NamedTuple):
     """A member of a share group and its assignment."""
@@ -118,6 +128,50 @@ class StreamsMemberDescription(NamedTuple):
     rack_id: str | None = None
 
 
+class StreamsSubtopology(NamedTuple):
+    """A part of the topology of a streams group. It has a task for each partition of its source topics."""
+
+    subtopology_id: str
+    source_topics: tuple[str, ...]
+    """The topics of other applications that it reads."""
+    repartition_source_topics: tuple[str, ...] = ()
+    """The internal topics that it reads."""
+    repartition_sink_topics: tuple[str, ...] = ()
+    """The internal topics that it writes for other subtopologies."""
+    state_changelog_topics: tuple[str, ...] = ()
+    """The internal topics with the changes of its state stores."""
+
+    @property
+    def read_topics(self) -> tuple[str, ...]:
+        """The topics of which the application commits offsets."""
+        return (*self.source_topics, *self.repartition_source_topics)
+
+
+class StreamsTopologyNode(NamedTuple):
+    """A node of the topology of Kafka Streams."""
+
+    name: str
+    kind: str
+    """source, processor or sink."""
+    source_topics: tuple[str, ...] = ()
+    """The topics that a source reads; empty if they are determined at run time."""
+    sink_topic: str | None = None
+    """The topic that a sink writes; None if each record determines it."""
+    stores: tuple[str, ...] = ()
+    """The state stores of a processor."""
+    successors: tuple[str, ...] = ()
+    """The names of the nodes that receive its records."""
+
+
+class StreamsTopologyDescription(NamedTuple):
+    """The topology of an application, as `Topology.describe()` of Kafka Streams returns it (KIP-1331)."""
+
+    subtopologies: Mapping[str, tuple[StreamsTopologyNode, ...]]
+    """Subtopology id → its nodes."""
+    global_stores: tuple[tuple[StreamsTopologyNode, StreamsTopologyNode], ...] = ()
+    """The source and the processor of each global store."""
+
+
 class StreamsGroupDescription(NamedTuple):
     """A streams group with its members (KIP-1071)."""
 
@@ -131,6 +185,9 @@ class StreamsGroupDescription(NamedTuple):
     topology_epoch: int
     authorized_operations: frozenset[str] | None = None
     """The operations that the client's user may perform on the group; None if not requested."""
+    subtopologies: tuple[StreamsSubtopology, ...] = ()
+    topology_description: StreamsTopologyDescription | None = None
+    """None if it was not requested, or the broker has none."""
 
 
 class SharePartitionOffsetInfo(NamedTuple):

@@ -138,10 +138,54 @@ class GroupAdmin:
         self._calls.groups.delete_consumer_groups(group_ids, timeout)
 
     def describe_streams_groups(
-        self, group_ids: Iterable[str], timeout: float | None = None, *, include_authorized_operations: bool = False
+        self,
+        group_ids: Iterable[str],
+        timeout: float | None = None,
+        *,
+        include_authorized_operations: bool = False,
+        include_topology_description: bool = False,
     ) -> dict[str, StreamsGroupDescription]:
-        """Return streams groups with their members and tasks (KIP-1071). An unknown group is an error."""
-        return self._calls.streams_groups.describe_streams_groups(group_ids, timeout, include_authorized_operations)
+        """Return streams groups with their members and tasks (KIP-1071). An unknown group is an error.
+
+        `include_topology_description` requests the nodes of the topology, which brokers have if they store descriptions (KIP-1331).
+        """
+        return self._calls.streams_groups.describe_streams_groups(
+            group_ids, timeout, include_authorized_operations, include_topology_description
+        )
+
+    def list_streams_group_offsets(
+        self,
+        group_id: str,
+        partitions: Iterable[TopicPartition] | None = None,
+        timeout: float | None = None,
+        *,
+        require_stable: bool = False,
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Return the offsets that an application has committed in these partitions, or in all.
+
+        Partitions without an offset are omitted. `require_stable` waits for transactions that may still change the offsets.
+        """
+        return self._calls.group_offsets.list_consumer_group_offsets(
+            group_id, partitions, timeout, require_stable=require_stable
+        )
+
+    def alter_streams_group_offsets(
+        self,
+        group_id: str,
+        offsets: Mapping[TopicPartition, int | OffsetAndMetadata],
+        timeout: float | None = None,
+    ) -> None:
+        """Set the committed offsets of a streams group without members.
+
+        Internal topics and state stores are not reset: an application that reads its input again also needs these deleted.
+        """
+        self._calls.group_offsets.alter_consumer_group_offsets(group_id, offsets, timeout)
+
+    def delete_streams_group_offsets(
+        self, group_id: str, partitions: Iterable[TopicPartition], timeout: float | None = None
+    ) -> None:
+        """Delete the committed offsets of partitions. No member of the group may read their topics."""
+        self._calls.group_offsets.delete_consumer_group_offsets(group_id, partitions, timeout)
 
     def delete_streams_groups(self, group_ids: Iterable[str], timeout: float | None = None) -> None:
         """Delete streams groups without members, and their committed offsets."""

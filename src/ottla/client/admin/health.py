@@ -71,6 +71,8 @@ class ClusterHealth(NamedTuple):
     """None in a cluster of one broker."""
     quorum: QuorumMargin | None
     """None if the quorum could not be described."""
+    is_quorum_silent: bool = False
+    """True if no active controller answered: the quorum may have lost its majority, and nodes that died since are not listed as away."""
 
 
 def health_of(
@@ -158,6 +160,8 @@ def absence_sentence(absence: Absence, now_ms: int) -> str:
 
 def next_failure_sentence(health: ClusterHealth) -> str:
     """Return the effects of one more failure; "" if nothing is known."""
+    if health.is_quorum_silent:
+        return ""
     parts = []
     worst, quorum = health.worst, health.quorum
     if worst is not None and worst.has_cost:

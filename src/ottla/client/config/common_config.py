@@ -130,6 +130,14 @@ COMMON_NOT_YET: Mapping[str, str] = {
 """Kafka's settings that Ottla does not support yet, with the reason; a name includes all that begin with it."""
 
 
+def select_common_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those settings of a client that every kind of client has."""
+    from ottla.client.config.typed_settings import CommonSettings
+
+    known = CommonSettings.__optional_keys__
+    return {name: value for name, value in settings.items() if name.replace(".", "_") in known}
+
+
 def read_client_settings(
     cls: type[C],
     kind: ClientKind,

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from ottla.client.config.typed_settings import PlainConsumerSettings
     from ottla.records.columns import Columns
+    from ottla.schemas import Schema, SchemaRegistryClient
+    from ottla.schemas.registries import Registries
 
 T = TypeVar("T")
 
@@ -60,6 +62,7 @@ class Consumer(ConsumerFace[K, V]):
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
         super().__init__(config, **keywords)
+        self._registered: Registries | None = None
 
     def subscribe(
         self,
@@ -105,6 +108,12 @@ class Consumer(ConsumerFace[K, V]):
         *,
         include_headers: bool = False,
         columns: Sequence[str] | None = None,
+        value_format: str | None = None,
+        key_format: str | None = None,
+        registry: SchemaRegistryClient | Mapping[str, Any] | str | None = None,
+        value_schema: int | str | Schema | None = None,
+        key_schema: int | str | Schema | None = None,
+        decode_errors: str = "raise",
     ) -> pa.Table:
         """Return all buffered records, else the first that arrive, as an Arrow table with one chunk per partition.
 
@@ -112,12 +121,34 @@ class Consumer(ConsumerFace[K, V]):
         of at least one fetch is returned. The columns are key, value, topic, partition, offset, timestamp,
         timestamp_type, and headers with `include_headers`; or those that `columns` names, in its order.
         `poll_arrow(columns=["value"])` is faster than dropping the other columns afterwards.
+
+        `poll_arrow(value_format="avro", registry=client)` decodes registered values (`ottla.schemas`) to a column of
+        structs; other formats are "json" and "protobuf". `value_schema` is the reader's schema: a version of the topic's subject, a schema, or by default the
+        newest version. A value that cannot be read raises SerializationError, and the next call returns the same
+        records again; with `decode_errors="null"` it is null.
         """
         from ottla.records import arrow
 
         only = checked_columns(columns, include_headers)
-        chunks = self._poll_columns(timeout, max_bytes, include_headers, only)
-        table = arrow.to_table(chunks, include_headers, only=only)
+        choices = (key_format, value_format, registry, key_schema, value_schema)
+        if choices == (None, None, None, None, None) and decode_errors == "raise":
+            chunks = self._poll_columns(timeout, max_bytes, include_headers, only)
+            table = arrow.to_table(chunks, include_headers, only=only)
+        else:
+            from ottla.schemas.registered_tables import registered_formats
+
+            formats = registered_formats(key_format, value_format, key_schema, value_schema, decode_errors)
+            if self._registered is None:
+                from ottla.schemas.registries import Registries
+
+                self._registered = Registries()
+            client, tables = self._registered.open_blocking(registry)
+            chunks = self._poll_columns(timeout, max_bytes, include_headers, only, needs_headers=True)
+            table = client.run(
+                tables.decode(
+                    chunks, self.subscription() | {tp.topic for tp in self.assignment()}, formats, include_headers, only
+                )
+            )
         self._core.subscriptions.is_returning = False  # the last statement
         return table
 
@@ -211,6 +242,8 @@ class Consumer(ConsumerFace[K, V]):
             if not self._core.closed:
                 self._core.open()
                 self._core.client.run(self._core.close(timeout), wakeable=False)
+            if self._registered is not None:
+                self._registered.close_blocking()
 
     def __enter__(self) -> Self:
         return self
@@ -225,11 +258,14 @@ class Consumer(ConsumerFace[K, V]):
         self.close()
 
     def _poll_columns(
-        self, timeout: float, max_bytes: int | None, include_headers: bool, only: tuple[str, ...] | None
+        self,
+        timeout: float,
+        max_bytes: int | None,
+        include_headers: bool,
+        only: tuple[str, ...] | None,
+        needs_headers: bool = False,
     ) -> list[tuple[TopicPartition, Columns]]:
-        with_headers = include_headers if only is None else "headers" in only
-        self._core.subscriptions.begin_poll()
-        return self._run(self._reading.columns(timeout, max_bytes, with_headers=with_headers, only=only))
+        return self._run(self._begin_columns(timeout, max_bytes, include_headers, only, needs_headers))
 
     def _run(self, steps: Steps[T]) -> T:
         try:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from ottla.client.consumer.config import read_consumer_settings
-from ottla.client.consumer.group.consumer_coordinator import ConsumerCoordinator
 from ottla.client.consumer.interceptors import ConsumerInterceptors
 from ottla.client.consumer.parts import assemble_parts
 from ottla.client.consumer.single_thread import SingleThread
@@ -25,6 +24,9 @@ from ottla.clock import SystemClock
 from ottla.compiled import warn_if_slow
 from ottla.errors import ErrorCode, IllegalStateError, InvalidGroupIdError, KafkaError, KafkaTimeoutError
 from ottla.records import decoder
+
+if TYPE_CHECKING:
+    from ottla.client.consumer.group.consumer_coordinator import ConsumerCoordinator
 
 CLOSE_SECONDS = 30.0
 """The default timeout of `close` in seconds."""

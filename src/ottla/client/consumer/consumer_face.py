@@ -48,6 +48,7 @@ from ottla.trace import CAPACITY, Trace
 
 if TYPE_CHECKING:
     from ottla.client.metrics.client_metrics import ClientMetrics
+    from ottla.records.columns import Columns
 
 Topics = Iterable[str] | re.Pattern[str] | SubscriptionPattern
 """Topic names, or a pattern: a Python pattern is matched here, an RE2 pattern by the broker."""
@@ -147,6 +148,19 @@ class ConsumerFace(Generic[K, V]):
             ]
             for state, end in wanted:
                 state.end = end
+
+    def _begin_columns(
+        self,
+        timeout: float,
+        max_bytes: int | None,
+        include_headers: bool,
+        only: tuple[str, ...] | None,
+        needs_headers: bool,
+    ) -> Steps[list[tuple[TopicPartition, Columns]]]:
+        """Begin a poll of columns. Headers are read if they are asked for, or if values are decoded with them."""
+        self._core.subscriptions.begin_poll()
+        with_headers = needs_headers or (include_headers if only is None else "headers" in only)
+        return self._reading.columns(timeout, max_bytes, with_headers=with_headers, only=only)
 
     def topic_id(self, topic: str) -> UUID:
         """Return the last known id of a topic, which distinguishes it from a recreated one; zero if unknown or not supported by the broker."""

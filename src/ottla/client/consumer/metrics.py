@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ottla.client.consumer.consumer_core import ConsumerCore
-from ottla.client.consumer.group.consumer_coordinator import ConsumerCoordinator
 from ottla.client.consumer.subscription_state import TopicPartitionState
 from ottla.client.metrics.client_metrics import ClientMetrics, MetricsBuilder
 from ottla.client.metrics.descriptions import CONSUMER_CALLS
@@ -12,6 +13,9 @@ from ottla.client.metrics.group_sensors import GROUP
 from ottla.client.metrics.network_sensors import write_counted, write_spread
 from ottla.client.network.network_metrics import write_client
 from ottla.client.network.request_view import copy_safely
+
+if TYPE_CHECKING:
+    from ottla.client.consumer.group.consumer_coordinator import ConsumerCoordinator
 
 
 def take_metrics(core: ConsumerCore) -> ClientMetrics:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -10,7 +11,6 @@ from ottla.client.consumer.assignors.choice import choose_assignors
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.fetching.fetcher import Fetcher
-from ottla.client.consumer.group.consumer_coordinator import ConsumerCoordinator
 from ottla.client.consumer.networks import Networks
 from ottla.client.consumer.offsets.offset_fetcher import OffsetFetcher
 from ottla.client.consumer.subscription_state import SubscriptionState
@@ -21,6 +21,9 @@ from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.clock import Clock
 from ottla.model import EARLIEST, LATEST
 from ottla.trace import EventStream
+
+if TYPE_CHECKING:
+    from ottla.client.consumer.group.consumer_coordinator import ConsumerCoordinator
 
 RESETS = {"earliest": EARLIEST, "latest": LATEST, "none": None}
 
@@ -57,6 +60,9 @@ def assemble_parts(config: ConsumerConfig, client_id: str, clock: Clock) -> Cons
     client = networks.make_user_client()
     coordinator = None
     if in_group:
+        # A consumer without a group does without the third of its modules that are for groups.
+        from ottla.client.consumer.group.consumer_coordinator import ConsumerCoordinator
+
         coordinator = ConsumerCoordinator(
             config, client_id, client, subscriptions, assignors, backoff, networks.make_heartbeat_client, events
         )

@@ -7,7 +7,7 @@ from ottla.records.binary_column cimport BinaryColumn
 cdef class RecordSource:
     cdef readonly object topic, partition, columns, delivery_counts, key_deserializer, value_deserializer
     cdef readonly BinaryColumn keys, values
-    cdef readonly bint deserializes
+    cdef readonly bint deserializes, with_context
 
     @cython.locals(row=Py_ssize_t)
     cpdef tuple deserialize(self, Py_ssize_t start, Py_ssize_t stop)
@@ -26,12 +26,13 @@ cpdef bint is_same(ConsumerRecord one, ConsumerRecord other) except -1
 @cython.locals(record=DeserializedRecord)
 cpdef DeserializedRecord remake_record(RecordSource source, Py_ssize_t row, key, value)
 
+@cython.locals(record=ConsumerRecord)
+cpdef ConsumerRecord make_record(RecordSource source, Py_ssize_t row)
+
 @cython.final
 cdef class RecordIterator:
     cdef readonly RecordSource source
     cdef readonly Py_ssize_t start, row, stop
     cdef readonly list keys, values
 
-    @cython.locals(row=Py_ssize_t, record=ConsumerRecord)
-    cpdef ConsumerRecord following(self)
     cpdef end(self)

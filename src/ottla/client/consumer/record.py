@@ -34,6 +34,7 @@ class RecordSource:
         "topic",
         "value_deserializer",
         "values",
+        "with_context",
     )
 
     def __init__(
@@ -55,6 +56,8 @@ class RecordSource:
         self.key_deserializer = key_deserializer
         self.value_deserializer = value_deserializer
         self.deserializes = key_deserializer is not None or value_deserializer is not None
+        self.with_context = any(hasattr(one, "deserialize_record") for one in (key_deserializer, value_deserializer))
+        """True if a deserializer receives the topic and the headers of a record too, as those of `ottla.schemas`."""
 
     @property
     def tp(self) -> TopicPartition:
@@ -78,15 +81,28 @@ class RecordSource:
                 if make_key is not None:
                     origin = "key"
                     data = self.keys.get(row)
-                    keys.append(None if data is None else make_key(data))
+                    if data is not None:
+                        data = self.make_part(make_key, "key", data, row) if self.with_context else make_key(data)
+                    keys.append(data)
                 if make_value is not None:
                     origin = "value"
                     data = self.values.get(row)
-                    values.append(None if data is None else make_value(data))
+                    if data is not None:
+                        data = self.make_part(make_value, "value", data, row) if self.with_context else make_value(data)
+                    values.append(data)
         except Exception as error:
             failure = self.failure_at(row, origin, error)
             del keys[row - start :]
         return None if make_key is None else keys, None if make_value is None else values, failure
+
+    def make_part(self, deserializer: Any, field: str, data: bytes, row: int) -> Any:
+        """Return a deserialized key or value (`field`)."""
+        make = getattr(deserializer, "deserialize_record", None)
+        if make is None:
+            return deserializer(data)
+        raw_headers = self.columns.raw_headers
+        headers = () if raw_headers is None or not raw_headers.size(row) else self.columns.headers(row)
+        return make(data, self.topic, field, headers)
 
     def failure_at(self, row: int, origin: str, error: Exception) -> RecordDeserializationError:
         """Return the error for a row with a key or value (`origin`) for which a deserializer raised `error`."""
@@ -241,6 +257,14 @@ class ListedRecord(ConsumerRecord):
         self.value = value  # type: ignore[misc]  # the slot hides the property
 
 
+def make_record(source: RecordSource, row: int) -> ConsumerRecord:
+    """Create a record without a call of `__init__`, which would take half of the time."""
+    record = ConsumerRecord.__new__(ConsumerRecord)
+    record._source = source
+    record._row = row
+    return record
+
+
 class RecordIterator:
     """Yields the rows of a chunk as records, each created when it is requested.
 
@@ -271,24 +295,16 @@ class RecordIterator:
     def __next__(self) -> ConsumerRecord:
         if self.row >= self.stop:
             raise StopIteration
-        return self.following()
-
-    def following(self) -> ConsumerRecord:
-        """Return the next record, which must exist."""
-        row = self.row
         if self.keys is not None or self.values is not None:
             record: ConsumerRecord = remake_record(
                 self.source,
-                row,
-                UNMADE if self.keys is None else self.keys[row - self.start],
-                UNMADE if self.values is None else self.values[row - self.start],
+                self.row,
+                UNMADE if self.keys is None else self.keys[self.row - self.start],
+                UNMADE if self.values is None else self.values[self.row - self.start],
             )
         else:
-            # Without a call of `__init__`, which would take half of the time.
-            record = ConsumerRecord.__new__(ConsumerRecord)
-            record._source = self.source
-            record._row = row
-        self.row = row + 1  # last: where this is not compiled, a signal handler may raise after each call
+            record = make_record(self.source, self.row)
+        self.row += 1  # last: without compilation, a signal handler may raise after each call
         return record
 
     def end(self) -> None:

@@ -154,6 +154,15 @@ class ConsumerRecords(Generic[K, V]):
         self._slices = slices
         self._next_offsets = next_offsets
 
+    def _repr_html_(self) -> str:
+        """Return the first records as a table, for notebooks."""
+        from ottla.client.interface.html_tables import moment_of, render_table
+
+        rows = ((r.topic, r.partition, r.offset, moment_of(r.timestamp), r.key, r.value) for r in self)
+        count = len(self)
+        columns = ("topic", "partition", "offset", "timestamp (UTC)", "key", "value")
+        return render_table(f"{count:,} record{'' if count == 1 else 's'}", columns, rows, count)
+
     @property
     def slices(self) -> Sequence[RecordSlice]:
         """The records as fetched, chunk by chunk."""

@@ -6,15 +6,17 @@ May be taken from any thread; a collection that another thread changes during th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.fetching.completed_fetch import CompletedFetch
-from ottla.client.consumer.group.consumer_coordinator import ConsumerCoordinator
 from ottla.client.consumer.parts import ConsumerParts
 from ottla.client.consumer.subscription_state import TopicPartitionState
 from ottla.client.network.request_view import PendingRequestView, copy_safely, group_by_node, views_of
 from ottla.model import FOREVER, Node, TopicPartition
+
+if TYPE_CHECKING:
+    from ottla.client.consumer.group.consumer_coordinator import ConsumerCoordinator
 
 
 class CompletedFetchView(NamedTuple):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Unpack
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from ottla.client.consumer.consumer import Consumer
 from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from ottla.client.config.typed_settings import ConsumerSettings
     from ottla.records.columns import Columns
+
+T = TypeVar("T")
 
 OURS: dict[str, Any] = {"isolation.level": "read_committed", "allow.auto.create.topics": False}
 """The default settings of a read."""
@@ -61,6 +63,17 @@ def find_spans(
     consumer: Consumer[Any, Any], wanted: Mapping[TopicPartition, tuple[int, int]], with_headers: bool
 ) -> Iterable[tuple[TopicPartition, Columns]]:
     """Yield the rows of ranges of offsets, chunk by chunk. Raises KafkaTimeoutError if no more data arrives."""
+    for chunks in poll_spans(consumer, wanted, lambda wait: consumer.poll_columns(wait, include_headers=with_headers)):
+        yield from chunks
+
+
+def poll_spans(
+    consumer: Consumer[Any, Any], wanted: Mapping[TopicPartition, tuple[int, int]], poll: Callable[[float], T]
+) -> Iterator[T]:
+    """Yield the results of `poll`, which is given a timeout, until the ranges of offsets were read.
+
+    Raises KafkaTimeoutError if no more data arrives within `default.api.timeout.ms`.
+    """
     patience = consumer.config.default_api_timeout_ms / 1000
     consumer.assign(list(wanted))
     for tp, (start, _) in wanted.items():
@@ -68,11 +81,11 @@ def find_spans(
     consumer.bound({tp: end for tp, (_, end) in wanted.items()})
     positions = {tp: start for tp, (start, _) in wanted.items()}
     while left := [tp for tp, (_, end) in wanted.items() if positions[tp] < end]:
-        chunks = consumer.poll_columns(patience, include_headers=with_headers)
+        found = poll(patience)
         now = {tp: consumer.position(tp) for tp in left}
-        if not chunks and all(now[tp] == positions[tp] for tp in left):
+        if all(now[tp] == positions[tp] for tp in left):
             raise KafkaTimeoutError(
                 f"no more records of {left[0]} received within {patience:g} s (default.api.timeout.ms)"
             )
         positions |= now
-        yield from chunks
+        yield found

@@ -52,6 +52,9 @@ class Metadata:
         self._wanted_ids: frozenset[UUID] = frozenset()
         self._wants_all = False
         self._needed = False
+        """True if all tracked topics have to be requested."""
+        self._missing: set[str] = set()
+        """Tracked topics that are unknown or have a partition without a leader: requested alone, as Kafka's producer does."""
         self._outdated = False
         """True if an update was requested after the request in flight was sent: its response may be too old."""
         self._attempts = 0
@@ -71,7 +74,8 @@ class Metadata:
         with self._lock:
             self._is_new_wanted |= topic not in self._wanted
             self._wanted[topic] = now
-            self._needed = self._needed or topic not in self.cluster.topics
+            if topic not in self.cluster.topics:
+                self._missing.add(topic)
 
     def track_all_topics(self) -> None:
         """Keep all existing topics up to date, and discover new ones."""
@@ -97,6 +101,7 @@ class Metadata:
                 self._needed = True
             self._is_new_wanted |= not wanted.keys() <= self._wanted.keys()
             self._wanted = wanted
+            self._missing &= wanted.keys()
 
     def track_ids(self, topic_ids: Iterable[UUID]) -> None:
         """Keep exactly the topics with these ids up to date; a request lists names or ids."""
@@ -115,6 +120,14 @@ class Metadata:
             self._needed = self._outdated = True
             return self.version
 
+    def request_topic(self, topic: str) -> None:
+        """Refresh a tracked topic as soon as the backoff allows: alone if it is unknown, with all others if it is known."""
+        with self._lock:
+            if topic in self.cluster.topics:
+                self._needed = self._outdated = True
+            else:
+                self._missing.add(topic)
+
     def age(self, now: float) -> float:
         """Return the seconds since the last response; infinity before the first."""
         return now - self._last_answer
@@ -128,7 +141,7 @@ class Metadata:
         """
         with self._lock:
             age = now - self._last_answer
-            due = 0.0 if self._needed else max(0.0, self._max_age - age)
+            due = 0.0 if self._needed or self._missing else max(0.0, self._max_age - age)
             pause = 0.0 if self._is_new_wanted else max(0.0, self._next_attempt - now)
             return max(due, pause)
 
@@ -143,25 +156,31 @@ class Metadata:
             self._forget_idle_topics(now)
             if self._wants_all:
                 return MetadataRequest(topics=None, allow_auto_topic_creation=False)
-            topics = [MetadataRequestTopic(name=name) for name in self._wanted]
+            is_complete = self._needed or not self._missing or now - self._last_answer >= self._max_age
+            topics = [MetadataRequestTopic(name=name) for name in self._wanted if is_complete or name in self._missing]
             if self._wanted_ids:
                 topics = [MetadataRequestTopic(topic_id=each, name=None) for each in self._wanted_ids]
             return MetadataRequest(topics=topics, allow_auto_topic_creation=self._allow_auto_topic_creation)
 
     def update(self, answer: Any, now: float) -> None:
-        """Apply a MetadataResponse."""
+        """Apply a MetadataResponse. One that lacks tracked topics was a request for the missing ones: the others stay."""
         with self._lock:
-            before, self.cluster = self.cluster, build_cluster(answer, self.cluster)
+            before, received = self.cluster, build_cluster(answer, self.cluster)
+            is_partial = not self._wants_all and not self._wanted_ids and not received.describes(self._wanted)
+            self.cluster = before.updated_by(received) if is_partial else received
             self.version += 1
             self.fatal = None
-            complete = self._is_complete()
-            self._needed = self._outdated or not complete
+            self._missing = self._find_missing_topics()
+            has_all_ids = self._wanted_ids <= self.cluster.names.keys()
+            complete = has_all_ids and not self._missing
+            self._needed = self._outdated or (is_partial and self._needed) or not has_all_ids
             self._attempts = 0 if complete else self._attempts + 1
             self._repetitions = self._repetitions + 1 if self.cluster == before else 0
             self._record_attempt(self._last_attempt)
             if self._outdated and complete and self._repetitions == 0:
                 self._next_attempt = now
-            self._last_answer = now
+            if not is_partial:
+                self._last_answer = now
             self._unanswered_since = None
             self._log_unknown_topics()
 
@@ -231,6 +250,7 @@ class Metadata:
     def _forget_idle_topics(self, now: float) -> None:
         if self._topic_idle < FOREVER:
             self._wanted = {t: used for t, used in self._wanted.items() if now - used < self._topic_idle}
+            self._missing &= self._wanted.keys()
 
     def _record_attempt(self, now: float) -> None:
         """Plan the next request after one that was sent, or has failed, at `now`."""
@@ -243,14 +263,9 @@ class Metadata:
             errors = ", ".join(f"{name!r}: {name_of(code)}" for name, code in self.cluster.errors.items())
             LOG.warning("topic metadata missing topics=%s; requested again", errors)
 
-    def _is_complete(self) -> bool:
-        """Return True if every wanted topic is known, with a leader for each partition."""
-        cluster = self.cluster
-        for name in self._wanted:
-            topic = cluster.topics.get(name)
-            if topic is None or any(p.leader not in cluster.nodes for p in topic.partitions):
-                return False
-        return self._wanted_ids <= cluster.names.keys()
+    def _find_missing_topics(self) -> set[str]:
+        """Return the tracked topics that are unknown or have a partition without a leader."""
+        return {name for name in self._wanted if not self.cluster.has_leaders(name)}
 
 
 def build_cluster(answer: Any, before: MetadataSnapshot) -> MetadataSnapshot:

@@ -57,6 +57,15 @@ class MetadataSnapshot(Struct, frozen=True):
         info = self.partition(tp)
         return None if info is None else self.nodes.get(info.leader)
 
+    def has_leaders(self, name: str) -> bool:
+        """Return True if the topic is known, with a leader for each partition."""
+        topic = self.topics.get(name)
+        return topic is not None and all(partition.leader in self.nodes for partition in topic.partitions)
+
+    def describes(self, names: Iterable[str]) -> bool:
+        """Return True if each topic is known, or the reason why it could not be described."""
+        return all(name in self.topics or name in self.errors for name in names)
+
     def leader_epoch(self, tp: TopicPartition) -> int:
         """Return the epoch of the known leader, or -1."""
         info = self.partition(tp)
@@ -72,6 +81,16 @@ class MetadataSnapshot(Struct, frozen=True):
             partitions[tp.partition] = partitions[tp.partition]._replace(leader=node, leader_epoch=epoch)
             topics[tp.topic] = topics[tp.topic]._replace(partitions=tuple(partitions))
         return replace(self, topics=topics, nodes=nodes)
+
+    def updated_by(self, received: MetadataSnapshot) -> MetadataSnapshot:
+        """Return the snapshot `received`, with the topics and errors of this one that it does not mention."""
+        mentioned = received.topics.keys() | received.errors.keys()
+        topics = {name: topic for name, topic in self.topics.items() if name not in mentioned}
+        topics.update(received.topics)
+        errors = {name: code for name, code in self.errors.items() if name not in mentioned}
+        errors.update(received.errors)
+        names = {topic.topic_id: topic.name for topic in topics.values() if topic.topic_id != NO_ID}
+        return replace(received, topics=topics, errors=errors, names=names)
 
     def topic_id(self, topic: str) -> UUID:
         """Return the topic's id; zero if the broker has no topic ids."""

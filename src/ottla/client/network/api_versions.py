@@ -14,6 +14,8 @@ from ottla.protocol.messages.api_versions import ApiVersionsRequest, ApiVersions
 from ottla.protocol.messages.metadata import MetadataRequest
 from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest
 
+VOTE_KEY = 52
+"""The key of Vote, which only controllers have."""
 NEWEST = APIS[ApiVersionsRequest.KEY].versions.last
 OLDEST = {MetadataRequest.KEY: 4, SaslHandshakeRequest.KEY: 1}
 """The oldest version that will do, where older ones exist: before 4 Metadata could not but make the topics it
@@ -42,6 +44,10 @@ class NodeApiVersions:
         last = api.versions.last if most is None else min(most, api.versions.last)
         spoken = self._ranges.get(api.key)
         if spoken is None:
+            if api.name == "Metadata" and VOTE_KEY in self._ranges:
+                raise UnsupportedVersionError(
+                    f"{self._broker} is a listener of a controller: name one of a broker in bootstrap.servers"
+                )
             raise UnsupportedVersionError(
                 f"the broker {self._broker} does not have {api.name}: "
                 f"its Kafka is too old for this client, or the API is switched off"

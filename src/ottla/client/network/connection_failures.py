@@ -36,6 +36,9 @@ HASTY = {ConnectionState.CHECKING_API_VERSIONS: HASTY_END, ConnectionState.AUTHE
 SAME_FAILURE_SECONDS = 10.0
 """An identical failure within this time is logged at DEBUG: as long as no login follows a refused one."""
 
+LONG_WAIT_SECONDS = 5.0
+"""The time without a response from any address after which one warning explains the wait."""
+
 
 def explain_failure(reason: str, state: ConnectionState) -> str:
     """Return the reason with a remedy, if there is one."""
@@ -92,6 +95,9 @@ class FailureLog:
         self._client_id = client_id
         self._lock = threading.Lock()
         self._last = ("", -FOREVER)
+        self._waiting_since: float | None = None
+        """The time of the first attempt since the last response."""
+        self._has_explained_wait = False
 
     def log_failure(self, broker: str, before: NodeConnectionState, reason: str, now: float) -> None:
         """Log a warning; at DEBUG if this connection or the other client has just failed for the same reason."""
@@ -99,6 +105,32 @@ class FailureLog:
         line = f"{event} {broker}: {reason}"
         repeated = self._was_just_logged(line, now) or before.reason == reason
         LOG.log(logging.DEBUG if repeated else logging.WARNING, "[%s] %s", self._client_id, line)
+
+    def is_long_wait(self, now: float) -> bool:
+        """Note an attempt to get a first response. Return True once if the attempts have failed for long."""
+        with self._lock:
+            if self._waiting_since is None:
+                self._waiting_since = now
+            if self._has_explained_wait or now - self._waiting_since < LONG_WAIT_SECONDS:
+                return False
+            self._has_explained_wait = True
+            return True
+
+    def record_answer(self) -> None:
+        """Note a response; the next long wait is explained again."""
+        with self._lock:
+            self._waiting_since, self._has_explained_wait = None, False
+
+    def log_long_wait(self, servers: Iterable[str], reason: str) -> None:
+        """Log why nothing happens, and the remedy."""
+        LOG.warning(
+            "[%s] no broker has answered for %.0f s and requests are retried bootstrap.servers=%s reason=%s; check the "
+            "address, and that a broker runs there (ottla doctor)",
+            self._client_id,
+            LONG_WAIT_SECONDS,
+            ",".join(servers),
+            reason,
+        )
 
     def _was_just_logged(self, line: str, now: float) -> bool:
         with self._lock:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ottla.client.config.common_config import CommonConfig
 from ottla.client.metadata.metadata import Metadata
 from ottla.client.network.client_request import ClientResponse
+from ottla.client.network.connection_failures import FailureLog
 from ottla.client.network.connection_states import SLOW_SECONDS, ConnectionStates
 from ottla.errors import ErrorCode, UnsupportedVersionError
 from ottla.model import FOREVER, Node
@@ -27,11 +28,19 @@ QUIET_SECONDS = 10.0
 class MetadataUpdater:
     """Sends a request to the least loaded broker, and to another one if there is no response within a second."""
 
-    def __init__(self, config: CommonConfig, metadata: Metadata, states: ConnectionStates, client_id: str) -> None:
+    def __init__(
+        self,
+        config: CommonConfig,
+        metadata: Metadata,
+        states: ConnectionStates,
+        client_id: str,
+        failure_log: FailureLog,
+    ) -> None:
         self._config = config
         self._metadata = metadata
         self._states = states
         self._client_id = client_id
+        self._failure_log = failure_log
         self._requested_at: dict[int, float] = {}
         """The time of each request in flight, by node id."""
         self._rebootstrapped_at = -FOREVER
@@ -48,6 +57,7 @@ class MetadataUpdater:
         wait = self._metadata.time_to_next_update(now)
         if wait > 0:
             return wait
+        self._warn_if_unanswered(client, now)
         node = client.least_loaded_node(now)
         if self._should_rebootstrap(client, node is None, now):
             self._rebootstrap("no known broker answers", now)
@@ -65,6 +75,7 @@ class MetadataUpdater:
         wait = max(self._requested_at.values()) + SLOW_SECONDS - now
         if wait > 0:
             return wait
+        self._warn_if_unanswered(client, now)
         others = [node for node in self._metadata.cluster.nodes.values() if node.node_id not in self._requested_at]
         node = client.least_loaded_among(others, now)
         if node is None:
@@ -73,6 +84,11 @@ class MetadataUpdater:
             self._send_request(client, node, now)
             return SLOW_SECONDS
         return min(client.time_to_slow(node, now), self._states.connection_delay(node.node_id, now))
+
+    def _warn_if_unanswered(self, client: NetworkClient, now: float) -> None:
+        """Log one warning if no address of `bootstrap.servers` has answered for long."""
+        if not self._metadata.has_discovered_brokers() and self._failure_log.is_long_wait(now):
+            self._failure_log.log_long_wait(self._config.bootstrap_servers, client.describe_trouble())
 
     def _should_rebootstrap(self, client: NetworkClient, none_available: bool, now: float) -> bool:
         """Return True if all known brokers are down (KIP-899), or no response has come for too long (KIP-1102)."""
@@ -116,6 +132,7 @@ class MetadataUpdater:
             self.maybe_rebootstrap(code, response.node_id, response.received)
         else:
             self._states.clear_doubts(response.node_id)
+            self._failure_log.record_answer()
             self._metadata.update(response.message, response.received)
 
     def maybe_rebootstrap(self, code: int, node_id: int, now: float) -> None:

@@ -121,7 +121,7 @@ class NetworkClient:
         self._suspicions = Suspicions()
         self._aborted: list[ClientResponse] = []
         self._correlation_id = 0
-        self._metadata_updater = MetadataUpdater(config, metadata, self._states, client_id)
+        self._metadata_updater = MetadataUpdater(config, metadata, self._states, client_id, self._failure_log)
         self.telemetry = TelemetrySender(random)
         self._refused_since: float | None = None
         """The time from which on every address of `bootstrap.servers` has refused connections, before any response."""
@@ -467,8 +467,8 @@ class NetworkClient:
             addresses = ", ".join(map(str, nodes))
             self.metadata.set_fatal_error(
                 NoBrokersAvailableError(
-                    f"no Kafka broker at {addresses}: connection refused; start one there, or name another address in "
-                    f"bootstrap.servers"
+                    f"no Kafka broker at {addresses}: connection refused; start one there (ottla broker), or name another "
+                    f"address in bootstrap.servers (--bootstrap-server of commands)"
                 )
             )
 

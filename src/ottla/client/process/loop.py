@@ -20,6 +20,7 @@ from ottla.client.process.calls import Call, Calls
 from ottla.client.process.delivery import PERMANENT_ERRORS, ResultDelivery
 from ottla.client.process.form import PartitionSpan, ProcessForm, make_dead_letter
 from ottla.client.process.outgoing import Outgoing
+from ottla.client.process.repeated_calls import UnfinishedError
 from ottla.client.process.settings import ProcessSettings
 from ottla.errors import (
     BufferExhaustedError,
@@ -119,6 +120,10 @@ class ProcessLoop:
                 self._next.update((partition, next_offset) for partition, _, next_offset in spans)
         except RETRIABLE_ERRORS as error:
             yield from self._abort_and_rewind(error)
+        except UnfinishedError:  # the processor stops, and the records before this poll are committed
+            if not self._next:
+                yield from self._abort_and_rewind("the processor stops while a record waits for a retry")
+            return
         if self._due_at is not None and self._now() >= self._due_at:
             yield from self.commit()
 

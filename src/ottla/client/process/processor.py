@@ -13,6 +13,7 @@ from ottla.client.process.calls import perform_calls
 from ottla.client.process.form import Function
 from ottla.client.process.processor_face import ProcessorBase
 from ottla.client.process.stop_signals import stop_on_signals
+from ottla.client.process.thread_runner import ThreadRunner
 from ottla.client.producer import Producer
 from ottla.model import TopicPartition
 
@@ -39,9 +40,14 @@ class Processor(ProcessorBase):
     If the function raises, the loop ends with that exception, and the next run reads the records since the last commit
     again. With `dead_letter_topic` the record is sent to that topic instead, with headers that describe the error, in
     the same transaction. A batch or table that raises is split into halves until single failing records are found.
+
+    With `retries`, a number or a `Backoff`, the function is called again before that. The other records of the poll and
+    the commit wait meanwhile. With `concurrency` it is called with that many records at a time, in threads. Records with
+    the same key in a partition stay in order, and so do all results.
     """
 
     CLIENTS = (Consumer, Producer)
+    RUNNER = ThreadRunner
 
     def __init__(self, consumer: Consumer[Any, Any], producer: Producer, function: Function, **settings: Any) -> None:
         if iscoroutinefunction(function):
@@ -58,6 +64,8 @@ class Processor(ProcessorBase):
             raise
         finally:
             self._is_over = True
+            if self._runner is not None:
+                self._runner.close()
 
     def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
         """Commit the processed records before another member reads these partitions."""

@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ottla.client.work.state.backoff import Backoff
 from ottla.errors import ConfigError
+
+NO_RETRIES = Backoff(0)
+MOST_DELAYS = 10_000
+"""More retries than these are not added up: their delays are beyond every limit, or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +39,28 @@ class ProcessSettings:
     """The topic of records for which the function raises. Without it the exception ends the processor."""
     name: str = "ottla-process"
     """The name of this processor in the headers of dead letters."""
+    retries: Backoff = NO_RETRIES
+    """How often the function is called again with a record for which it raises."""
+    concurrency: int = 1
+    """The number of records, with different keys, with which the function is called at a time."""
 
     @property
     def interval(self) -> float:
         """Seconds between commits."""
         return self.commit_interval_ms / 1000
+
+    @property
+    def repeats_calls(self) -> bool:
+        """True if calls are retried or made concurrently."""
+        return self.retries.retries > 0 or self.concurrency > 1
+
+    @property
+    def longest_delay_ms(self) -> float:
+        """The longest time that the retries of one record wait, without the calls."""
+        delays = (
+            self.retries.delay(attempts, 0.0) for attempts in range(1, min(self.retries.retries, MOST_DELAYS) + 1)
+        )
+        return 1000 * sum(delays)
 
 
 def check_settings(settings: ProcessSettings, reads: Any, writes: Any) -> None:
@@ -94,6 +116,30 @@ INVALID_SETTINGS: tuple[tuple[Any, str], ...] = (
     (
         lambda settings, reads, writes: settings.include_headers and not settings.arrow,
         "include_headers without arrow: records always have headers",
+    ),
+    (
+        lambda settings, reads, writes: (
+            isinstance(settings.concurrency, bool)
+            or not isinstance(settings.concurrency, int)
+            or settings.concurrency < 1
+        ),
+        "invalid concurrency: expected a whole number from 1 on",
+    ),
+    (
+        lambda settings, reads, writes: settings.repeats_calls and (settings.batches or settings.arrow),
+        "retries and concurrency with batches or arrow: a batch that fails is split into halves instead; remove one of them",
+    ),
+    (
+        lambda settings, reads, writes: (
+            settings.exactly_once and settings.longest_delay_ms >= writes.transaction_timeout_ms
+        ),
+        "the delays of retries reach transaction.timeout.ms = {writes.transaction_timeout_ms}, after which the transaction "
+        "is aborted: use fewer or shorter ones, or a longer timeout",
+    ),
+    (
+        lambda settings, reads, writes: settings.longest_delay_ms >= reads.max_poll_interval_ms,
+        "the delays of retries reach max.poll.interval.ms = {reads.max_poll_interval_ms}, after which the consumer leaves "
+        "its group: use fewer or shorter ones, or a longer interval",
     ),
 )
 """Pairs of a predicate that is true for invalid settings, and the error message."""

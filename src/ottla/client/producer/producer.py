@@ -26,6 +26,7 @@ from ottla.model import Header, OffsetAndMetadata, PartitionInfo, TopicPartition
 if TYPE_CHECKING:
     from ottla.client.config.typed_settings import ProducerSettings
     from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
+    from ottla.schemas import Schema, SchemaRegistryClient
 
 LOG = logging.getLogger(__name__)
 
@@ -76,6 +77,11 @@ class Producer(ProducerFace):
         headers: str | None = None,
         timestamp: str | None = None,
         partition: str | None = None,
+        value_format: str | None = None,
+        key_format: str | None = None,
+        registry: SchemaRegistryClient | Mapping[str, Any] | str | None = None,
+        value_schema: str | Schema | None = None,
+        key_schema: str | Schema | None = None,
     ) -> TableReceipt:
         """Queue the rows of a pyarrow Table or RecordBatch; the arguments name its columns.
 
@@ -84,10 +90,22 @@ class Producer(ProducerFace):
         get. Batches are larger than `batch.size`, up to a megabyte. Waits for metadata and memory as `send` does.
         Interceptors do not receive the rows; `on_acknowledgement` is called once per batch, with the result of its
         first row.
+
+        `send_table(…, value_format="avro", registry=client)` writes the column of the value, such as one of structs, as
+        registered Avro values: with `value_schema`, which is registered, or with the newest version of the topic's
+        subject. The formats are `avro`, `json` and `protobuf`, of which `avro` makes no Python object for a row.
         """
         from ottla.client.producer.table import TableColumns
 
         core, columns = self._core, TableColumns(key, value, headers, timestamp, partition)
+        if (key_format, value_format, registry, key_schema, value_schema) != (None, None, None, None, None):
+            from ottla.schemas.registered_rows import checked_fields, encode_columns
+            from ottla.schemas.registries import blocking_client
+
+            given = {"key": (key, key_format, key_schema), "value": (value, value_format, value_schema)}
+            fields = checked_fields(given)
+            with blocking_client(registry) as client:
+                table = client.run(encode_columns(table, topic, fields, client.calls))
         return core.sender.run(
             core.queue_rows(topic, lambda count: core.rows.encode_table(topic, table, count, columns))
         )

@@ -166,7 +166,7 @@ class ProducerCore:
             if now >= deadline:
                 missing.remove_partition(tp)
                 raise self.sender.missing_topic_error(topic, partition, info)
-            self.metadata.request_update()
+            self.metadata.request_topic(topic)
             self.sender.wakeup_for_metadata()
             yield from self.calls.time_steps(
                 "metadata-wait", self.wait_until(partial(self._has_newer_metadata, version), deadline)

@@ -26,7 +26,7 @@ cdef class RecordIntake:
     cdef object _partitioner, _interceptors, _metadata, _transactional
     cdef RecordAccumulator _accumulator
     cdef Py_ssize_t _max_record_bytes, _max_request_size
-    cdef object _checked_callback, _key_serializer, _value_serializer
+    cdef object _checked_callback, _key_serializer, _value_serializer, _contextual
     cdef KnownTopics _known
 
     @cython.locals(target=int, future=RecordFuture)

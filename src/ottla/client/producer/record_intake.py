@@ -21,7 +21,14 @@ from ottla.client.producer.partitioner import ANY, Partitioner, choose_any, choo
 from ottla.client.producer.produce_request_result import OnDelivery
 from ottla.client.producer.producer_batch import upper_bound_bytes
 from ottla.client.producer.record_accumulator import CLOSED, RecordAccumulator
-from ottla.client.producer.record_parts import checked_callback, checked_headers, checked_timestamp, serialized
+from ottla.client.producer.record_parts import (
+    ContextSerializers,
+    checked_callback,
+    checked_headers,
+    checked_timestamp,
+    serialized,
+    with_context,
+)
 from ottla.client.producer.transaction_manager import TransactionManager
 from ottla.errors import ErrorCode, IllegalStateError, RecordTooLargeError
 from ottla.model import Header
@@ -78,8 +85,12 @@ class RecordIntake:
     ) -> None:
         self._max_record_bytes = config.max_record_bytes
         self._max_request_size = config.max_request_size
-        self._key_serializer = config.key_serializer
-        self._value_serializer = config.value_serializer
+        self._contextual: ContextSerializers | None = None
+        key, value = with_context(config.key_serializer), with_context(config.value_serializer)
+        if key is not None or value is not None:
+            self._contextual = ContextSerializers(key, value)
+        self._key_serializer = config.key_serializer if key is None else None
+        self._value_serializer = config.value_serializer if value is None else None
         self._partitioner: Any = partitioner
         self._interceptors = interceptors
         self._metadata = metadata
@@ -112,6 +123,8 @@ class RecordIntake:
             if self._accumulator.closed:
                 raise IllegalStateError(CLOSED)
             self._transactional.check_send()
+        if self._contextual is not None:
+            key, value, headers = self._contextual.serialize(topic, key, value, headers)
         if key is not None or self._key_serializer is not None:
             key = serialized("key", key, self._key_serializer)
         if self._value_serializer is not None or type(value) is not bytes:

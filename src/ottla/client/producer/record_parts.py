@@ -30,6 +30,34 @@ def serialized(what: str, data: Any, serializer: Serializer | None) -> bytes | N
     )
 
 
+class ContextSerializers:
+    """Serializers that receive the topic and the headers of a record too, as those of `ottla.schemas`."""
+
+    def __init__(self, key: Any, value: Any) -> None:
+        self._key = key
+        self._value = value
+
+    def serialize(self, topic: str, key: Any, value: Any, headers: Any) -> tuple[Any, Any, list[Header]]:
+        """Return key, value and headers; what has no such serializer is unchanged."""
+        pairs = [] if headers is None else list(checked_headers(headers))
+        if self._key is not None:
+            key = serialized("key", key, bind_topic(self._key, topic, "key", pairs))
+        if self._value is not None:
+            value = serialized("value", value, bind_topic(self._value, topic, "value", pairs))
+        return key, value, pairs
+
+
+def bind_topic(serializer: Any, topic: str, field: str, headers: list[Header] | None) -> Serializer | None:
+    """Return a function of the data for a serializer that receives topic and headers too; others are returned unchanged."""
+    serialize = getattr(serializer, "serialize_record", None)
+    return serializer if serialize is None else lambda data: serialize(data, topic, field, headers)
+
+
+def with_context(serializer: Any) -> Any:
+    """Return the serializer if it receives topic and headers too, else None."""
+    return serializer if hasattr(serializer, "serialize_record") else None
+
+
 def checked_timestamp(timestamp: Any) -> int:
     """Return the timestamp, checked, in milliseconds since 1970."""
     if type(timestamp) is int and 0 <= timestamp <= LAST_OFFSET:

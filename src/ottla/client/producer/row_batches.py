@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ottla.client.producer.config import ProducerConfig
 from ottla.client.producer.partitioner import Partitioner
-from ottla.client.producer.record_parts import serialized
+from ottla.client.producer.record_parts import bind_topic, serialized
 from ottla.client.producer.spare_buffers import SpareBuffers
 from ottla.clock import Clock
 from ottla.model import Buffer
@@ -64,10 +64,10 @@ class RowBatches:
         from ottla.client.producer.plain_rows import group_by_partition, serialize_items
 
         config = self._config
-        items = serialize_items("values", values, config.value_serializer, partial(serialized, "value"))
-        names = (
-            None if keys is None else serialize_items("keys", keys, config.key_serializer, partial(serialized, "key"))
-        )
+        serializer = bind_topic(config.value_serializer, topic, "value", None)
+        items = serialize_items("values", values, serializer, partial(serialized, "value"))
+        key_serializer = bind_topic(config.key_serializer, topic, "key", None)
+        names = None if keys is None else serialize_items("keys", keys, key_serializer, partial(serialized, "key"))
         return self._encode_groups(
             group_by_partition(items, names, topic, partitions, self._partitioner, self._clock.wall_ms())
         )

@@ -92,10 +92,12 @@ class ShareConsumerCoordinator:
             raise IllegalStateError("this client belongs to the parent process; create a new one after a fork")
         with self._lock:
             self.heartbeat.poll(now)
-            self._membership.subscribe(topics)
+            was_waiting = self._membership.subscribe(topics)
             failure = self._membership.take_failure()
             assignment = self._membership.assignment
         self._thread.ensure_running()
+        if was_waiting:
+            self._thread.wake()
         if failure is not None:
             raise failure
         return assignment

@@ -23,7 +23,7 @@ from ottla.client.share.state.acknowledgements import (
     Acknowledgements,
     AcknowledgeResult,
     ShareTopicPartition,
-    build_batches,
+    merge_batches,
 )
 from ottla.client.share.state.acquired_records import CompletedShareFetch, DeliveredPortion
 from ottla.client.share.state.share_session import SendAcknowledge, SendFetch, ShareRequest, ShareSessionHandler
@@ -406,10 +406,10 @@ class ShareFetcher:
 
 def batches_by_partition(acknowledgements: Iterable[Acknowledgements]) -> dict[ShareTopicPartition, Any]:
     """Return the acknowledgement batches of each partition."""
-    types: dict[ShareTopicPartition, dict[int, int]] = {}
+    types: dict[ShareTopicPartition, list[Mapping[int, int]]] = {}
     for each in acknowledgements:
-        types.setdefault(each.partition, {}).update(each.types)
-    return {partition: build_batches(merged) for partition, merged in types.items()}
+        types.setdefault(each.partition, []).append(each.types)
+    return {partition: merge_batches(acknowledged) for partition, acknowledged in types.items()}
 
 
 def acknowledge_error(partition: ShareTopicPartition, code: int, message: str | None) -> KafkaError | None:

@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 
 IDLE_SECONDS = 1.0
 """The longest poll while nothing is unfinished or uncommitted."""
+POSITION_SECONDS = 1.0
 MIN_METADATA_BYTES = 64
 """Below this size the metadata of commits is left out, if the broker rejects it."""
 Offsets = dict[TopicPartition, OffsetAndMetadata]
@@ -46,6 +47,8 @@ class ConsumerGroupSource:
         self._now = now
         self._commit_at = 0.0
         """The time of the next commit."""
+        self._positions_at = 0.0
+        """The time at which positions are compared although records arrive."""
         self._is_committing = False
         self._is_dirty = False
         """True if the last turn has found something to commit."""
@@ -68,13 +71,25 @@ class ConsumerGroupSource:
             with self._guard:
                 self._schedule.add(tp, [error.record], next_offset, error=error)
             return
-        if not records:
-            return
-        with self._guard:
-            for part in records.slices:
-                self._schedule.add(part.source.tp, part, part.next_offset)
-            for tp, commit in records.next_offsets().items():  # an interceptor may have left records out
-                self._schedule.add(tp, (), commit.offset)
+        if records:
+            with self._guard:
+                for part in records.slices:
+                    self._schedule.add(part.source.tp, part, part.next_offset)
+                for tp, commit in records.next_offsets().items():  # an interceptor may have left records out
+                    self._schedule.add(tp, (), commit.offset)
+        if not records or self._now() >= self._positions_at:
+            yield from self._advance()
+
+    def _advance(self) -> Calls[None]:
+        """Pass the consumer's positions to the schedule, in which offsets without records would hold back commits."""
+        self._positions_at = self._now() + POSITION_SECONDS
+        for tp in self._consumer.assignment():
+            try:
+                position = yield partial(self._consumer.position, tp, 0)
+            except OttlaError:  # not known yet, or revoked
+                continue
+            with self._guard:
+                self._schedule.advance(tp, position)
 
     def settle(self) -> None:
         """Pause and resume partitions, and send a commit if one is due. Does not wait."""
@@ -135,8 +150,9 @@ class ConsumerGroupSource:
     def _take_commits(self) -> Offsets:
         """Return what is to be committed, and consider it committed."""
         with self._guard:
-            offsets = self._schedule.commits()
-            self._schedule.mark_committed(offsets)
+            now = self._now()
+            offsets = self._schedule.commits(now)
+            self._schedule.mark_committed(offsets, now)
         return offsets
 
     def _handle_commit(self, offsets: Offsets, error: Exception | None) -> None:

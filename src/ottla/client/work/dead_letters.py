@@ -29,7 +29,7 @@ TRACE_CHARACTERS = 10_000
 
 
 class DeadLetter(msgspec.Struct, frozen=True):
-    """What the headers of a dead letter state. None for what they do not."""
+    """The facts in the headers of a dead letter; None if a header is missing."""
 
     topic: str | None
     partition: int | None

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from ottla.client.consumer import RebalanceListener
 from ottla.client.process.calls import Calls
 from ottla.client.process.outgoing import Outgoing
+from ottla.client.process.retry_warnings import RetryWarnings
 from ottla.client.work.dead_letters import failure_headers
 from ottla.client.work.settings import WorkSettings
 from ottla.client.work.state.schedule import Job, Schedule
@@ -78,6 +79,7 @@ class WorkLoop:
         self._guard = guard
         self._now = now
         self._random = random
+        self._retry_warnings = RetryWarnings()
         self._stops = 0
         self.failure: BaseException | None = None
         """The error that ends the worker."""
@@ -163,8 +165,9 @@ class WorkLoop:
         record = job.record
         facts = (job.tp, record.offset, job.attempts, describe_error(error))
         if delay is not None:
-            log.info(
-                "call failed partition=%s offset=%d attempts=%d retry_seconds=%.3f error=%s",
+            log.log(
+                self._retry_warnings.level(self._now()),
+                "call failed and is retried partition=%s offset=%d attempts=%d retry_seconds=%.3f error=%s",
                 *facts[:3],
                 delay,
                 facts[3],

@@ -8,12 +8,14 @@ from typing import Any, Protocol
 
 import msgspec
 
+from ottla.client.config.common_config import select_common_settings
 from ottla.client.config.synonyms import translate_names
-from ottla.client.config.typed_settings import CommonSettings
 from ottla.client.work.state.backoff import Backoff, checked_backoff
 from ottla.client.work.state.schedule import ORDERS, Order
 from ottla.errors import ConfigError
 
+CONCURRENCY = 10
+"""The default number of calls at a time."""
 POLL_RECORDS = 500
 """The default of `max.poll.records`."""
 MANAGED = {
@@ -41,6 +43,8 @@ class WorkSettings(msgspec.Struct, frozen=True, kw_only=True):
     """True for a share group."""
     concurrency: int
     """The maximum number of calls of the function at a time."""
+    processes: int | None
+    """The number of processes that run the function; None for threads or tasks of this process."""
     order: Order
     """Which records keep their order: those with the same key, those of a partition, or none."""
     backoff: Backoff
@@ -70,7 +74,8 @@ def make_settings(
     topics: str | Iterable[str],
     group: str,
     share: bool,
-    concurrency: int,
+    concurrency: int | None,
+    processes: int | None,
     order: Order | None,
     retries: Backoff | int,
     dead_letters: str | None,
@@ -86,7 +91,8 @@ def make_settings(
         topics=(topics,) if isinstance(topics, str) else tuple(topics),
         group=group,
         is_share=share,
-        concurrency=concurrency,
+        concurrency=choose_concurrency(concurrency, processes),
+        processes=processes,
         order=order or ("none" if share else "key"),
         backoff=checked_backoff(retries),
         dead_letters=dead_letters,
@@ -101,6 +107,17 @@ def make_settings(
         if is_wrong(settings):
             raise ConfigError(message.format(settings=settings))
     return settings
+
+
+def choose_concurrency(concurrency: int | None, processes: int | None) -> int:
+    """Return the number of calls at a time; each process runs one."""
+    if concurrency is None:
+        return CONCURRENCY if processes is None else processes
+    if processes is not None and processes != concurrency:
+        raise ConfigError(
+            f"processes={processes!r} with concurrency={concurrency!r}: each process runs one call; leave out concurrency"
+        )
+    return concurrency
 
 
 def is_whole(value: object) -> bool:
@@ -129,6 +146,10 @@ INVALID_SETTINGS: tuple[tuple[Callable[[WorkSettings], bool], str], ...] = (
     (
         lambda each: each.dead_letters in each.topics,
         "dead_letters={settings.dead_letters!r} is one of the topics to read: name another topic",
+    ),
+    (
+        lambda each: each.processes is not None and not is_whole(each.processes),
+        "invalid value {settings.processes!r} for processes: expected a whole number from 1 on, or None for threads",
     ),
     (
         lambda each: not is_whole(each.concurrency),
@@ -187,9 +208,7 @@ def consumer_settings(
 
 def producer_settings(config: Mapping[str, Any] | None, keywords: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of the producer of dead letters: those of the consumer that all clients have."""
-    common = {name.replace("_", ".") for name in CommonSettings.__optional_keys__}
-    given = dotted_settings(config, keywords)
-    found = {name: value for name, value in given.items() if name in common}
+    found = select_common_settings(dotted_settings(config, keywords))
     if "client.id" in found:
         found["client.id"] += "-dead-letters"
     return {**found, "acks": "all"}

@@ -39,7 +39,8 @@ class WorkerBase(RebalanceListener):
         *,
         group: str,
         share: bool = False,
-        concurrency: int = 10,
+        concurrency: int | None = None,
+        processes: int | None = None,
         order: Order | None = None,
         retries: Backoff | int = 5,
         dead_letters: str | None = None,
@@ -56,6 +57,7 @@ class WorkerBase(RebalanceListener):
             group,
             share,
             concurrency,
+            processes,
             order,
             retries,
             dead_letters,
@@ -70,7 +72,7 @@ class WorkerBase(RebalanceListener):
         self._guard = self._make_guard()
         self._schedule = Schedule(
             self.settings.order,
-            concurrency,
+            self.settings.concurrency,
             self.settings.backoff,
             buffer_records=buffer_records,
             buffer_bytes=buffer_bytes,

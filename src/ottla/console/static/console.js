@@ -173,14 +173,15 @@ function records(found) {
 
 function bytes(seen) {
   if (seen.form === "null") return el("span", { class: "dim" }, "null");
-  const note = seen.cut ? `${seen.form}, the first part of ${seen.bytes} bytes` : seen.form === "hex" ? `hex, ${seen.bytes} bytes` : "";
-  return el("div", {}, el("pre", {}, seen.text), note ? el("span", { class: "dim" }, note) : "");
+  const kind = seen.schema && !seen.why ? `${seen.form}, schema ${seen.schema}` : seen.form;
+  const note = seen.cut ? `${kind}, the first part of ${seen.bytes} bytes` : seen.form === "hex" ? `hex, ${seen.bytes} bytes` : seen.schema ? kind : "";
+  return el("div", {}, el("pre", {}, seen.text), note ? el("span", { class: "dim" }, note) : "", seen.why ? el("div", { class: "bad" }, seen.why) : "");
 }
 
 async function groups() {
   const seen = await ask("groups");
   const others = Object.entries(seen.others).map(([kind, count]) => `${count} ${kind}`).join(", ");
-  const untold = others ? el("p", { class: "dim" }, `not shown: groups of other types: ${others} (ottla groups list --type lists share and streams)`) : "";
+  const untold = others ? el("p", { class: "dim" }, `not shown: groups of other types: ${others}`) : "";
   return [el("h1", {}, "Groups"), untold, table(["group", "state", "type"], seen.groups.map((g) => [link(g.name, "group", g.name), g.state, g.type]))];
 }
 
@@ -195,19 +196,25 @@ async function group(name) {
       el("ul", { class: "figures" }, figure(seen.state, "state"), counted(seen.members.length, "member"), figure(seen.lag, seen.lag === 1 ? "record behind" : "records behind")),
       el("h2", {}, "Lag over the last minutes"), line(lags),
       el("h2", {}, "Partitions"),
-      table(["topic", "partition", "committed", "end", "lag", "member"], seen.partitions.map((p) => [link(p.topic, "topic", p.topic), p.partition, p.offset, p.end, p.lag, p.member])),
+      table(["topic", "partition", seen.type === "Share" ? "start offset" : "committed", "end", "lag", "member"], seen.partitions.map((p) => [link(p.topic, "topic", p.topic), p.partition, p.offset, p.end, p.lag, p.member])),
       el("h2", {}, "Members"),
-      table(["member", "client", "host", "partitions"], seen.members.map((m) => [m.id, m.client, m.host, m.partitions])));
+      table(["member", "client", "host", seen.type === "Streams" ? "active tasks" : "partitions"], seen.members.map((m) => [m.id, m.client, m.host, m.partitions])));
   };
   const first = await ask("group", { name });
   show(first);
   follow("live/group", { name }, show, leaving.signal);
-  const read = [...new Set(first.partitions.map((p) => p.topic))];
-  const preview = el("div", {});
-  return [
+  const head = [
     el("h1", {}, name),
     el("p", { class: "dim" }, `${first.type} group, assignor ${first.assignor || "–"}, coordinator ${first.coordinator}`),
     live,
+  ];
+  if (first.type === "Share" || first.type === "Streams") {
+    return [...head, el("p", { class: "dim" }, `ottla groups reset-offsets ${name} moves its offsets.`)];
+  }
+  const read = [...new Set(first.partitions.map((p) => p.topic))];
+  const preview = el("div", {});
+  return [
+    ...head,
     el("h2", {}, "Reset its offsets (only without members)"),
     form("Preview", [choice("topic", "topic", read), choice("to", "to", ["earliest", "latest"])], async (given) => {
       const seen = await ask("preview-reset", { group: name, ...given });
@@ -269,7 +276,7 @@ function line(values) {
   return svg;
 }
 
-const pages = { overview, topics, topic, groups, group, transactions, transaction, pipelines, brokers, clients, client, xray, tour };
+const pages = { overview, topics, topic, groups, group, transactions, transaction, schemas, schema, pipelines, brokers, clients, client, xray, tour };
 
 /** A decoded part of an address. A manually written or truncated address may be invalid. */
 function decoded(part) {
@@ -280,7 +287,7 @@ function decoded(part) {
   }
 }
 
-const ofOne = ["topic", "group", "transaction", "client"];
+const ofOne = ["topic", "group", "transaction", "schema", "client"];
 const UNHURRIED_MS = 100; // an answer that comes sooner replaces the page before at once, without a flicker between
 
 /** The content until the cluster has responded, in place of the previous page. */

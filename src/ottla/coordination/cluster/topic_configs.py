@@ -15,6 +15,8 @@ from ottla.errors import ConfigError
 from ottla.model import INT32_MAX, INT64_MAX
 from ottla.settings_class import settings
 
+SCHEMA_VALIDATION = {"key": "key.schema.validation", "value": "value.schema.validation"}
+"""The configs of this broker that Kafka does not have, by the column of records that they are about."""
 COMPACTION_LAGS = ("min.compaction.lag.ms", "max.compaction.lag.ms")
 
 Count = Annotated[int, Between(0, INT64_MAX)]
@@ -50,6 +52,8 @@ class TopicConfig:
     """The replicas with throttled replication on the follower."""
     index_interval_bytes: Bytes = 4096
     """The number of bytes of the log between two index entries."""
+    key_schema_validation: bool = False
+    """True if the schema of each key has to be registered under the subject TOPIC-key; needs the broker's `schema.registry.url`."""
     leader_replication_throttled_replicas: tuple[str, ...] = ()
     """The replicas with throttled replication on the leader."""
     local_retention_bytes: Annotated[int, Between(-2, INT64_MAX)] = -2
@@ -59,9 +63,10 @@ class TopicConfig:
     max_compaction_lag_ms: Annotated[int, Between(1, INT64_MAX)] = INT64_MAX
     """The age at which a record must have been compacted."""
     max_decompressed_message_bytes: Bytes = 2_147_483_639
-    """The maximum size of a record in a compressed batch.
+    """The maximum size of a record in a compressed batch, without compression, in bytes.
 
-    Has no effect here: only `max.message.bytes` limits records.
+    A produced batch with a larger record is rejected with INVALID_RECORD. With a value below the default, the broker decompresses each
+    batch to check it. Records that are stored already are not affected.
     """
     max_message_bytes: Bytes = 1_048_588
     """The maximum size of a record batch."""
@@ -103,6 +108,8 @@ class TopicConfig:
     """The age at which a segment is closed even if it is not full."""
     unclean_leader_election_enable: bool = False
     """True if a replica outside the ISR may be elected when no other is available. Committed records may be lost."""
+    value_schema_validation: bool = False
+    """True if the schema of each value has to be registered under the subject TOPIC-value; needs the broker's `schema.registry.url`."""
 
 
 class ConfigSource(IntEnum):
@@ -182,3 +189,8 @@ def find_conflict(configs: Mapping[str, str]) -> str | None:
     if least > most:
         return f"min.compaction.lag.ms = {least}: must be at most max.compaction.lag.ms = {most}"
     return None
+
+
+def validated_columns(configs: Mapping[str, str]) -> list[str]:
+    """Return `key` and `value` as far as the configs of a topic require registered schemas."""
+    return [column for column, name in SCHEMA_VALIDATION.items() if configs.get(name, "").strip().lower() == "true"]

@@ -30,7 +30,7 @@ from ottla.coordination.cluster.topic import PartitionState
 from ottla.coordination.controller import broker_changes, client_changes
 from ottla.coordination.controller.client_changes import MOST_RECORDS, check_record_count
 from ottla.coordination.controller.config import ControllerConfig
-from ottla.coordination.controller.draft import ClusterDraft, ControllerState
+from ottla.coordination.controller.draft import BrokerFenced, ClusterDraft, ControllerState
 from ottla.coordination.controller.events import (
     NO_RANDOM_VALUES,
     BrokerProcessEnded,
@@ -169,9 +169,8 @@ class Controller:
             known = draft.registrations.get(broker)
             if known is not None and self.sessions.find_session(known) is not None and not known.fenced:
                 broker_changes.fence_broker(draft, broker, silent)
-                draft.notes.append(
-                    f"Broker {broker} is fenced: it sent no heartbeat for {self._config.session_timeout:g} s."
-                )
+                reason = f"it sent no heartbeat for {self._config.session_timeout:g} s"
+                draft.notes.append(BrokerFenced(f"Broker {broker} is fenced: {reason}."))
             draft.session_changes.append(SessionEnded(broker))
         return ()
 
@@ -181,7 +180,7 @@ class Controller:
         if known is not None and known.epoch == event.broker_epoch:
             if not known.fenced:
                 broker_changes.fence_broker(draft, event.broker_id, [event.broker_id])
-                draft.notes.append(f"Broker {event.broker_id} is fenced: its process has ended.")
+                draft.notes.append(BrokerFenced(f"Broker {event.broker_id} is fenced: its process has ended."))
             draft.session_changes.append(SessionEnded(event.broker_id))
         return ()
 

@@ -34,6 +34,12 @@ UNASSIGNED = ANY_DIRECTORY
 """The directory of a replica on a broker with several directories. The broker chooses one and reports it."""
 
 
+class BrokerFenced(str):
+    """A log message about a broker that was fenced: its partitions have other leaders, or none."""
+
+    __slots__ = ()
+
+
 class ControllerState(NamedTuple):
     """The state of the controller."""
 

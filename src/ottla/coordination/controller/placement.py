@@ -137,6 +137,7 @@ def check_brokers(brokers: Sequence[UsableBroker], replication_factor: int) -> N
     elif all(each.is_fenced for each in brokers):
         fault = "all brokers that take partitions unasked are fenced"
     elif replication_factor > len(brokers):
-        fault = f"{replication_factor} replicas cannot be put on {len(brokers)} broker(s) that have a directory which is not cordoned"
+        count = "1 broker" if len(brokers) == 1 else f"{len(brokers)} brokers"
+        fault = f"a replication factor of {replication_factor} needs as many brokers, and {count} can take replicas"
     if fault:
         raise Refusal(ErrorCode.INVALID_REPLICATION_FACTOR, fault)

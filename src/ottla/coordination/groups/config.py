@@ -25,6 +25,8 @@ class StreamsGroupConfig(Struct, frozen=True):
     task_offset_interval_ms: int = 60_000
     acceptable_recovery_lag: int = 10_000
     rack_aware_assignment_tags: tuple[str, ...] = ()
+    stores_descriptions: bool = False
+    """True if descriptions of topologies are requested and stored (`group.streams.topology.description.plugin.class`)."""
 
 
 class GroupConfig(Struct, frozen=True):

@@ -68,7 +68,7 @@ from ottla.coordination.groups.share.events import (
 )
 from ottla.coordination.groups.share.records import ShareGroupRecord
 from ottla.coordination.groups.share.share_groups import ShareGroups
-from ottla.coordination.groups.streams.events import HeartbeatResult, StreamsHeartbeat
+from ottla.coordination.groups.streams.events import DescriptionPushed, HeartbeatResult, StreamsHeartbeat
 from ottla.coordination.groups.streams.group import StreamsGroup, StreamsGroupInMemory
 from ottla.coordination.groups.streams.group import as_classic_group as streams_as_classic_group
 from ottla.coordination.groups.streams.records import StreamsGroupRecord
@@ -102,6 +102,7 @@ Event = (
     | GroupConfigsChanged
     | ShareGroupEvent
     | StreamsHeartbeat
+    | DescriptionPushed
 )
 SESSION_STATES = (ClassicGroupState.STABLE, ClassicGroupState.PREPARING_REBALANCE)
 """States in which a commit restarts the member's session, like a heartbeat."""
@@ -428,6 +429,9 @@ class Shard:
             return reply_only(event.ticket, answer)
         return self.shares.decide(event, now)
 
+    def _store_description(self, event: DescriptionPushed, now: float) -> Decision[Record]:
+        return self.streams.store_description(event, now)
+
     def _streams_heartbeat(self, event: StreamsHeartbeat, now: float) -> Decision[Record]:
         group_id = event.request.group_id
         classic_group = self.classic(group_id)
@@ -485,6 +489,7 @@ DECIDES: Mapping[type, Callable[[Shard, Any, float], Decision[Record]]] = {
     GroupConfigsChanged: Shard._handle_configs_changed,
     ShareHeartbeat: Shard._share_heartbeat,
     StreamsHeartbeat: Shard._streams_heartbeat,
+    DescriptionPushed: Shard._store_description,
     StateInitialized: Shard._decide_share_group,
     ShareOffsetsAlterRequested: Shard._alter_share_offsets,
     ShareOffsetsDeleteRequested: Shard._decide_share_group,

@@ -27,6 +27,7 @@ from ottla.coordination.lifecycle import registration_errors
 from ottla.coordination.lifecycle.events import (
     ControllerElected,
     ControllerFound,
+    DirectoriesCordoned,
     DirectoryFailed,
     Event,
     HeartbeatResponseReceived,
@@ -125,6 +126,7 @@ class BrokerLifecycle:
         self._metadata_offset = -1
         self._failed_directories: dict[UUID, float] = {}
         """The failed directories, each with the time by which the controllers must have been notified; NEVER if they have been."""
+        self._cordoned = incarnation.cordoned_log_dirs
         self._reported_failed: tuple[UUID, ...] = ()
         """The failed directories that the heartbeat in flight reports."""
         self._duplicate_retry_seconds = DUPLICATE_RETRY_SECONDS
@@ -155,12 +157,22 @@ class BrokerLifecycle:
             case Recovered():
                 self._recovered = True
                 self._send_soon(now)
-            case DirectoryFailed():
-                self._failed_directories.setdefault(event.directory, now + self._spans.directory_failure)
-                self._send_soon(now)
+            case DirectoryFailed() | DirectoriesCordoned():
+                self._handle_directories(event, now)
             case ShutdownRequested():
                 return self._start_shutdown(now)
         return []
+
+    def _handle_directories(self, event: DirectoryFailed | DirectoriesCordoned, now: float) -> None:
+        """Report a failed directory, or other cordoned ones than before, with the next heartbeat."""
+        if isinstance(event, DirectoryFailed):
+            self._failed_directories.setdefault(event.directory, now + self._spans.directory_failure)
+        elif event.directories == self._cordoned:
+            return
+        else:
+            self._cordoned = event.directories
+        if self.epoch >= 0:
+            self._send_soon(now)
 
     def _handle_applied_metadata(self, event: MetadataApplied, now: float) -> None:
         self._metadata_offset = event.offset
@@ -211,9 +223,7 @@ class BrokerLifecycle:
             want_shut_down=self.state is BrokerLifecycleState.PENDING_CONTROLLED_SHUTDOWN,
             offline_log_dirs=self._reported_failed,
             # Before it has caught up, some controllers may not have the registration in their logs yet.
-            cordoned_log_dirs=None
-            if self.state is BrokerLifecycleState.STARTING
-            else self._incarnation.cordoned_log_dirs,
+            cordoned_log_dirs=None if self.state is BrokerLifecycleState.STARTING else self._cordoned,
         )
 
     def _handle_registration_response(self, event: Registered, now: float) -> list[LifecycleAction]:

@@ -59,6 +59,12 @@ class DirectoryFailed(Struct, frozen=True):
     directory: UUID
 
 
+class DirectoriesCordoned(Struct, frozen=True):
+    """The cordoned log directories are others now (KIP-1066)."""
+
+    directories: tuple[UUID, ...]
+
+
 class ShutdownRequested(Struct, frozen=True):
     pass
 
@@ -76,6 +82,7 @@ Event = (
     | MetadataApplied
     | Recovered
     | DirectoryFailed
+    | DirectoriesCordoned
     | ShutdownRequested
     | LifecycleTick
 )

@@ -28,11 +28,14 @@ KEYS = {
     "value.converter": "valueFormat",
     "format.class": "format",
     "file": "path",
+    "schema.registry.url": "schemaRegistryUrl",
+    "schema.registry.basic.auth.user.info": "schemaRegistryBasicAuthUserInfo",
     "errors.tolerance": "tolerance",
     "errors.deadletterqueue.topic.name": "deadLetterTopic",
 }
 """Keys with another name in the same place."""
 IN_URL = "user, password and server are part of url, for example postgresql://user:${env:PW}@host/name"
+REGISTRY = "name the schema registry once, for all topics: schemaRegistryUrl under settings"
 DEAD_LETTERS = "write errors: {tolerance: all, deadLetterTopic: …} in the pipeline"
 NO_SCHEMAS = "values do not include their schema here; leave it out"
 ELSEWHERE = {
@@ -44,6 +47,9 @@ ELSEWHERE = {
     "key.converter": "the sink's key names a column; leave it out",
     "key.converter.schemas.enable": NO_SCHEMAS,
     "value.converter.schemas.enable": NO_SCHEMAS,
+    "key.converter.schema.registry.url": REGISTRY,
+    "value.converter.schema.registry.url": REGISTRY,
+    "schemaRegistryUrl": REGISTRY,
     "poll.interval.ms": "the interval is the pipeline's trigger, for example `1 second`",
     "errors.tolerance": DEAD_LETTERS,
     "errors.deadletterqueue.topic.name": DEAD_LETTERS,

@@ -11,6 +11,7 @@ from ottla.config import unknown
 from ottla.pipelines.file.choice import by_type, one_of, predicate_by_type, transform_by_key
 from ottla.pipelines.kafka_names import checked_servers, checked_topic
 from ottla.pipelines.model import Model, Scalar
+from ottla.pipelines.registry_settings import RegistrySettings
 from ottla.pipelines.sinks import SINKS, Sink
 from ottla.pipelines.sinks.topic import TopicSinkBase
 from ottla.pipelines.sources import SOURCES, Source
@@ -53,7 +54,7 @@ def join_servers(value: Any) -> Any:
 Servers = Annotated[str, BeforeValidator(join_servers, json_schema_input_type=str | list[str])]
 
 
-class PipelineSettings(Model):
+class PipelineSettings(RegistrySettings):
     """The settings of all pipelines of a file."""
 
     bootstrap_servers: Servers | None = Field(default=None, alias="bootstrap.servers")
@@ -150,6 +151,11 @@ class PipelineModel(Model):
             raise ValueError("the sink needs topic: only records of a topic have one")
         if self.sink.topic is not None and self.is_routed and of_topics:
             raise ValueError("the sink has a topic and a router chooses one too; leave one out")
+        for part in self.sink.registered_parts() if self.is_routed else ():
+            form = getattr(self.sink, f"{part}_format")
+            raise ValueError(
+                f"{part}Format {form} needs one topic for all rows, and a router chooses it; leave the router out"
+            )
         return self
 
     @property

@@ -16,17 +16,18 @@ from ottla.pipelines.file.document import Document, Path, read_document
 from ottla.pipelines.pipeline_context import SERVERS, PipelineContext
 from ottla.pipelines.place import Mistake, PipelineFileError, Place
 from ottla.pipelines.secrets import Secrets
-from ottla.pipelines.sinks import SINKS
+from ottla.pipelines.sinks import SINKS, Sink
 from ottla.pipelines.sinks.topic import TopicSinkBase
-from ottla.pipelines.sources import SOURCES
+from ottla.pipelines.sources import SOURCES, Source
 from ottla.pipelines.sources.topic import TopicBase
+from ottla.spark.options import REGISTRY_SETTINGS, REGISTRY_URL, registry_spelling
 
 with extra("pipelines"):
     from pydantic import ValidationError
 
 from ottla.pipelines.file.loops import find_loops, find_shared_folders
 from ottla.pipelines.file.pipeline_file import PipelineFile, PipelineModel, PipelineSettings
-from ottla.pipelines.file.sentences import mistakes_in
+from ottla.pipelines.file.sentences import mistakes_in, name_value
 
 ENDINGS = (".yaml", ".yml")
 Environment = Mapping[str, str] | None
@@ -169,7 +170,9 @@ def read_all(document: Document, folder: FilePath, environment: Environment) -> 
     ]
     mistakes += check_client_settings(document, model)
     mistakes += check_dead_letter_brokers(document, model)
+    mistakes += check_registered_parts(document, model)
     if environment is not None:
+        mistakes += check_registry_settings(document, model.settings, secrets, folder)
         mistakes += check_checkpoint_folder(document, folder, model.settings.checkpoints)
         mistakes += (one for read in reads for one in find_misplaced(read))
     if mistakes:
@@ -205,23 +208,75 @@ def check_dead_letter_brokers(document: Document, model: PipelineFile) -> Iterat
             yield Mistake(document.place(("pipelines", name, "errors")), sentence)
 
 
+def check_registry_settings(
+    document: Document, settings: PipelineSettings, secrets: Secrets, folder: FilePath
+) -> Iterator[Mistake]:
+    """Report invalid settings of the schema registry. Their certificates are read; no connection is opened."""
+    from ottla.schemas.config import registry_config
+
+    given = settings.given_registry()
+    if not given:
+        return
+    names = {registry_spelling(name): name for name in REGISTRY_SETTINGS}
+    first = next(iter(given))
+    try:
+        if REGISTRY_URL not in given:
+            raise ConfigError(f"{first} needs {REGISTRY_URL}, for example http://localhost:8081")
+        options = settings.registry_options(folder, secrets.resolve, secrets.resolve_address)
+        registry_config({names[name]: text for name, text in options.items()})
+    except ConfigError as error:
+        sentence = name_registry_options(str(error), names)
+        place = next((name for name in given if name in sentence), first)
+        yield Mistake(document.place(("settings", place)), secrets.hide(sentence))
+
+
+def name_registry_options(sentence: str, names: Mapping[str, str]) -> str:
+    """Return an error of the registry client with the names of the file; `names` has the client's name of each."""
+    for option, name in names.items():
+        if "." in name:
+            sentence = sentence.replace(name, option)
+        else:
+            sentence = option + sentence.removeprefix(name) if sentence.startswith(f"{name} = ") else sentence
+    return sentence
+
+
+def check_registered_parts(document: Document, model: PipelineFile) -> Iterator[Mistake]:
+    """Report sources and sinks that need a schema registry, or whose keys for it exclude each other."""
+    has_registry = model.settings.schema_registry_url is not None
+    for path, part in topics_in(model):
+        try:
+            part.check_registry(has_registry)
+        except ConfigError as error:
+            yield Mistake(document.place(path), f"{name_value(path)}: {error}")
+
+
 def settings_of_clients(model: PipelineFile) -> Iterator[tuple[Path, Mapping[str, Any], ClientKind | None]]:
     """Yield the settings of clients in the file, with their location and kind of client; those of `settings` are for all kinds."""
     yield ("settings",), model.settings.kafka, None
+    for path, part in topics_in(model):
+        yield path, part.kafka, "consumer" if isinstance(part, TopicBase) else "producer"
+
+
+def topics_in(model: PipelineFile) -> Iterator[tuple[Path, TopicBase | TopicSinkBase]]:
+    """Yield the sources and sinks that are topics, with their location."""
     for name, one in model.pipelines.items():
         inputs = ((("inputs", each), source) for each, source in one.inputs.items())
         for path, part in ((("source",), one.source), *inputs, (("sink",), one.sink)):
             if isinstance(part, TopicBase | TopicSinkBase):
-                yield ("pipelines", name, *path), part.kafka, "consumer" if isinstance(part, TopicBase) else "producer"
+                yield ("pipelines", name, *path), part
 
 
 def find_misplaced(read: PipelineDefinition) -> Iterator[Mistake]:
-    """Report names of files in sources that are missing on this machine or have the wrong kind."""
+    """Report names of files in sources and sinks that are missing on this machine or have the wrong kind."""
     secrets = read.secrets
     context = PipelineContext(read.name, read.folder, resolve=secrets.resolve, resolve_address=secrets.resolve_address)
-    inputs = ((("inputs", name), source) for name, source in read.model.inputs.items())
-    for path, source in ((("source",), read.model.source), *inputs):
-        for key, sentence in source.find_misplaced(context):
+    parts: list[tuple[tuple[str, ...], Source | Sink]] = [
+        (("source",), read.model.source),
+        (("sink",), read.model.sink),
+    ]
+    parts += [(("inputs", name), source) for name, source in read.model.inputs.items()]
+    for path, part in parts:
+        for key, sentence in part.find_misplaced(context):
             yield Mistake(read.place(*path, key), read.secrets.hide(sentence))
 
 

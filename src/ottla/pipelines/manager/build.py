@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -22,7 +22,14 @@ from ottla.pipelines.pipeline_context import INPUTS, PipelineContext, text_of
 from ottla.pipelines.place import KeyMistake, Mistake, PipelineFileError, Place
 from ottla.pipelines.rows import TOPIC, without_failed
 from ottla.pipelines.sinks.topic import TopicSinkBase
+from ottla.pipelines.sources import Source
 from ottla.pipelines.sources.topic import TopicBase
+
+if TYPE_CHECKING:
+    from ottla.schemas import Schema
+
+SourceSchemas = Mapping[str, Mapping[str, str]]
+"""The schemas of registered values by source (`source`, `inputs.NAME`), as options of Spark's source."""
 
 
 class BuiltStep(NamedTuple):
@@ -42,14 +49,21 @@ class Built(NamedTuple):
     bad: DataFrame | None
     """Its dead letters, if it can have any."""
     fingerprint: Fingerprint
+    schemas: SourceSchemas
+    """The schemas to which registered values are converted."""
+    written: Mapping[str, Schema]
+    """The schemas that its sink will register, by subject."""
 
 
-def build(read: PipelineDefinition, spark: SparkSession, start: str | None = None) -> Built:
+def build(
+    read: PipelineDefinition, spark: SparkSession, start: str | None = None, schemas: SourceSchemas | None = None
+) -> Built:
     """Return the streams of a pipeline; PipelineFileError if its columns do not fit its transforms.
 
-    `start` has the offsets for a new checkpoint after a reset.
+    `start` has the offsets for a new checkpoint after a reset, `schemas` the result of `find_schemas`.
     """
     model = read.model
+    schemas = find_schemas(read, {}) if schemas is None else schemas
     # Other inputs, and transforms with timers, must not wait for records of this source.
     may_wait = not model.inputs and all(step.is_timeless for step in model.transforms)
     context = replace(context_of(read), start=start, may_wait=may_wait)
@@ -62,12 +76,14 @@ def build(read: PipelineDefinition, spark: SparkSession, start: str | None = Non
             )
     dead_letters = DeadLetterStream(read.name)
     with at_place(read, "source"):
-        frame = model.source.read(spark, context, tolerant)
-        dead_letters.start_with(model.source.read_bad(spark, context) if tolerant else None)
+        own = replace(context, schemas=schemas.get("source", {}))
+        frame = model.source.read(spark, own, tolerant)
+        dead_letters.start_with(model.source.read_bad(spark, own) if tolerant else None)
     inputs: dict[str, DataFrame] = {}
     for name, source in model.inputs.items():
         with at_place(read, "inputs", name):
-            apart = replace(context, start=None, home=context.home / INPUTS / name)
+            mine = schemas.get(f"inputs.{name}", {})
+            apart = replace(context, start=None, home=context.home / INPUTS / name, schemas=mine)
             # Dead letters are written to the brokers of the source.
             put_aside = tolerant and isinstance(model.source, TopicBase)
             inputs[name] = source.read(spark, apart, put_aside)
@@ -87,8 +103,31 @@ def build(read: PipelineDefinition, spark: SparkSession, start: str | None = Non
             model.sink.records(frame, model.is_routed)
         check_output_mode(frame, model.output_mode)
         model.sink.check(frame, context)
+        written = model.sink.find_schemas(frame, context)
     plan = str(cast(Any, frame)._jdf.queryExecution().analyzed().toString())
-    return Built(read, context, frame, steps, dead_letters.dead_letter_rows(), fingerprint_of(identity_of(read), plan))
+    fingerprint = fingerprint_of(identity_of(read), plan)
+    return Built(read, context, frame, steps, dead_letters.dead_letter_rows(), fingerprint, schemas, written)
+
+
+def sources_of(read: PipelineDefinition) -> Iterator[tuple[tuple[str, ...], Source]]:
+    """Yield the sources of a pipeline with their paths in the file."""
+    yield ("source",), read.model.source
+    for name, source in read.model.inputs.items():
+        yield ("inputs", name), source
+
+
+def find_schemas(read: PipelineDefinition, pending: Mapping[str, Schema | None]) -> SourceSchemas:
+    """Return the schemas of registered values, requested from the registry; PipelineFileError if one cannot be found.
+
+    `pending` has schemas that other pipelines will register.
+    """
+    context = replace(context_of(read), pending=pending)
+    found: dict[str, Mapping[str, str]] = {}
+    for path, source in sources_of(read):
+        with at_place(read, *path):
+            if schemas := source.find_schemas(context):
+                found[".".join(path)] = schemas
+    return found
 
 
 def identity_of(read: PipelineDefinition) -> str:
@@ -123,7 +162,8 @@ def context_of(read: PipelineDefinition) -> PipelineContext:
         resolve,
         read.secrets.resolve_address,
         kafka,
-        checkpoints_of(read) / read.name,
+        settings.registry_options(read.folder, resolve, read.secrets.resolve_address),
+        home=checkpoints_of(read) / read.name,
     )
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pyspark.sql import SparkSession
 
@@ -18,12 +18,13 @@ from ottla.config import unknown
 from ottla.errors import ConfigError, OttlaError
 from ottla.model import TopicPartition
 from ottla.pipelines.file.reading import PipelineDefinition
-from ottla.pipelines.manager.build import Built, build
+from ottla.pipelines.manager.build import Built, build, find_schemas
 from ottla.pipelines.manager.ending import PATIENCE, end_all
 from ottla.pipelines.manager.facts import Facts
 from ottla.pipelines.manager.lifecycle import HELD, PipelineState
 from ottla.pipelines.manager.offsets import ResetTarget, reset
 from ottla.pipelines.manager.preparation import StateDirectories, prepare, unlock
+from ottla.pipelines.manager.registered_schemas import changes_of, with_changes
 from ottla.pipelines.manager.requests import Requests
 from ottla.pipelines.manager.runner import PipelineEvent, Runner
 from ottla.pipelines.manager.topics import ensure_topics
@@ -32,6 +33,9 @@ from ottla.pipelines.place import Mistake, PipelineFileError
 from ottla.pipelines.sinks.topic import TopicSinkBase
 from ottla.pipelines.sources import Source
 from ottla.pipelines.sources.topic import TopicBase
+
+if TYPE_CHECKING:
+    from ottla.schemas import Schema
 
 PAUSE = 0.1
 """Seconds between two steps."""
@@ -220,16 +224,37 @@ def is_java_running(spark: SparkSession) -> bool:
 
 def build_all(reads: Iterable[PipelineDefinition], spark: SparkSession, homes: StateDirectories) -> list[Built]:
     """Return all pipelines built; PipelineFileError with all mistakes."""
-    found: list[Built] = []
+    reads = list(reads)
+    found: dict[str, Built] = {}
+    pending: dict[str, Schema | None] = {}
     mistakes: list[Mistake] = []
-    for read in reads:
+    for read in writers_first(reads):
+        changes: list[str] = []
         try:
-            found.append(build(read, spark, homes[read.name].start()))
+            schemas = find_schemas(read, pending)
+            changes = list(changes_of(read, schemas))
+            built = build(read, spark, homes[read.name].start(), schemas)
         except PipelineFileError as error:
-            mistakes += error.mistakes
+            mistakes += with_changes(error.mistakes, changes)
+        else:
+            found[read.name] = built
+            pending |= built.written
     if mistakes:
         raise PipelineFileError(mistakes)
-    return found
+    return [found[read.name] for read in reads]
+
+
+def writers_first(reads: Sequence[PipelineDefinition]) -> Iterator[PipelineDefinition]:
+    """Yield pipelines that others read from before those, if they do not read from each other."""
+    left = list(reads)
+    while left:
+        chosen = next((one for one in left if not any(reads_from(one, other) for other in left)), left[0])
+        left.remove(chosen)
+        yield chosen
+
+
+def reads_from(reader: PipelineDefinition, writer: PipelineDefinition) -> bool:
+    return reader is not writer and should_wait_for(reader, writer)
 
 
 def check_checkpoints(built: Iterable[Built], homes: StateDirectories) -> None:
@@ -241,6 +266,7 @@ def check_checkpoints(built: Iterable[Built], homes: StateDirectories) -> None:
         raise PipelineFileError(mistakes)
     for one in built:
         homes[one.read.name].write_fingerprint(one.fingerprint)
+        homes[one.read.name].write_schemas(one.schemas)
 
 
 RATE = "rate"

@@ -1,4 +1,4 @@
-"""Prepares pipelines before Spark starts: locks their state directories, checks their databases and creates their topics.
+"""Prepares pipelines before Spark starts: locks their state directories, checks databases and schemas, and creates topics.
 
 Spark takes seconds to start, so mistakes that can be found without it are reported first.
 """
@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from ottla.pipelines.file.reading import PipelineDefinition, checkpoints_of
 from ottla.pipelines.manager.databases import ensure_databases
+from ottla.pipelines.manager.registered_schemas import ensure_schemas
 from ottla.pipelines.manager.state_directory import StateDirectory
 from ottla.pipelines.manager.topics import ensure_topics
 
@@ -18,13 +19,14 @@ StateDirectories = dict[str, StateDirectory]
 
 
 def prepare(reads: Sequence[PipelineDefinition]) -> StateDirectories:
-    """Lock all directories, or none; ConfigError if one is locked, PipelineFileError if a database or topic is missing."""
+    """Lock all directories, or none; ConfigError if one is locked, PipelineFileError if a database, a topic or a schema is missing."""
     homes = {read.name: StateDirectory(checkpoints_of(read), read.name) for read in reads}
     try:
         for home in homes.values():
             home.lock()
         ensure_databases(reads)
         ensure_topics(reads)
+        ensure_schemas(reads)
     except BaseException:
         unlock(homes)
         raise

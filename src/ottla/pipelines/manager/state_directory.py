@@ -3,6 +3,7 @@
 <checkpoints>/<name>/checkpoint       Spark's checkpoint of the pipeline
 <checkpoints>/<name>/dead-letters     Spark's checkpoint of its dead letters
 <checkpoints>/<name>/pipeline.json    the fingerprint
+<checkpoints>/<name>/schemas.json     the schemas of registered values in the last run
 <checkpoints>/<name>/status.json      the last reported status
 <checkpoints>/<name>/start.json       the start offsets after a reset
 <checkpoints>/<name>/target.json      the requested state paused or stopped, which outlives the manager
@@ -128,6 +129,20 @@ class StateDirectory:
         """Write the fingerprint of the checkpoint, before the first batch."""
         with self._converting_errors():
             write_json(self.folder / "pipeline.json", now.to_json())
+
+    def write_schemas(self, schemas: Mapping[str, Mapping[str, str]]) -> None:
+        """Write the schemas with which the pipeline runs, by source and option."""
+        file = self.folder / "schemas.json"
+        with self._converting_errors():
+            if schemas:
+                write_json(file, {name: dict(one) for name, one in schemas.items()})
+            else:
+                file.unlink(missing_ok=True)
+
+    def last_schemas(self, source: str) -> Mapping[str, Any]:
+        """Return the schemas of a source in the last run."""
+        known = (read_json(self.folder / "schemas.json") or {}).get(source)
+        return known if isinstance(known, dict) else {}
 
     def start(self) -> str | None:
         """Return the start offsets of a new checkpoint as JSON, if a reset set them."""

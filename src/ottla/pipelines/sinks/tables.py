@@ -20,7 +20,7 @@ from ottla.pipelines.sinks.sink import Sink
 from ottla.pipelines.sinks.upserts import upserts
 from ottla.spark.sink.write_stream import query_of
 from ottla.spark.tables.delta_store import DeltaStore
-from ottla.spark.tables.errors import TableError
+from ottla.spark.tables.errors import SchemaMismatchError, TableError
 from ottla.spark.tables.iceberg_store import IcebergStore
 from ottla.spark.tables.options import DeltaOptions, IcebergOptions, local_folder, read_table_options
 from ottla.spark.tables.store import Store
@@ -60,6 +60,11 @@ class DeltaSink(Sink):
 
     def check(self, frame: DataFrame, context: PipelineContext) -> None:
         checked_names(values(frame), self.key)
+        check_columns(self.store(context), frame)
+
+    def store(self, context: PipelineContext) -> DeltaStore:
+        options = table_options(self.partition_by, self.merge_schema) | context.options(self.options)
+        return DeltaStore(read_table_options(DeltaOptions, {**options, "path": context.path(self.path)}))
 
     def start(self, frame: DataFrame, context: PipelineContext, query_settings: QuerySettings) -> StreamingQuery:
         if self.key:
@@ -67,17 +72,14 @@ class DeltaSink(Sink):
         options = table_options(self.partition_by, self.merge_schema) | context.options(self.options)
         rows = frame.drop(*metadata_columns(frame))
         if context.dead_letters is not None:
-            store = DeltaStore(read_table_options(DeltaOptions, {**options, "path": context.path(self.path)}))
-            rows = drop_incomplete_rows(rows, store, context.dead_letters)
+            rows = drop_incomplete_rows(rows, self.store(context), context.dead_letters)
         writer = query_settings.writer(rows).format("ottla_delta")
         return writer.options(**options).start(context.path(self.path))
 
     def start_upserts(
         self, frame: DataFrame, context: PipelineContext, query_settings: QuerySettings
     ) -> StreamingQuery:
-        options = table_options(self.partition_by, self.merge_schema) | context.options(self.options)
-        store = DeltaStore(read_table_options(DeltaOptions, {**options, "path": context.path(self.path)}))
-        to = DeltaUpserts(store, tuple(self.key), query_settings.checkpoint, context.dead_letters)
+        to = DeltaUpserts(self.store(context), tuple(self.key), query_settings.checkpoint, context.dead_letters)
         rows = upserts(frame, self.key, self.delete_enabled)
 
         def write(batch: DataFrame, number: int) -> None:
@@ -111,16 +113,39 @@ class IcebergSink(Sink):
     def describe(self) -> str:
         return f"Iceberg table {self.table}"
 
-    def start(self, frame: DataFrame, context: PipelineContext, query_settings: QuerySettings) -> StreamingQuery:
+    def check(self, frame: DataFrame, context: PipelineContext) -> None:
+        check_columns(self.store(context), frame)
+
+    def writing_options(self, context: PipelineContext) -> dict[str, str]:
+        """Return the options of the format."""
         options = table_options(self.partition_by, self.merge_schema) | context.options(self.options)
-        if self.warehouse is not None:
-            options["warehouse"] = context.path(self.warehouse)
+        return options if self.warehouse is None else {**options, "warehouse": context.path(self.warehouse)}
+
+    def store(self, context: PipelineContext) -> IcebergStore:
+        return IcebergStore(read_table_options(IcebergOptions, {**self.writing_options(context), "path": self.table}))
+
+    def start(self, frame: DataFrame, context: PipelineContext, query_settings: QuerySettings) -> StreamingQuery:
+        options = self.writing_options(context)
         rows = frame.drop(*metadata_columns(frame))
         if context.dead_letters is not None:
-            store = IcebergStore(read_table_options(IcebergOptions, {**options, "path": self.table}))
-            rows = drop_incomplete_rows(rows, store, context.dead_letters)
+            rows = drop_incomplete_rows(rows, self.store(context), context.dead_letters)
         writer = query_settings.writer(rows).format("ottla_iceberg")
         return writer.options(**options).start(self.table)
+
+
+def check_columns(store: DeltaStore | IcebergStore, frame: DataFrame) -> None:
+    """Raise SchemaMismatchError if an existing table cannot have these rows. Other errors are reported by the query."""
+    rows = frame.drop(*metadata_columns(frame)).schema
+    try:
+        if isinstance(store, DeltaStore):
+            if (delta := store.open()) is not None:
+                store.check(delta, rows)
+        elif (iceberg := store.open()) is not None:
+            store.check(iceberg, rows)
+    except SchemaMismatchError:
+        raise
+    except TableError:
+        return
 
 
 def drop_incomplete_rows(rows: DataFrame, store: Store, dead_letters: DeadLetterTopic) -> DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -34,6 +34,13 @@ class Source(Model):
 
         ConfigError for a mistake, DatabaseError if the server is not available.
         """
+
+    def find_schemas(self, context: PipelineContext) -> Mapping[str, str]:
+        """Return the schemas to which registered keys and values are converted, as options; empty without any.
+
+        ConfigError if a subject is missing, SchemaRegistryError if the registry does not answer.
+        """
+        return {}
 
     def read(self, spark: SparkSession, context: PipelineContext, tolerant: bool) -> DataFrame:
         """Return the stream of rows, if `tolerant` without those that cannot be read."""

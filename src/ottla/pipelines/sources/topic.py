@@ -15,16 +15,26 @@ from ottla.pipelines.kafka_names import check_topics, checked_servers
 from ottla.pipelines.model import Scalar, with_options
 from ottla.pipelines.pipeline_context import PipelineContext
 from ottla.pipelines.rows import FAILED, HEADER, HEADERS, KEY, METADATA_COLUMNS, RECORD, TOMBSTONE, failed_row
-from ottla.pipelines.sources.schema_files import find_mistakes
+from ottla.pipelines.schema_files import find_mistakes
 from ottla.pipelines.sources.source import Source
 from ottla.pipelines.sources.written_schema import checked
+from ottla.settings_class import changed
 from ottla.spark.columns.row_decoder import ERROR, RAW, RAW_KEY
 from ottla.spark.columns.value_formats import NEEDED, is_avro
-from ottla.spark.options import SourceOptions, spelling
+from ottla.spark.options import (
+    REGISTERED_UNLESS,
+    REGISTRY_URL,
+    SourceOptions,
+    check_registry,
+    read_source_options,
+    spelling,
+)
 from ottla.spark.sink.dead_letters import PREFIX
 
 OURS = {"kafka", "subscribe", "subscribe_pattern", "assign", "mode", "ending_offsets", "ending_timestamp", "keep_raw"}
 OURS |= {
+    "key_reader",
+    "value_reader",
     "reject_empty",
     "ending_offsets_by_timestamp",
     "group_id_prefix",
@@ -38,6 +48,12 @@ CONVERTER = "VALUE_CONVERTER"
 IDLE_WAIT = "60s"
 FILES = {"valueDescriptor", "keyDescriptor"}
 """Options with a file name."""
+REGISTERED = [
+    f"{part}_{what}" for part in ("key", "value") for what in ("format", "schema", "schema_version", "subject")
+]
+"""The fields for registered keys and values."""
+INLINE = "{"
+"""The start of a schema that is not the name of a file."""
 
 
 class TopicBase(Source):
@@ -79,14 +95,38 @@ class TopicBase(Source):
             raise ValueError("topic is empty; give a topic")
         return self
 
-    @model_validator(mode="after")
-    def format_is_whole(self) -> TopicBase:
+    def check_registry(self, has_registry: bool) -> None:
+        """Raise ConfigError for keys that need a schema registry, or that exclude each other. This reads no file."""
+        given = {name: getattr(self, name) for name in REGISTERED if getattr(self, name, None) is not None}
+        registered = self.registered_parts() if has_registry else []
         for part in ("key", "value"):
-            form = str(getattr(self, f"{part}_format", None))
-            for field, what in NEEDED.get(form, {}).items():
-                if not getattr(self, f"{part}_{field}"):
-                    raise ValueError(f"{part}Format {form} needs {spelling(f'{part}_{field}')}, {what}")
-        return self
+            if part not in registered:
+                self.check_whole_format(part)
+        check_registry(changed(SourceOptions(), registry={"url": ""} if registered else {}, **given))
+
+    def check_whole_format(self, part: str) -> None:
+        """Raise ConfigError if the format of values without schema ids has not all that it needs."""
+        form = str(getattr(self, f"{part}_format", None))
+        for field, what in NEEDED.get(form, {}).items():
+            if not getattr(self, f"{part}_{field}"):
+                other = f", or a schema registry: {REGISTRY_URL} under settings" if field != "message" else ""
+                raise ConfigError(f"{part}Format {form} needs {spelling(f'{part}_{field}')}, {what}{other}")
+
+    def registered_parts(self) -> list[str]:
+        """Return the parts of a record that have schema ids if the file has a registry: `key`, `value`."""
+        found: list[str] = []
+        for part in ("key", "value"):
+            form = getattr(self, f"{part}_format", None)
+            other = REGISTERED_UNLESS.get(form or "")
+            if form in REGISTERED_UNLESS and (other is None or not getattr(self, f"{part}_{other}")):
+                found.append(part)
+        return found
+
+    def needs_brokers_for_schemas(self) -> bool:
+        """Return True if a schema is that of topics which are only known to the brokers."""
+        fields = ("schema", "subject")
+        named = (any(getattr(self, f"{part}_{field}", None) for field in fields) for part in self.registered_parts())
+        return self.topic is None and not all(named)
 
     def names(self) -> list[str]:
         """Return the configured topics."""
@@ -107,8 +147,20 @@ class TopicBase(Source):
         known = [failed_row(CONVERTER, F.col(ERROR)).alias(FAILED)] if ERROR in frame.columns else []
         return as_rows(frame, record_of(frame).alias(RECORD), *known)
 
+    def find_schemas(self, context: PipelineContext) -> Mapping[str, str]:
+        if not (context.registry and self.registered_parts()):
+            return {}
+        from ottla.spark.source.registered_readers import find_readers
+
+        found = find_readers(read_source_options(self.reading_options(context)), context.pending)
+        return {f"{part}Schema": text for part, text in found.items()}
+
     def load(self, spark: SparkSession, context: PipelineContext, **more: str) -> DataFrame:
         """Return the stream as read by Spark's source."""
+        return spark.readStream.format("ottla").options(**self.reading_options(context) | more).load()
+
+    def reading_options(self, context: PipelineContext) -> dict[str, str]:
+        """Return the options of Spark's source."""
         way = (
             {"subscribe": ",".join(self.names())}
             if self.topic is not None
@@ -120,16 +172,21 @@ class TopicBase(Source):
         )
         for name in self.files(options):
             options[name] = context.path(options[name])
-        options |= context.client_options("consumer", self.bootstrap_servers, self.kafka)
-        return spark.readStream.format("ottla").options(**options | more).load()
+        if self.registered_parts():
+            options |= context.registry
+        for name, schema in context.schemas.items():  # the schemas of the query are requested once
+            part = name.removesuffix("Schema")
+            if getattr(self, f"{part}_format") != "avro":
+                options[f"{part}Reader"] = schema
+                continue
+            options = {each: text for each, text in options.items() if each not in (f"{name}Version", f"{part}Subject")}
+            options[name] = schema
+        return options | context.client_options("consumer", self.bootstrap_servers, self.kafka)
 
     def files(self, options: Mapping[str, str]) -> list[str]:
         """Return the options that name a file; an Avro schema may be given directly instead."""
-        schemas = [
-            f"{part}Schema"
-            for part in ("key", "value")
-            if options.get(f"{part}Format") == "avro" and not is_avro(options[f"{part}Schema"])
-        ]
+        avro = [part for part in ("key", "value") if getattr(self, f"{part}_format", None) == "avro"]
+        schemas = [f"{part}Schema" for part in avro if not is_avro(options.get(f"{part}Schema", INLINE))]
         return [*(FILES & options.keys()), *schemas]
 
     def given(self) -> dict[str, Any]:

@@ -23,6 +23,8 @@ RAW_KEY = "_raw_key"
 REMEDY = f"; set the option mode to PERMISSIVE to get such rows with a column {ERROR}, or to DROPMALFORMED to skip them"
 """The end of the error for a record that stops a query."""
 CODED = ("key", "value")
+ID_HEADERS = {"key": "__key_schema_id", "value": "__value_schema_id"}
+"""The headers with which serializers of a schema registry write the id of a schema."""
 
 
 class MalformedRecordError(OttlaError):
@@ -42,6 +44,8 @@ class Decoding:
     """True if every row has `RAW`."""
     reject_empty: bool = False
     """True if a key or value that is not null and is decoded as null is an error of its row."""
+    registered: frozenset[str] = frozenset()
+    """Which of key and value have schema ids, which may be in the headers."""
 
 
 @dataclass
@@ -73,7 +77,10 @@ class RowDecoder:
         """Decode the key and the value in place; return the errors by row."""
         errors: dict[int, str] = {}
         for name in CODED:
-            decoded = self.formats[name].decode(columns[name])
+            encoded = columns[name]
+            if name in self.decoding.registered:
+                encoded = prepend_header_ids(encoded, columns.get("headers"), ID_HEADERS[name])
+            decoded = self.formats[name].decode(encoded)
             found = dict(decoded.errors)
             if self.decoding.reject_empty:
                 found |= empty_rows(columns[name], decoded)
@@ -81,6 +88,21 @@ class RowDecoder:
             for row, error in found.items():
                 errors[row] = f"{errors[row]}; {name}: {error}" if row in errors else f"{name}: {error}"
         return errors
+
+
+def prepend_header_ids(column: Any, headers: Any, name: str) -> Any:
+    """Return the values with the schema ids of their headers in front, where those in front of other values are."""
+    if headers is None or headers.null_count == len(headers):
+        return column
+    pairs = headers.flatten()
+    is_id: Any = pc.and_(pc.equal(pairs.field("key"), pa.scalar(name)), pairs.field("value").is_valid())
+    if not pc.any(is_id).as_py():
+        return column
+    rows = pc.list_parent_indices(headers).filter(is_id)
+    first = pc.index_in(pa.array(range(len(column)), rows.type), rows)
+    ids = pairs.field("value").filter(is_id).take(first).fill_null(b"")
+    joined: Any = pc.binary_join_element_wise(ids, column, pa.scalar(b""))
+    return joined
 
 
 def empty_rows(column: pa.Array[Any], decoded: Decoded) -> dict[int, str]:

@@ -22,10 +22,11 @@ from ottla.spark.columns.row_decoder import Decoding
 from ottla.spark.columns.schema import spark_schema
 from ottla.spark.formats.format import Format
 from ottla.spark.formats.text import Raw, Text
-from ottla.spark.options import SourceOptions, spelling
+from ottla.spark.options import SourceOptions, is_registered, spelling
 
 if TYPE_CHECKING:
     from ottla.spark.formats.protobuf import Protobuf
+    from ottla.spark.formats.registered import RegisteredValues
 
 Sample = Callable[[], Iterable[bytes | None]]
 """Returns sample keys or values of the topics, to infer their schema."""
@@ -47,6 +48,8 @@ class Coded:
 
     name: str
     options: SourceOptions
+    reader: str | None = None
+    """The reader's schema of registered values."""
 
     def option(self, field: str) -> Any:
         return getattr(self.options, f"{self.name}_{field}")
@@ -78,8 +81,18 @@ def string_type(_: Coded, __: Sample) -> DataType:
     return StringType()
 
 
+def registered(coded: Coded) -> Callable[[], RegisteredValues]:
+    """Return the decoder of registered JSON or Protobuf."""
+    from ottla.spark.formats.registered import RegisteredValues
+
+    assert coded.reader is not None
+    return partial(RegisteredValues, coded.options.registry, coded.option("format"), coded.reader)
+
+
 def json_type(coded: Coded, sample: Sample) -> DataType:
-    """Return the struct of the given or inferred schema."""
+    """Return the struct of the given, registered or inferred schema."""
+    if coded.reader is not None:
+        return from_arrow_type(registered(coded)().kind)
     text = coded.required("schema")
     if text.strip().lower() != INFER:
         return checked_type(coded, parse_schema(coded.spelled("schema"), text))
@@ -106,7 +119,7 @@ def checked_type(coded: Coded, kind: StructType) -> StructType:
 def avro_type(coded: Coded, _: Sample) -> DataType:
     from ottla.spark.formats.avro import Avro
 
-    return from_arrow_type(Avro(avro_schema(coded)).kind)
+    return from_arrow_type(Avro(coded.reader or avro_schema(coded)).kind)
 
 
 def avro_schema(coded: Coded) -> str:
@@ -137,7 +150,11 @@ def is_avro(text: str) -> bool:
 
 
 def protobuf_type(coded: Coded, _: Sample) -> DataType:
-    return from_arrow_type(protobuf(coded)().kind)
+    return from_arrow_type(protobuf_format(coded)().kind)
+
+
+def protobuf_format(coded: Coded) -> Callable[[], Protobuf | RegisteredValues]:
+    return protobuf(coded) if coded.reader is None else registered(coded)
 
 
 def protobuf(coded: Coded) -> Callable[[], Protobuf]:
@@ -148,6 +165,8 @@ def protobuf(coded: Coded) -> Callable[[], Protobuf]:
 
 
 def json_format(coded: Coded, kind: DataType) -> Callable[[], Format]:
+    if coded.reader is not None:
+        return registered(coded)
     from ottla.spark.formats.json_format import Json
 
     zone = coded.options.time_zone
@@ -159,6 +178,10 @@ def json_format(coded: Coded, kind: DataType) -> Callable[[], Format]:
 
 
 def avro_format(coded: Coded, _: DataType) -> Callable[[], Format]:
+    if coded.reader is not None:
+        from ottla.spark.formats.registered import RegisteredAvro
+
+        return partial(RegisteredAvro, coded.options.registry, coded.reader)
     from ottla.spark.formats.avro import Avro
 
     return partial(Avro, avro_schema(coded))
@@ -176,17 +199,22 @@ FORMATS: dict[str, Callable[[Coded, DataType], Callable[[], Format]]] = {
     "string": lambda _, __: Text,
     "json": json_format,
     "avro": avro_format,
-    "protobuf": lambda coded, _: protobuf(coded),
+    "protobuf": lambda coded, _: protobuf_format(coded),
 }
 SURE = {"raw", "string"}
 """Formats without errors."""
 
 
-def columns_of(options: SourceOptions, sample: Callable[[str], Iterable[bytes | None]]) -> StructType:
-    """Return the columns of a query; `sample` returns keys or values to infer a schema from."""
+def columns_of(
+    options: SourceOptions, sample: Callable[[str], Iterable[bytes | None]], readers: Mapping[str, str]
+) -> StructType:
+    """Return the columns of a query; `sample` returns keys or values to infer a schema from.
+
+    `readers` has the reader's schemas of registered keys and values.
+    """
     kinds = {
         name: TYPES[coded.option("format")](coded, partial(sample, name))
-        for name, coded in ((name, Coded(name, options)) for name in ("key", "value"))
+        for name, coded in ((name, Coded(name, options, readers.get(name))) for name in ("key", "value"))
     }
     return spark_schema(
         options.include_headers, **kinds, with_errors=has_error_columns(options), with_raw_key=options.keep_raw
@@ -198,9 +226,9 @@ def has_error_columns(options: SourceOptions) -> bool:
     return options.mode == "PERMISSIVE" and not {options.key_format, options.value_format} <= SURE
 
 
-def decoding_of(options: SourceOptions, schema: StructType) -> Decoding:
+def decoding_of(options: SourceOptions, schema: StructType, readers: Mapping[str, str]) -> Decoding:
     """Return the settings with which tasks decode rows to the columns of `schema`."""
-    coded = {name: Coded(name, options) for name in ("key", "value")}
+    coded = {name: Coded(name, options, readers.get(name)) for name in ("key", "value")}
     formats = {name: FORMATS[one.option("format")](one, schema[name].dataType) for name, one in coded.items()}
     return Decoding(
         to_arrow_schema(schema, timezone="UTC"),
@@ -209,4 +237,5 @@ def decoding_of(options: SourceOptions, schema: StructType) -> Decoding:
         options.mode,
         options.keep_raw,
         options.reject_empty,
+        frozenset(name for name in coded if is_registered(options, name)),
     )

@@ -12,28 +12,29 @@ from contextlib import suppress
 from typing import Any
 
 from ottla.client.admin import Admin
-from ottla.client.admin.config import AdminConfig
+from ottla.client.admin.config import select_admin_settings
 from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
 from ottla.client.producer import Producer
-from ottla.config import options_of
 from ottla.errors import KafkaTimeoutError
 from ottla.model import TopicPartition
 from ottla.spark.exactly_once.marker import Announcement, Marker
 from ottla.spark.exactly_once.names import Names
 
-ADMIN_SETTINGS = frozenset(option.name for option in options_of(AdminConfig))
 ENDED = {"CompleteAbort", "CompleteCommit", "Empty"}
 """States of transactions that are not open."""
 MARKS = "__consumer_offsets"
 """A topic that exists as soon as there are groups."""
-PATIENCE = 3.0
-"""The timeout in seconds of each request by a write that has failed already."""
+PATIENCE = 10.0
+"""The timeout in seconds of each request by a write that has failed already.
+
+If such a request fails, readers wait for the timeout of the open transactions, which is longer.
+"""
 _admins: dict[tuple[tuple[str, Any], ...], Admin] = {}
 
 
 def admin_of(settings: Mapping[str, Any]) -> Admin:
     """Return an admin client for the cluster of these producer settings."""
-    own = {name: text for name, text in settings.items() if name in ADMIN_SETTINGS}
+    own = select_admin_settings(settings)
     key = tuple(sorted(own.items()))
     if key not in _admins:
         _admins[key] = Admin(own)

@@ -45,7 +45,6 @@ class Task:
         """Commit the rows once, or hold the transaction for the driver to commit."""
         # A task without rows needs no transaction, because no reader needs its mark. In HOLD mode an empty task is
         # marked too: it may have had rows in an earlier run of the batch.
-        # task is marked too, as it may have had rows when the batch ran before.
         if (self.run.job or self.run.mode is Mode.COMMIT) and rows.is_empty():
             return self.outcome()
         settings = producer_settings(self.run, self.names.task(self.index))
@@ -55,7 +54,6 @@ class Task:
             except OttlaError as error:
                 # Another attempt of this task took over the transactional id. Its result counts, so this one waits for
                 # it and reports it.
-                # reports what that has done, once it has.
                 if not is_fenced(error) or self.run.job:
                     raise
         return self.await_other()
@@ -116,7 +114,6 @@ class Task:
         announced = self.marks().announcement()
         # A driver that gives up replaces its own announcement, and one that takes over writes a new one. In both cases
         # the token differs.
-        # is another.
         return announced is None or announced.token != self.run.announcement.token
 
     def marks(self) -> KafkaMarks:

@@ -38,6 +38,7 @@ LOGICAL: dict[tuple[str, str], Any] = {
 WIDER = {frozenset({"int", "long"}): "long", frozenset({"float", "double"}): "double"}
 """Unions that are read as one type."""
 PROBLEM = "cannot be a column"
+REMEDY = "Spark reads such values with the option schemaRegistryUrl"
 
 
 class Avro:
@@ -60,7 +61,7 @@ class Avro:
                     value = self.row(data)
                 except Exception as error:  # invalid bytes may raise anything in the reader
                     text = f"not Avro of this schema: {error or type(error).__name__}"
-                    errors[row] = text + explain_registry_head(data, self.row)
+                    errors[row] = text + explain_registry_head(data, self.row, remedy=REMEDY)
             rows.append(value)
         return Decoded(pa.array(rows, self.kind), errors)
 

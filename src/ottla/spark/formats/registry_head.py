@@ -14,7 +14,12 @@ FIRST_MESSAGE = b"\0"
 """The bytes of Protocol Buffers after the header, if the value is the first message of its file."""
 
 
-def explain_registry_head(data: bytes, read: Callable[[bytes], object], after: bytes = b"") -> str:
+def explain_registry_head(
+    data: bytes,
+    read: Callable[[bytes], object],
+    after: bytes = b"",
+    remedy: str = "schema registries are not supported for it",
+) -> str:
     """Return an addition to the error of a value that cannot be read; empty if the header is not the cause."""
     if data[:1] != b"\0" or len(data) < HEAD.size or not data.startswith(after, HEAD.size):
         return ""
@@ -23,7 +28,4 @@ def explain_registry_head(data: bytes, read: Callable[[bytes], object], after: b
     except Exception:  # invalid bytes may raise anything in the reader
         return ""
     (number,) = HEAD.unpack_from(data)
-    return (
-        f"; its first {HEAD.size + len(after)} bytes are the header of a schema registry's serializer (schema {number}), "
-        "and schema registries are not supported"
-    )
+    return f"; its first {HEAD.size + len(after)} bytes are the header of a schema registry's serializer (schema {number}), and {remedy}"

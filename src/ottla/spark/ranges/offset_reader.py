@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ottla.client.consumer import Consumer
-from ottla.config import options_of
 from ottla.errors import ConfigError, ErrorCode, KafkaError, OttlaError
 from ottla.model import EARLIEST, LATEST, TopicPartition
 from ottla.spark.options import SERVERS, SourceOptions
@@ -79,10 +78,9 @@ def consumer_settings(options: SourceOptions) -> dict[str, Any]:
 
 def admin_settings(options: SourceOptions) -> dict[str, Any]:
     """Return the user's settings that an admin client supports."""
-    from ottla.client.admin.config import AdminConfig
+    from ottla.client.admin.config import select_admin_settings
 
-    known = {option.name for option in options_of(AdminConfig)}
-    return {name: text for name, text in options.kafka.items() if name in known}
+    return select_admin_settings(options.kafka)
 
 
 class OffsetReader:

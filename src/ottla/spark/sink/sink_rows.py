@@ -23,6 +23,7 @@ from pyspark.sql.types import (
 from ottla.errors import ConfigError
 from ottla.spark.exactly_once.weight import Weight
 from ottla.spark.options import SinkOptions
+from ottla.spark.sink.registered_values import Encoding
 
 TEXT_OR_BYTES: tuple[type[DataType], ...] = (StringType, BinaryType)
 KINDS: dict[str, tuple[tuple[type[DataType], ...], str]] = {
@@ -43,6 +44,8 @@ class SinkColumns:
     """The columns of the DataFrame that the sink uses."""
 
     there: frozenset[str]
+    encodings: tuple[Encoding, ...] = ()
+    """How keys and values are encoded; those without an encoding are written unchanged."""
 
     @property
     def roles(self) -> dict[str, str]:
@@ -63,6 +66,8 @@ def sink_columns(schema: StructType, options: SinkOptions) -> SinkColumns:
     if "topic" not in there and options.topic is None:
         raise ConfigError("there is no topic to write to; set the option topic, or add a column 'topic'")
     for name, kind in there.items():
+        if name in ("key", "value") and getattr(options, f"{name}_format") != "raw":
+            continue
         allowed, words = KINDS[name]
         if not isinstance(kind, allowed) or (isinstance(kind, ArrayType) and not is_header(kind.elementType)):
             raise ConfigError(f"column {name!r} is {kind.simpleString()}, but must be {words}; cast it")

@@ -150,6 +150,8 @@ def write_rows(
     index = context.partitionId()
     query, batch = context.getLocalProperty(QUERY), context.getLocalProperty(BATCH)
     with without_traceback():
+        for encoding in columns.encodings:
+            batches = encoding.encode(batches)
         if run is None:
             with cached_producer(options.kafka) as producer:
                 writer = SinkRowWriter(producer, options, columns, index, query or "")

@@ -46,11 +46,12 @@ def read_raw(options: SourceOptions, part: OffsetRange) -> Iterator[pa.RecordBat
     """Yield the same rows without decoding."""
     patience = {"default.api.timeout.ms": options.poll_timeout_ms}
     settings = {**patience, "max.partition.fetch.bytes": FETCH_BYTES, **consumer_settings(options)}
+    with_headers = options.include_headers or bool(options.registry)  # headers may have the ids of schemas
     position = part.start
     while position < part.end:
         try:
             with RangeReader(settings, part.tp, position, part.end, part.topic_id) as reader:
-                for batch in reader.batches("us", with_headers=options.include_headers, max_rows=ROWS):
+                for batch in reader.batches("us", with_headers=with_headers, max_rows=ROWS):
                     yield batch
                     position = batch.column("offset")[-1].as_py() + 1
             return

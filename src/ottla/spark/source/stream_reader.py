@@ -134,7 +134,6 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if before.initial:
             # The first batch stores the start, even if it is empty. Otherwise a query that starts at the latest offset
             # and restarts before any record arrives would start at another offset.
-            # offset and is restarted before any record came would start at another.
             return StreamOffset(end, start=begin, plan=self.plan, ids=ids)
         if end == before.offsets and not again:
             return None

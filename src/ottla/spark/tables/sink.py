@@ -85,7 +85,6 @@ class StreamTableSink(DataSourceStreamArrowWriter):
             files = files_of(written)
             # A batch without rows is committed if the table does not know the query yet. The first rows then find it,
             # and no warning about missing batches is logged.
-            # that none of the batches before is missing.
             if files or (written and not self.writer.store.has_query(written[0].query)):
                 query = written[0].query
                 offsets = offsets_digest(self.writer.options.checkpoint_location, batchId)

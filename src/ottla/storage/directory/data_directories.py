@@ -26,7 +26,7 @@ from pathlib import Path
 from uuid import UUID
 
 from ottla.errors import ConfigError, KafkaError
-from ottla.kafka_id import LAST_RESERVED
+from ottla.kafka_id import LAST_RESERVED, text_of
 from ottla.storage.batches.damage import OfflineError, OutOfServiceError
 from ottla.storage.directory.clean_shutdown import NO_EPOCH
 from ottla.storage.directory.data_directory import DataDirectory, UnusableError
@@ -62,6 +62,8 @@ class DataDirectories:
         self._fresh: set[TopicPartition] = set()
         """Partitions that were created in this run, so that no offline directory can have them."""
         self._lost: dict[TopicPartition, str] = {}
+        self._unknown: set[UUID] = set()
+        """Ids of directories that the metadata name, and that are none of `log.dirs`."""
         self._homes = PartitionDirectories()
         for each in others:
             for partition in each.logs():
@@ -164,8 +166,9 @@ class DataDirectories:
                 (each for each in self._online if each.directory_id == assigned or assigned in each.lost), None
             )
             if named is None:
+                self._warn_of_unknown_directory(partition, assigned)
                 raise self._offline_error(
-                    partition, ", ".join(self._offline) or f"of id {assigned}, which is none of log.dirs"
+                    partition, ", ".join(self._offline) or f"of id {text_of(assigned)}, which is none of log.dirs"
                 )
             if partition in named.futures:  # an incomplete copy that was being moved there
                 raise self._offline_error(partition, ", ".join(self._offline) or f"{named.path} has not all of it")
@@ -176,6 +179,18 @@ class DataDirectories:
         if self._offline and not (partition in self._fresh or self.tells_all or assigned == LOST):
             raise self._offline_error(partition, ", ".join(self._offline))
         return self._preferred_directory(partition) or self._find_emptiest()
+
+    def _warn_of_unknown_directory(self, partition: TopicPartition, assigned: UUID) -> None:
+        """Log once that replicas are in a directory that is none of `log.dirs`. An offline one was reported already."""
+        if self._offline or assigned in self._unknown:
+            return
+        self._unknown.add(assigned)
+        LOG.warning(
+            "%s and possibly other replicas of this broker are in the directory with the id %s, which is none of log.dirs, and are out "
+            "of service: mount its disk and start again; if it is lost, move these replicas to another broker and back "
+            "(ottla cluster reassign)",
+            partition, text_of(assigned),
+        )  # fmt: skip
 
     def _offline_error(self, partition: TopicPartition, where: str) -> OfflineError:
         return OfflineError(f"{partition} is in a directory that is not there ({where}): {REMEDY}")

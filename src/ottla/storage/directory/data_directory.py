@@ -472,7 +472,7 @@ class DataDirectory:
         if not folder.exists() and self.has_checkpoint(partition):
             raise OutOfServiceError(
                 f"{folder} is gone, though there was a log in it: restore it from a backup; or, for the partition to "
-                f"start empty, {repair_remedy(folder)}"
+                f"start empty, and to be copied from its leader in a cluster, {repair_remedy(folder)}"
             )
 
     def _without_segments(self, folder: Path, replicated: bool) -> int:
@@ -553,4 +553,7 @@ class UnusableError(ConfigError):
             kind = kind_of(Path(error.filename))
             self.reason = f"{error.filename} is {kind}, where a file belongs"
             remedy = f"move that {kind.removeprefix('a ')} away or choose another directory"
+        elif isinstance(error, PermissionError) and error.filename and Path(error.filename) != path:
+            self.reason = f"{error.filename}: {error.strerror}"
+            remedy = "the user of this process must own all files in it: chown -R, or choose another directory"
         super().__init__(f"data directory {path} cannot be used: {self.reason}; {remedy}")

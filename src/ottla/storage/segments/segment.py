@@ -279,7 +279,7 @@ class Segment(SegmentEnd):
         self.ranges.truncate(found.position, found.first_offset)  # an earlier walk may have added it as damage
 
     def _truncate_to_size(self) -> None:
-        """Remove what a failed write left. If that fails too, the next write covers it, or recovery removes it."""
+        """Remove what a failed write left. If that fails too, the next write covers it, or the close or recovery removes it."""
         try:
             file = self.file
             os.ftruncate(file.fileno(), self.size)
@@ -670,11 +670,15 @@ class Segment(SegmentEnd):
             self.indexes.save(sync=False)
 
     def complete_time_index(self) -> None:
-        """Add the largest timestamp to the time index of a segment that is full or is being closed; a flush writes it."""
+        """Add the largest timestamp to the time index of a segment that is full or is being closed; a flush writes it.
+
+        Raise OSError if the file still has bytes of a failed write behind its end, and they cannot be removed.
+        """
         if self.load_indexes().add_largest_timestamp():
             self.changed = True
-        if self.changed and self._is_torn:
-            self._truncate_to_size()
+        if self._is_torn:  # nothing may follow: a clean shutdown promises that the file ends with the last batch
+            os.ftruncate(self.writable_file().fileno(), self.size)
+            self._is_torn = False
 
     def flush(self, *, sync: bool = True) -> None:
         """Force the log, then the indexes, to the disk; without `sync` only write them."""

@@ -14,6 +14,7 @@ from ottla.model import Buffer, TimestampType
 from ottla.records.batch import CODEC_MASK, HEADER_BYTES, MAGIC, MAGIC_POSITION, BatchHeader, parse_header, seal
 from ottla.records.compression import Codec, DecompressedTooLargeError, compress, decompress
 from ottla.storage.log_config import LogConfig
+from ottla.storage.validation.record_sizes import check_record_sizes
 
 if TYPE_CHECKING:
     from ottla.records.binary_column import BinaryColumn
@@ -54,6 +55,10 @@ def check_batches(data: memoryview, headers: Sequence[BatchHeader], config: LogC
         batch = data[position : position + header.size_bytes]
         position += header.size_bytes
         try:
+            if header.codec and config.limits_records:
+                check_record_sizes(
+                    decompress(header.codec, batch[HEADER_BYTES:], LIMIT_BYTES), config.max_decompressed_message_bytes
+                )
             if config.is_compacted or config.has_earliest or is_late(header, config, now_ms) or is_false(header):
                 latest = check_records(batch, header, config, now_ms)
                 header = header._replace(max_timestamp=latest)

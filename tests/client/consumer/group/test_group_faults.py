@@ -33,6 +33,8 @@ from tests.client.consumer.conftest import (
 )
 from tests.client.consumer.group import member_process
 
+pytestmark = pytest.mark.heavy
+
 
 class MemberProcess:
     """A member in another process."""

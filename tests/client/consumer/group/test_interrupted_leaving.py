@@ -37,13 +37,18 @@ def admin(group_broker: Broker) -> Iterator[Admin]:
 class Strike:
     """Raise KeyboardInterrupt at the n-th place where Python checks for signals in some functions: at their start and
     after calls into C.
+
+    Since Python 3.14 these calls include the `__enter__` of a lock in a `with` statement, before its body is protected. No
+    program can release the lock then.
     """
 
     def __init__(self, codes: set[CodeType], number: int) -> None:
         self.codes, self.number = codes, number
         self.struck = False
 
-    def __call__(self, frame: FrameType, event: str, _: object) -> None:
+    def __call__(self, frame: FrameType, event: str, function: object) -> None:
+        if getattr(function, "__name__", "") == "__enter__":
+            return
         if frame.f_code in self.codes and event in {"call", "c_return"} and not self.struck:
             self.number -= 1
             if self.number < 0:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
+from itertools import chain
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -44,6 +45,28 @@ class ShareTopicPartition(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
+class UniformTypes(Mapping[int, int]):
+    """One type, other than RENEW, for disjoint ranges of offsets: the acknowledgements of a program that accepts all."""
+
+    __slots__ = ("kind", "ranges")
+
+    def __init__(self, ranges: Sequence[range], kind: int) -> None:
+        assert kind != AcknowledgeType.RENEW
+        self.ranges = ranges
+        self.kind = kind
+
+    def __getitem__(self, offset: int) -> int:
+        if any(offset in each for each in self.ranges):
+            return self.kind
+        raise KeyError(offset)
+
+    def __iter__(self) -> Iterator[int]:
+        return chain.from_iterable(self.ranges)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.ranges))
+
+
 class Acknowledgements(NamedTuple):
     """Acknowledged offsets of one partition, for the broker that delivered them."""
 
@@ -56,12 +79,47 @@ class Acknowledgements(NamedTuple):
     commit: Any = None
     """The call that waits for the result, if there is one."""
 
+    @property
+    def renewals(self) -> set[int]:
+        """The offsets of which the lock is renewed."""
+        types = self.types
+        if isinstance(types, UniformTypes) or AcknowledgeType.RENEW not in types.values():
+            return set()
+        return {offset for offset, kind in types.items() if kind == AcknowledgeType.RENEW}
+
 
 class AcknowledgeResult(NamedTuple):
     """The result of acknowledgements."""
 
     sent: Acknowledgements
     error: Exception | None
+
+
+def merge_batches(acknowledged: Sequence[Mapping[int, int]]) -> list[AcknowledgementBatch]:
+    """Return the batches for all acknowledgements of one partition. For an offset that occurs twice, the later type counts."""
+    uniform = [each for each in acknowledged if isinstance(each, UniformTypes)]
+    kinds = {each.kind for each in uniform}
+    if len(uniform) == len(acknowledged) and len(kinds) == 1:
+        joined = join_ranges([one for each in uniform for one in each.ranges])
+        if joined is not None:
+            return [AcknowledgementBatch(each.start, each.stop - 1, [*kinds]) for each in joined]
+    merged: dict[int, int] = {}
+    for types in acknowledged:
+        merged.update(types)
+    return build_batches(merged)
+
+
+def join_ranges(ranges: Sequence[range]) -> list[range] | None:
+    """Return the ranges in ascending order, adjacent ones as one; None if some overlap."""
+    joined: list[range] = []
+    for each in sorted(ranges, key=lambda each: each.start):
+        if joined and each.start < joined[-1].stop:
+            return None
+        if joined and each.start == joined[-1].stop:
+            joined[-1] = range(joined[-1].start, each.stop)
+        else:
+            joined.append(each)
+    return joined
 
 
 def build_batches(types: Mapping[int, int]) -> list[AcknowledgementBatch]:

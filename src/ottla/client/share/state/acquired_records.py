@@ -135,8 +135,7 @@ class CompletedShareFetch:
         offsets = columns.offsets
         for first, last, count in self._ranges:
             start, stop = bisect_left(offsets, first), bisect_left(offsets, last + 1)
-            for row in range(start, stop):
-                counts[row] = count
+            counts[start:stop] = array("h", (count,)) * (stop - start)
             if start < stop:
                 if self._runs and self._runs[-1][1] == start:
                     self._runs[-1] = self._runs[-1][0], stop

@@ -19,6 +19,7 @@ from ottla.client.share.state.acknowledgements import (
     AcknowledgeResult,
     AcknowledgeType,
     ShareTopicPartition,
+    UniformTypes,
 )
 from ottla.errors import IllegalStateError
 from ottla.model import TopicPartition
@@ -31,7 +32,11 @@ UNACKNOWLEDGED = (
 
 
 class DeliveredPart:
-    """Records of one partition that were acquired in one share session."""
+    """Records of one partition that were acquired in one share session.
+
+    Most programs acknowledge all records of a `poll` in the same way. So consecutive offsets are kept as ranges until the
+    program refers to one of them.
+    """
 
     def __init__(self, partition: ShareTopicPartition, node_id: int, generation: int) -> None:
         self.partition = partition
@@ -41,34 +46,89 @@ class DeliveredPart:
         self.slices: list[RecordSlice] = []
         """The records, for returning renewed ones again."""
         self.held: set[int] = set()
-        """The offsets that the user must acknowledge."""
+        """The offsets that the user must acknowledge, without those of the ranges."""
         self.failed: set[int] = set()
         """The offsets of records that could not be read; they have an acknowledgement, which the user may replace."""
         self.acknowledged: dict[int, int] = {}
         """The acknowledgements that were not taken yet."""
         self.renewing: set[int] = set()
         self.renewed: set[int] = set()
+        self._ranges: list[range] = []
+        """Held offsets without an acknowledgement."""
+        self._acknowledged_ranges: list[range] = []
+        """Held offsets with the acknowledgement `_kind`."""
+        self._kind = 0
+
+    @property
+    def held_count(self) -> int:
+        return len(self.held) + sum(map(len, self._ranges)) + sum(map(len, self._acknowledged_ranges))
 
     def is_empty(self) -> bool:
-        return not (self.held or self.acknowledged or self.renewing or self.renewed)
+        ranges = self._ranges or self._acknowledged_ranges
+        return not (ranges or self.held or self.acknowledged or self.renewing or self.renewed)
 
-    def has(self, offset: int) -> bool:
-        """Return True if the user may acknowledge the offset."""
-        return any(offset in each for each in (self.held, self.failed, self.renewing, self.renewed))
+    def hold(self, slices: Iterable[RecordSlice]) -> None:
+        """Add the offsets of records that the user must acknowledge."""
+        for each in slices:
+            offsets = each.source.columns.offsets
+            first, last = offsets[each.start], offsets[each.stop - 1]
+            ranges = (*self._ranges, *self._acknowledged_ranges)
+            if any(first < some.stop and some.start <= last for some in ranges):
+                self.expand()  # delivered again, after their locks have expired
+            if self.held or last - first + 1 != each.stop - each.start:
+                self.expand()
+                self.held.update(offsets[each.start : each.stop])
+                continue
+            if not self._ranges or self._ranges[-1].stop != first:
+                self._ranges.append(range(first, last + 1))
+            else:
+                self._ranges[-1] = range(self._ranges[-1].start, last + 1)
+
+    def expand(self) -> None:
+        """Keep each offset by itself."""
+        self.held.update(*self._ranges, *self._acknowledged_ranges)
+        for each in self._acknowledged_ranges:
+            self.acknowledged.update(dict.fromkeys(each, self._kind))
+        self._ranges, self._acknowledged_ranges = [], []
+
+    def acknowledge(self, offset: int, kind: int) -> bool:
+        """Acknowledge a record. Return False if the user does not hold it."""
+        if self._ranges or self._acknowledged_ranges:
+            self.expand()
+        if offset in self.held or any(offset in each for each in (self.failed, self.renewing, self.renewed)):
+            self.acknowledged[offset] = kind
+            return True
+        return False
+
+    def acknowledge_all(self, kind: int) -> None:
+        """Acknowledge all held records that are not acknowledged yet."""
+        if kind == AcknowledgeType.RENEW or self._acknowledged_ranges:
+            self.expand()
+        self._acknowledged_ranges, self._ranges, self._kind = self._ranges, [], kind
+        for offset in self.held:
+            self.acknowledged.setdefault(offset, kind)
 
     def unacknowledged(self) -> Iterator[int]:
         """Yield the offsets that the user has not acknowledged, in order."""
+        if self._ranges:
+            self.expand()
         return (offset for offset in sorted(self.held) if offset not in self.acknowledged)
 
     def forget(self, offsets: set[int]) -> None:
         """Forget records that were delivered again."""
+        self.expand()
         for each in (self.held, self.failed, self.renewing, self.renewed):
             each -= offsets
         for offset in offsets & self.acknowledged.keys():
             del self.acknowledged[offset]
 
-    def take(self) -> dict[int, int]:
+    def take(self) -> Mapping[int, int]:
         """Return the acknowledgements. Those of terminal types end the user's hold of the record."""
+        if self._acknowledged_ranges and not self.acknowledged:
+            ranges, self._acknowledged_ranges = self._acknowledged_ranges, []
+            return UniformTypes(ranges, self._kind)
+        if self._acknowledged_ranges:
+            self.expand()
         taken, self.acknowledged = self.acknowledged, {}
         renewals = {offset for offset, kind in taken.items() if kind == AcknowledgeType.RENEW}
         for offsets in (self.held, self.failed, self.renewing, self.renewed):
@@ -100,7 +160,7 @@ class DeliveredRecords:
     @property
     def held_count(self) -> int:
         """The number of records that the user must acknowledge."""
-        return sum(len(part.held) for part in self._parts)
+        return sum(part.held_count for part in self._parts)
 
     def add(
         self,
@@ -118,27 +178,27 @@ class DeliveredRecords:
         """
         part = self._part(partition, node_id, generation)
         part.slices.extend(slices)
-        offsets = {offset for each in slices for offset in each.source.columns.offsets[each.start : each.stop]}
-        part.held |= offsets
+        part.hold(slices)
         part.acknowledged.update(automatic)
         part.failed.update(failed)
         for other in self._parts:
             if other.partition == partition and other is not part:
-                other.forget(offsets)  # their lock has expired, or their session has ended
+                # Their lock has expired, or their session has ended.
+                other.forget(
+                    {offset for each in slices for offset in each.source.columns.offsets[each.start : each.stop]}
+                )
 
     def acknowledge(self, tp: TopicPartition, offset: int, kind: AcknowledgeType) -> None:
         """Acknowledge a record. A later acknowledgement replaces an earlier one that was not sent."""
         for part in reversed(self._parts):
-            if part.partition.tp == tp and part.has(offset):
-                part.acknowledged[offset] = int(kind)
+            if part.partition.tp == tp and part.acknowledge(offset, int(kind)):
                 return
         raise IllegalStateError(UNKNOWN.format(offset, tp))
 
     def acknowledge_all(self, kind: AcknowledgeType) -> None:
         """Acknowledge all records that are not acknowledged yet."""
         for part in self._parts:
-            for offset in part.held:
-                part.acknowledged.setdefault(offset, int(kind))
+            part.acknowledge_all(int(kind))
 
     def require_acknowledged(self) -> None:
         """Raise IllegalStateError if a record is held and not acknowledged."""
@@ -159,7 +219,7 @@ class DeliveredRecords:
 
     def handle_result(self, result: AcknowledgeResult) -> None:
         """Handle the result of renewals: the user keeps the records, or has lost them."""
-        renewals = {offset for offset, kind in result.sent.types.items() if kind == AcknowledgeType.RENEW}
+        renewals = result.sent.renewals
         if not renewals:
             return
         for part in self._parts:

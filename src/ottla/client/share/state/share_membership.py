@@ -134,13 +134,18 @@ class ShareMembership:
 
     # Called by the user's thread.
 
-    def subscribe(self, topics: frozenset[str]) -> None:
-        """Become a member with this subscription, or change it; called by each `poll`."""
+    def subscribe(self, topics: frozenset[str]) -> bool:
+        """Become a member with this subscription, or change it; called by each `poll`.
+
+        Return True if `decide` waited for this call, so that the heartbeat thread has to be woken.
+        """
+        was_waiting = not self.active or self._is_paused or self.state in (S.UNSUBSCRIBED, S.STALE)
         self._topics, self._is_paused, self.active = topics, False, True
         if self.state is S.UNSUBSCRIBED:
             self._transition(E.SUBSCRIBED)
         elif self.state is S.STALE:
             self._transition(E.POLLED)
+        return was_waiting
 
     def leave(self, reason: str, now: float, *, until: float = FOREVER) -> None:
         """Leave the group and reset the member. `until`: the time until which a failed leave request is retried."""

@@ -23,7 +23,6 @@ from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.client.share.state.acknowledgements import (
     Acknowledgements,
     AcknowledgeResult,
-    AcknowledgeType,
     ShareTopicPartition,
 )
 from ottla.errors import ErrorCode, KafkaError, error_for, name_of
@@ -120,7 +119,7 @@ class ShareSessionHandler:
         if self.is_busy or self.is_closed or now < self._retry.at:
             return None
         partitions = dict.fromkeys(wanted or ())
-        renews = any(AcknowledgeType.RENEW in each.types.values() for each in self._waiting)
+        renews = any(each.renewals for each in self._waiting)
         if partitions and not renews and all(each.partition in partitions for each in self._waiting):
             self._in_flight = self._plan_fetch(partitions)
         elif self._waiting:
@@ -135,7 +134,7 @@ class ShareSessionHandler:
         if self._epoch == OPENING:
             return None
         acknowledgements = self._take_waiting()
-        renews = any(AcknowledgeType.RENEW in each.types.values() for each in acknowledgements)
+        renews = any(each.renewals for each in acknowledgements)
         request = SendAcknowledge(CLOSING, acknowledgements, renews)
         self._in_flight = request
         return request

@@ -1,1 +1,1 @@
-"""What a worker decides: pure, without connections, threads, clocks and chance."""
+"""The decisions of a worker: pure, without connections, threads, clocks and chance."""

@@ -6,7 +6,7 @@ repeat. The metadata lists them, so that the next owner of the partition skips t
     ottla.work/1:<base64url of numbers>     numbers: gap, length, gap, length, …
 
 A gap counts the offsets between the end of the last run (at first the committed offset) and the next finished run. Numbers are
-unsigned LEB128. The broker limits the size of the metadata (`offset.metadata.max.bytes`, 4096 by default): runs that do not
+unsigned LEB128. After a semicolon follows the state of the partition (`work_status`). The broker limits the size of the metadata (`offset.metadata.max.bytes`, 4096 by default): runs that do not
 fit are left out, from the highest offset down, and their records are repeated after a restart.
 """
 
@@ -49,7 +49,7 @@ def decode_finished(base: int, metadata: str) -> list[Run]:
     if not metadata.startswith(PREFIX):
         return []
     try:
-        data = b64decode(metadata[len(PREFIX) :], altchars=b"-_", validate=True)
+        data = b64decode(metadata[len(PREFIX) :].partition(";")[0], altchars=b"-_", validate=True)
     except ValueError as error:
         raise ValueError(f"malformed metadata {metadata[:60]!r}: {error}") from None
     runs: list[Run] = []

@@ -1,4 +1,4 @@
-"""Which record may start now, what is finished, which offset to commit, and when a failed record is due again. Pure.
+"""Decide which record may start now, what is finished, which offset to commit, and when a failed record is due again. Pure.
 
 A record becomes a job. Jobs that must keep their order share a lane: the records of a key, or of a partition. Only the
 first job of a lane may run, and it stays first until it is finished, also while it waits for a retry:
@@ -31,10 +31,15 @@ from typing import Any, Literal, Protocol
 
 from ottla.client.work.state.backoff import Backoff
 from ottla.client.work.state.finished_offsets import METADATA_BYTES, Run, encode_finished
+from ottla.client.work.state.work_status import WorkStatus, add_status, decode_status, encode_status, without_status
 from ottla.model import FOREVER, OffsetAndMetadata, TopicPartition
 
 Order = Literal["key", "partition", "none"]
 ORDERS: tuple[Order, ...] = ("key", "partition", "none")
+STATUS_LEAST_BYTES = 512
+"""If a commit's metadata may have less, it has no status: finished offsets need the space."""
+STATUS_SECONDS = 1.0
+"""The minimum time between commits of a partition of which only the status has changed."""
 
 
 class JobState(Enum):
@@ -57,6 +62,8 @@ class WorkRecord(Protocol):
     def leader_epoch(self) -> int: ...
     @property
     def raw_key(self) -> bytes | None: ...
+    @property
+    def timestamp(self) -> int: ...
     @property
     def serialized_key_size(self) -> int: ...
     @property
@@ -96,7 +103,17 @@ class Job:
 class PartitionProgress:
     """The unfinished and the finished offsets of one partition."""
 
-    __slots__ = ("_leader_epoch", "committed", "finished", "is_held", "is_paused", "jobs", "position")
+    __slots__ = (
+        "_leader_epoch",
+        "committed",
+        "committed_at",
+        "dead_letters",
+        "finished",
+        "is_held",
+        "is_paused",
+        "jobs",
+        "position",
+    )
 
     def __init__(self, committed: OffsetAndMetadata | None, finished: list[Run]) -> None:
         self.jobs: dict[int, Job] = {}
@@ -107,6 +124,11 @@ class PartitionProgress:
         self.finished = finished
         """Runs of offsets that an earlier owner has finished and that are not read again yet, in ascending order."""
         self.committed = committed
+        self.committed_at = 0.0
+        """The time of the last commit."""
+        earlier = None if committed is None else decode_status(committed.metadata)
+        self.dead_letters = 0 if earlier is None else earlier.dead
+        """The number of records that were given up since the group began."""
         self.is_paused = False
         self.is_held = False
         """True while the partition is being revoked: no job starts."""
@@ -144,6 +166,20 @@ class PartitionProgress:
             yield first, stop
         if start is not None and start < self.position:
             yield start, self.position
+
+    def status(self) -> WorkStatus:
+        """Return the numbers of unfinished jobs by state."""
+        running = retrying = 0
+        calls, retry = (JobState.RUNNING, JobState.GIVEN_UP), JobState.RETRYING
+        for job in self.jobs.values():
+            state = job.state
+            if state in calls:
+                running += 1
+            elif state is retry:
+                retrying += 1
+        first = next(iter(self.jobs.values()), None)
+        oldest = 0 if first is None else max(first.record.timestamp, 0)
+        return WorkStatus(running, len(self.jobs) - running - retrying, retrying, self.dead_letters, oldest)
 
     def next_commit(self, max_metadata_bytes: int) -> OffsetAndMetadata | None:
         """Return what may be committed now; None before the first record."""
@@ -216,6 +252,20 @@ class Schedule:
         """Return the running and given up jobs, of these partitions or of all, without the dropped ones."""
         wanted = self._partitions.keys() if partitions is None else set(partitions)
         return [job for job in self._running if job.tp in wanted and not job.is_dropped]
+
+    def advance(self, tp: TopicPartition, position: int) -> None:
+        """Handle the consumer's position in a partition, which may be behind offsets without records.
+
+        Such are the ends of transactions, and the records of aborted ones.
+        """
+        progress = self._partitions.get(tp)
+        if progress is None:
+            return
+        reached = progress.position
+        if reached is None:
+            reached = 0 if progress.committed is None else progress.committed.offset
+        if position > reached:
+            progress.advance(position)
 
     def assign(
         self, tp: TopicPartition, committed: OffsetAndMetadata | None = None, finished: Sequence[Run] = ()
@@ -310,10 +360,13 @@ class Schedule:
         """Finish a running job: its function has returned, or its dead letter is stored."""
         assert job.is_running, job
         del self._running[job]
+        is_given_up = job.state is JobState.GIVEN_UP
         job.state = JobState.FINISHED
         if job.is_dropped:
             return
-        del self._partitions[job.tp].jobs[job.record.offset]
+        progress = self._partitions[job.tp]
+        del progress.jobs[job.record.offset]
+        progress.dead_letters += is_given_up
         self._unfinished_bytes -= job.size_bytes
         if job.lane is not None:
             lane = self._lanes[job.lane]
@@ -357,20 +410,36 @@ class Schedule:
             heappop(self._retries)
         return self._retries[0][0] if self._retries else FOREVER
 
-    def commits(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return what may be committed and differs from the last commit."""
+    def commits(self, now: float | None = None) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Return what may be committed and differs from the last commit.
+
+        With the time, the metadata includes the status. A change of the status alone is committed after `STATUS_SECONDS`.
+        """
         found = {}
         for tp, progress in self._partitions.items():
-            commit = progress.next_commit(self.max_metadata_bytes)
-            if commit is not None and not is_same_commit(commit, progress.committed):
-                found[tp] = commit
+            status = WorkStatus()
+            if now is not None and self.max_metadata_bytes >= STATUS_LEAST_BYTES:
+                status = progress.status()
+            commit = progress.next_commit(self.max_metadata_bytes - len(encode_status(status)))
+            if commit is None:
+                continue
+            earlier = progress.committed
+            if is_same_commit(commit, earlier) and (
+                now is None
+                or now - progress.committed_at < STATUS_SECONDS
+                or (earlier is not None and (decode_status(earlier.metadata) or WorkStatus()) == status)
+            ):
+                continue
+            metadata = add_status(commit.metadata, status)
+            found[tp] = OffsetAndMetadata(commit.offset, metadata, commit.leader_epoch)
         return found
 
-    def mark_committed(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
-        """Remember what was committed."""
+    def mark_committed(self, offsets: dict[TopicPartition, OffsetAndMetadata], now: float = 0.0) -> None:
+        """Remember what was committed, and when."""
         for tp, commit in offsets.items():
             if tp in self._partitions:
                 self._partitions[tp].committed = commit
+                self._partitions[tp].committed_at = now
 
     def mark_uncommitted(self, offsets: Iterable[TopicPartition]) -> None:
         """Forget the last commit of these partitions, because it has failed."""
@@ -464,5 +533,7 @@ class Schedule:
 
 
 def is_same_commit(commit: OffsetAndMetadata, earlier: OffsetAndMetadata | None) -> bool:
-    """Return True if both have the same offset and metadata."""
-    return earlier is not None and (commit.offset, commit.metadata) == (earlier.offset, earlier.metadata)
+    """Return True if both have the same offset, and the same finished offsets above it."""
+    return earlier is not None and (
+        (commit.offset, commit.metadata) == (earlier.offset, without_status(earlier.metadata))
+    )

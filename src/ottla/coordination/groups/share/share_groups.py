@@ -172,6 +172,12 @@ class ShareDraft:
         return Decision(tuple(self.records), tuple(self._replies), tuple(self._alarms.values()), tuple(self._notes))
 
 
+INITIALIZING_INTERVAL_MS = 200
+"""The heartbeat interval while partitions are initializing. The first member of a group would otherwise wait a whole interval,
+5 s by default, for its first assignment, as it does in Apache Kafka.
+"""
+
+
 class ShareGroups:
     """Groups by id. `image` has the topics of the cluster, as they were seen last."""
 
@@ -332,10 +338,13 @@ class ShareGroups:
         is_new = request.member_epoch == 0 or after.assigned != before.assigned
         # A member with the previous epoch did not receive the last response.
         has_lost_response = request.member_epoch != before.epoch
+        interval_ms = own.get("share_heartbeat_interval_ms", self.config.heartbeat_interval_ms)
+        if draft.group.progress.initializing:
+            interval_ms = min(interval_ms, INITIALIZING_INTERVAL_MS)
         answer = ShareGroupHeartbeatResponse(
             member_id=after.member_id,
             member_epoch=after.epoch,
-            heartbeat_interval_ms=own.get("share_heartbeat_interval_ms", self.config.heartbeat_interval_ms),
+            heartbeat_interval_ms=interval_ms,
             assignment=assignment_of(after.assigned) if is_new or has_lost_response else None,
         )
         draft.reply(event.ticket, answer)

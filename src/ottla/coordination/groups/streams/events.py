@@ -11,6 +11,9 @@ from ottla.protocol.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
 )
+from ottla.protocol.messages.streams_group_topology_description_update import (
+    StreamsGroupTopologyDescriptionUpdateRequest,
+)
 
 
 class StreamsHeartbeat(Struct, frozen=True):
@@ -23,6 +26,13 @@ class StreamsHeartbeat(Struct, frozen=True):
     wall_ms: int
     version: int = 1
     """The version of the request, which determines the conditions that the client knows."""
+
+
+class DescriptionPushed(Struct, frozen=True):
+    """A member sends the description of its topology. The reply is the response."""
+
+    ticket: int
+    request: StreamsGroupTopologyDescriptionUpdateRequest
 
 
 class HeartbeatResult(Struct, frozen=True):

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from ottla.coordination.groups.classic.group import ClassicGroup, ClassicGroupState
 from ottla.coordination.groups.streams import records as kept
+from ottla.coordination.groups.streams.descriptions import NO_DESCRIPTION, DescriptionState
 from ottla.coordination.groups.streams.member import (
     NO_ROLES,
     MemberState,
@@ -64,6 +65,8 @@ class Volatile(Struct, frozen=True):
     """True while the first assignment of the group waits for more members."""
     reported: Mapping[str, ReportedOffsets] = field(default_factory=dict)
     """By member id."""
+    description: DescriptionState = NO_DESCRIPTION
+    """The description of the topology (KIP-1331)."""
 
 
 class StreamsGroupInMemory(NamedTuple):

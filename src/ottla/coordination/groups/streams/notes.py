@@ -76,6 +76,28 @@ class StreamsMemberMoved(Struct, frozen=True):
         )
 
 
+class DescriptionStored(Struct, frozen=True):
+    """The description of a topology was stored."""
+
+    group: str
+    member: str
+    epoch: int
+
+    def __str__(self) -> str:
+        return f"Member {self.member} described topology {self.epoch} of streams group {self.group}."
+
+
+class DescriptionRejected(Struct, frozen=True):
+    """The description of a topology was not stored."""
+
+    group: str
+    member: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"The topology description of member {self.member} of streams group {self.group} was not stored: {self.why}."
+
+
 class ShutdownRequested(Struct, frozen=True):
     """A member has requested to stop the whole application."""
 

@@ -15,7 +15,7 @@ heartbeat finds them and starts an epoch.
 The first assignment of an empty group is delayed (`group.streams.initial.rebalance.delay.ms`), so that an application that starts many threads is not
 rebalanced for each. Later ones have at least `group.streams.assignment.interval.ms` between them. Members keep their tasks meanwhile.
 
-Descriptions of topologies (KIP-1331) are kept by a plugin in Kafka. There is none here, as in Kafka by default.
+Descriptions of topologies (KIP-1331) are requested and stored if the setting is on (`descriptions.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,14 @@ from ottla.coordination.groups.consumer.image import TopicImage
 from ottla.coordination.groups.consumer.refusal import RequestRejected
 from ottla.coordination.groups.events import OffsetsCommitted, TimerExpired, TimerName, TransactionalOffsetsCommitted
 from ottla.coordination.groups.streams import records as kept
-from ottla.coordination.groups.streams.events import HeartbeatResult, StreamsHeartbeat
+from ottla.coordination.groups.streams.descriptions import (
+    MAX_DESCRIPTION_BYTES,
+    MAX_TOTAL_BYTES,
+    estimate_size,
+    explain_size,
+    find_description_fault,
+)
+from ottla.coordination.groups.streams.events import DescriptionPushed, HeartbeatResult, StreamsHeartbeat
 from ottla.coordination.groups.streams.group import (
     NO_EPOCH,
     NO_OFFSETS,
@@ -52,6 +59,8 @@ from ottla.coordination.groups.streams.member import (
     tasks_in,
 )
 from ottla.coordination.groups.streams.notes import (
+    DescriptionRejected,
+    DescriptionStored,
     ShutdownRequested,
     StreamsEpochBegun,
     StreamsMemberGone,
@@ -83,6 +92,9 @@ from ottla.protocol.messages.streams_group_heartbeat import (
     TaskOffset,
     TopicPartition,
 )
+from ottla.protocol.messages.streams_group_topology_description_update import (
+    StreamsGroupTopologyDescriptionUpdateResponse,
+)
 from ottla.protocol.schema import Message
 
 SESSION = "streams-session"
@@ -102,6 +114,8 @@ COMMIT_EPOCHS_SINCE = 9
 """The first version of OffsetCommit with member epochs."""
 TRANSACTIONAL_EPOCHS_SINCE = 6
 """The first version of TxnOffsetCommit with errors of member epochs (KIP-1319)."""
+DESCRIPTIONS_SINCE = 1
+"""The first version of the heartbeat that can request a description of the topology."""
 TAGS_SINCE = 1
 """The first version of the heartbeat with the status MISSING_CLIENT_TAGS."""
 
@@ -267,6 +281,60 @@ class StreamsGroups:
             answer = StreamsGroupHeartbeatResponse(error_code=refused.code, error_message=str(refused))
             return Decision(replies=(Reply(event.ticket, HeartbeatResult(answer)),))
         return draft.decision()
+
+    def store_description(self, event: DescriptionPushed, now: float) -> Decision[Any]:
+        """Store the description that a member sends of the group's topology."""
+        request = event.request
+        try:
+            draft = self._draft(self._described_group(event), now, 0)
+        except RequestRejected as refused:
+            answer = StreamsGroupTopologyDescriptionUpdateResponse(error_code=refused.code, error_message=str(refused))
+            return Decision(replies=(Reply(event.ticket, answer),))
+        group, epoch = draft.group, request.topology_epoch
+        state, size_bytes = group.volatile.description, estimate_size(request.topology_description)
+        others_bytes = sum(each.volatile.description.size_bytes for each in self.groups.values()) - state.size_bytes
+        code, text = 0, ""
+        if size_bytes > MAX_DESCRIPTION_BYTES:
+            code, text = explain_size(size_bytes)
+            draft.remember(description=state.refuse(epoch))
+        elif others_bytes + size_bytes > MAX_TOTAL_BYTES:
+            code = ErrorCode.STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED
+            text = f"the descriptions of other groups have {others_bytes} bytes: at most {MAX_TOTAL_BYTES} are stored"
+            draft.remember(description=state.request(epoch, now))
+        else:
+            draft.remember(description=state.store(epoch, request.topology_description, size_bytes))
+        draft.note(
+            DescriptionRejected(group.group_id, request.member_id, text)
+            if code
+            else DescriptionStored(group.group_id, request.member_id, epoch)
+        )
+        answer = StreamsGroupTopologyDescriptionUpdateResponse(error_code=code, error_message=text or None)
+        draft.reply(event.ticket, answer)
+        return draft.decision()
+
+    def _described_group(self, event: DescriptionPushed) -> StreamsGroup:
+        """Return the group of a description. Raise RequestRejected if the member must not send it."""
+        request = event.request
+        if not self.config.stores_descriptions:
+            text = "descriptions of topologies are not stored: set group.streams.topology.description.plugin.class"
+            raise RequestRejected(ErrorCode.UNSUPPORTED_VERSION, text)
+        if not request.group_id or not request.member_id:
+            name = "group" if not request.group_id else "member"
+            raise RequestRejected(ErrorCode.INVALID_REQUEST, f"the {name} id is empty")
+        group = self.groups.get(request.group_id)
+        if group is None:
+            raise RequestRejected(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no streams group {request.group_id}")
+        if request.member_id not in group.members:
+            text = f"streams group {group.group_id} has no member {request.member_id}"
+            raise RequestRejected(ErrorCode.UNKNOWN_MEMBER_ID, text)
+        known = NO_EPOCH if group.topology is None else group.topology.epoch
+        if request.topology_epoch != known:
+            text = f"topology epoch {request.topology_epoch} is not {known}, that of the group"
+            raise RequestRejected(ErrorCode.INVALID_REQUEST, text)
+        fault = find_description_fault(request.topology_description)
+        if fault is not None:
+            raise RequestRejected(ErrorCode.INVALID_REQUEST, fault)
+        return group
 
     def handle_timer(self, event: TimerExpired, now: float) -> Decision[Any]:
         """Remove a member whose session or rebalance timeout has expired, or compute the first assignment of a group."""
@@ -621,7 +689,19 @@ class StreamsGroups:
             warmup_tasks=task_ids(after.assigned.warmup) if is_sent else None,
             endpoint_information_epoch=epoch,
             partitions_by_user_endpoint=by_endpoint,
+            topology_description_required=self._request_description(draft, event, statuses),
         )
+
+    def _request_description(self, draft: StreamsDraft, event: StreamsHeartbeat, statuses: Sequence[Status]) -> bool:
+        """Return True if the member is to send the description of the topology. The next request is due later."""
+        topology, state = draft.group.topology, draft.group.volatile.description
+        is_stale = any(each.status_code == StatusCode.STALE_TOPOLOGY for each in statuses)
+        if not draft.config.stores_descriptions or event.version < DESCRIPTIONS_SINCE or topology is None or is_stale:
+            return False
+        if not state.is_due(topology.epoch, draft.now):
+            return False
+        draft.remember(description=state.request(topology.epoch, draft.now))
+        return True
 
     def _by_endpoint(self, group: StreamsGroup, configured: ConfiguredTopology) -> list[EndpointToPartitions]:
         """Return the partitions that each member with an endpoint can be queried for."""

@@ -1,0 +1,1 @@
+"""`ottla backup` and `ottla restore`."""

@@ -1,0 +1,1 @@
+"""The formats of schemas: Avro, JSON Schema and Protobuf, each behind the same small interface."""

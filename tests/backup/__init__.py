@@ -1,0 +1,1 @@
+"""Backups of real brokers, and the format of their files."""

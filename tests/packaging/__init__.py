@@ -1,0 +1,1 @@
+"""Tests of the files in `packaging/`: the image, units and manifests."""
