@@ -267,8 +267,8 @@ class GroupHistory:
         self.noisy = False
         self.faults.calm()
         if self.static:
-            # A returning static leader never gets the base of the assignment (KIP-814), so growth during its
-            # grew while it was away is noticed when something grows the next time.
+            # A returning static leader never gets the base of the assignment (KIP-814), so it notices growth
+            # during its absence only at the next growth.
             self.world.after(30.0, self._grow)
         for member in self.members:
             member.frozen_until = min(member.frozen_until, self.world.now)
