@@ -31,6 +31,7 @@ def no_contexts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OTTLA_CONTEXT", raising=False)
 
 
+CREATED = re.compile(r"^\S+ \S+ INFO created data directory .*\n", re.MULTILINE)
 STARTING = re.compile(r"\A\S+ \S+ INFO starting version=.*\n")
 
 
@@ -70,8 +71,11 @@ def ottla(*arguments: object, stdin: str = "") -> Finished:
 
 
 def strip_warning(err: str) -> str:
-    """Return a broker's output without the warning about uncompiled hot loops, and assert that it was printed once if due."""
-    rest, count = UNCOMPILED.subn("", err)
+    """Return a broker's output without the line about a new data directory and the warning about uncompiled hot loops.
+
+    Assert that the latter was printed once if due.
+    """
+    rest, count = UNCOMPILED.subn("", CREATED.sub("", err))
     assert count == (1 if uncompiled_modules() else 0), err
     return rest
 

@@ -112,8 +112,29 @@ def test_a_node_with_a_file_of_settings_logs_its_start_and_its_clean_end(
     lines = [line for line in err.splitlines() if " INFO " in line]
     assert f"starting version={ottla_version} pid={process.pid} node=7 roles=broker,controller" in lines[0]
     assert f"directories={tmp_path}/data" in lines[0]
-    assert f"started cluster={cluster} listeners=PLAINTEXT://{address} seconds=" in lines[1]
+    assert f"started cluster={cluster} listeners=PLAINTEXT://{address} seconds=" in lines[2]
     assert f"stopped signal={number.name} seconds=" in lines[-1]
+
+
+def test_a_new_data_directory_is_logged_with_its_cluster_and_with_the_one_that_was_probably_meant(
+    tmp_path: Path,
+) -> None:
+    RunningBroker(tmp_path / "orders").kill()
+    first, second = run_once(tmp_path / "order"), run_once(tmp_path / "order")
+    properties = (tmp_path / "order" / "meta.properties").read_text()
+    cluster_id = re.findall("cluster.id=(.*)", properties)[0]
+    assert f"INFO created data directory {tmp_path}/order for new cluster {cluster_id}\n" in first
+    assert f"WARNING {tmp_path}/order is new and empty, and {tmp_path}/orders has data: if you meant that one" in first
+    assert strip_warning(second) == ""
+
+
+def run_once(data_dir: Path) -> str:
+    """Start a broker, stop it when it is ready, and return what it wrote to standard error."""
+    process = start("broker", "--listen", "127.0.0.1:0", "--data-dir", data_dir)
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith("ready ")
+    process.terminate()
+    return process.communicate(timeout=PATIENCE)[1]
 
 
 def test_a_hangup_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
@@ -176,6 +197,7 @@ def test_a_directory_that_is_not_writable_is_reported(tmp_path: Path) -> None:
     # Nothing is forbidden to root, so stop being root once everything is loaded.
     script = (
         "import os, sys, ottla.broker.serve, ottla.broker.server, ottla.broker.settings.sources, ottla.cli.broker, ottla.cli.main\n"
+        "import ottla.storage.directory.similar_directories\n"
         f"os.geteuid() or os.seteuid({NOBODY})\n"
         "sys.exit(ottla.cli.main.main(sys.argv[1:]))"
     )

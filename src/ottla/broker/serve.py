@@ -10,6 +10,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,6 +19,7 @@ from ottla.broker.settings.config import BrokerConfig
 from ottla.compiled import warn_if_uncompiled
 from ottla.errors import KafkaError, OttlaError
 from ottla.settings_class import changed
+from ottla.storage.directory.meta_properties import FILE_NAME as META
 from ottla.uncollected import uncollected
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("ottla.broker.lifecycle")
 """Starts and stops of the node, at INFO. `ottla broker --config` shows them at any level of the log."""
+directory_log = logging.getLogger("ottla.broker.lifecycle.directories")
+"""New data directories, at INFO. `ottla broker` shows them at any level of the log: one may be a misspelt name."""
 INTERRUPTED = 130
 """The exit status after Ctrl-C, as shells define it."""
 FIRST_INTERRUPT = b"ottla broker: stopping; Ctrl-C again ends it at once\n"
@@ -82,8 +86,10 @@ def serve(
     allow_many_files()
     log_start(config)
     page, config = page_at(config)  # its port before anything in the directory is touched
+    new_directories = find_new_directories(config)
     with uncollected():
         server = make_server(config)
+    log_new_directories(config, new_directories, server.cluster_id)
     # Objects that are loaded by now are permanent, so the collector need not traverse them.
     gc.freeze()
     gc.set_threshold(*gc.get_threshold()[:2], WHOLE_WALKS)
@@ -162,6 +168,30 @@ def log_start(config: BrokerConfig) -> None:
         *(__version__, os.getpid(), config.node_id, ",".join(config.process_roles) or "broker,controller"),
         ",".join(config.directories) or "temporary",
     )
+
+
+def find_new_directories(config: BrokerConfig) -> dict[str, Path | None]:
+    """Return the data directories that a start will create, each with an existing data directory of similar name if there is one."""
+    if config.is_controller or config.joins_cluster:  # these need formatted directories
+        return {}
+    new = [Path(each) for each in config.directories if not os.path.lexists(os.path.join(each, META))]
+    if not new:
+        return {}
+    from ottla.storage.directory.similar_directories import find_similar_directory
+
+    return {str(each): find_similar_directory(each) for each in new}
+
+
+def log_new_directories(config: BrokerConfig, new: Mapping[str, Path | None], cluster_id: str) -> None:
+    """Log which data directories were created. Warn of each that may be a misspelt name of another."""
+    kind = "new cluster" if len(new) == len(config.directories) else "cluster"
+    for path, similar in new.items():
+        directory_log.info("created data directory %s for %s %s", path, kind, cluster_id)
+        if similar is not None:
+            directory_log.warning(
+                "%s is new and empty, and %s has data: if you meant that one, stop this broker and correct --data-dir or log.dirs",
+                *(path, similar),
+            )
 
 
 def make_server(config: BrokerConfig) -> Server:

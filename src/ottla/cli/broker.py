@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 REGISTRY_NAME = "registry"
 LIFECYCLE = "ottla.broker.lifecycle"
 """The logger of starts and stops. A node with a file of settings logs them, so that its log shows each restart."""
+DIRECTORIES = f"{LIFECYCLE}.directories"
+"""The logger of new data directories. Its lines are shown at any level of the log."""
 LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 
 
@@ -115,6 +117,7 @@ def broker(
         from ottla.broker.settings.sources import read_sources
 
     configure_logging(LEVELS[min(verbose, 2)], log_format)
+    logging.getLogger(DIRECTORIES).setLevel(logging.INFO)
     if file is not None:
         logging.getLogger(LIFECYCLE).setLevel(logging.INFO)
     given = pairs_of("--set", settings)
