@@ -66,6 +66,16 @@ def test_arguments_precede_the_environment_the_file_and_the_defaults(file: Path)
     assert config.given == {"node_id", "log_roll_ms", "num_partitions"}
 
 
+@pytest.mark.parametrize("text", ["log.dirs=\n", "log.dir=\n", "log.dirs=,\n", "log.dirs=\nlog.dir=/data\n"])
+def test_directories_without_a_name_are_an_error_with_its_line_as_in_kafka(file: Path, text: str) -> None:
+    name, value = text.splitlines()[0].split("=")
+    assert refused(file, text) == (
+        f"{file}, line 1: {name} = {value!r}: name a directory, or omit it to use a temporary one"
+    )
+    assert refused(file, log_dirs="").startswith("log.dirs = ''")
+    assert gathered(file, text, log_dirs="/data").config.directories == ("/data",)
+
+
 def test_a_file_written_for_kafka_starts_a_broker(file: Path) -> None:
     config, without_effect, _ = gathered(file, KAFKAS_OWN)
     assert [str(endpoint) for endpoint in config.endpoints()] == ["PLAINTEXT://:9092"]

@@ -47,6 +47,9 @@ ROLES = {"process.roles", "controller.quorum.voters", "controller.quorum.bootstr
 not reported as without effect."""
 
 
+DIRECTORIES = "log.dirs"
+
+
 class GivenSetting(NamedTuple):
     """A setting and its source."""
 
@@ -82,6 +85,7 @@ def read_sources(pairs: Mapping[str, str], environment: Mapping[str, str], file:
     )
     for layer in layers:
         chosen |= resolve_names(layer, without_effect, unused)
+    reject_empty_directories(chosen.get(DIRECTORIES))
     try:
         settings = {name: given.value for name, given in chosen.items()}
         if file is None and not ROLES & settings.keys():
@@ -93,6 +97,14 @@ def read_sources(pairs: Mapping[str, str], environment: Mapping[str, str], file:
     in_cluster = config.joins_cluster or config.is_controller
     useless = [name for name in without_effect if name not in (FOR_A_CLUSTER if in_cluster else ROLES)]
     return Gathered(config, list(dict.fromkeys(useless)), warnings)
+
+
+def reject_empty_directories(given: GivenSetting | None) -> None:
+    """Raise ConfigError for directories without a name, as Kafka does: a variable in a template was probably empty."""
+    if given is not None and not given.value.strip(" ,"):
+        place = f"{given.place}: " if given.place else ""
+        name = given.alias or given.name
+        raise ConfigError(f"{place}{name} = {given.value!r}: name a directory, or omit it to use a temporary one")
 
 
 def from_file(path: str) -> Iterator[GivenSetting]:
