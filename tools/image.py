@@ -72,7 +72,7 @@ def build_image(work: Path, wheel: Path) -> None:
 
 
 def check_files(tools: Path, work: Path) -> None:
-    """Check manifests and the compose file by their schemas, and the unit by systemd if it is installed."""
+    """Check manifests and the compose file by their schemas, and the units by systemd if it is installed."""
     for manifest in sorted((PACKAGING / "kubernetes").glob("*.yaml")):
         run([tools / "bin" / "kubernetes-validate", "--strict", manifest])
     pip(tools, "download", "--no-deps", "--dest", str(work / "compose"), COMPOSE)
@@ -80,12 +80,13 @@ def check_files(tools: Path, work: Path) -> None:
         schema = wheel.extract("compose/config/compose_spec.json", work)
     run([tools / "bin" / "python", "-c", VALIDATE, PACKAGING / "compose.yaml", schema])
     if shutil.which("systemd-analyze"):
-        unit = work / "ottla.service"
-        text = (PACKAGING / "systemd" / "ottla.service").read_text(encoding="utf-8")
-        unit.write_text(text.replace("/opt/ottla/bin/ottla", "/bin/true"), encoding="utf-8")  # which exists here
-        run(["systemd-analyze", "verify", unit])
-        run(["systemd-analyze", "security", "--offline=true", f"--threshold={WORST_EXPOSURE}", unit])
-    print("manifests, compose file and unit are valid", flush=True)
+        for file in sorted((PACKAGING / "systemd").glob("*.service")):
+            unit = work / file.name
+            text = file.read_text(encoding="utf-8")
+            unit.write_text(text.replace("/opt/ottla/bin/ottla", "/bin/true"), encoding="utf-8")  # which exists here
+            run(["systemd-analyze", "verify", unit])
+            run(["systemd-analyze", "security", "--offline=true", f"--threshold={WORST_EXPOSURE}", unit])
+    print("manifests, compose file and units are valid", flush=True)
 
 
 def check_size() -> None:
