@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -226,6 +228,16 @@ def test_a_parent_that_ends_leaves_no_process_that_is_not_registered_yet(tmp_pat
         broker = int(parent.stdout.readline())
         eventually((tmp_path / "recovery-point-offset-checkpoint").exists)
     wait_for_exit(broker, seconds=40)  # an unregistered broker stops after a minute
+
+
+def test_a_process_of_its_own_logs_with_the_time(capfd: pytest.CaptureFixture[str]) -> None:
+    logging.getLogger("ottla").setLevel(logging.INFO)
+    with Broker(process=True):
+        pass
+    log = capfd.readouterr().err
+    assert re.search(
+        r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} INFO ottla\.broker\.lifecycle: starting ", log, re.MULTILINE
+    )
 
 
 def test_the_end_of_a_forked_child_does_not_affect_the_broker() -> None:

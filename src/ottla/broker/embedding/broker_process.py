@@ -172,7 +172,7 @@ def run_broker(job: dict[str, Any]) -> None:
     from ottla.broker.serve import Serves, serve
 
     handler = logging.StreamHandler()
-    handler.setFormatter(EscapingFormatter("%(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(EscapingFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(handlers=[handler])
     for name, level in job["levels"].items():
         logging.getLogger(name).setLevel(level)
