@@ -8,7 +8,9 @@ import struct
 
 import pytest
 
+from ottla.broker.apis.broker_requests import BrokerRequests
 from ottla.broker.embedding.embedded_broker import Broker
+from ottla.broker.network_server.connection import Connection
 from ottla.broker.replica_manager.fetch_session import FINAL_EPOCH, INITIAL_EPOCH
 from ottla.errors import ErrorCode
 from ottla.protocol.headers import RequestHeader, encode_request_header
@@ -90,6 +92,29 @@ def test_an_internal_error_closes_one_connection_and_is_logged_with_its_tracebac
         assert unlucky.hung_up()
     assert wire.ask(ApiVersionsRequest("a", "1"), 4).error_code == 0
     assert "ZeroDivisionError: planted" in caplog.text
+
+
+def test_an_internal_error_of_a_request_that_has_waited_is_logged_and_closes_its_connection(
+    wire: Wire, broker: Broker, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A compiled module that is older than its callers fails anywhere, also behind a fetch that waits."""
+    wire.create("t")
+    original = BrokerRequests.answer_directly
+
+    def broken(table: BrokerRequests, connection: Connection, frame: memoryview, now: float, arrived: float) -> bool:
+        if int.from_bytes(frame[:2]) == MetadataRequest.KEY:
+            raise AttributeError("planted")
+        return original(table, connection, frame, now, arrived)
+
+    monkeypatch.setattr(BrokerRequests, "answer_directly", broken)
+    with Wire(broker.bootstrap_servers) as unlucky:
+        unlucky.send(fetch("t", max_wait_ms=50), 12)
+        unlucky.send(MetadataRequest(None))
+        unlucky.receive(fetch("t"), 12)
+        assert unlucky.hung_up()
+    assert wire.ask(ApiVersionsRequest("a", "1"), 4).error_code == 0
+    assert caplog.text.count("AttributeError: planted") == 1
+    assert "closing the connection" in caplog.text
 
 
 def test_a_handler_that_cannot_be_loaded_closes_one_connection(

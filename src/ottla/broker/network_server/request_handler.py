@@ -106,9 +106,9 @@ class RequestHandler:
             connection, frame, now, self._connections.disconnect
         ):
             return
-        if door.table.answer_directly(connection, frame, now, arrived):
-            return
         try:
+            if door.table.answer_directly(connection, frame, now, arrived):
+                return
             call, work = door.table.begin(self, connection, frame, now)
         except ProtocolError as error:
             self._close_with_error(connection, frame, str(error))
