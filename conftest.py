@@ -11,6 +11,8 @@ from collections.abc import Generator, Iterator
 import pytest
 from hypothesis import settings
 
+from tools.install import stale_forms
+
 pytest_plugins = ["pytester", "tests.behaviours", "tests.unsteady"]
 
 # A test that fails when the machine is busy says nothing about the code.
@@ -53,8 +55,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        reject_stale_modules()
     for marker, why in LEFT_OUT.items():
         config.addinivalue_line("markers", f"{marker}: {why}; left out unless --{marker} says otherwise")
+
+
+def reject_stale_modules() -> None:
+    """Stop if compiled modules were built from other sources: they fail in ways that do not name the cause."""
+    stale = [module.stem for module in stale_forms()]
+    if stale:
+        raise pytest.UsageError(
+            f"the compiled form of {', '.join(stale)} was built from another version of the source: run `make install`"
+        )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -7,6 +7,7 @@ other builds from source only in the folders of which it matters (docs/decisions
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 from contextlib import suppress
@@ -40,6 +41,8 @@ WORTH_OPTIMIZING = ("ottla.records.", "ottla.protocol.", "ottla._cython")
 COMPILED = {".so", ".pyd"}
 LINK_OPTIONS = ["-s", "-Wl,--gc-sections"] if sys.platform == "linux" else []
 """They remove unused sections and symbol names: a seventh of a compiled module."""
+BUILD_ID = "077a"
+"""The start of the build id of a compiled module. The digest of its sources follows, so that a stale module is found (`tools/install.py`)."""
 
 
 class BuildIfPossible(build_ext):
@@ -61,7 +64,7 @@ class BuildIfPossible(build_ext):
                 *C_OPTIONS.get(kind, []),
                 *(QUICK_OPTIONS.get(kind, []) if is_quick else []),
             ]
-            extension.extra_link_args = LINK_OPTIONS
+            extension.extra_link_args = [*LINK_OPTIONS, *build_id_options(extension.name)]
         super().build_extensions()
 
     def run(self) -> None:
@@ -90,6 +93,17 @@ def remove_stale_files(built: Path, source: Path) -> None:
         name = f"{file.name.partition('.')[0]}.pxd" if file.suffix in COMPILED else file.name
         if file.is_file() and not (source / file.relative_to(built).parent / name).exists():
             file.unlink()
+
+
+def build_id_options(name: str) -> list[str]:
+    """Return the linker options for the build id of a module, on Linux."""
+    module = Path("src", *name.split(".")).with_suffix(".py")
+    return [f"-Wl,--build-id=0x{BUILD_ID}{digest_of(module)}"] if LINK_OPTIONS and module.exists() else []
+
+
+def digest_of(module: Path) -> str:
+    """Return the digest of the sources of a compiled module."""
+    return hashlib.sha256(module.read_bytes() + b"\0" + module.with_suffix(".pxd").read_bytes()).hexdigest()[:36]
 
 
 def wanted() -> str:

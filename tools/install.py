@@ -10,6 +10,7 @@ import compileall
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,10 @@ STAMP = Path(sys.prefix, "ottla-installed.json")
 BUILDERS = ("setuptools", "cython")
 PIP = (sys.executable, "-m", "pip", "--quiet", "--no-input", "--disable-pip-version-check")
 SHARED = ROOT / "src" / "ottla" / "_cython.py"  # has a compiled form only
+BUILD_ID = re.compile(rb"GNU\0\x07\x7a(.{18})", re.DOTALL)
+"""The note in a compiled form with the digest of its sources (`setup.py`)."""
+HEADER_BYTES = 4096
+"""The bytes at the start of a file that contain its build id."""
 EXTRAS = "arrow,spark,schemas,tables,console,demo,docs,dev"
 
 
@@ -36,7 +41,10 @@ def main() -> None:
         install_packages()
     recipe = digest([ROOT / "setup.py"], compiler(), builder_versions())
     compiled = digest(sources(), recipe)
-    if before.get("compiled") != compiled or missing_forms():
+    stale = stale_forms()
+    for module in stale:
+        form(module).unlink()  # the build compares times, and a copied file may be older than its source
+    if before.get("compiled") != compiled or stale or missing_forms():
         build(force=before.get("recipe") != recipe)
         print(outcome())
     keep_byte_code()
@@ -94,9 +102,9 @@ def form(module: Path) -> Path:
     return module.with_name(module.stem + sysconfig.get_config_var("EXT_SUFFIX"))
 
 
-def compiled_forms() -> list[Path]:
-    """The compiled forms that are there."""
-    return [form(module) for module in hot_modules() if form(module).exists()]
+def compiled_modules() -> list[Path]:
+    """Return the modules that have a compiled form."""
+    return [module for module in hot_modules() if form(module).exists()]
 
 
 def missing_forms() -> bool:
@@ -104,10 +112,30 @@ def missing_forms() -> bool:
     return bool(compiler()) and not all(form(module).exists() for module in [*hot_modules(), SHARED])
 
 
+def stale_forms() -> list[Path]:
+    """Return the modules with a compiled form that was built from another version of their sources.
+
+    Forms without our build id, as on macOS, are not checked.
+    """
+    return [module for module in compiled_modules() if (built := built_from(module)) and built != digest_of(module)]
+
+
+def built_from(module: Path) -> str:
+    """Return the digest of the sources from which the compiled form of a module was built; "" if it is unknown."""
+    with form(module).open("rb") as file:
+        found = BUILD_ID.search(file.read(HEADER_BYTES))
+    return found[1].hex() if found else ""
+
+
+def digest_of(module: Path) -> str:
+    """Return the digest of the sources of a compiled module, as setup.py computes it."""
+    return hashlib.sha256(module.read_bytes() + b"\0" + module.with_suffix(".pxd").read_bytes()).hexdigest()[:36]
+
+
 def outcome() -> str:
     """How Ottla will run from now on, in one line."""
     hot = hot_modules()
-    plain = len(hot) - len(compiled_forms())
+    plain = len(hot) - len(compiled_modules())
     return (
         f"ottla: {len(hot)} hot loops compiled" if not plain else f"ottla: {plain} of {len(hot)} hot loops uncompiled"
     )

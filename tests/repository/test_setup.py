@@ -9,9 +9,10 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import conftest
 import pytest
 
-from tools import newest
+from tools import install, newest
 
 ROOT = Path(__file__).parent.parent.parent
 PLAIN_TOOLS = ("sh", "sed", "head", "cat")
@@ -153,6 +154,35 @@ def setup(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     # What comes out is not run: the compiler need not think about it.
     environment = os.environ | {"CFLAGS": "-O0"} | environment
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_a_compiled_module_is_stale_if_its_source_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = tmp_path / "src" / "one.py"
+    module.parent.mkdir()
+    module.write_text("")
+    module.with_suffix(".pxd").write_text("")
+    note = b"GNU\0" + bytes.fromhex(f"077a{install.digest_of(module)}")
+    install.form(module).write_bytes(b"\x7fELF" + bytes(500) + note)
+    monkeypatch.setattr(install, "ROOT", tmp_path)
+    assert install.stale_forms() == []
+    module.with_suffix(".pxd").write_text("cpdef long twice(long n)\n")
+    assert install.stale_forms() == [module]
+    with pytest.raises(
+        pytest.UsageError,
+        match="the compiled form of one was built from another version of the source: run `make install`",
+    ):
+        conftest.reject_stale_modules()
+    install.form(module).write_bytes(b"\x7fELF" + bytes(500))
+    assert install.stale_forms() == [], "one without our build id is not checked"
+
+
+@pytest.mark.house
+@pytest.mark.skipif(sys.platform != "linux", reason="the build id is a feature of ELF files")
+def test_a_build_writes_the_digest_of_the_sources_into_a_compiled_module(tmp_path: Path) -> None:
+    built = build(tmp_path)
+    assert built.returncode == 0, built.stderr
+    module = tmp_path / "src" / "ottla" / "one.py"
+    assert install.built_from(module) == install.digest_of(module)
 
 
 @pytest.mark.house
