@@ -301,6 +301,9 @@ class ShareConsumerCore:
     def _poll_until(self, deadline: float, *, holds: bool = False, fetches: bool = True) -> Steps[list[RecordSlice]]:
         """Return records within the deadline. With `holds` renewed records stay held and are not returned again."""
         self._queue(self.clock.monotonic() + self.timeout_seconds(None))
+        if self.delivered.is_renewing or self.fetcher.are_acknowledgements_late:
+            yield 0.0  # receives the response to an earlier request: one at a time is in flight
+            self.fetcher.send_acknowledgements()
         is_late = False
         while True:
             self.client.maybe_trigger_wakeup()
@@ -313,7 +316,6 @@ class ShareConsumerCore:
             found = self._collect(holds=holds)
             if found:
                 self._waiting_since = None
-                self.fetcher.send_acknowledgements()
                 return found
             if is_late:
                 return []

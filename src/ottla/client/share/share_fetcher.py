@@ -63,6 +63,8 @@ SESSION_ERRORS = frozenset(
     }
 )
 """Errors after which a new session is started."""
+ACKNOWLEDGE_SECONDS = 0.1
+"""While records of an earlier fetch are returned, acknowledgements wait for the next fetch, or until no request was sent for so long."""
 Acquired = tuple[ShareTopicPartition, int, int, DeliveredPortion]
 """A returned portion with its partition, broker and session."""
 
@@ -92,6 +94,8 @@ class ShareFetcher:
         self._failed_portion: Acquired | None = None
         self._failure: Exception | None = None
         self._next_node = 0
+        self._sent_at = -FOREVER
+        """When the last request was queued."""
         self._deserializers = (config.key_deserializer, config.value_deserializer)
 
     @property
@@ -103,6 +107,16 @@ class ShareFetcher:
     def is_acknowledging(self) -> bool:
         """True if acknowledgements have no result yet."""
         return any(session.has_acknowledgements for session in self._sessions.values())
+
+    @property
+    def are_acknowledgements_late(self) -> bool:
+        """True if records are buffered, and the acknowledgements should not wait until the next fetch.
+
+        A program that processes a `poll` in less time than ACKNOWLEDGE_SECONDS sends half the requests this way.
+        """
+        if not self._completed or self._clock.monotonic() - self._sent_at < ACKNOWLEDGE_SECONDS:
+            return False
+        return self.is_acknowledging
 
     def reset(self, error: Exception) -> None:
         """Forget requests in flight and buffered records, after an exception that interrupted a call."""
@@ -240,6 +254,7 @@ class ShareFetcher:
             error = error_for(ErrorCode.BROKER_NOT_AVAILABLE, f"broker {session.node_id} left the cluster")
             session.handle_failure(error, self._clock.monotonic())
             return
+        self._sent_at = self._clock.monotonic()
         timeout_ms = self._config.request_timeout_ms
         message: Any
         if isinstance(request, SendFetch):
