@@ -16,6 +16,7 @@ import trustme
 
 from ottla.errors import ConfigError
 from ottla.registry.access import hash_password, read_access, verify_password
+from ottla.registry.metrics import RequestMetrics
 from tests.registry.running import RegistryClient, running_registry
 
 
@@ -80,6 +81,17 @@ def test_metrics_count_requests_and_schemas(registry: RegistryClient) -> None:
     assert 'ottla_registry_requests_total{method="POST",area="subjects",status="200"} 1' in page
     assert "ottla_registry_schemas 1" in page
     assert "ottla_registry_is_leader 1" in page
+
+
+def test_metrics_have_few_labels_whatever_methods_clients_send() -> None:
+    counted = RequestMetrics()
+    for number in range(3):
+        counted.note_request(f"METHOD{number}", f"/path{number}", 405, 0.1)
+
+    page = counted.write_page({}).decode()
+
+    assert 'ottla_registry_requests_total{method="other",area="other",status="405"} 3' in page
+    assert "METHOD" not in page
 
 
 def test_a_certificate_makes_it_https(broker_address: str, tmp_path: Path) -> None:

@@ -63,8 +63,15 @@ def test_a_record_that_cannot_be_read_is_skipped_with_a_reason() -> None:
 
     for value in (b"{", b"[]", b"{}", b'{"id":"x","schema":"1"}', b'{"id":1,"schema":5}', b"\xff"):
         assert state.replay(key, value)
+    for value in (  # numbers and depths that no registry writes
+        b'{"id":1,"schema":"1","references":[{"name":"a","subject":"b","version":1099511627776}]}',
+        b'{"id":1099511627776,"schema":"1"}',
+        b"[" * 100_000 + b"]" * 100_000,
+    ):
+        assert state.replay(key, value)
     for bad in (None, b"", b"{}", b"5", b'{"keytype":"OTHER"}', b'{"keytype":"SCHEMA"}'):
         assert state.replay(bad, b"{}")
 
     assert state.counts() == {"subjects": 0, "versions": 0, "schemas": 0}
+    assert state.highest_id(".") == 0
     assert msgspec.json.decode(key)["subject"] == "s"

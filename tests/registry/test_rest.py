@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.registry.running import RegistryClient
+from ottla import Admin, NewTopic, Producer
+from ottla.registry import records
+from ottla.registry.records import Content
+from tests.registry.running import RegistryClient, running_registry
 
 
 def record(*fields: str, name: str = "A", **defaults: Any) -> dict[str, Any]:
@@ -220,3 +223,26 @@ def test_pages_of_other_sites_are_rejected(shared_registry: RegistryClient) -> N
 
     assert answer.status == 403
     assert shared_registry.get("/mode") == {"mode": "READWRITE"}
+
+
+def test_ids_and_versions_have_31_bits(registry: RegistryClient) -> None:
+    assert registry.request("PUT", "/mode/i", {"mode": "IMPORT"}).status == 200
+    large_id = registry.register("i", record("x"), id=2**31, version=1)
+    large_version = registry.register("i", record("x"), id=7, version=2**31)
+
+    assert (large_id.status, large_id.body["message"]) == (422, "invalid id 2147483648: expected at most 2147483647")
+    assert large_version.body["message"] == "invalid version 2147483648: expected at most 2147483647"
+    assert registry.register("other", record("x")).body["id"] == 1
+
+
+def test_the_format_of_a_schema_that_another_program_has_stored_wrongly_is_a_client_error(broker_address: str) -> None:
+    stored = records.schema_record("p", 1, 1, Content("PROTOBUF", "not a schema"))
+    with Admin(bootstrap_servers=broker_address) as admin, Producer(bootstrap_servers=broker_address) as producer:
+        admin.create_topics([NewTopic("_schemas-wrong", 1, configs={"cleanup.policy": "compact"})])
+        producer.send("_schemas-wrong", stored.value, key=stored.key).result()
+
+    with running_registry(broker_address, topic="_schemas-wrong", group="sr-wrong") as server:
+        answer = RegistryClient(server.address).request("GET", "/schemas/ids/1?format=serialized")
+
+    assert (answer.status, answer.body["error_code"]) == (422, 42201)
+    assert answer.body["message"].startswith("the schema cannot be formatted: ")

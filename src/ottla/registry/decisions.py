@@ -25,7 +25,6 @@ READWRITE, READONLY, READONLY_OVERRIDE, IMPORT = "READWRITE", "READONLY", "READO
 MODES = (READWRITE, READONLY, READONLY_OVERRIDE, IMPORT)
 KINDS = (records.JSON, records.PROTOBUF, records.AVRO)
 LATEST = -1
-HIGHEST_VERSION = (1 << 31) - 1
 CONFIG_MEMBERS = {
     "alias": str,
     "normalize": bool,
@@ -364,6 +363,9 @@ def decide_registration(state: RegistryState, draft: Draft, examined: Examined, 
     mode = check_writable(state, subject)
     given_id = request.id if request.id is not None and request.id >= 0 else None
     given_version = request.version if request.version is not None and request.version > 0 else None
+    for name, number in (("id", given_id), ("version", given_version)):
+        if number is not None and number > records.HIGHEST_NUMBER:
+            raise errors.invalid_schema(f"invalid {name} {number}: expected at most {records.HIGHEST_NUMBER}")
     same = find_version(state, subject, content)
     if same is not None and given_id in (None, same.id) and (mode != IMPORT or given_version in (None, same.version)):
         return Decision((), registered(same))
@@ -437,7 +439,7 @@ def read_version(text: str) -> int:
     """Return a version of a path: a number, or LATEST."""
     if text in ("latest", "-1"):
         return LATEST
-    if text.isascii() and text.isdecimal() and len(text) <= 10 and 1 <= int(text) <= HIGHEST_VERSION:
+    if text.isascii() and text.isdecimal() and len(text) <= 10 and 1 <= int(text) <= records.HIGHEST_NUMBER:
         return int(text)
     raise errors.invalid_version(text)
 

@@ -17,6 +17,8 @@ HELP = {
     "ottla_registry_skipped_records_total": ("counter", "Records of the topic that could not be read."),
 }
 AREAS = frozenset(("subjects", "schemas", "compatibility", "config", "mode", "contexts", "metrics", "v1"))
+METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "DELETE"))
+"""Clients may send any method and path; the labels of samples are few."""
 
 
 class RequestMetrics:
@@ -30,6 +32,7 @@ class RequestMetrics:
         """Count a request."""
         area = path.lstrip("/").partition("/")[0]
         area = area if area in AREAS else "other"
+        method = method if method in METHODS else "other"
         self._counts[method, area, status] += 1
         self._seconds[method, area] += seconds
 

@@ -16,6 +16,8 @@ import msgspec
 SCHEMA, CONFIG, MODE, NOOP = "SCHEMA", "CONFIG", "MODE", "NOOP"
 DELETE_SUBJECT, CLEAR_SUBJECT, CONTEXT = "DELETE_SUBJECT", "CLEAR_SUBJECT", "CONTEXT"
 AVRO, JSON, PROTOBUF = "AVRO", "JSON", "PROTOBUF"
+HIGHEST_NUMBER = (1 << 31) - 1
+"""The highest id, and the highest version: serialized values have an id of 32 bits."""
 
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder().decode

@@ -16,7 +16,7 @@ from ottla._version import __version__
 from ottla.registry import decisions, errors
 from ottla.registry.compatibility import DEFAULT_LEVEL
 from ottla.registry.decisions import SchemaRequest, content_to_json, read_version, version_to_json
-from ottla.registry.records import Content
+from ottla.registry.records import HIGHEST_NUMBER, Content
 from ottla.registry.registry import Registry
 from ottla.registry.state import Version
 from ottla.registry.subjects import (
@@ -31,7 +31,6 @@ from ottla.registry.subjects import (
 
 READING = ("GET", "HEAD")
 read_schema_request = msgspec.json.Decoder(SchemaRequest).decode
-MAX_ID = (1 << 31) - 1
 
 
 class RestRequest(NamedTuple):
@@ -264,8 +263,11 @@ class Routes:
         wanted = request.query.get("format", "")
         if not wanted:
             return content.text
-        references = decisions.resolve_references(self._state, subject, content)
-        parsed = self._registry.schemas.parse(content, references)
+        try:
+            references = decisions.resolve_references(self._state, subject, content)
+            parsed = self._registry.schemas.parse(content, references)
+        except errors.InvalidSchemaError as error:  # a record of another program
+            raise errors.invalid_schema(f"the schema cannot be formatted: {error}") from None
         formatted = getattr(parsed, "formatted", None)
         return content.text if formatted is None else str(formatted(wanted))
 
@@ -499,7 +501,7 @@ def matches(path: Sequence[str], parts: Sequence[str]) -> bool:
 
 def read_id(text: str) -> int:
     """Return an id of the path."""
-    if text.isascii() and text.isdecimal() and len(text) <= 10 and int(text) <= MAX_ID:
+    if text.isascii() and text.isdecimal() and len(text) <= 10 and int(text) <= HIGHEST_NUMBER:
         return int(text)
     raise errors.RegistryError(404, 404, f"HTTP 404 Not Found: {text[:40]!r} is not a schema id")
 

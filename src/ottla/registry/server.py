@@ -12,7 +12,7 @@ from typing import Any
 
 from ottla.cannot_listen import open_http_listener
 from ottla.client.admin.config import read_admin_settings
-from ottla.errors import ConfigError
+from ottla.errors import ConfigError, OttlaError
 from ottla.extras import extra
 from ottla.http_server import Guard, HttpRefusal, make_config, read_body
 from ottla.registry import metrics
@@ -152,6 +152,9 @@ class RegistryServer:
                 value = await handler(self._routes, request)
         except RegistryError as error:
             return error.status, error_body(error.code, error.message), CONTENT_TYPE
+        except OttlaError as error:  # such as brokers that do not answer
+            log.warning("a request failed path=%s: %s", scope["path"], error)
+            return 500, error_body(50001, str(error)), CONTENT_TYPE
         except Exception as error:
             log.exception("a request failed path=%s", scope["path"])
             return 500, error_body(50001, f"internal error: {type(error).__name__}: {error}"), CONTENT_TYPE
