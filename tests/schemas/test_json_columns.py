@@ -143,6 +143,7 @@ def test_doubles_are_read_exactly(value: float) -> None:
         ({"type": "integer"}, "1.5", "the value is 1.5, and the schema has an integer of 64 bits"),
         ({"type": "integer"}, "1e400", "the value is 1e400, and the schema has an integer"),
         ({"type": "integer"}, "9223372036854775808", "the value is 9223372036854775808"),
+        ({"type": "integer"}, "9" * 5000, "the value is 99999"),
         ({"type": "string"}, "12", "the value is a number, and the schema has string"),
         ({"type": "boolean"}, "[]", "the value is an array, and the schema has boolean"),
         (ORDER, '{"place": {"no": "x"}}', "field place.no is a string, and the schema has integer"),
@@ -222,3 +223,22 @@ def test_an_unknown_reference_is_an_error() -> None:
         JsonColumns(Schema('{"$ref": "other.json"}', "JSON"))
     with pytest.raises(SerializationError, match="references of the JSON Schema follow one another"):
         JsonColumns(Schema('{"$ref": "#"}', "JSON"))
+
+
+@pytest.mark.parametrize("choice", ["allOf", "oneOf"])
+def test_parts_that_consist_of_each_other_are_an_error(choice: str) -> None:
+    first = {choice: [{"$ref": "#/definitions/B"}, {"type": "string"}]}
+    schema = {"$ref": "#/definitions/A", "definitions": {"A": first, "B": {choice: [{"$ref": "#/definitions/A"}]}}}
+    schema["definitions"]["B"][choice].append({"type": "integer"})  # type: ignore[index]
+
+    with pytest.raises(SerializationError, match="parts of the JSON Schema consist of each other"):
+        JsonColumns(Schema(json.dumps(schema), "JSON"))
+
+
+def test_many_parts_that_refer_to_each_other_are_an_error_instead_of_millions_of_columns() -> None:
+    names = [f"T{number}" for number in range(20)]
+    node = {"type": "object", "properties": {name: {"$ref": f"#/definitions/{name}"} for name in names}}
+    schema = {"$ref": "#/definitions/T0", "definitions": dict.fromkeys(names, node)}
+
+    with pytest.raises(SerializationError, match="more than 10000 columns"):
+        JsonColumns(Schema(json.dumps(schema), "JSON"))

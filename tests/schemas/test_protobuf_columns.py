@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -196,6 +197,17 @@ def test_a_message_that_comes_twice_is_merged(first: Any, second: Any) -> None:
 
     for form in FORMS:
         assert decode([data], form) == ([expected(ALL.FromString(data))], {})
+
+
+def test_a_message_that_comes_very_often_takes_time_in_proportion_to_its_size() -> None:
+    part = build({"inner": {"ys": ["0123456789"]}}).SerializeToString()
+    began = time.process_time()
+
+    rows, errors = decode([part * 60_000], COMPILED)
+
+    assert errors == {}
+    assert rows[0]["inner"]["ys"] == ["0123456789"] * 60_000
+    assert time.process_time() - began < 3
 
 
 @given(MESSAGES, st.data())

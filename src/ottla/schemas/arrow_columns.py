@@ -20,6 +20,10 @@ with extra("arrow"):
     import pyarrow as pa
 
 
+MAX_COLUMNS = 10_000
+"""The limit on the columns of one schema. Types that refer to each other are columns on each path between them."""
+
+
 class Forms(NamedTuple):
     """The modules of the hot loops, for tests of their uncompiled form."""
 

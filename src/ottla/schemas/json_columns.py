@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from ottla.errors import SerializationError
 from ottla.extras import extra
 from ottla.schemas import column_reader, json_reader
-from ottla.schemas.arrow_columns import Column, ColumnDecoder, Forms
+from ottla.schemas.arrow_columns import MAX_COLUMNS, Column, ColumnDecoder, Forms
 from ottla.schemas.values import Schema
 
 with extra("arrow"):
@@ -77,12 +77,26 @@ class JsonTypes:
         self._documents = documents
         self._made = forms.columns
         self._actions = forms.actions
+        self._count = 0
+        """The number of columns so far."""
 
     def make_root(self) -> tuple[Column, Any]:
-        return self._make(Place(self._root, self._root), "", ())
+        """Return column and action of a whole value. Raises SerializationError for a schema that cannot be columns."""
+        try:
+            return self._make(Place(self._root, self._root), "", ())
+        except RecursionError:
+            raise SerializationError(
+                "parts of the JSON Schema consist of each other (allOf, oneOf or anyOf); correct the schema"
+            ) from None
 
     def _make(self, place: Place, path: str, within: tuple[int, ...]) -> tuple[Column, Any]:
         """Return column and action; `within` are the enclosing parts."""
+        self._count += 1
+        if self._count > MAX_COLUMNS:
+            raise SerializationError(
+                f"the JSON Schema has more than {MAX_COLUMNS} columns, because many of its parts refer to each other; "
+                "read the values as bytes, or give a reader's schema with fewer references"
+            )
         place = self.resolve(place)
         kind = self.kind_of(place)
         if id(place.node) in within or len(within) > MAX_DEPTH:

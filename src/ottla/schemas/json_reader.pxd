@@ -16,7 +16,7 @@ from ottla.schemas.column_reader cimport (
 )
 
 cdef Py_ssize_t MAX_DEPTH
-cdef int MAX_DIGITS, MAX_POWER
+cdef int MAX_DIGITS, MAX_LONG_DIGITS, MAX_POWER
 cdef long long MAX_EXACT
 cdef double[::1] POWERS
 cdef int SPACE, QUOTE, COMMA, COLON, BACKSLASH, MINUS, PLUS, DOT, ZERO, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT
@@ -39,6 +39,11 @@ cdef bytes unescape(Cursor cursor, Py_ssize_t start)
 cdef Py_ssize_t skip_digits(Cursor cursor) except -1
 
 @cython.locals(first=Py_ssize_t)
+cdef Py_ssize_t skip_integer(Cursor cursor) except -1
+cdef bint begins_fraction(Cursor cursor) except -1
+cdef bint begins_exponent(Cursor cursor) except -1
+@cython.locals(octet=int, is_negative=cython.bint)
+cdef bint skip_exponent_sign(Cursor cursor) except -1
 cdef int skip_number(Cursor cursor) except -1
 
 @cython.final
@@ -56,9 +61,15 @@ cdef class Number:
     cdef double as_double(self, Cursor cursor) except? -1
     cdef long long as_long(self, Cursor cursor, path) except *
 
+cdef bint begin_items(Cursor cursor, int close) except -1
+@cython.locals(octet=int)
+cdef bint next_item(Cursor cursor, int close) except -1
+cdef int check_name(Cursor cursor) except -1
+cdef int skip_colon(Cursor cursor) except -1
+
 @cython.locals(octet=int)
 cdef int skip_value(Cursor cursor) except -1
-@cython.locals(close=int, octet=int)
+@cython.locals(close=int, has_more=cython.bint)
 cdef int skip_items(Cursor cursor, bint is_object) except -1
 
 cdef class ValueAction(Action):
@@ -101,14 +112,14 @@ cdef class TextAction(ValueAction):
 
 cdef class ListAction(ValueAction):
     cdef Action item
-    @cython.locals(builder=ListBuilder)
+    @cython.locals(builder=ListBuilder, has_more=cython.bint)
     cdef int read_value(self, Cursor cursor, int octet) except -1
 
 cdef class MapAction(ValueAction):
     cdef StructBuilder entry
     cdef BytesBuilder key
     cdef Action value
-    @cython.locals(builder=ListBuilder)
+    @cython.locals(builder=ListBuilder, has_more=cython.bint)
     cdef int read_value(self, Cursor cursor, int octet) except -1
 
 cdef class ObjectAction(ValueAction):
@@ -120,7 +131,7 @@ cdef class ObjectAction(ValueAction):
     cdef Py_ssize_t count
     cdef long long round
     cdef long long[::1] rounds
-    @cython.locals(builder=StructBuilder, expected=Py_ssize_t, number=Py_ssize_t)
+    @cython.locals(builder=StructBuilder, expected=Py_ssize_t, number=Py_ssize_t, has_more=cython.bint)
     cdef int read_value(self, Cursor cursor, int octet) except -1
     @cython.locals(column=Builder, action=Action)
     cdef int read_property(self, Cursor cursor, Py_ssize_t number, Py_ssize_t count) except -1

@@ -27,6 +27,8 @@ from ottla.schemas.column_reader import (
 MAX_DEPTH = 128
 """The depth of values that are kept as text, or skipped."""
 MAX_DIGITS = 18
+MAX_LONG_DIGITS = 19
+"""The digits of the largest number of 64 bits."""
 MAX_EXACT = 1 << 53
 MAX_POWER = 22
 POWERS = array("d", [10.0**power for power in range(MAX_POWER + 1)])
@@ -131,23 +133,43 @@ def skip_digits(cursor: Cursor) -> int:
     return cursor.position - start
 
 
-def skip_number(cursor: Cursor) -> int:
-    """Move behind a number."""
-    if cursor.data[cursor.position] == MINUS:
-        cursor.position += 1
+def skip_integer(cursor: Cursor) -> int:
+    """Move behind the digits in front of a fraction; return the position of the first. Only 0 may begin with 0."""
     first = cursor.position
     if skip_digits(cursor) > 1 and cursor.data[first] == ZERO:
         cursor.position = first
         raise malformed_error(cursor)
-    if cursor.position < cursor.stop and cursor.data[cursor.position] == DOT:
+    return first
+
+
+def begins_fraction(cursor: Cursor) -> bool:
+    return cursor.position < cursor.stop and cursor.data[cursor.position] == DOT
+
+
+def begins_exponent(cursor: Cursor) -> bool:
+    return cursor.position < cursor.stop and cursor.data[cursor.position] | 0x20 == LOWER_E
+
+
+def skip_exponent_sign(cursor: Cursor) -> bool:
+    """Move behind the letter and the sign of an exponent; return True if it is negative."""
+    cursor.position += 1
+    octet = cursor.data[cursor.position] if cursor.position < cursor.stop else 0
+    if octet in (PLUS, MINUS):
+        cursor.position += 1
+    is_negative: bool = octet == MINUS
+    return is_negative
+
+
+def skip_number(cursor: Cursor) -> int:
+    """Move behind a number."""
+    if cursor.data[cursor.position] == MINUS:
+        cursor.position += 1
+    skip_integer(cursor)
+    if begins_fraction(cursor):
         cursor.position += 1
         skip_digits(cursor)
-    if cursor.position < cursor.stop and cursor.data[cursor.position] | 0x20 == LOWER_E:
-        cursor.position += 1
-        if cursor.position < cursor.stop and (
-            cursor.data[cursor.position] == PLUS or cursor.data[cursor.position] == MINUS
-        ):
-            cursor.position += 1
+    if begins_exponent(cursor):
+        skip_exponent_sign(cursor)
         skip_digits(cursor)
     return 0
 
@@ -175,18 +197,15 @@ class Number:
         self.is_negative = cursor.data[cursor.position] == MINUS
         if self.is_negative:
             cursor.position += 1
-        first = cursor.position
-        if skip_digits(cursor) > 1 and cursor.data[first] == ZERO:
-            cursor.position = first
-            raise malformed_error(cursor)
+        first = skip_integer(cursor)
         self.add_digits(cursor, first)
-        if cursor.position < cursor.stop and cursor.data[cursor.position] == DOT:
+        if begins_fraction(cursor):
             self.is_whole = False
             cursor.position += 1
             first = cursor.position
             self.power = -skip_digits(cursor)
             self.add_digits(cursor, first)
-        if cursor.position < cursor.stop and cursor.data[cursor.position] | 0x20 == LOWER_E:
+        if begins_exponent(cursor):
             self.is_whole = False
             self.scan_exponent(cursor)
         return 0
@@ -201,13 +220,7 @@ class Number:
         return 0
 
     def scan_exponent(self, cursor: Cursor) -> int:
-        cursor.position += 1
-        is_negative = False
-        if cursor.position < cursor.stop and (
-            cursor.data[cursor.position] == PLUS or cursor.data[cursor.position] == MINUS
-        ):
-            is_negative = cursor.data[cursor.position] == MINUS
-            cursor.position += 1
+        is_negative = skip_exponent_sign(cursor)
         first = cursor.position
         skip_digits(cursor)
         exponent = 0
@@ -234,13 +247,47 @@ class Number:
         if self.is_whole and self.digits <= MAX_DIGITS:
             return -self.mantissa if self.is_negative else self.mantissa
         text = raw.slice_of(cursor.octets, self.start, cursor.position)
-        number: Any = int(text) if self.is_whole else float(text)
+        # A number with more digits is out of range. Python refuses to convert thousands of digits to an int.
+        number: Any = int(text) if self.is_whole and self.digits <= MAX_LONG_DIGITS else float(text)
         if not -0x8000_0000_0000_0000 <= number < 0x8000_0000_0000_0000 or number != int(number):
             where = f"field {path}" if path else "the value"
             raise SerializationError(
                 f"{where} is {text.decode()[:80]}, and the schema has an integer of 64 bits; read the values as bytes"
             )
         return int(number)
+
+
+def begin_items(cursor: Cursor, close: int) -> bool:
+    """Move into the array or object at the cursor; return False if it is empty, and move behind it."""
+    cursor.position += 1
+    if peek(cursor) != close:
+        return True
+    cursor.position += 1
+    return False
+
+
+def next_item(cursor: Cursor, close: int) -> bool:
+    """Move behind a comma and return True, or behind the end of the array or object and return False."""
+    octet = peek(cursor)
+    if octet != COMMA and octet != close:
+        raise malformed_error(cursor)
+    cursor.position += 1
+    return octet == COMMA
+
+
+def check_name(cursor: Cursor) -> int:
+    """Move to the name of a property."""
+    if peek(cursor) != QUOTE:
+        raise malformed_error(cursor)
+    return 0
+
+
+def skip_colon(cursor: Cursor) -> int:
+    """Move behind the colon after the name of a property."""
+    if peek(cursor) != COLON:
+        raise malformed_error(cursor)
+    cursor.position += 1
+    return 0
 
 
 def skip_value(cursor: Cursor) -> int:
@@ -268,25 +315,15 @@ def skip_value(cursor: Cursor) -> int:
 def skip_items(cursor: Cursor, is_object: bool) -> int:
     """Move behind an array or an object, which begins at the cursor."""
     close = CLOSE_OBJECT if is_object else CLOSE_LIST
-    cursor.position += 1
-    if peek(cursor) == close:
-        cursor.position += 1
-        return 0
-    while True:
+    has_more = begin_items(cursor, close)
+    while has_more:
         if is_object:
-            if peek(cursor) != QUOTE:
-                raise malformed_error(cursor)
+            check_name(cursor)
             skip_string(cursor)
-            if peek(cursor) != COLON:
-                raise malformed_error(cursor)
-            cursor.position += 1
+            skip_colon(cursor)
         skip_value(cursor)
-        octet = peek(cursor)
-        if octet != COMMA and octet != close:
-            raise malformed_error(cursor)
-        cursor.position += 1
-        if octet == close:
-            return 0
+        has_more = next_item(cursor, close)
+    return 0
 
 
 class ValueAction(Action):
@@ -426,17 +463,10 @@ class ListAction(ValueAction):
         builder: ListBuilder = self.builder
         if octet != OPEN_LIST:
             raise mismatch_error(cursor, self.path, "array")
-        cursor.position += 1
-        if peek(cursor) == CLOSE_LIST:
-            cursor.position += 1
-            builder.end(True)
-            return 0
-        while octet != CLOSE_LIST:
+        has_more = begin_items(cursor, CLOSE_LIST)
+        while has_more:
             self.item.read(cursor)
-            octet = peek(cursor)
-            if octet != COMMA and octet != CLOSE_LIST:
-                raise malformed_error(cursor)
-            cursor.position += 1
+            has_more = next_item(cursor, CLOSE_LIST)
         builder.end(True)
         return 0
 
@@ -456,24 +486,14 @@ class MapAction(ValueAction):
         builder: ListBuilder = self.builder
         if octet != OPEN_OBJECT:
             raise mismatch_error(cursor, self.path, "object")
-        cursor.position += 1
-        if peek(cursor) == CLOSE_OBJECT:
-            cursor.position += 1
-            builder.end(True)
-            return 0
-        while octet != CLOSE_OBJECT:
-            if peek(cursor) != QUOTE:
-                raise malformed_error(cursor)
+        has_more = begin_items(cursor, CLOSE_OBJECT)
+        while has_more:
+            check_name(cursor)
             add_string(cursor, self.key)
-            if peek(cursor) != COLON:
-                raise malformed_error(cursor)
-            cursor.position += 1
+            skip_colon(cursor)
             self.value.read(cursor)
             self.entry.add()
-            octet = peek(cursor)
-            if octet != COMMA and octet != CLOSE_OBJECT:
-                raise malformed_error(cursor)
-            cursor.position += 1
+            has_more = next_item(cursor, CLOSE_OBJECT)
         builder.end(True)
         return 0
 
@@ -502,27 +522,18 @@ class ObjectAction(ValueAction):
         if octet != OPEN_OBJECT:
             raise mismatch_error(cursor, self.path, "object")
         self.round += 1
-        cursor.position += 1
         expected = 0
-        if peek(cursor) == CLOSE_OBJECT:
-            cursor.position += 1
-            octet = CLOSE_OBJECT
-        while octet != CLOSE_OBJECT:
-            if peek(cursor) != QUOTE:
-                raise malformed_error(cursor)
+        has_more = begin_items(cursor, CLOSE_OBJECT)
+        while has_more:
+            check_name(cursor)
             number = self.find_property(cursor, expected)
-            if peek(cursor) != COLON:
-                raise malformed_error(cursor)
-            cursor.position += 1
+            skip_colon(cursor)
             if number < 0:
                 skip_value(cursor)
             else:
                 expected = number + 1
                 self.read_property(cursor, number, builder.count)
-            octet = peek(cursor)
-            if octet != COMMA and octet != CLOSE_OBJECT:
-                raise malformed_error(cursor)
-            cursor.position += 1
+            has_more = next_item(cursor, CLOSE_OBJECT)
         self.add_absent()
         builder.add()
         return 0

@@ -12,7 +12,7 @@ from typing import Any
 from ottla.errors import SerializationError
 from ottla.extras import extra
 from ottla.schemas import column_reader, protobuf_reader
-from ottla.schemas.arrow_columns import Column, ColumnDecoder, Forms
+from ottla.schemas.arrow_columns import MAX_COLUMNS, Column, ColumnDecoder, Forms
 
 with extra("arrow"):
     import pyarrow as pa
@@ -85,10 +85,18 @@ class MessageTypes:
         self._unwraps = unwraps
         self._made = forms.columns
         self._actions = forms.actions
+        self._count = 0
+        """The number of columns so far."""
 
     def make_struct(self, message: Any, within: tuple[str, ...], in_map: bool = False) -> tuple[Column, Any]:
         """Return column and action of a message with its fields; `within` has the enclosing messages."""
         inside = (*within, message.full_name)
+        self._count += len(message.fields)
+        if self._count > MAX_COLUMNS:
+            raise SerializationError(
+                f"the message {(within or inside)[0]} has more than {MAX_COLUMNS} columns, because many of its messages "
+                "contain each other; read the values as bytes"
+            )
         made = [self._make_field(field, inside, in_map) for field in message.fields]
         parts = [column for column, _ in made]
         builder = self._made.StructBuilder([part.builder for part in parts])

@@ -119,8 +119,10 @@ cdef class MessageAction(FieldAction):
     cdef bint read_field(self, Cursor cursor, Py_ssize_t row, int wire) except -1
     @cython.locals(other=Py_ssize_t, field=Field)
     cdef int clear_others(self, Py_ssize_t row, int oneof) except -1
-    @cython.locals(end=Py_ssize_t, size=Py_ssize_t)
+    @cython.locals(end=Py_ssize_t, parts=list)
     cdef int join(self, Cursor cursor, Py_ssize_t row, Py_ssize_t start) except -1
+    @cython.locals(size=Py_ssize_t)
+    cdef bytes copy_message(self, Cursor cursor, Py_ssize_t start)
     @cython.locals(end=Py_ssize_t, row=Py_ssize_t, field=Field, data=bytes)
     cdef int add_singular(self, Cursor cursor) except -1
 

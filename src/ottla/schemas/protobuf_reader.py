@@ -334,7 +334,8 @@ class MessageAction(FieldAction):
         self.rows = {number: row for row, number in enumerate(numbers)}
         self.numbers = array("i", [self.rows.get(number, -1) for number in range(DIRECT_NUMBERS)])
         self.starts = array("q", bytes(8 * max(1, len(fields))))
-        self.joined: dict[int, bytes] = {}
+        self.joined: dict[int, list[bytes]] = {}
+        """The parts of singular messages that come several times."""
 
     def read(self, cursor: Cursor) -> int:
         end = read_size(cursor) + cursor.position
@@ -401,16 +402,18 @@ class MessageAction(FieldAction):
     def join(self, cursor: Cursor, row: int, start: int) -> int:
         """Join a message with the earlier one of the same field."""
         end = cursor.position
-        before = self.joined.get(row)
-        if before is None:
-            cursor.position = self.starts[row]
-            size = read_size(cursor)
-            before = raw.slice_of(cursor.octets, cursor.position, cursor.position + size)
-        cursor.position = start
-        size = read_size(cursor)
-        self.joined[row] = before + raw.slice_of(cursor.octets, cursor.position, cursor.position + size)
+        parts = self.joined.get(row)
+        if parts is None:
+            parts = self.joined[row] = [self.copy_message(cursor, self.starts[row])]
+        parts.append(self.copy_message(cursor, start))
         cursor.position = end
         return 0
+
+    def copy_message(self, cursor: Cursor, start: int) -> bytes:
+        """Return the bytes of the message with its size at `start`."""
+        cursor.position = start
+        size = read_size(cursor)
+        return raw.slice_of(cursor.octets, cursor.position, cursor.position + size)
 
     def add_singular(self, cursor: Cursor) -> int:
         """Read the values at the stored positions, and end the lists."""
@@ -422,7 +425,7 @@ class MessageAction(FieldAction):
             elif self.starts[row] < 0:
                 field.add_absent()
             elif self.joined and row in self.joined:
-                data = self.joined[row]
+                data = b"".join(self.joined[row])
                 field.action.read(Cursor(encode_size(len(data)) + data))
             else:
                 cursor.position = self.starts[row]
