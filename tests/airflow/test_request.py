@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -57,3 +60,15 @@ def test_a_record_is_values_of_json() -> None:
     }
     assert record_to_json(record, "utf-8") == expected
     assert record_to_json(record, "base64") == {**expected, "value": "/3RlYQ==", "headers": [["h", "MQ=="]]}
+
+
+def test_the_text_of_a_trigger_has_no_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("airflow", "airflow.triggers", "airflow.triggers.base"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    monkeypatch.setattr(sys.modules["airflow.triggers.base"], "BaseTrigger", object, raising=False)
+    monkeypatch.setattr(sys.modules["airflow.triggers.base"], "TriggerEvent", dict, raising=False)
+    monkeypatch.delitem(sys.modules, "ottla.airflow.trigger", raising=False)
+    trigger = import_module("ottla.airflow.trigger").TopicTrigger(["orders"], {"sasl.password": "s3cret"})
+    monkeypatch.delitem(sys.modules, "ottla.airflow.trigger")
+
+    assert repr(trigger) == "TopicTrigger(orders)"

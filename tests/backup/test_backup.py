@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from ottla.backup import (
     Selection,
     verify_backup,
 )
+from ottla.backup.manifest import Segment
+from ottla.backup.segments import LogWriter
 from ottla.client.admin import (
     AclBinding,
     AclBindingFilter,
@@ -322,3 +325,50 @@ def test_configs_of_groups_and_start_offsets_of_share_groups_are_restored(sides:
     assert configs_of(target, "group", "sharing") == {"share.auto.offset.reset": "earliest"}
     with Admin(bootstrap_servers=target.address) as admin:
         assert admin.list_share_group_offsets("sharing")[TopicPartition("orders", 0)].start_offset == 2
+
+
+def test_a_file_whose_write_failed_is_discarded_and_its_records_are_read_again(
+    sides: Sides, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = sides
+    source.make("orders", 1)
+    for number in range(8):
+        source.send("orders", f"{number:03d}" + "x" * 600, partition=0)
+    write, writes = LogWriter.write, []
+
+    def fail_midway(self: LogWriter, columns: Any) -> None:
+        write(self, columns)
+        writes.append(columns.count)
+        if len(writes) == 3:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(LogWriter, "write", fail_midway)
+    with pytest.raises(OSError, match="No space left"):
+        back_up(source, tmp_path, fetch_bytes=1000)
+    monkeypatch.undo()
+
+    back_up(source, tmp_path)
+
+    assert verify_backup(BackupFolder(tmp_path)).problems == ()
+    restore(target, tmp_path)
+    assert contents(target, "orders") == contents(source, "orders")
+
+
+def test_topics_that_differ_in_case_have_files_of_their_own_in_one_directory(tmp_path: Path) -> None:
+    folder = BackupFolder(tmp_path)
+    first = folder.create_segment_path("orders", 0, 5, 1000, "log")
+    first.touch()
+    second = folder.create_segment_path("orders", 0, 5, 1000, "log")  # as `Orders` is on macOS and Windows
+    second.touch()
+    stray = folder.create_segment_path("orders", 0, 6, 1000, "log")
+    stray.touch()
+
+    folder.delete_unlisted(
+        [
+            Segment(f"topics/{name}/0/{path.name}", 5, 6, 1, 0, "")
+            for name, path in (("orders", first), ("Orders", second))
+        ]
+    )
+
+    assert [first.exists(), second.exists(), stray.exists()] == [True, True, False]
+    assert first != second

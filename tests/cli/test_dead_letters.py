@@ -85,3 +85,18 @@ def test_nothing_is_sent_back_without_consent(address: str, letters: str) -> Non
 def test_an_unknown_topic_is_one_sentence(address: str) -> None:
     refused = ottla("dead-letters", "show", "nowhere", "--bootstrap-server", address)
     assert (refused.status, "topic 'nowhere' does not exist" in refused.sentence) == (1, True)
+
+
+def test_records_that_a_commit_cannot_list_are_not_sent_back(address: str, letters: str) -> None:
+    (first, *_) = records_of(address, f"orders-{letters}")
+    headers = failure_headers(first, ValueError("bad"), 3, "billing")
+    with Producer(bootstrap_servers=address) as producer:
+        for number in range(3_300):
+            producer.send(letters, b"x", key=b"even" if number % 2 else b"odd", headers=headers)
+
+    refused = ottla(
+        "dead-letters", "resend", letters, "--yes", "--where", "key == 'odd'", "--bootstrap-server", address
+    )
+
+    assert (refused.status, "nothing was sent back: the commit cannot list 1650 separate" in refused.err) == (1, True)
+    assert resent(address, letters) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -144,3 +145,10 @@ def test_a_notebook_is_executed_and_shows_widget_and_tables(servers: str, tmp_pa
     assert "export default" in state["_esm"]
     assert "<table" in notebook.cells[1]["outputs"][0]["data"]["text/html"]
     assert "group cells: Stable" in notebook.cells[2]["outputs"][0]["data"]["text/html"]
+
+
+def test_another_object_than_a_consumer_is_an_error(recwarn: pytest.WarningsRecorder) -> None:
+    with pytest.raises(TypeError, match="for consumer: expected an "):
+        XRay("orders")  # type: ignore[arg-type]
+    gc.collect()
+    assert not recwarn.list

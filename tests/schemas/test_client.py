@@ -17,6 +17,7 @@ from ottla.schemas import (
     SchemaRegistryError,
 )
 from ottla.schemas.caches import BoundedCache
+from ottla.schemas.exchange import Reply, read_token
 from tests.schemas.small_registry import SmallRegistry
 
 TEXT = '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}'
@@ -164,6 +165,15 @@ def test_a_token_comes_from_the_oauth_server_once(registry: SmallRegistry, monke
 
     assert [path for _, path, _ in registry.requests].count("/token") == 1
     assert registry.requests[-1][2]["Authorization"] == "Bearer t1"
+
+
+def test_errors_contain_no_secrets() -> None:
+    with pytest.raises(SchemaRegistryError, match="returned expires_in = 'soon': expected a number") as refused:
+        read_token(Reply(200, b'{"access_token": "t0ken", "expires_in": "soon"}'), "http://idp")
+    assert "t0ken" not in str(refused.value)
+    with pytest.raises(ConfigError, match="url = 'host:8081': must begin with http") as wrong:
+        SchemaRegistryClient({"url": "htp://amy:s3cret@host:8081"})
+    assert "s3cret" not in str(wrong.value)
 
 
 @pytest.mark.parametrize(

@@ -122,3 +122,17 @@ def test_a_mismatch_names_the_subject(client: SchemaRegistryClient) -> None:
         ottla.SerializationError, match=r"schema \d+ of subject 'orders-value': field shop.Order.id is None"
     ):
         ours.AvroSerializer(client, ORDER)({**VALUE, "id": None}, context())
+
+
+def test_what_was_deleted_before_can_be_deleted_permanently(client: SchemaRegistryClient) -> None:
+    client.register_schema("gone", Schema(NUMBER))
+    client.register_schema("gone", Schema(WIDER))
+    assert client.delete_version("gone", 1) == 1
+    assert client.delete_version("gone", 1, permanent=True) == 1
+    assert client.delete_subject("gone") == [2]
+
+    assert client.delete_subject("gone", permanent=True) == [2]
+
+    assert "gone" not in client.get_subjects(deleted=True)
+    with pytest.raises(SchemaRegistryError, match="Subject 'gone' not found"):
+        client.delete_subject("gone", permanent=True)

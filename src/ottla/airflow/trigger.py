@@ -42,6 +42,10 @@ class TopicTrigger(BaseTrigger):  # type: ignore[misc]
         self._request = check_request(topics, config, start, max_records, encoding)
         self._cursor = parse_cursor(cursor)
 
+    def __repr__(self) -> str:
+        """Return the topics. Airflow's own text has all arguments, and with `config` passwords."""
+        return f"TopicTrigger({', '.join(self._request.topics)})"
+
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return the path of this class and its arguments, which Airflow stores encrypted."""
         cursor = None if self._cursor is None else self._cursor.to_json()

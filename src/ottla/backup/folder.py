@@ -15,6 +15,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import file_digest
+from itertools import count
 from pathlib import Path
 
 from ottla.backup.manifest import (
@@ -92,16 +93,24 @@ class BackupFolder:
 
     def delete_unlisted(self, segments: list[Segment]) -> None:
         """Delete segment files that are not among these."""
-        listed = {self.path / segment.file for segment in segments}
+        listed = {segment.file.casefold() for segment in segments}
         for path in (self.path / TOPICS).glob("*/*/*"):
-            if path not in listed:
+            if path.relative_to(self.path).as_posix().casefold() not in listed:
                 path.unlink()
 
     def create_segment_path(self, topic: str, partition: int, first_offset: int, run_ms: int, kind: str) -> Path:
-        """Return the path of a new segment, and create its directory."""
+        """Return the path of a new segment, and create its directory.
+
+        Two topics whose names differ only in case share a directory on macOS and Windows. Their files have different numbers.
+        """
         directory = self.path / TOPICS / topic / str(partition)
         directory.mkdir(parents=True, exist_ok=True)
-        return directory / f"{first_offset:020d}-{run_ms}.{kind}"
+        path = directory / f"{first_offset:020d}-{run_ms}.{kind}"
+        for number in count(2):
+            if not path.exists():
+                break
+            path = directory / f"{first_offset:020d}-{run_ms}-{number}.{kind}"
+        return path
 
     def describe_segment(self, path: Path, first_offset: int, next_offset: int, records: int) -> Segment:
         """Return the manifest's entry of a finished segment file."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -140,7 +141,11 @@ class RecordCopy:
             kind = self._manifest.segment_format
             path = self._folder.create_segment_path(tp.topic, tp.partition, first, self._run_ms, kind)
             segment = self._open[tp] = OpenSegment(open_writer(kind, path, *tp), path, first)
-        segment.write(columns)
+        try:
+            segment.write(columns)
+        except BaseException:  # such as a full disk: the file may end within a batch
+            self._discard_segment(tp)
+            raise
         self._progress.add(columns.count, self._now())
         if segment.writer.size_bytes >= SEGMENT_BYTES:
             self._finish_segment(tp)
@@ -157,6 +162,13 @@ class RecordCopy:
             self._folder.describe_segment(segment.path, segment.first_offset, segment.next_offset, segment.records)
         )
         partition.end = segment.next_offset
+
+    def _discard_segment(self, tp: TopicPartition) -> None:
+        """Forget an open file. The next run reads its records again."""
+        segment = self._open.pop(tp)
+        with suppress(Exception):  # the caller raises the first one
+            segment.writer.close()
+        segment.path.unlink(missing_ok=True)
 
     def _save(self) -> None:
         self._folder.write_progress(self._manifest)

@@ -65,9 +65,9 @@ class LogWriter:
                 self.size_bytes += len(data)
 
     def close(self) -> None:
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
+        with self._file:
+            self._file.flush()
+            os.fsync(self._file.fileno())
 
 
 def open_writer(kind: SegmentFormat, path: Path, topic: str, partition: int) -> SegmentWriter:

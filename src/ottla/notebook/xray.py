@@ -30,7 +30,12 @@ class XRay(anywidget.AnyWidget):
     picture = traitlets.Dict({}).tag(sync=True)
     """The last picture (`ottla.notebook.picture`)."""
 
+    _ended: threading.Event | None = None
+    """None if `__init__` has failed: ipywidgets calls `close` for such an object, too."""
+
     def __init__(self, consumer: Consumer[Any, Any], interval_seconds: float = INTERVAL_SECONDS) -> None:
+        if not isinstance(consumer, Consumer):
+            raise TypeError(f"invalid value {consumer!r:.80} for consumer: expected an ottla.Consumer")
         super().__init__()
         self._consumer = consumer
         self._interval_seconds = interval_seconds
@@ -39,7 +44,7 @@ class XRay(anywidget.AnyWidget):
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self.update()
-        self._thread = threading.Thread(target=self._watch, name="ottla-xray", daemon=True)
+        self._thread = threading.Thread(target=self._watch, args=(self._ended,), name="ottla-xray", daemon=True)
         self._thread.start()
 
     def update(self) -> None:
@@ -50,12 +55,12 @@ class XRay(anywidget.AnyWidget):
 
     def close(self) -> None:
         """End the thread and the widget. The consumer stays open."""
-        if not self._ended.is_set():
+        if self._ended is not None and not self._ended.is_set():
             self._ended.set()
             self._thread.join()
             self._trace.close()
         super().close()
 
-    def _watch(self) -> None:
-        while not self._ended.wait(self._interval_seconds):
+    def _watch(self, ended: threading.Event) -> None:
+        while not ended.wait(self._interval_seconds):
             self.update()

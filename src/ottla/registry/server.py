@@ -81,7 +81,7 @@ class RegistryServer:
         self._is_stopping = True
         if self._server is not None:
             self._server.should_exit = True
-        elif self._loop is not None and self._task is not None:
+        elif self._loop is not None and self._task is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._task.cancel)
 
     async def _serve(self, ready: Callable[[RegistryServer], None]) -> None:

@@ -17,6 +17,8 @@ from ottla.schemas.exchange import Exchange, Session, quoted
 from ottla.schemas.values import RegisteredSchema, Schema, SchemaVersion, ServerConfig
 
 NOT_FOUND = 404
+SOFT_DELETED = (40404, 40406)
+"""The registry's codes for a subject, and for a version, that was deleted and can be restored."""
 
 
 class RegistryCalls:
@@ -104,23 +106,9 @@ class RegistryCalls:
         return list(answer)
 
     def delete_subject(self, subject: str, permanent: bool) -> Exchange[list[int]]:
-        path = f"subjects/{quoted(subject)}"
-        versions = yield from self._send("DELETE", path)
-        if permanent:
-            yield from self._send("DELETE", path, {"permanent": True})
+        versions = yield from self._delete(f"subjects/{quoted(subject)}", permanent)
         self._forget_subjects()
         return list(versions)
-
-    def delete_for_ever(self, subject: str) -> Exchange[None]:
-        """Delete a subject that may be deleted already, so that it cannot be restored."""
-        path = f"subjects/{quoted(subject)}"
-        try:
-            yield from self._send("DELETE", path)
-        except SchemaRegistryError as error:
-            if error.http_status_code != NOT_FOUND:
-                raise
-        yield from self._send("DELETE", path, {"permanent": True})
-        self._forget_subjects()
 
     def latest(self, subject: str, fmt: str | None) -> Exchange[RegisteredSchema]:
         key = ("latest", subject, fmt)
@@ -171,12 +159,20 @@ class RegistryCalls:
         return list(answer)
 
     def delete_version(self, subject: str, version: int | str, permanent: bool) -> Exchange[int]:
-        path = f"subjects/{quoted(subject)}/versions/{quoted(version)}"
-        deleted = yield from self._send("DELETE", path)
-        if permanent:
-            yield from self._send("DELETE", path, {"permanent": True})
+        deleted = yield from self._delete(f"subjects/{quoted(subject)}/versions/{quoted(version)}", permanent)
         self._forget_subjects()
         return int(deleted)
+
+    def _delete(self, path: str, permanent: bool) -> Exchange[Any]:
+        """Delete, and with `permanent` delete again; what was deleted before is then not an error."""
+        if not permanent:
+            return (yield from self._send("DELETE", path))
+        try:
+            yield from self._send("DELETE", path)
+        except SchemaRegistryError as error:
+            if error.error_code not in SOFT_DELETED:
+                raise
+        return (yield from self._send("DELETE", path, {"permanent": True}))
 
     def _forget_subjects(self) -> None:
         for cache in (self._registered, self._versions, self._latest):

@@ -115,9 +115,8 @@ def split_urls(text: Any) -> tuple[tuple[str, ...], tuple[str, str] | None]:
         url = one.strip().rstrip("/")
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ConfigError(
-                f"url = {one.strip()!r}: must begin with http:// or https://, such as http://localhost:8081"
-            )
+            shown = one.strip().rpartition("@")[2]  # in front of it may be a password
+            raise ConfigError(f"url = {shown!r}: must begin with http:// or https://, such as http://localhost:8081")
         if parts.username is not None:
             user = user or (unquote(parts.username), unquote(parts.password or ""))
             url = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, parts.query, ""))

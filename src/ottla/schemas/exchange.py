@@ -142,18 +142,28 @@ class Session:
                 -1, -1, f"no answer from {oauth.endpoint} ({error}); check bearer.auth.issuer.endpoint.url"
             ) from None
         assert reply is not None
-        try:
-            answer = json.loads(reply.content)
-            token, lifetime = str(answer["access_token"]), float(answer.get("expires_in", 0))
-        except (ValueError, KeyError, TypeError, AttributeError):
-            text = reply.content[:200].decode("utf-8", "replace")
-            raise SchemaRegistryError(
-                reply.status,
-                -1,
-                f"{oauth.endpoint} returned no token: {text!r}; check bearer.auth.client.id and its secret",
-            ) from None
+        token, lifetime = read_token(reply, oauth.endpoint)
         self._token, self._token_expires = token, self._monotonic() + lifetime * TOKEN_MARGIN
         return token
+
+
+def read_token(reply: Reply, endpoint: str) -> tuple[str, float]:
+    """Return the token of an OAuth server's response, and its lifetime in seconds. An error never contains the token."""
+    try:
+        answer = json.loads(reply.content)
+        token = str(answer["access_token"])
+    except (ValueError, KeyError, TypeError):
+        text = reply.content[:200].decode("utf-8", "replace")
+        raise SchemaRegistryError(
+            reply.status, -1, f"{endpoint} returned no token: {text!r}; check bearer.auth.client.id and its secret"
+        ) from None
+    lifetime = answer.get("expires_in") or 0
+    try:
+        return token, float(lifetime)
+    except (ValueError, TypeError):
+        raise SchemaRegistryError(
+            reply.status, -1, f"{endpoint} returned expires_in = {lifetime!r:.80}: expected a number of seconds"
+        ) from None
 
 
 def spell(value: Any) -> str:

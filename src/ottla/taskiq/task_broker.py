@@ -93,15 +93,19 @@ class TaskBroker(AsyncBroker):
 
     async def shutdown(self) -> None:
         """Send the tasks that are queued, commit what is acknowledged, and leave the group."""
-        await super().shutdown()
         worker, run, producer = self._worker, self._run, self._producer
         self._worker = self._run = self._producer = None
-        if worker is not None and run is not None:
-            worker.stop()
-            worker.stop()  # does not wait for tasks that taskiq has given up
-            await run
-        if producer is not None:
-            await producer.close()
+        try:
+            await super().shutdown()
+        finally:
+            try:
+                if worker is not None and run is not None:
+                    worker.stop()
+                    worker.stop()  # does not wait for tasks that taskiq has given up
+                    await run
+            finally:
+                if producer is not None:
+                    await producer.close()
 
     async def kick(self, message: BrokerMessage) -> None:
         """Send a task, and return once the brokers have it."""

@@ -194,19 +194,19 @@ def span_ms(span: dict[str, float]) -> int:
     for word in span:
         if word not in WORDS:
             message = unknown_among("word", word, WORDS, f"timedelta's, such as hours=2: {', '.join(WORDS)}")
-            raise ConfigError(f"travel({expected_lines(span)}): {message}")
+            raise ConfigError(f"travel({format_arguments(span)}): {message}")
     try:
         ms = round(timedelta(**span).total_seconds() * 1000)
     except (TypeError, OverflowError) as error:
-        raise ConfigError(f"travel({expected_lines(span)}): {error}: expected a number, such as hours=2") from None
+        raise ConfigError(f"travel({format_arguments(span)}): {error}: expected a number, such as hours=2") from None
     if ms <= 0:
         raise ConfigError(
-            f"travel({expected_lines(span)}) does not advance the clock: expected a positive span, such as hours=2"
+            f"travel({format_arguments(span)}) does not advance the clock: expected a positive span, such as hours=2"
         )
     return ms
 
 
-def expected_lines(span: dict[str, float]) -> str:
+def format_arguments(span: dict[str, float]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in span.items())
 
 

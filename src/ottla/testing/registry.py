@@ -29,6 +29,7 @@ class TestedRegistry:
     def __init__(self, client_settings: dict[str, Any]) -> None:
         self._server = RegistryServer(RegistrySettings(client_settings, port=0))
         self._ready = threading.Event()
+        self._has_started = False
         self._thread = threading.Thread(target=self._run, name="ottla-tested-registry", daemon=True)
         self.url = self._server.url
         """The address for clients."""
@@ -36,7 +37,9 @@ class TestedRegistry:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        if not self._ready.wait(START_SECONDS) or not self._thread.is_alive():
+        self._ready.wait(START_SECONDS)
+        if not self._has_started:
+            self.__exit__(None, None, None)
             raise IllegalStateError("the schema registry did not start; its log says why (ottla.registry)")
         return self
 
@@ -49,9 +52,13 @@ class TestedRegistry:
 
     def _run(self) -> None:
         try:
-            self._server.run(lambda _: self._ready.set())
+            self._server.run(self._report_ready)
         finally:
             self._ready.set()
+
+    def _report_ready(self, _: RegistryServer) -> None:
+        self._has_started = True
+        self._ready.set()
 
     def clear(self) -> None:
         """Delete all subjects for ever, and restore the global compatibility level and mode."""
@@ -71,7 +78,7 @@ class TestedRegistry:
     def _delete(self, subject: str) -> bool:
         """Delete a subject for ever; return False if others still reference it."""
         try:
-            self.client.run(self.client.calls.delete_for_ever(subject))
+            self.client.delete_subject(subject, permanent=True)
         except SchemaRegistryError as error:
             if error.error_code != REFERENCED:
                 raise

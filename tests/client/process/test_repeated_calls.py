@@ -187,7 +187,7 @@ async def process_until(servers: str, source: str, function: Any, condition: Cal
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"concurrency": 0}, "invalid concurrency: expected a whole number from 1 on"),
+        ({"concurrency": 0}, "invalid value 0 for concurrency: expected a whole number from 1 on"),
         ({"retries": "often"}, "expected a number or a Backoff"),
         ({"retries": 1, "batches": True}, "retries and concurrency with batches or arrow"),
         ({"concurrency": 2, "arrow": True}, "retries and concurrency with batches or arrow"),

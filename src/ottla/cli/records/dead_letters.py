@@ -112,11 +112,11 @@ def resend(
         if rows:
             echo(format_table(SENT, rows), err=True)
             confirm("Send them back?", agreed=agreed)
+            commits = letters.commits_after(record for record, _ in chosen)
             with producer_at(bootstrap_server, settings, f"{group}-{topic}") as producer:
                 producer.init_transactions()
                 with producer.transaction():
                     send_back(producer, chosen)
-                    commits = letters.commits_after(record for record, _ in chosen)
                     producer.send_offsets_to_transaction(commits, consumer.group_metadata())
         else:
             echo("nothing to send back", err=True)
@@ -160,8 +160,11 @@ class DeadLetterTopic:
                     yield record, read_dead_letter(record.headers)
 
     def commits_after(self, records: Iterator[ConsumerRecord]) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return what to commit when these records are sent back. All records must have been read by `select`."""
-        from ottla.client.work.state.finished_offsets import encode_finished
+        """Return what to commit when these records are sent back. All records must have been read by `select`.
+
+        Raises ClickException if the metadata of a commit is too small for that.
+        """
+        from ottla.client.work.state.finished_offsets import decode_finished, encode_finished
         from ottla.model import OffsetAndMetadata
 
         sent = {(record.topic, record.partition, record.offset) for record in records}
@@ -169,7 +172,13 @@ class DeadLetterTopic:
         for tp, offsets in self._open.items():
             bounds = [*(offset for offset in offsets if (*tp, offset) not in sent), self._ends[tp]]
             runs = [(one + 1, other) for one, other in pairwise(bounds) if one + 1 < other]
-            commits[tp] = OffsetAndMetadata(bounds[0], encode_finished(bounds[0], runs))
+            metadata = encode_finished(bounds[0], runs)
+            if decode_finished(bounds[0], metadata) != runs:
+                raise click.ClickException(
+                    f"nothing was sent back: the commit cannot list {len(runs)} separate parts of {tp}, and the same records "
+                    "would be sent back again later; select fewer with --partition, or more by another --where"
+                )
+            commits[tp] = OffsetAndMetadata(bounds[0], metadata)
         return commits
 
 

@@ -96,7 +96,7 @@ class Batches(Records):
 def process_in_halves(
     attempt: Callable[[Any], Calls[list[Any]]],
     part: Any,
-    bury: Callable[[Any, Exception], Outgoing],
+    make_letter: Callable[[Any, Exception], Outgoing],
     settings: ProcessSettings,
 ) -> Calls[list[Any]]:
     """Return the results for a part.
@@ -109,12 +109,12 @@ def process_in_halves(
         if settings.dead_letter_topic is None:
             raise
         if len(part) == 1:
-            return [bury(part, error)]
+            return [make_letter(part, error)]
         log.info("batch failed and is retried in halves records=%d error=%s", len(part), error)
     half = len(part) // 2
-    previous_handlers = yield from process_in_halves(attempt, part[:half], bury, settings)
-    after = yield from process_in_halves(attempt, part[half:], bury, settings)
-    return [*previous_handlers, *after]
+    before = yield from process_in_halves(attempt, part[:half], make_letter, settings)
+    after = yield from process_in_halves(attempt, part[half:], make_letter, settings)
+    return [*before, *after]
 
 
 def make_dead_letter(record: ConsumerRecord, error: Exception, settings: ProcessSettings) -> Outgoing:
@@ -138,12 +138,13 @@ def collect_results(result: Any) -> Calls[list[Any]]:
 def await_result(result: Any) -> Calls[Any]:
     """Await an awaitable; return other values unchanged."""
     if isawaitable(result):
-        awaited: Call = partial(format_identity, result)
+        awaited: Call = partial(return_unchanged, result)
         result = yield awaited
     return result
 
 
-def format_identity(result: Any) -> Any:
+def return_unchanged(result: Any) -> Any:
+    """Return the awaitable, which the runner awaits."""
     return result
 
 

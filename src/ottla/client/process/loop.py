@@ -140,10 +140,10 @@ class ProcessLoop:
         except WakeupError:
             return [], None
         except RecordDeserializationError as error:
-            is_dead_letter = make_dead_letter(error.record, error, self._settings)
+            letter = make_dead_letter(error.record, error, self._settings)
             next_offset = OffsetAndMetadata(error.offset + 1, "", error.record.leader_epoch)
             self._consumer.seek(error.partition, next_offset.offset)
-            return [(TopicPartition(*error.partition), error.offset, next_offset)], is_dead_letter
+            return [(TopicPartition(*error.partition), error.offset, next_offset)], letter
         return (list(self._form.spans(polled)) if polled else []), polled
 
     def _start_commit_interval(self, spans: list[PartitionSpan]) -> None:

@@ -70,7 +70,7 @@ def check_settings(settings: ProcessSettings, reads: Any, writes: Any) -> None:
     """
     for is_wrong, message in INVALID_SETTINGS:
         if is_wrong(settings, reads, writes):
-            raise ConfigError(message.format(reads=reads, writes=writes))
+            raise ConfigError(message.format(settings=settings, reads=reads, writes=writes))
 
 
 INVALID_SETTINGS: tuple[tuple[Any, str], ...] = (
@@ -123,7 +123,7 @@ INVALID_SETTINGS: tuple[tuple[Any, str], ...] = (
             or not isinstance(settings.concurrency, int)
             or settings.concurrency < 1
         ),
-        "invalid concurrency: expected a whole number from 1 on",
+        "invalid value {settings.concurrency!r} for concurrency: expected a whole number from 1 on",
     ),
     (
         lambda settings, reads, writes: settings.repeats_calls and (settings.batches or settings.arrow),

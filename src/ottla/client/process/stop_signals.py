@@ -25,10 +25,10 @@ def stop_on_signals(stop: Callable[[], None]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    if not stop_callbacks:
-        previous_handlers.update((number, signal.signal(number, stop_all)) for number in SIGNALS)
-    stop_callbacks.append(stop)
+    stop_callbacks.append(stop)  # first: a signal between two lines must not be lost
     try:
+        if len(stop_callbacks) == 1:
+            previous_handlers.update((number, signal.signal(number, stop_all)) for number in SIGNALS)
         yield
     finally:
         stop_callbacks.remove(stop)

@@ -7,25 +7,19 @@ the broker would soon delete one with the timestamp of an old record (`retention
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from ottla.client.process.dead_letters import PREFIX as CONNECT
-from ottla.client.process.dead_letters import Stage
-from ottla.errors import SerializationError
+from ottla.client.process.dead_letters import describe_failure, encode_texts
 from ottla.model import Header
 
 OURS = "__ottla.errors."
 SHARE_GROUP = "__dlq.errors."
 """The headers of a broker that gives up a record of a share group (KIP-1191)."""
 PREFIXES = (CONNECT, OURS, SHARE_GROUP)
-MESSAGE_CHARACTERS = 2_000
-"""The maximum length of the error message in a header."""
-TRACE_CHARACTERS = 10_000
-"""The maximum length of the stack trace in a header; its end is kept."""
 
 
 class DeadLetter(msgspec.Struct, frozen=True):
@@ -46,25 +40,9 @@ class DeadLetter(msgspec.Struct, frozen=True):
 
 def failure_headers(record: Any, error: BaseException, attempts: int, group: str) -> list[Header]:
     """Return the headers of a dead letter: those of the record, then those about the failure."""
-    stage = Stage.VALUE_CONVERTER if isinstance(error, SerializationError) else Stage.TRANSFORMATION
-    kind = type(error)
-    connect = {
-        "topic": record.topic,
-        "partition": str(record.partition),
-        "offset": str(record.offset),
-        "connector.name": group,
-        "task.id": "0",
-        "stage": stage.value,
-        "class.name": "ottla.work",
-        "exception.class.name": f"{kind.__module__}.{kind.__qualname__}",
-        "exception.message": str(error)[:MESSAGE_CHARACTERS],
-        "exception.stacktrace": "".join(traceback.format_exception(error))[-TRACE_CHARACTERS:],
-    }
     ours = {"group": group, "attempts": str(attempts), "timestamp": str(record.timestamp)}
-    about = {CONNECT + name: text for name, text in connect.items()} | {
-        OURS + name: text for name, text in ours.items()
-    }
-    return [*record.headers, *((name, text.encode("utf-8", "backslashreplace")) for name, text in about.items())]
+    texts = describe_failure(record, error, group, "ottla.work") | {OURS + name: text for name, text in ours.items()}
+    return [*record.headers, *encode_texts(texts)]
 
 
 def read_dead_letter(headers: Iterable[Header]) -> DeadLetter:

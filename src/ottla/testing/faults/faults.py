@@ -81,8 +81,8 @@ class Faults:
         server = self._require_server()
         if self._faulty_handler is None or self._faulty_server is not server:
             self._faulty_handler, self._faulty_server = FaultyRequestHandler(server), server
-        way = self._faulty_handler
-        run_in_loop(server, lambda: way.add(fault))
+        handler = self._faulty_handler
+        run_in_loop(server, lambda: handler.add(fault))
         self._active.append(fault)
         return fault
 
@@ -99,8 +99,8 @@ class Faults:
             return
         self._active.remove(fault)
         if self._faulty_handler is not None and self._faulty_server is not None and self._find() is self._faulty_server:
-            way = self._faulty_handler
-            run_in_loop(self._faulty_server, lambda: way.remove(fault))
+            handler = self._faulty_handler
+            run_in_loop(self._faulty_server, lambda: handler.remove(fault))
 
 
 def run_in_loop(server: Server, work: Callable[[], Any]) -> None:

@@ -1,6 +1,6 @@
 """Request handling with faults. Runs in the broker's thread.
 
-frame ──► RequestHandler.handle ──► FaultyWay.execute ──► RequestHandler.execute
+frame ──► RequestHandler.handle ──► FaultyRequestHandler.execute ──► RequestHandler.execute
                                         └─ held: the call is kept, like a fetch that waits for records
 
 It replaces `RequestHandler.execute` while there are faults, and is not installed otherwise.

@@ -28,7 +28,7 @@ def build_refusal(request: Message, answer: type[Message], version: int, code: i
     return cast(Message, made)
 
 
-def build_response(expected_lines: Any, cls: type[Any], version: int, code: int) -> Any:
+def build_response(request: Any, cls: type[Any], version: int, code: int) -> Any:
     """Return the response to one part of a request, with the fields of the version."""
     made = cls()
     for field in fields(cls):
@@ -38,35 +38,35 @@ def build_response(expected_lines: Any, cls: type[Any], version: int, code: int)
         if field.name == "error_code":
             made.error_code = code
         elif item is None:
-            copy_identifier(expected_lines, made, field.name)
+            copy_identifier(request, made, field.name)
         elif carries_error(item):
             setattr(
                 made,
                 field.name,
-                [build_response(each, item, version, code) for each in request_items(expected_lines, field.name)],
+                [build_response(each, item, version, code) for each in request_items(request, field.name)],
             )
     return made
 
 
-def copy_identifier(expected_lines: Any, made: Any, name: str) -> None:
+def copy_identifier(request: Any, made: Any, name: str) -> None:
     """Copy a field from the request's field of that name, or from a plain value that is the name itself."""
-    if isinstance(expected_lines, str):
+    if isinstance(request, str):
         if name in ("key", "group_id", "name"):
-            setattr(made, name, expected_lines)
+            setattr(made, name, request)
         return
-    found = next((each for each in (name, *CALLED_ALSO.get(name, ())) if hasattr(expected_lines, each)), None)
+    found = next((each for each in (name, *CALLED_ALSO.get(name, ())) if hasattr(request, each)), None)
     if found is not None:
-        setattr(made, name, getattr(expected_lines, found))
+        setattr(made, name, getattr(request, found))
 
 
-def request_items(expected_lines: Any, name: str) -> Sequence[Any]:
+def request_items(request: Any, name: str) -> Sequence[Any]:
     """Return the request's sequence for a sequence of the response.
 
     It is the one of the same name, or the first non-empty one.
     """
-    if not isinstance(expected_lines, Struct):
+    if not isinstance(request, Struct):
         return ()
-    there = asdict(expected_lines)
+    there = asdict(request)
     lists = {key: value for key, value in there.items() if isinstance(value, list | tuple) and value}
     return lists.get(name) or next((value for value in lists.values() if not isinstance(value[0], int)), ())
 
