@@ -49,8 +49,8 @@ def start(spark: SparkSession, servers: str, source: str, target: str, folder: s
     return [writer.trigger(availableNow=True).start() for writer in (to_topic, to_table)]
 
 
-def print_event(**told: object) -> None:
-    print(json.dumps(told), flush=True)
+def print_event(**reported: object) -> None:
+    print(json.dumps(reported), flush=True)
 
 
 def main() -> None:

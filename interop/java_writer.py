@@ -56,7 +56,7 @@ class JavaWriter:
         enough = self.count + count
         wait_for(lambda: self.count >= enough, self._said.read_text()[-2000:])
 
-    def told(self, name: str) -> list[tuple[int, int, int]]:
+    def list_events(self, name: str) -> list[tuple[int, int, int]]:
         """Return partition, offset and number of each record in events of this name.
 
         Failed records have -1 for both.

@@ -44,8 +44,8 @@ class Places(NamedTuple):
 @pytest.fixture(scope="module")
 def places() -> Iterator[Places]:
     """A realm with its principals, and our broker."""
-    if (told := kerberos.missing()) is not None:
-        pytest.skip(told)
+    if (reported := kerberos.missing()) is not None:
+        pytest.skip(reported)
     with realm() as made:
         made.add("alice", "etl/nightly", "kafka/localhost", "kafka/127.0.0.1")
         alice = made.keytab("alice.keytab", "alice")

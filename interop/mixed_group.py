@@ -63,7 +63,7 @@ class Member:
 
     def __init__(self, client: str, address: str) -> None:
         self.client = client
-        self.told: list[MemberEvent] = []
+        self.reported: list[MemberEvent] = []
         self.owned: tuple[int, ...] = ()
         self.frozen_ns: list[int] = []
         """The times of its SIGSTOPs."""
@@ -85,12 +85,12 @@ class Member:
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            told = parse_event(line, self.client)
-            if told is None:
+            reported = parse_event(line, self.client)
+            if reported is None:
                 continue
-            self.told.append(told)
-            if told.kind == "owned":
-                self.owned = told.numbers
+            self.reported.append(reported)
+            if reported.kind == "owned":
+                self.owned = reported.numbers
 
     def freeze(self) -> None:
         self.frozen_ns.append(time.monotonic_ns())
@@ -115,13 +115,13 @@ class Member:
         """
         frozen = iter([*self.frozen_ns, float("inf")])
         edge, stale = next(frozen), False
-        for told in self.told:
-            if told.time_ns > edge:
+        for reported in self.reported:
+            if reported.time_ns > edge:
                 edge, stale = next(frozen), True
-            if told.kind == "owned":
+            if reported.kind == "owned":
                 stale = False
-            if not (stale and told.kind == "got"):
-                yield told
+            if not (stale and reported.kind == "got"):
+                yield reported
 
 
 class GroupUnderTest:
@@ -193,15 +193,15 @@ class GroupUnderTest:
     def ends(self) -> list[int]:
         """Return the committed offset of each partition."""
         ends = [0] * PARTITIONS
-        for told in self.told():
-            if told.kind == "committed":
-                partition, end = told.numbers
+        for reported in self.list_events():
+            if reported.kind == "committed":
+                partition, end = reported.numbers
                 ends[partition] = max(ends[partition], end)
         return ends
 
-    def told(self) -> list[MemberEvent]:
+    def list_events(self) -> list[MemberEvent]:
         """Return the events of all members in order of time."""
-        return sorted(told for member in [*self.gone, *self.members] for told in list(member.reads()))
+        return sorted(reported for member in [*self.gone, *self.members] for reported in list(member.reads()))
 
     def missed(self) -> list[tuple[int, int]]:
         """Return the records that no member read.
@@ -209,18 +209,18 @@ class GroupUnderTest:
         A member stopped for less than its session timeout continues at its position.
         """
         members = [*self.gone, *self.members]
-        got = {told.numbers for member in members for told in list(member.told) if told.kind == "got"}
+        got = {reported.numbers for member in members for reported in list(member.reported) if reported.kind == "got"}
         return [(p, o) for p, count in enumerate(self.written) for o in range(count) if (p, o) not in got]
 
     def seen_after_commit(self) -> list[MemberEvent]:
         """Return the records that a member read after they had been committed."""
         ends, late = [0] * PARTITIONS, []
-        for told in self.told():
-            if told.kind == "committed":
-                partition, end = told.numbers
+        for reported in self.list_events():
+            if reported.kind == "committed":
+                partition, end = reported.numbers
                 ends[partition] = max(ends[partition], end)
-            elif told.kind == "got" and told.numbers[1] < ends[told.numbers[0]]:
-                late.append(told)
+            elif reported.kind == "got" and reported.numbers[1] < ends[reported.numbers[0]]:
+                late.append(reported)
         return late
 
     def state(self) -> str:

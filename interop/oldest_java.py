@@ -23,7 +23,7 @@ def fetch() -> None:
             rival.bring(HERE / "pom.xml", JARS)
 
 
-def tell(*words: str) -> list[str]:
+def run_program(*words: str) -> list[str]:
     """Return the output lines of the program. Raises RuntimeError with all lines if it fails."""
     fetch()
     source = str(HERE / "Oldest.java")  # Java compiles it, and prints its warnings to standard error

@@ -98,8 +98,8 @@ def test_topics_are_created_described_extended_and_deleted(both: Both) -> None:
     assert "Created topic life." in both.run_tool(
         "TopicCommand", "--create", *named, "--partitions", 3, "--config", "retention.ms=3600000"
     )
-    told = both.run_tool("TopicCommand", "--describe", *named)
-    assert "PartitionCount: 3\tReplicationFactor: 1\tConfigs: retention.ms=3600000" in told
+    output = both.run_tool("TopicCommand", "--describe", *named)
+    assert "PartitionCount: 3\tReplicationFactor: 1\tConfigs: retention.ms=3600000" in output
     ours, theirs = both.run_rejected("TopicCommand", "--create", *named)
     assert ours == theirs
     both.run_tool("TopicCommand", "--alter", *named, "--partitions", 5)
@@ -132,8 +132,8 @@ def test_broker_configs_are_changed_and_described(both: Both) -> None:
     one, every = ("--entity-type", "brokers", "--entity-name", 1), ("--entity-type", "brokers", "--entity-default")
     both.run_tool(CONFIGS, "--alter", *one, "--add-config", "log.retention.bytes=123456789")
     both.run_tool(CONFIGS, "--alter", *every, "--add-config", "log.retention.bytes=987654321")
-    told = both.run_tool(CONFIGS, "--describe", *one)
-    assert "DYNAMIC_DEFAULT_BROKER_CONFIG:log.retention.bytes=987654321" in told
+    output = both.run_tool(CONFIGS, "--describe", *one)
+    assert "DYNAMIC_DEFAULT_BROKER_CONFIG:log.retention.bytes=987654321" in output
     both.run_tool(CONFIGS, "--alter", *one, "--delete-config", "log.retention.bytes")
     both.run_tool(CONFIGS, "--alter", *every, "--delete-config", "log.retention.bytes")
     assert "log.retention.bytes" not in both.run_tool(CONFIGS, "--describe", *one)
@@ -148,16 +148,17 @@ def test_group_configs_are_changed_and_described(both: Both) -> None:
     assert "Completed updating config for group told." in both.run_tool(
         CONFIGS, "--alter", *group, "--add-config", spans
     )
-    told = both.run_tool(CONFIGS, "--describe", *group)
+    output = both.run_tool(CONFIGS, "--describe", *group)
     assert (
-        "DYNAMIC_GROUP_CONFIG:consumer.session.timeout.ms=50000, DEFAULT_CONFIG:group.consumer.session.timeout" in told
+        "DYNAMIC_GROUP_CONFIG:consumer.session.timeout.ms=50000, DEFAULT_CONFIG:group.consumer.session.timeout"
+        in output
     )
     both.run_tool(CONFIGS, "--alter", *group, "--delete-config", "consumer.session.timeout.ms")
     for everything in both.run_tool_at_each(CONFIGS, "--describe", "--entity-type", "groups"):
         assert "Dynamic configs for group told are:\n  consumer.heartbeat.interval.ms=6000 " in everything
-    told = both.run_tool(CONFIGS, "--describe", *group)
-    assert "consumer.heartbeat.interval.ms=6000" in told
-    assert "consumer.session.timeout.ms" not in told
+    output = both.run_tool(CONFIGS, "--describe", *group)
+    assert "consumer.heartbeat.interval.ms=6000" in output
+    assert "consumer.session.timeout.ms" not in output
     both.run_tool(CONFIGS, "--alter", *group, "--delete-config", "consumer.heartbeat.interval.ms")
     assert "doesn't exist" in both.run_tool(CONFIGS, "--describe", *group)
 
@@ -184,9 +185,9 @@ def test_client_metrics_subscriptions_are_created_described_and_deleted(both: Bo
     wanted = ("--metrics", "org.apache.kafka.producer.", "--match", "client_id=a.*")
     both.run_tool(command, "--alter", "--name", "m", "--interval", 5000, *wanted)
     assert both.run_tool(command, "--list") == "m"
-    told = both.run_tool(command, "--describe", "--name", "m")
+    output = both.run_tool(command, "--describe", "--name", "m")
     assert all(
-        part in told for part in ("interval.ms=5000", "match=client_id=a.*", "metrics=org.apache.kafka.producer.")
+        part in output for part in ("interval.ms=5000", "match=client_id=a.*", "metrics=org.apache.kafka.producer.")
     )
     both.run_tool(CONFIGS, "--alter", *named, "--delete-config", "interval.ms")
     assert "interval.ms" not in both.run_tool(CONFIGS, "--describe", *named)
@@ -212,8 +213,10 @@ def test_records_are_counted_and_deleted_and_log_sizes_are_reported(both: Both, 
     assert "counted-0\tlow_watermark: 2" in both.run_tool("DeleteRecordsCommand", "--offset-json-file", wanted)
     assert "counted:0:2" in both.run_tool("GetOffsetShell", "--topic", "counted", "--time", "earliest")
     for address in both.addresses:
-        told = both.tools.run("LogDirsCommand", "--describe", "--topic-list", "counted", "--bootstrap-server", address)
-        (broker,) = json.loads(told.text.splitlines()[-1])["brokers"]
+        output = both.tools.run(
+            "LogDirsCommand", "--describe", "--topic-list", "counted", "--bootstrap-server", address
+        )
+        (broker,) = json.loads(output.text.splitlines()[-1])["brokers"]
         sizes = {each["partition"]: each["size"] for each in broker["logDirs"][0]["partitions"]}
         assert sizes.keys() == {"counted-0", "counted-1"}
         assert sizes["counted-1"] > 300
@@ -349,16 +352,16 @@ def test_a_reassignment_is_verified_cancelled_and_throttled(both: Both, tmp_path
     places = [{"topic": "moved", "partition": number, "replicas": [1]} for number in range(2)]
     plan.write_text(json.dumps({"version": 1, "partitions": places}))
     tool, file = "reassign.ReassignPartitionsCommand", ("--reassignment-json-file", plan)
-    told = both.run_tool(
+    output = both.run_tool(
         tool, *file, "--execute", "--throttle", 5_000_000, "--replica-alter-log-dirs-throttle", 5_000_000
     )
-    assert "Successfully started partition reassignments for moved-0,moved-1" in told
-    told = both.run_tool(tool, *file, "--verify")
-    assert "Reassignment of partition moved-0 is completed." in told
-    assert "Clearing broker-level throttles on broker 1" in told
-    assert "Clearing topic-level throttles on topic moved" in told
+    assert "Successfully started partition reassignments for moved-0,moved-1" in output
+    output = both.run_tool(tool, *file, "--verify")
+    assert "Reassignment of partition moved-0 is completed." in output
+    assert "Clearing broker-level throttles on broker 1" in output
+    assert "Clearing topic-level throttles on topic moved" in output
     # What is not set is cleared just so.
-    assert told == both.run_tool(tool, *file, "--verify")
+    assert output == both.run_tool(tool, *file, "--verify")
     both.run_tool(tool, *file, "--cancel")
     assert "No partition reassignments found." in both.run_tool(tool, "--list")
     rates = "leader.replication.throttled.rate=1000,follower.replication.throttled.rate=1000"
@@ -442,11 +445,11 @@ def test_dump_log_segments_decodes_snapshots_of_our_metadata(tmp_path: Path) -> 
             admin.create_topics([NewTopic(f"t{number}", 2, configs={"retention.ms": "1234567"})])
     folder = tmp_path / "__cluster_metadata-0"
     snapshot, log = max(folder.glob("*.checkpoint")), max(folder.glob("*.log"))
-    told = dump(snapshot, "--cluster-metadata-decoder")
-    assert "SnapshotHeader" in told
-    assert "SnapshotFooter" in told
-    assert '"type":"FEATURE_LEVEL_RECORD","version":0,"data":{"name":"metadata.version","featureLevel":33}' in told
-    assert '"name":"t1"' in told
-    for text in (told, dump(log, "--cluster-metadata-decoder")):
+    output = dump(snapshot, "--cluster-metadata-decoder")
+    assert "SnapshotHeader" in output
+    assert "SnapshotFooter" in output
+    assert '"type":"FEATURE_LEVEL_RECORD","version":0,"data":{"name":"metadata.version","featureLevel":33}' in output
+    assert '"name":"t1"' in output
+    for text in (output, dump(log, "--cluster-metadata-decoder")):
         assert "isvalid: false" not in text
         assert "Error" not in text

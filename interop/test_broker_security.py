@@ -298,7 +298,7 @@ def test_kafkajs_logs_in(secured: Secured, mechanism: str) -> None:
     way, topic = LoginMechanism(secured, mechanism), f"kafkajs-{mechanism}"
     with Admin(bootstrap_servers=secured.broker.bootstrap_servers) as admin:
         admin.create_topics([NewTopic(topic, 1, 1)])
-    told = {
+    reported = {
         "address": way.address.replace("127.0.0.1", "localhost"),
         "authority": secured.authority.pem,
         "topic": topic,
@@ -307,7 +307,7 @@ def test_kafkajs_logs_in(secured: Secured, mechanism: str) -> None:
         "password": PASSWORD,
         "token": token(),
     }
-    command, more = node.command("secured.js", json.dumps(told))
+    command, more = node.command("secured.js", json.dumps(reported))
     done = subprocess.run(
         command, env={**os.environ, **more}, capture_output=True, text=True, timeout=PATIENCE, check=False
     )

@@ -113,12 +113,12 @@ def test_requests_for_the_controllers_are_forwarded(ours: str, kafka: ApacheKafk
 
 
 def test_it_lists_the_config_resources_like_kafkas_broker(ours: str, kafka: ApacheKafka) -> None:
-    def told(address: str) -> list[ConfigResource]:
+    def list_resources(address: str) -> list[ConfigResource]:
         with Admin(bootstrap_servers=address) as admin:
             return sorted(admin.list_config_resources(["broker", "topic"]))
 
-    wait_for(lambda: told(ours) == told(kafka.bootstrap_servers))
-    assert ConfigResource("broker", str(OURS)) in told(ours)
+    wait_for(lambda: list_resources(ours) == list_resources(kafka.bootstrap_servers))
+    assert ConfigResource("broker", str(OURS)) in list_resources(ours)
 
 
 def logged_in(address: str, login: str) -> Admin:
@@ -193,8 +193,10 @@ def test_kafkas_tools_show_its_partitions_and_their_directories(ours: str, prope
         producer.send("shown-by-tools", value=b"0").result(PATIENCE)
     described = tools.run("TopicCommand", *at, "--describe", "--topic", "shown-by-tools").text
     assert f"Leader: {OURS}\tReplicas: {OURS}\tIsr: {OURS}" in described
-    told = tools.run("LogDirsCommand", *at, "--describe", "--broker-list", OURS, "--topic-list", "shown-by-tools").text
-    (broker,) = json.loads(next(line for line in told.splitlines() if line.startswith("{")))["brokers"]
+    reported = tools.run(
+        "LogDirsCommand", *at, "--describe", "--broker-list", OURS, "--topic-list", "shown-by-tools"
+    ).text
+    (broker,) = json.loads(next(line for line in reported.splitlines() if line.startswith("{")))["brokers"]
     (directory,) = broker["logDirs"]
     assert (broker["broker"], directory["error"]) == (OURS, None)
     assert directory["logDir"] == str(properties.parent / "data")

@@ -63,28 +63,30 @@ def coordinator(cluster: Cluster, key: str, key_type: int = 0) -> int:
 def offsets_of(cluster: Cluster, group: str) -> dict[str, int]:
     """Return the committed offsets of a group, read by a separate client. Waits until a coordinator responds."""
     consumer = ck.Consumer({"bootstrap.servers": cluster.address, "group.id": group})
-    told: dict[str, int] = {}
+    reported: dict[str, int] = {}
 
-    def is_told() -> bool:
+    def has_answer() -> bool:
         try:
             places = consumer.committed([ck.TopicPartition(topic, 0) for topic in TOPICS], timeout=5)
         except ck.KafkaException:
             return False
-        told.update((each.topic, max(each.offset, 0)) for each in places)  # a negative offset means that there is none
+        reported.update(
+            (each.topic, max(each.offset, 0)) for each in places
+        )  # a negative offset means that there is none
         return True
 
     try:
-        wait_for(is_told, "nobody tells what is committed")
+        wait_for(has_answer, "committed offsets")
     finally:
         consumer.close()
-    return told
+    return reported
 
 
 def read_on(cluster: Cluster, members: list[Member], writer: Writer, group: str) -> None:
     """Write, read and commit more, and check that all acknowledged offsets from before are still there."""
     promised = {topic: max(member.committed[topic] for member in members) for topic in TOPICS}
-    told = offsets_of(cluster, group)
-    assert all(told[topic] >= promised[topic] for topic in TOPICS), (told, promised)
+    reported = offsets_of(cluster, group)
+    assert all(reported[topic] >= promised[topic] for topic in TOPICS), (reported, promised)
     writer.go_on()
     wanted = dict(writer.acknowledged)
     wait_for(lambda: all(max(each.committed[topic] for each in members) >= wanted[topic] for topic in TOPICS))

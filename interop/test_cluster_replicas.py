@@ -252,13 +252,13 @@ def test_no_record_is_lost_or_repeated_when_any_broker_is_killed(cluster: Cluste
             writer.go_on()
             java.go_on()
     assert not writer.failed
-    assert not java.told("producer_send_error")
+    assert not java.list_events("producer_send_error")
     cluster.settle(TOPICS)
     for topic in TOPICS:
         assert read(cluster.address, topic) == list(range(writer.count))
     by_partition = [read(cluster.address, "java", partition=each) for each in range(len(TOPICS))]
     assert all(numbers == sorted(numbers) for numbers in by_partition)
-    acknowledged = java.told("producer_send_success")
+    acknowledged = java.list_events("producer_send_success")
     assert sorted(chain.from_iterable(by_partition)) == sorted(number for _, _, number in acknowledged)
     assert all(by_partition[partition][offset] == number for partition, offset, number in acknowledged)
 

@@ -98,9 +98,9 @@ def test_the_same_topics_are_listed(both: Both, topic: str) -> None:
 
 
 def test_the_same_topic_is_described(both: Both, topic: str) -> None:
-    told = both.theirs(TOPICS, "--describe", "--topic", topic)
-    (topic_id,) = re.findall(r"TopicId: (\S+)", told)
-    found = re.findall(r"Partition: (\d+)\s+Leader: (\d+)\s+Replicas: (\S*)\s+Isr: (\S*)", told)
+    output = both.theirs(TOPICS, "--describe", "--topic", topic)
+    (topic_id,) = re.findall(r"TopicId: (\S+)", output)
+    found = re.findall(r"Partition: (\d+)\s+Leader: (\d+)\s+Replicas: (\S*)\s+Isr: (\S*)", output)
     assert [
         (row["topic_id"], row["partition"], row["leader"], row["replicas"], row["in_sync"])
         for row in both.ours("topics", "describe", topic)
@@ -111,8 +111,8 @@ def test_the_same_topic_is_described(both: Both, topic: str) -> None:
 @pytest.mark.parametrize("kind", ["topics", "brokers"])
 def test_the_same_configs_are_described(both: Both, topic: str, kind: str, everything: tuple[str, ...]) -> None:
     named = ("--entity-type", kind, "--entity-name", topic if kind == "topics" else "1")
-    told = CONFIG.findall(both.theirs(CONFIGS, "--describe", *named, *everything))
-    theirs = {name: None if value == "null" or hidden == "true" else value for name, value, hidden in told}
+    output = CONFIG.findall(both.theirs(CONFIGS, "--describe", *named, *everything))
+    theirs = {name: None if value == "null" or hidden == "true" else value for name, value, hidden in output}
     mine = {row["config"]: row["value"] for row in both.ours("configs", "describe", *named, *everything)}
     assert {name: None if value == "(hidden)" else value for name, value in mine.items()} == theirs
     assert bool(mine) == bool(everything or kind == "topics")
@@ -135,9 +135,9 @@ def test_the_same_configs_of_other_resources_are_described(
     undone = done_and_undone([*alter, "--add-config", changes], [*alter, "--delete-config", names_in(changes)])
     with undone if changes else nullcontext():
         wait_for(lambda: not changes or both.ours("configs", "describe", *named) != [], "the configs are there")
-        told = CONFIG.findall(both.theirs(CONFIGS, "--describe", *named))
+        output = CONFIG.findall(both.theirs(CONFIGS, "--describe", *named))
         mine = both.ours("configs", "describe", *named, *(() if changes else ("--all",)))
-        assert {row["config"]: row["value"] for row in mine} == {name: value for name, value, _ in told}
+        assert {row["config"]: row["value"] for row in mine} == {name: value for name, value, _ in output}
         assert len(mine) >= 2
 
 
@@ -157,9 +157,9 @@ def test_the_same_quotas_are_described(both: Both, any_broker: str, entity: tupl
     alter = ["quotas", "alter", *named, "--bootstrap-server", any_broker]
     with done_and_undone([*alter, "--add-config", limits], [*alter, "--delete-config", names_in(limits)]):
         wait_for(lambda: both.ours("quotas", "describe", *named) != [], "the limits are there")
-        ((who, told),) = QUOTAS.findall(both.theirs(CONFIGS, "--describe", *named))
+        ((who, output),) = QUOTAS.findall(both.theirs(CONFIGS, "--describe", *named))
         mine = both.ours("quotas", "describe", *named)
-    theirs = [each.split("=") for each in told.split(", ")]
+    theirs = [each.split("=") for each in output.split(", ")]
     assert [(row["quota"], row["value"]) for row in mine] == sorted((name, float(value)) for name, value in theirs)
     named_there = {kind.replace("user-principal", "user").replace("-", "_"): name for kind, name in WHOSE.findall(who)}
     assert {key: mine[0][key] for key in ("user", "client_id", "ip") if mine[0][key]} == named_there
@@ -175,9 +175,9 @@ def test_the_same_users_are_listed(both: Both, any_broker: str) -> None:
     ):
         wait_for(lambda: len(both.ours("users", "describe", name)) == 2, "the user is there")
         told_of = ("--entity-type", "users", "--entity-name", name)
-        ((who, told),) = USER.findall(both.theirs(CONFIGS, "--describe", *told_of))
+        ((who, output),) = USER.findall(both.theirs(CONFIGS, "--describe", *told_of))
         mine = [tuple(row.values()) for row in both.ours("users", "describe", name)]
-    assert mine == sorted((who, mechanism, int(iterations)) for mechanism, iterations in HASHED.findall(told))
+    assert mine == sorted((who, mechanism, int(iterations)) for mechanism, iterations in HASHED.findall(output))
 
 
 def test_the_record_count_agrees_with_the_offsets(both: Both, topic: str) -> None:
@@ -188,13 +188,13 @@ def test_the_record_count_agrees_with_the_offsets(both: Both, topic: str) -> Non
 
 def test_the_cluster_has_the_same_id(both: Both, any_broker: str) -> None:
     # In a JVM of its own, because the tool exits it.
-    (told,) = re.findall(r"Cluster ID: (\S+)", tool("ClusterTool", "cluster-id", "--bootstrap-server", any_broker))
-    assert both.ours("cluster", "describe")["cluster_id"] == told
+    (reported,) = re.findall(r"Cluster ID: (\S+)", tool("ClusterTool", "cluster-id", "--bootstrap-server", any_broker))
+    assert both.ours("cluster", "describe")["cluster_id"] == reported
 
 
 def test_the_same_replicas_are_in_the_directories(both: Both, topic: str) -> None:
-    told = both.theirs("LogDirsCommand", "--describe", "--topic-list", topic)
-    (found,) = (json.loads(line) for line in told.splitlines() if line.startswith("{"))
+    output = both.theirs("LogDirsCommand", "--describe", "--topic-list", topic)
+    (found,) = (json.loads(line) for line in output.splitlines() if line.startswith("{"))
     theirs = [
         (copy["partition"], broker["broker"], copy["size"], copy["offsetLag"], copy["isFuture"], directory["logDir"])
         for broker in found["brokers"]
@@ -208,10 +208,10 @@ def test_the_same_replicas_are_in_the_directories(both: Both, topic: str) -> Non
 
 
 def test_the_same_features_are_active(both: Both) -> None:
-    told = both.theirs("FeatureCommand", "describe")
+    output = both.theirs("FeatureCommand", "describe")
     fields = ("Feature", "SupportedMinVersion", "SupportedMaxVersion", "FinalizedVersionLevel", "Epoch")
     pattern = r"\s+".join(rf"{field}: (\S+)" for field in fields)
-    theirs = {name: [level_of(text) for text in rest] for name, *rest in re.findall(pattern, told)}
+    theirs = {name: [level_of(text) for text in rest] for name, *rest in re.findall(pattern, output)}
     mine = {name: rest for name, *rest in (row.values() for row in both.ours("cluster", "features"))}
     assert mine.keys() == theirs.keys() >= {"metadata.version", "kraft.version"}
     for name, (*levels, epoch) in mine.items():
@@ -230,11 +230,11 @@ def test_the_same_voters_are_listed(both: Both) -> None:
     after = both.ours("cluster", "quorum")
     theirs = [dict(zip(heading.split(), line.split(), strict=False)) for line in lines]
     assert len(before) == len(theirs) == len(after) == 1
-    for first, told, last in zip(before, theirs, after, strict=True):
+    for first, reported, last in zip(before, theirs, after, strict=True):
         assert (first["node_id"], first["directory_id"], first["status"]) == (
-            int(told["NodeId"]),
-            told["DirectoryId"],
-            told["Status"],
+            int(reported["NodeId"]),
+            reported["DirectoryId"],
+            reported["Status"],
         )
-        assert first["log_end_offset"] <= int(told["LogEndOffset"]) <= last["log_end_offset"]
-        assert first["lag"] == int(told["Lag"]) == 0
+        assert first["log_end_offset"] <= int(reported["LogEndOffset"]) <= last["log_end_offset"]
+        assert first["lag"] == int(reported["Lag"]) == 0

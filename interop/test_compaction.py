@@ -32,7 +32,7 @@ def test_dump_log_segments_reads_a_compacted_log_and_its_indexes(tmp_path: Path,
         offsets += map(int, re.findall(r"^\| offset: (\d+) ", text, re.MULTILINE))
         for index in (segment.with_suffix(".index"), segment.with_suffix(".timeindex")):
             if index.exists() and index.stat().st_size:
-                told = dump(index)
-                assert not re.search("Mismatch|not found|out of order", told), told
+                output = dump(index)
+                assert not re.search("Mismatch|not found|out of order", output), output
     assert offsets == [*range(1020, 1200, 2), 1199]
     assert marks

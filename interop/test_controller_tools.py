@@ -49,8 +49,8 @@ def test_elr_is_disabled_and_enabled_by_kafkas_tool(controller: Place) -> None:
     with Tools() as tools:
 
         def level() -> str:
-            told = tools.run(f"{TOOLS}.FeatureCommand", *at, "describe").text
-            (line,) = (each for each in told.splitlines() if feature in each)
+            reported = tools.run(f"{TOOLS}.FeatureCommand", *at, "describe").text
+            (line,) = (each for each in reported.splitlines() if feature in each)
             return line.partition("FinalizedVersionLevel: ")[2].split()[0]
 
         def change(verb: str, number: int) -> str:

@@ -118,10 +118,10 @@ def test_dump_log_segments_reads_our_segments_and_indexes(ottla_broker: str, ott
         assert "isvalid: false" not in text
         offsets += map(int, re.findall(r"^\| offset: (\d+) ", text, re.MULTILINE))
         for index in (segment.with_suffix(".index"), segment.with_suffix(".timeindex")):
-            told = dump(index)
-            assert "Mismatch" not in told
-            assert "not found" not in told
-            assert "out of order" not in told
+            output = dump(index)
+            assert "Mismatch" not in output
+            assert "not found" not in output
+            assert "out of order" not in output
     assert offsets == list(range(count))
     if codec == "none":
         assert len(list(folder.glob("*.log"))) > 1

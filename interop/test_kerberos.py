@@ -409,8 +409,8 @@ def test_a_broker_uses_changed_keys_without_a_restart(places: Places) -> None:
 
 
 def test_clock_skew_is_reported() -> None:
-    if (told := kerberos.missing()) is not None:
-        pytest.skip(told)
+    if (reported := kerberos.missing()) is not None:
+        pytest.skip(reported)
     with realm(ahead_seconds=3600) as made:
         made.add("alice", "kafka/127.0.0.1")
         keytab = made.keytab("kafka.keytab", "kafka/127.0.0.1")

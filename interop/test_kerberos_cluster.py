@@ -28,8 +28,8 @@ SESSION_MS = 3000
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Realm, list[BrokerPlace]]]:
     """A realm, and two brokers under a controller."""
-    if (told := kerberos.missing()) is not None:
-        pytest.skip(told)
+    if (reported := kerberos.missing()) is not None:
+        pytest.skip(reported)
     folder, hosts = tmp_path_factory.mktemp("kerberos"), new_hosts(3)
     with realm() as made, ExitStack() as undo:
         undo.enter_context(

@@ -90,8 +90,8 @@ def set_key_store(address: str, node_id: int, store: Path, *, dry: bool = False)
     """Set the broker's key store to `store`, and return the error code of the response."""
     wanted = AlterConfigsResource(BROKER, str(node_id), [AlterableConfig(SETTING, 0, str(store))])
     with Wire(address) as wire:
-        (told,) = wire.ask(IncrementalAlterConfigsRequest([wanted], dry)).responses
-    return int(told.error_code)
+        (reported,) = wire.ask(IncrementalAlterConfigsRequest([wanted], dry)).responses
+    return int(reported.error_code)
 
 
 def shows(asked: BrokerUnderTest, authority: Authority) -> bool:

@@ -19,8 +19,8 @@ def numbers_of_java() -> set[tuple[str, str]]:
     with Broker() as broker, Admin(broker.client_settings()) as admin:
         admin.create_topics([NewTopic("counted", 1)])
         command = program("Numbers", broker.bootstrap_servers, "counted")
-        told = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
-    return {(group, name) for group, name in re.findall(r"^NUMBER (\S+) (\S+)$", told, re.MULTILINE)}
+        printed = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    return {(group, name) for group, name in re.findall(r"^NUMBER (\S+) (\S+)$", printed, re.MULTILINE)}
 
 
 def documented_as_missing() -> list[str]:

@@ -74,9 +74,9 @@ def test_kafka_opens_the_directory_of_a_killed_broker_of_ours_and_ours_opens_kaf
         ledger.write(at, 30)
         with Admin(bootstrap_servers=at) as admin:
             admin.create_topics([NewTopic("by-kafka", 2)])
-            (told,) = admin.describe_configs([ConfigResource("topic", "orders")]).values()
+            (described,) = admin.describe_configs([ConfigResource("topic", "orders")]).values()
             (voter,) = admin.describe_metadata_quorum().voters
-        assert told["retention.ms"].value == "86400000"
+        assert described["retention.ms"].value == "86400000"
         assert (voter.replica_id, voter.replica_directory_id) == (1, directory_id(data))
 
     with Broker(data, process=True) as broker:

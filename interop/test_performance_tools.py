@@ -58,9 +58,9 @@ def test_the_verifiable_consumer_reads_each_acknowledged_record_of_the_verifiabl
     sent = events(tool("VerifiableProducer", *at, "--value-prefix", 7), "producer_send_success")
     assert [event["value"] for event in sent] == [f"7.{number}" for number in range(1000)]
     group = ("--group-id", "verifiable", "--reset-policy", "earliest")
-    told = tool("VerifiableConsumer", *at, *group)
-    assert sum(event["count"] for event in events(told, "records_consumed")) == 1000
-    assert all(event["success"] for event in events(told, "offsets_committed"))
+    output = tool("VerifiableConsumer", *at, *group)
+    assert sum(event["count"] for event in events(output, "records_consumed")) == 1000
+    assert all(event["success"] for event in events(output, "offsets_committed"))
 
 
 def events(text: str, name: str) -> list[dict[str, Any]]:

@@ -90,8 +90,8 @@ class Theirs:
         if user not in self.wires:
             self.wires[user] = wire = Wire(self.address)
             wire.ask(SaslHandshakeRequest("PLAIN"), 1)
-            told = wire.ask(SaslAuthenticateRequest(f"\0{user}\0{PASSWORD}".encode()), 1)
-            assert not told.error_code, told.error_message
+            reported = wire.ask(SaslAuthenticateRequest(f"\0{user}\0{PASSWORD}".encode()), 1)
+            assert not reported.error_code, reported.error_message
         return self.wires[user].ask(asked.request, asked.version)
 
     def close(self) -> None:

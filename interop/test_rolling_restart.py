@@ -82,8 +82,8 @@ def test_no_record_is_lost_or_repeated_while_all_nodes_restart_in_turn(cluster: 
     ):
         for topic in topics:
             assert read(cluster.bootstrap_servers, topic, isolation_level=isolation) == list(range(count))
-    assert crowd.java.told("producer_send_error") == []
+    assert crowd.java.list_events("producer_send_error") == []
     by_partition = [read(cluster.bootstrap_servers, "java", partition=each) for each in range(len(NODES))]
-    acknowledged = [number for _, _, number in crowd.java.told("producer_send_success")]
+    acknowledged = [number for _, _, number in crowd.java.list_events("producer_send_success")]
     assert all(numbers == sorted(numbers) for numbers in by_partition)
     assert sorted(chain.from_iterable(by_partition)) == sorted(acknowledged)

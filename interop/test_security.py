@@ -292,13 +292,13 @@ def consume(settings: Settings) -> None:
 def test_a_mistake_is_a_one_line_error_at_once(
     clients: Clients, mistake: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    settings, told = mistakes(clients)[mistake]
+    settings, reported = mistakes(clients)[mistake]
     for act in (ask, produce, consume):
         started = time.monotonic()
         with pytest.raises((AuthenticationError, NoBrokersAvailableError)) as caught:
             act(settings)
         assert time.monotonic() - started < AT_ONCE
-        assert told in str(caught.value)
+        assert reported in str(caught.value)
         assert "\n" not in str(caught.value)
     for text in (*caplog.messages, str(caught.value)):
         assert "s3cret" not in text

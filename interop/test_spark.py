@@ -89,9 +89,9 @@ def test_a_recreated_topic_stops_the_query_and_its_group_has_the_offsets(topics:
 
     run()
     with Admin(bootstrap_servers=topics.servers) as admin:
-        (told,) = admin.list_consumer_group_offsets(f"of-{topic}").values()
-    assert told is not None
-    assert told.offset == 3
+        (described,) = admin.list_consumer_group_offsets(f"of-{topic}").values()
+    assert described is not None
+    assert described.offset == 3
     topics.delete(topic)
     topics.create()
     topics.send(topic, *"defgh")

@@ -53,11 +53,11 @@ def test_a_cluster_that_loses_a_worker_writes_every_row_once(
             producer.send(source, str(n).encode(), partition=n % 4)
     archive = shipped(tmp_path)
     arguments = [cluster.url, str(archive), ottla_broker, source, target, str(tmp_path)]
-    told = run_and_kill(arguments, cluster, tmp_path / "job.log")
-    assert told.places
-    assert all(archive.name in place for place in told.places)
-    assert told.killed_at is not None
-    assert told.killed_at < ROWS // 2_000 - 1
+    reported = run_and_kill(arguments, cluster, tmp_path / "job.log")
+    assert reported.places
+    assert all(archive.name in place for place in reported.places)
+    assert reported.killed_at is not None
+    assert reported.killed_at < ROWS // 2_000 - 1
     topic = committed(ottla_broker, target)
     table = table_counts(tmp_path / "table")
     assert (len(topic), set(topic.values())) == (ROWS, {1})
@@ -76,7 +76,7 @@ class JobResult:
 
 def run_and_kill(arguments: list[str], cluster: Cluster, log: Path) -> JobResult:
     """Run the job to its end, and kill a worker with its executor after the second batch of both queries."""
-    told = JobResult()
+    reported = JobResult()
     command = [sys.executable, "-m", "interop.cluster_job", *arguments]
     environment = os.environ | {"PYSPARK_PYTHON": sys.executable}
     with log.open("wb") as errors:
@@ -85,10 +85,10 @@ def run_and_kill(arguments: list[str], cluster: Cluster, log: Path) -> JobResult
             assert job.stdout is not None
             for line in job.stdout:
                 said = json.loads(line)
-                told.places += said.get("places", [])
-                if told.killed_at is None and min(said.get("batches", [-1])) >= 1:
+                reported.places += said.get("places", [])
+                if reported.killed_at is None and min(said.get("batches", [-1])) >= 1:
                     cluster.workers[0].kill()
-                    told.killed_at = max(said["batches"])
+                    reported.killed_at = max(said["batches"])
             assert job.wait(60) == 0, log.read_text(errors="replace")[-3000:]
         finally:
             if job.poll() is None:
@@ -96,7 +96,7 @@ def run_and_kill(arguments: list[str], cluster: Cluster, log: Path) -> JobResult
                 job.wait()
             assert job.stdout is not None
             job.stdout.close()
-    return told
+    return reported
 
 
 def table_counts(folder: Path) -> Counter[int | None]:

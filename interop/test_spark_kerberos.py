@@ -58,10 +58,10 @@ def write():
 for way in (read, write):
     try:
         way()
-        told = "nothing"
+        message = "nothing"
     except Exception as error:
-        told = str(error)
-    print(json.dumps([way.__name__, told]), flush=True)
+        message = str(error)
+    print(json.dumps([way.__name__, message]), flush=True)
 spark.stop()
 """
 
@@ -109,10 +109,10 @@ def test_rows_are_copied_with_a_keytab_beyond_the_sessions_and_a_wrong_keytab_is
     arguments = [cluster.url, options(theirs), options(ours), options(wrong), topics, str(tmp_path)]
     with running(arguments, tmp_path) as job, Producer(theirs) as producer:
         sent = rounds(producer, theirs, topics)
-        told, _ = job.communicate("enough\n", timeout=PATIENCE)
+        printed, _ = job.communicate("enough\n", timeout=PATIENCE)
     assert len(sent) > SESSIONS
     assert committed(theirs, topics[2]) == sent
-    sentences = dict(json.loads(line) for line in told.splitlines() if line.startswith("["))
+    sentences = dict(json.loads(line) for line in printed.splitlines() if line.startswith("["))
     assert sorted(sentences) == ["read", "write"], (tmp_path / "errors").read_text()[-3000:]
     for sentence in sentences.values():
         assert "has no key of bob: check `klist -k" in sentence

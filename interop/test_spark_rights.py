@@ -73,10 +73,10 @@ def copy(options, place):
 
 for number, (name, way, options) in enumerate(cases):
     try:
-        told = str(globals()[way](options, f"{folder}/{number}"))
+        message = str(globals()[way](options, f"{folder}/{number}"))
     except Exception as error:
-        told = str(error)
-    print(json.dumps([name, told]), flush=True)
+        message = str(error)
+    print(json.dumps([name, message]), flush=True)
 spark.stop()
 """
 
@@ -164,9 +164,9 @@ def test_the_documented_rules_are_sufficient_and_unauthorized_operations_are_a_o
     job.write_text(JOB)
     command = [sys.executable, str(job), json.dumps(cases), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
-    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
-    assert len(told) == len(cases), done.stderr[-3000:]
-    for (side, way, user), sentence in told:
+    printed = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
+    assert len(printed) == len(cases), done.stderr[-3000:]
+    for (side, way, user), sentence in printed:
         wanted = CASES[way, user]
         assert (wanted in sentence) if " " in wanted else (sentence == wanted), (side, way, user, sentence)
         assert "Traceback" not in sentence

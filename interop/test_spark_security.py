@@ -146,10 +146,10 @@ for name, options in json.loads(sys.argv[1]).items():
     for way in (read, read_on, write, write_once):
         try:
             way(options)
-            told = "nothing"
+            message = "nothing"
         except Exception as error:
-            told = str(error)
-        print(json.dumps([name, way.__name__, told]), flush=True)
+            message = str(error)
+        print(json.dumps([name, way.__name__, message]), flush=True)
 """
 
 
@@ -163,9 +163,9 @@ def test_each_mistake_is_the_same_sentence_in_the_driver(clients: Clients, tmp_p
         job.write_text(MISTAKES)
         command = [sys.executable, str(job), json.dumps(options), str(tmp_path / "checkpoint")]
         done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
-    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
-    assert len(told) == 6 * 4, done.stderr[-3000:]
-    for name, way, sentence in told:
+    printed = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
+    assert len(printed) == 6 * 4, done.stderr[-3000:]
+    for name, way, sentence in printed:
         assert known[name][1] in sentence, (name, way, sentence)
         assert "Traceback" not in sentence
         assert "deadLetterTopic" not in sentence
@@ -234,8 +234,8 @@ def test_a_pipeline_copies_between_two_logins_and_stores_no_secret(
     found = [json.loads(value)["twice"] for value in committed(ours, target)]
     assert sorted(found) == [2 * n for n in range(ROWS)]
     kept = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path != secret}
-    told = b"".join(text for path, text in kept.items() if path.is_relative_to(events))
-    assert b"SparkListenerSQLExecutionStart" in told  # the log contains the plans
+    message = b"".join(text for path, text in kept.items() if path.is_relative_to(events))
+    assert b"SparkListenerSQLExecutionStart" in message  # the log contains the plans
     assert any(path.parent.name == "offsets" for path in kept)
     assert "s-secret" not in done.stdout + done.stderr
     for path, text in kept.items():

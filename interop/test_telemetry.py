@@ -35,7 +35,7 @@ class Place(NamedTuple):
     bootstrap_servers: str
     page: str
 
-    def tells(self, metric: str, client_id: str) -> list[str]:
+    def read_lines(self, metric: str, client_id: str) -> list[str]:
         """Return the lines of one metric of one client."""
         with urllib.request.urlopen(self.page, timeout=20) as answer:
             lines = answer.read().decode().splitlines()
@@ -55,7 +55,7 @@ def place() -> Iterator[Place]:
 def test_librdkafka_pushes_its_metrics(place: Place) -> None:
     producer = ck.Producer({"bootstrap.servers": place.bootstrap_servers, "client.id": "librdkafka"})
     producer.produce("t", b"x")
-    eventually(lambda: place.tells("producer_request_latency_max", "librdkafka"))
+    eventually(lambda: place.read_lines("producer_request_latency_max", "librdkafka"))
     assert producer.flush(30) == 0
 
 
@@ -64,11 +64,11 @@ def test_java_pushes_its_counters_and_measurements(place: Place) -> None:
     at = ("--bootstrap-server", place.bootstrap_servers, "--command-property", "client.id=java")
     with subprocess.Popen(java(f"{TOOLS}.ProducerPerformance", *load, *at), stdout=subprocess.DEVNULL) as running:
         try:
-            eventually(lambda: any(count_in(line) > 0 for line in place.tells(SENT, "java")), 60)
+            eventually(lambda: any(count_in(line) > 0 for line in place.read_lines(SENT, "java")), 60)
         finally:
             running.kill()
-    assert all('topic="t"' in line for line in place.tells(SENT, "java"))
-    assert {count_in(line) for line in place.tells("producer_buffer_total_bytes", "java")} == {32 * 1024 * 1024}
+    assert all('topic="t"' in line for line in place.read_lines(SENT, "java"))
+    assert {count_in(line) for line in place.read_lines("producer_buffer_total_bytes", "java")} == {32 * 1024 * 1024}
 
 
 class PushedMetric(NamedTuple):
@@ -99,15 +99,15 @@ def kafka() -> Iterator[ApacheKafka]:
 def pushed(kafka: ApacheKafka, client_id: str) -> list[PushedMetric]:
     """Return all metrics that one client has pushed so far, without a line that is still incomplete."""
     lines = (kafka.directory.parent / "output").read_text(errors="replace").splitlines(keepends=True)
-    told = [
+    reported = [
         line[:-1].split("\t") for line in lines if line.startswith(f"PUSHED\t{client_id}\t") and line.endswith("\n")
     ]
-    assert all(len(words) == 9 for words in told), told
-    return [PushedMetric(*words[1:]) for words in told]
+    assert all(len(words) == 9 for words in reported), reported
+    return [PushedMetric(*words[1:]) for words in reported]
 
 
 def sum_of(kafka: ApacheKafka, client_id: str, name: str) -> float:
-    return sum(float(told.value) for told in pushed(kafka, client_id) if told.name == name)
+    return sum(float(reported.value) for reported in pushed(kafka, client_id) if reported.name == name)
 
 
 def test_ours_push_the_same_metrics_to_apache_kafka_as_javas(kafka: ApacheKafka) -> None:
@@ -123,10 +123,14 @@ def test_ours_push_the_same_metrics_to_apache_kafka_as_javas(kafka: ApacheKafka)
             producer.send("pushed", b"x").result(60)
         eventually(lambda: sum_of(kafka, "hands", sent) == 5)
         eventually(lambda: (consumer.poll(0.05), sum_of(kafka, "eyes", f"{eaten}records.consumed.total") == 10)[1])
-        assert {told.instance_id for told in pushed(kafka, "hands")} == {text_of(producer.client_instance_id())}
-    told = pushed(kafka, "hands")
-    assert {each.kind for each in told if each.name == sent} == {"AGGREGATION_TEMPORALITY_DELTA/true"}
-    assert {each.attributes for each in told if each.name == f"{KAFKAS}producer.topic.byte.total"} == {"topic=pushed"}
+        assert {pushed_values.instance_id for pushed_values in pushed(kafka, "hands")} == {
+            text_of(producer.client_instance_id())
+        }
+    pushed_values = pushed(kafka, "hands")
+    assert {each.kind for each in pushed_values if each.name == sent} == {"AGGREGATION_TEMPORALITY_DELTA/true"}
+    assert {each.attributes for each in pushed_values if each.name == f"{KAFKAS}producer.topic.byte.total"} == {
+        "topic=pushed"
+    }
     labels = pushed(kafka, "eyes")[-1].labels
     assert labels.startswith("client_rack=r1,group_id=g,group_member_id=")
 

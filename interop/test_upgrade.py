@@ -155,10 +155,10 @@ def test_a_cluster_is_upgraded_and_rolled_back_node_by_node_while_clients_write(
                         lambda: len(admin.describe_topics(["orders"])["orders"].partitions[0].in_sync_replicas) == 3
                     )
                     writer.go_on()
-        told = writer.told["orders"]
-        assert told == list(range(len(told)))
-        values = read_values(address, "orders", len(told), "readers", "consumer")
-        assert values == [b"%d" % number for number in told]
+        reported = writer.delivered["orders"]
+        assert reported == list(range(len(reported)))
+        values = read_values(address, "orders", len(reported), "readers", "consumer")
+        assert values == [b"%d" % number for number in reported]
         before = admin.describe_features().finalized_features["metadata.version"].max_version_level
         assert before == 30
     assert run_command(PRESENT, "cluster", "features", "-b", address)

@@ -43,7 +43,7 @@ class Writer(Background):
         self._about = about
         self._pace_seconds = pace_seconds
         self.count = 0
-        self.told: dict[str, list[int]] = {topic: [] for topic in topics}
+        self.delivered: dict[str, list[int]] = {topic: [] for topic in topics}
         """The acknowledged numbers."""
         self.failed: list[str] = []
 
@@ -54,7 +54,7 @@ class Writer(Background):
     @property
     def acknowledged(self) -> dict[str, int]:
         """Return the number of acknowledged numbers by topic."""
-        return {topic: len(numbers) for topic, numbers in self.told.items()}
+        return {topic: len(numbers) for topic, numbers in self.delivered.items()}
 
     def go_on(self, count: int = 50) -> None:
         """Wait until `count` more numbers are acknowledged in each topic."""
@@ -70,14 +70,14 @@ class Writer(Background):
         try:
             while not self._over.wait(self._pace_seconds):
                 for topic in self._topics:
-                    self._producer.produce(topic, b"%d" % self.count, partition=0, on_delivery=self._told)
+                    self._producer.produce(topic, b"%d" % self.count, partition=0, on_delivery=self._handle_delivery)
                 self.count += 1
                 self._producer.poll(0)
         except (ck.KafkaException, BufferError) as error:  # it writes nothing more after this
             self.failed.append(str(error))
 
-    def _told(self, error: ck.KafkaError | None, message: ck.Message) -> None:
+    def _handle_delivery(self, error: ck.KafkaError | None, message: ck.Message) -> None:
         if error is not None:
             self.failed.append(str(error))
         else:
-            self.told[message.topic() or ""].append(int(message.value() or b""))
+            self.delivered[message.topic() or ""].append(int(message.value() or b""))

@@ -103,8 +103,8 @@ def test_an_authorization_error_names_the_remedy_once(code: int, message: str | 
 
 
 def test_an_authorization_error_for_a_topic_names_the_operation_and_others_only_the_topic() -> None:
-    told = topic_asked(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "t")
-    assert told == "DESCRIBE of topic 't' (a rule for READ or WRITE is sufficient too)"
+    reported = topic_asked(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "t")
+    assert reported == "DESCRIBE of topic 't' (a rule for READ or WRITE is sufficient too)"
     assert topic_asked(ErrorCode.LEADER_NOT_AVAILABLE, "t") == "topic 't'"
     assert topic_asked(ErrorCode.INVALID_TOPIC_EXCEPTION, "a b") == (
         "topic 'a b' (a name has at most 249 letters, digits, '.', '_' and '-')"

@@ -72,11 +72,11 @@ def test_a_ring_of_size_zero_is_rejected(stream: EventStream) -> None:
 def test_concurrent_reading_returns_events_in_order(stream: EventStream) -> None:
     trace = stream.trace(capacity=50)
 
-    def tell() -> None:
+    def emit() -> None:
         for n in range(20_000):
             stream.publish(n)
 
-    teller = threading.Thread(target=tell)
+    teller = threading.Thread(target=emit)
     teller.start()
     while teller.is_alive():
         assert_in_order(trace)

@@ -61,8 +61,8 @@ def accounts(address: str, crowd: Crowd) -> dict[str, Tally]:
         whole: set[int] = set()
         if writer.isolation == "read_committed":
             whole = {number for each in there.values() for number, attempt in each if attempt not in writer.aborted}
-        told = [tally(each, writer.acknowledged(place) | whole, writer.aborted) for place, each in there.items()]
-        found[writer.name] = sum(told, Tally())
+        reported = [tally(each, writer.acknowledged(place) | whole, writer.aborted) for place, each in there.items()]
+        found[writer.name] = sum(reported, Tally())
     return found
 
 

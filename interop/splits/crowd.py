@@ -35,19 +35,19 @@ class SteadyWriter:
 
     def __init__(self, name: str, writer: Writer | OurWriter) -> None:
         self.name = name
-        self.places = [f"{topic}-0" for topic in writer.told]
+        self.places = [f"{topic}-0" for topic in writer.delivered]
         self.writer = writer
 
     @property
     def progress(self) -> int:
-        return min(map(len, self.writer.told.values()))
+        return min(map(len, self.writer.delivered.values()))
 
     @property
     def failures(self) -> int:
         return len(self.writer.failed)
 
     def acknowledged(self, place: str) -> set[int]:
-        return set(self.writer.told[place.rpartition("-")[0]])
+        return set(self.writer.delivered[place.rpartition("-")[0]])
 
 
 class JavaSteady:
@@ -67,11 +67,11 @@ class JavaSteady:
 
     @property
     def failures(self) -> int:
-        return len(self.writer.told("producer_send_error"))
+        return len(self.writer.list_events("producer_send_error"))
 
     def acknowledged(self, place: str) -> set[int]:
-        told = self.writer.told("producer_send_success")
-        return {number for partition, _, number in told if f"{JAVA}-{partition}" == place}
+        reported = self.writer.list_events("producer_send_success")
+        return {number for partition, _, number in reported if f"{JAVA}-{partition}" == place}
 
 
 class Crowd:

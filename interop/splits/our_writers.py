@@ -22,7 +22,7 @@ class OurWriter(Background):
     def __init__(self, address: str, topics: Sequence[str], pace_seconds: float) -> None:
         self._producer = Producer(bootstrap_servers=address, delivery_timeout_ms=240_000, metadata_max_age_ms=500)
         self._pace_seconds = pace_seconds
-        self.told: dict[str, list[int]] = {topic: [] for topic in topics}
+        self.delivered: dict[str, list[int]] = {topic: [] for topic in topics}
         self.failed: list[str] = []
         super().__init__()
 
@@ -34,7 +34,7 @@ class OurWriter(Background):
         number = 0
         try:
             while not self._over.wait(self._pace_seconds):
-                for topic in self.told:
+                for topic in self.delivered:
                     self._producer.send(topic, b"%d" % number, partition=0, on_delivery=self._noting(topic, number))
                 number += 1
         except OttlaError as error:
@@ -43,7 +43,7 @@ class OurWriter(Background):
     def _noting(self, topic: str, number: int) -> Callable[[RecordMetadata | None, BaseException | None], None]:
         def note(_: RecordMetadata | None, error: BaseException | None) -> None:
             if error is None:
-                self.told[topic].append(number)
+                self.delivered[topic].append(number)
             else:
                 self.failed.append(f"{type(error).__name__}: {error}")
 

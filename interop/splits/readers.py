@@ -92,8 +92,8 @@ class JavaReader(Reader):
     def _records(self) -> Iterator[tuple[str, bytes]]:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            if line.startswith(b"{") and (told := json.loads(line))["name"] == "record_data":
-                yield told["topic"], told["value"].encode()
+            if line.startswith(b"{") and (answer := json.loads(line))["name"] == "record_data":
+                yield answer["topic"], answer["value"].encode()
 
 
 def readers(address: str, topics: Sequence[str], folder: Path, seed: int) -> list[Reader]:

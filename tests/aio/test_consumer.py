@@ -232,24 +232,24 @@ def test_a_listener_coroutine_continues_after_a_cancelled_poll_and_may_commit(
     member: Members, shared_topic: str, group_producer: Producer
 ) -> None:
     fill_topic(group_producer, shared_topic, 8)
-    told: list[str] = []
+    messages: list[str] = []
 
     async def story() -> None:
         release = asyncio.Event()
         async with member(enable_auto_commit=False) as consumer:
 
             async def assigned(tps: list[TopicPartition]) -> None:
-                told.append("begun")
+                messages.append("begun")
                 await release.wait()
                 await consumer.commit(dict.fromkeys(tps, 1))
-                told.append("ended")
+                messages.append("ended")
 
             consumer.subscribe([shared_topic], on_assigned=assigned)
-            await until(lambda: told, lambda: consumer.poll(0.02))
+            await until(lambda: messages, lambda: consumer.poll(0.02))
             assert len(await consumer.poll(0.05)) == 0, "nothing is handed out while the listener is at work"
             release.set()
             records = await poll_count(consumer, 4)
-            assert told == ["begun", "ended"]
+            assert messages == ["begun", "ended"]
             assert {record.offset for record in records} == {1}, "positions begin after the listener"
 
     play(story)
@@ -397,11 +397,11 @@ def test_a_listener_coroutine_is_awaited_with_the_consumer_protocol_too(
     group_broker: Broker, group_id: str, shared_topic: str, group_producer: Producer
 ) -> None:
     fill_topic(group_producer, shared_topic, 40)
-    told: list[tuple[str, int]] = []
+    reported: list[tuple[str, int]] = []
 
     async def revoked(tps: list[TopicPartition]) -> None:
         await asyncio.sleep(0)
-        told.append(("revoked", len(tps)))
+        reported.append(("revoked", len(tps)))
 
     def newer(**settings: Any) -> Consumer:
         return Consumer(
@@ -420,10 +420,10 @@ def test_a_listener_coroutine_is_awaited_with_the_consumer_protocol_too(
             while [len(each.assignment()) for each in (one, two)] != [2, 2]:
                 for each in (one, two):
                     seen += await each.poll(0.02)
-            assert told == [("revoked", 2)]
+            assert reported == [("revoked", 2)]
             await one.commit()
             assert one.group_metadata().generation_id > 0
             return seen
 
     assert sorted(values(play(story))) == list(range(40))
-    assert told == [("revoked", 2), ("revoked", 2)]
+    assert reported == [("revoked", 2), ("revoked", 2)]

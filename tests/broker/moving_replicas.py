@@ -43,8 +43,8 @@ def copies(wire: Wire, topic: str = "t") -> dict[int, list[tuple[Path, bool, int
     """Return per partition its directory, whether it is a future replica, and its lag."""
     found: dict[int, list[tuple[Path, bool, int]]] = {}
     for directory in wire.ask(DescribeLogDirsRequest(None)).results:
-        for told in directory.topics:
-            for each in told.partitions if told.name == topic else ():
+        for reported in directory.topics:
+            for each in reported.partitions if reported.name == topic else ():
                 place = (Path(directory.log_dir), each.is_future_key, each.offset_lag)
                 found.setdefault(each.partition_index, []).append(place)
     return found

@@ -1,11 +1,11 @@
-"""Clusters of three nodes in which one file of one node is damaged, drawn from a seed: what was acknowledged may not be gone, or there twice, without a word.
+"""Clusters of three nodes in which one file of one node is damaged, drawn from a seed: no acknowledged record may be lost or repeated silently.
 
     transactions, a group, two leader epochs ──► all are stopped, or killed at once ──► one file is damaged ──► all are started
                         ──► everything is read ──► the damaged node leads all ──► everything is read again ──► a commit, a write
 
     python -m tests.broker.random_damage --seed 100 --count 50        # `make damages`; some ten seconds each
 
-What is told is well: a node that does not start, damage that a reader meets. The exit status is 1 where anything was lost in silence.
+Reported damage is correct: a node that does not start, or an error at a reader. The exit status is 1 if anything was lost silently.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Read(NamedTuple):
     """The committed records that a reader found in a partition, and its error if it did not reach the end."""
 
     records: Records
-    told: str = ""
+    reported: str = ""
 
 
 def fill(cluster: Cluster) -> dict[TopicPartition, Records]:
@@ -139,15 +139,15 @@ def read(cluster: Cluster, place: TopicPartition) -> Read:
 
 def verdict(acknowledged: Mapping[TopicPartition, Records], found: Mapping[TopicPartition, Read]) -> Iterator[str]:
     """Yield the violations; `LOST` if records are missing without an error."""
-    for place, (records, told) in found.items():
+    for place, (records, reported) in found.items():
         missing = [each for each in acknowledged[place] if each not in records]
         strange = [each for each in records if each not in acknowledged[place]]
         if strange or len(set(records)) < len(records):
             yield f"LOST {place}: {len(records)} records, of which {len(set(records))} are different, and {strange[:2]} were never committed"
-        if missing and (not told or told == "nothing came any more"):
-            yield f"LOST {place}: {len(missing)}, the first {missing[0]}; {told}"
-        elif told:
-            yield f"told of {place}: {told}"
+        if missing and (not reported or reported == "nothing came any more"):
+            yield f"LOST {place}: {len(missing)}, the first {missing[0]}; {reported}"
+        elif reported:
+            yield f"reported of {place}: {reported}"
 
 
 def lead_all(cluster: Cluster, node: int) -> None:
@@ -180,7 +180,7 @@ def history(folder: Path, acknowledged: Mapping[TopicPartition, Records], node: 
             said += verdict(acknowledged, {each: read(cluster, each) for each in PARTITIONS})
             said += afterwards(cluster)
     except OttlaError as error:
-        said.append(f"told: {error}")
+        said.append(f"reported: {error}")
     return said
 
 

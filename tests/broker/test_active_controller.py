@@ -246,7 +246,7 @@ def test_in_the_next_term_a_broker_has_caught_up_once_it_has_replayed_its_own_re
 
 def test_a_new_cluster_starts_with_the_records_it_was_formatted_with(log: QuorumLog) -> None:
     log.append_control(1, [KRaftVersionRecord(0, 1)])
-    told = [FeatureLevelRecord("metadata.version", 29), FeatureLevelRecord("group.version", 1)]
-    config = ControllerConfig("c", bootstrap=told)
+    reported = [FeatureLevelRecord("metadata.version", 29), FeatureLevelRecord("group.version", 1)]
+    config = ControllerConfig("c", bootstrap=reported)
     controller = ActiveController(log, 1, config, ManualClock(), Timers())
     assert controller.machine.metadata.features == {"metadata.version": 29, "group.version": 1}

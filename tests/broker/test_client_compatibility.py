@@ -155,8 +155,8 @@ def test_15_a_topic_exists_for_every_client_when_its_creation_is_answered(wire: 
 
 
 def test_18_produce_is_advertised_from_version_0_on(wire: Wire) -> None:
-    told = {api.api_key: api.min_version for api in wire.ask(ApiVersionsRequest("a", "1"), 3).api_keys}
-    assert told[0] == 0
+    reported = {api.api_key: api.min_version for api in wire.ask(ApiVersionsRequest("a", "1"), 3).api_keys}
+    assert reported[0] == 0
 
 
 def test_19_the_advertised_address_is_a_number_and_reachable(wire: Wire) -> None:

@@ -55,10 +55,10 @@ def test_a_broker_rejects_an_invalid_change_of_its_configs_with_the_whole_reques
 @pytest.mark.parametrize("module", [alter_configs, incremental_alter_configs])
 def test_a_change_of_another_brokers_configs_is_rejected_with_that_broker_named(module: Any) -> None:
     answer: Any = refused_here(broker(), CALL, request(module, (BROKER, "2")))
-    (told,) = answer.responses
-    assert told.error_code == ErrorCode.INVALID_REQUEST
+    (reported,) = answer.responses
+    assert reported.error_code == ErrorCode.INVALID_REQUEST
     assert (
-        told.error_message
+        reported.error_message
         == "this is broker 1, and only broker 2 can apply its configs: send the request to that broker"
     )
     assert refused_here(broker(everything=False), CALL, request(module, (BROKER, "2"))) is None

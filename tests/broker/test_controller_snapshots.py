@@ -30,12 +30,12 @@ class Voter:
     """One that leads, and makes snapshots."""
 
     def __init__(self, log: QuorumLog, rules: SnapshotRules, epoch: int = 1) -> None:
-        self.log, self.clock, self.told = log, ManualClock(), 0
+        self.log, self.clock, self.reported = log, ManualClock(), 0
         self.term = Term(log, epoch)
         self.snapshots = ControllerSnapshots(log, rules, self.clock, run_without_loop, self.hear)
 
     def hear(self) -> None:
-        self.told += 1
+        self.reported += 1
 
     def decide(self, broker: int, ahead: int | None = None) -> None:
         """A record that most nodes have, or, with `ahead`, that no other node has yet."""
@@ -61,7 +61,7 @@ def test_a_snapshot_has_the_committed_state_and_the_log_before_it_is_deleted(fol
         assert (shape.snapshot, shape.start, shape.start_epoch, shape.end) == ((end, 1), end, 1, end)
         assert find_snapshots(log.directory) == [(end, 1)]
         assert not any(each.st_size for each in find_segments(log.directory).values())
-        assert voter.told == 2
+        assert voter.reported == 2
 
 
 def test_a_snapshot_has_no_uncommitted_records(folder: Path) -> None:
@@ -105,10 +105,10 @@ def test_a_snapshot_is_written_only_after_the_size_or_time_limit(folder: Path) -
     with opened(folder) as log:
         voter = Voter(log, SELDOM)
         voter.decide(1)
-        assert voter.told == 0
+        assert voter.reported == 0
         voter.clock.advance(60.0)
         voter.decide(2)
-        assert voter.told == 1
+        assert voter.reported == 1
         assert log.shape().start == 0, "there is room for the log before it"
 
 

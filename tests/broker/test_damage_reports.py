@@ -94,20 +94,20 @@ def test_our_consumer_reports_the_damaged_offset_and_continues_after_it(
     broker: Broker, caplog: pytest.LogCaptureFixture
 ) -> None:
     found: dict[int, bytes | None] = {}
-    told: list[str] = []
+    messages: list[str] = []
     with Consumer(bootstrap_servers=broker.bootstrap_servers, auto_offset_reset="earliest") as consumer:
         consumer.assign([T0])
         deadline = time.monotonic() + PATIENCE
         while len(found) < BATCHES - 1:
-            assert time.monotonic() < deadline, (found, told)
+            assert time.monotonic() < deadline, (found, messages)
             try:
                 found |= {record.offset: record.value for record in consumer.poll(timeout=0.5)}
             except CorruptRecordError as error:
-                told.append(str(error))
-                if len(told) == 5:
+                messages.append(str(error))
+                if len(messages) == 5:
                     consumer.seek(T0, DAMAGED + 1)
     assert found == {n: b"value-%d" % n for n in range(BATCHES) if n != DAMAGED}
-    for text in told:
+    for text in messages:
         assert text.startswith(f"t-0, offset {DAMAGED}: ")
         assert text.endswith(f"seek to offset {DAMAGED + 1} to skip it")
     lines = [each.getMessage() for each in caplog.records if each.levelno >= logging.ERROR]
@@ -125,7 +125,7 @@ def test_a_group_meets_damage_outside_the_crc_once_and_reads_no_record_twice(
             producer.send("t", b"value-%d" % number).result(PATIENCE)
     damage(tmp_path / "t-0" / LOG, DAMAGED, how)
     found: list[tuple[int, bytes | None]] = []
-    told: list[str] = []
+    messages: list[str] = []
     with (
         Broker(tmp_path) as running,
         Consumer(bootstrap_servers=running.bootstrap_servers, group_id="g", auto_offset_reset="earliest") as consumer,
@@ -133,15 +133,15 @@ def test_a_group_meets_damage_outside_the_crc_once_and_reads_no_record_twice(
         consumer.subscribe(["t"])
         deadline = time.monotonic() + PATIENCE
         while len(found) < BATCHES - 1:
-            assert time.monotonic() < deadline, (found, told)
+            assert time.monotonic() < deadline, (found, messages)
             try:
                 found += [(record.offset, record.value) for record in consumer.poll(timeout=0.5)]
             except CorruptRecordError as error:
-                told.append(str(error))
-                if len(told) == 5:
+                messages.append(str(error))
+                if len(messages) == 5:
                     consumer.seek(T0, DAMAGED + 1)
     assert found == [(n, b"value-%d" % n) for n in range(BATCHES) if n != DAMAGED]
-    for text in told:
+    for text in messages:
         assert text.startswith(f"t-0, offset {DAMAGED}: ")
         assert text.endswith(f"seek to offset {DAMAGED + 1} to skip it")
 

@@ -258,10 +258,10 @@ def test_verify_and_repair_know_the_topics_of_a_second_directory_by_the_metadata
     (first / "t-0").rename(second / "u-0")
     (first / "recovery-point-offset-checkpoint").unlink()  # which would miss it in the first
     paths = [str(second), str(first)]
-    for arguments, told in (([paths[0]], 0), (paths, 1), ([paths[0], "--metadata", paths[1]], 1)):
+    for arguments, reported in (([paths[0]], 0), (paths, 1), ([paths[0], "--metadata", paths[1]], 1)):
         main(["log", "verify", *arguments])
         lines = capsys.readouterr().out.splitlines()
-        assert len([line for line in lines if "the cluster's metadata say" in line and "u-0" in line]) == told
+        assert len([line for line in lines if "the cluster's metadata say" in line and "u-0" in line]) == reported
     main(["log", "repair", paths[0], "--metadata", paths[1]])
     assert "and write topic id" in capsys.readouterr().out
 
@@ -331,10 +331,10 @@ def test_another_file_type_instead_of_the_metadata_log_is_a_one_line_error(
 ) -> None:
     copy = shutil.copytree(directory, tmp_path / "copy")
     in_the_place_of(copy / METADATA, kind)
-    told = served(copy)
-    assert isinstance(told, str)
-    assert f"{copy / METADATA} is {what}, where a file belongs: move it away" in told
-    assert f"restore {copy}/__cluster_metadata-0 from a backup" in told
+    reported = served(copy)
+    assert isinstance(reported, str)
+    assert f"{copy / METADATA} is {what}, where a file belongs: move it away" in reported
+    assert f"restore {copy}/__cluster_metadata-0 from a backup" in reported
 
 
 def test_verify_continues_after_an_unreadable_folder(

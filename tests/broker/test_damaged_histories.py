@@ -20,7 +20,7 @@ WRITTEN: Records = [(0, b"a"), (1, b"b"), (3, b"c")]
         (Read(WRITTEN), []),
         (Read(WRITTEN[:2]), ["LOST t-0: 1, the first (3, b'c')"]),
         (Read(WRITTEN[:2], "nothing came any more"), ["LOST t-0: 1, the first (3, b'c')"]),
-        (Read(WRITTEN[:1], "damaged"), ["told of t-0: damaged"]),
+        (Read(WRITTEN[:1], "damaged"), ["reported of t-0: damaged"]),
         (Read([*WRITTEN, WRITTEN[0]]), ["LOST t-0: 4 records, of which 3 are different"]),
         (Read([*WRITTEN, (2, b"aborted")]), ["LOST t-0: 4 records, of which 4 are different, and [(2, b'aborted')]"]),
     ],

@@ -51,23 +51,23 @@ def polled(consumer: Consumer, columns: bool) -> list[tuple[int, int, bytes]]:
 def test_the_damaged_batch_is_reported_and_all_others_are_read(broker: Broker, columns: bool) -> None:
     partitions = [TopicPartition("t", 0), TopicPartition("t", 1)]
     found: list[tuple[int, int, bytes]] = []
-    told: list[str] = []
+    messages: list[str] = []
     with Consumer(settings(broker)) as consumer:
         consumer.assign(partitions)
         deadline = time.monotonic() + PATIENCE
         while len(found) < 2 * BATCHES - 1:
-            assert time.monotonic() < deadline, (found, told)
+            assert time.monotonic() < deadline, (found, messages)
             try:
                 found += polled(consumer, columns)
             except CorruptRecordError as error:
-                told.append(str(error))
-                if len(told) == 3:
+                messages.append(str(error))
+                if len(messages) == 3:
                     consumer.seek(partitions[0], DAMAGED + 1)
     wanted = {(p, n, b"value-%d" % n) for p in range(2) for n in range(BATCHES)} - {(0, DAMAGED, b"value-2")}
     assert set(found) == wanted
     assert len(found) == len(wanted)
-    assert len(told) >= 3
-    for text in told:
+    assert len(messages) >= 3
+    for text in messages:
         assert text.startswith("t-0, offset 2: the batch at byte ")
         assert text.endswith("; seek to offset 3 to skip it")
 

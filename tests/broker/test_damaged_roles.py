@@ -251,10 +251,10 @@ def test_a_broker_skips_a_controller_of_another_cluster(
 
 def test_a_damaged_copy_is_not_repaired_with_records_that_the_controllers_lack(cluster: Cluster) -> None:
     flip(cluster.broker)
-    told = refused(cluster.broker)
+    reported = refused(cluster.broker)
     remedy = f"move {cluster.broker.data / METADATA} away, and the broker fetches the metadata again"
-    assert remedy in told
-    assert "ottla log repair" not in told
+    assert remedy in reported
+    assert "ottla log repair" not in reported
     repaired = ottla("log", "repair", cluster.broker.data, "--execute")
     assert repaired.status == 1
     assert "other nodes have these records" in repaired.err
@@ -263,9 +263,9 @@ def test_a_damaged_copy_is_not_repaired_with_records_that_the_controllers_lack(c
 
 def test_the_remedy_for_a_single_voter_is_a_backup_or_a_repair(cluster: Cluster) -> None:
     flip(cluster.controller)
-    told = refused(cluster.controller)
-    assert "ottla log repair" in told
-    assert START_OVER not in told
+    reported = refused(cluster.controller)
+    assert "ottla log repair" in reported
+    assert START_OVER not in reported
 
 
 @pytest.mark.behaviour("B2")
@@ -317,6 +317,6 @@ def test_a_program_that_starts_a_server_gets_an_error_without_a_protocol_code(
 ) -> None:
     refusal = OutOfServiceError("/data/t-0 is gone, though there was a log in it: restore it from a backup")
     monkeypatch.setattr("ottla.broker.server.Server", Mock(side_effect=refusal))
-    with pytest.raises(OttlaError, match=r"^/data/t-0 is gone") as told:
+    with pytest.raises(OttlaError, match=r"^/data/t-0 is gone") as caught:
         make_server(cluster.controller.config)
-    assert not isinstance(told.value, KafkaError)
+    assert not isinstance(caught.value, KafkaError)

@@ -64,10 +64,10 @@ def test_a_node_with_a_damaged_snapshot_reports_it_and_the_others_continue(
         assert snapshot is not None
         whole = snapshot.read_bytes()
         snapshot.write_bytes(damage(whole))
-        with pytest.raises(OttlaError) as told:
+        with pytest.raises(OttlaError) as caught:
             cluster.start(DAMAGED)
-        assert f"{snapshot} cannot be read" in str(told.value)
-        assert START_OVER in str(told.value)
+        assert f"{snapshot} cannot be read" in str(caught.value)
+        assert START_OVER in str(caught.value)
         assert snapshot.read_bytes() == damage(whole), "nothing was changed"
         producer.send(damage.__name__, b"without it").result(60)
         snapshot.write_bytes(whole)
@@ -80,9 +80,11 @@ def test_a_node_without_its_quorum_state_reports_it_and_does_not_vote(cluster: C
     cluster.kill(DAMAGED)
     saved = promises.read_bytes()
     promises.unlink()
-    with pytest.raises(OttlaError) as told:
+    with pytest.raises(OttlaError) as caught:
         cluster.start(DAMAGED)
-    assert f"{promises} is gone, and without it this node might vote twice: restore it from a backup" in str(told.value)
+    assert f"{promises} is gone, and without it this node might vote twice: restore it from a backup" in str(
+        caught.value
+    )
     assert not promises.exists(), "nothing was changed"
     promises.write_bytes(b"{")
     with pytest.raises(OttlaError, match=r"quorum-state cannot be read .*, and without it this node might vote twice"):

@@ -27,9 +27,9 @@ def test_a_truncated_voters_log_prevents_every_start_with_a_remedy(tmp_path: Pat
         cluster.stop(*cluster.nodes)
         path = tmp_path / "node-2" / "__cluster_metadata-0" / f"{0:020d}.log"
         *_, (last, _) = scan(OpenFile(path, read=True), 0, path.stat().st_size)
-        for left, told in TOLD.items():
+        for left, reported in TOLD.items():
             os.truncate(path, last + left)
             for _ in range(2):
-                with pytest.raises(OttlaError, match=f"nothing was changed: .*{told}.*{START_OVER}"):
+                with pytest.raises(OttlaError, match=f"nothing was changed: .*{reported}.*{START_OVER}"):
                     cluster.start(2)
             assert path.stat().st_size == last + left

@@ -41,10 +41,10 @@ def test_each_query_uses_metrics_of_the_broker(list_metrics: set[str], broker: B
     with Admin(broker.client_settings()) as admin, Producer(broker.client_settings()) as producer:
         admin.create_topics([NewTopic("orders")])
         producer.send("orders", b"v").result()
-        told = {name for name, *_ in metrics(address)}
+        values = {name for name, *_ in metrics(address)}
     assert {
         name for name in list_metrics if not name.startswith(("kafka_raft_", PIPELINES, CLIENTS))
-    } <= told | OF_PROMETHEUS
+    } <= values | OF_PROMETHEUS
 
 
 def test_each_query_uses_metrics_that_clients_push(list_metrics: set[str], broker: Broker, address: str) -> None:
@@ -67,8 +67,8 @@ def test_each_query_uses_metrics_of_a_controller(list_metrics: set[str], tmp_pat
     with place.serving() as server:
         eventually(lambda: place.leads())
         assert server.controller is not None
-        told = {each.name for each in list_controller_figures(*controller_state(server.controller.driver))}
-    assert {name for name in list_metrics if name.startswith("kafka_raft_")} <= told
+        reported = {each.name for each in list_controller_figures(*controller_state(server.controller.driver))}
+    assert {name for name in list_metrics if name.startswith("kafka_raft_")} <= reported
 
 
 def test_records_are_counted_once_regardless_of_the_number_of_replicas(panels: list[Any]) -> None:

@@ -197,11 +197,11 @@ def test_a_created_topic_is_returned_with_all_of_its_configs() -> None:
     with Broker(message_max_bytes=9999) as broker, Wire(broker.bootstrap_servers) as wire:
         topic = CreatableTopic("t", 1, 1, configs=[CreatableTopicConfig("retention.ms", "5")])
         (result,) = wire.ask(CreateTopicsRequest([topic])).topics
-        told = {config.name: (config.value, config.config_source) for config in result.configs}
-        assert told.keys() == list_options().keys()
-        assert told["retention.ms"] == ("5", 1)
-        assert told["max.message.bytes"] == ("9999", 4)
-        assert told["cleanup.policy"] == ("delete", 5)
+        reported = {config.name: (config.value, config.config_source) for config in result.configs}
+        assert reported.keys() == list_options().keys()
+        assert reported["retention.ms"] == ("5", 1)
+        assert reported["max.message.bytes"] == ("9999", 4)
+        assert reported["cleanup.policy"] == ("delete", 5)
 
 
 def test_confluents_admin_client_describes_configs(broker: Broker, wire: Wire) -> None:

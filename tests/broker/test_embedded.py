@@ -254,10 +254,10 @@ def test_the_end_of_a_forked_child_does_not_affect_the_broker() -> None:
 def test_a_forked_child_holds_neither_the_port_nor_the_directory(tmp_path: Path) -> None:
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         servers = broker.bootstrap_servers
-        heard, told = os.pipe()
+        heard, reported = os.pipe()
         child = os.fork()
         if child == 0:
-            os.write(told, b"!")  # it has closed inherited descriptors by now
+            os.write(reported, b"!")  # it has closed inherited descriptors by now
             signal.pause()
         try:
             assert os.read(heard, 1)
@@ -270,7 +270,7 @@ def test_a_forked_child_holds_neither_the_port_nor_the_directory(tmp_path: Path)
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             os.close(heard)
-            os.close(told)
+            os.close(reported)
 
 
 def test_a_program_without_a_close_ends_too(tmp_path: Path) -> None:

@@ -81,8 +81,8 @@ def test_an_advertised_address_belongs_to_the_listener_of_its_name() -> None:
 
 
 def test_without_names_advertised_addresses_are_in_the_order_of_the_listeners() -> None:
-    told = parse_advertised("a:1,[::1]:2", LISTENERS)
-    assert {name: str(endpoint) for name, endpoint in told.items()} == {"IN": "IN://a:1", "OUT": "OUT://[::1]:2"}
+    reported = parse_advertised("a:1,[::1]:2", LISTENERS)
+    assert {name: str(endpoint) for name, endpoint in reported.items()} == {"IN": "IN://a:1", "OUT": "OUT://[::1]:2"}
 
 
 @pytest.mark.parametrize(

@@ -95,10 +95,10 @@ class Source:
 
     def __init__(self) -> None:
         self.watchers: dict[FetchedPartition, None] = {}
-        self.told: list[tuple[int, float]] = []
+        self.reported: list[tuple[int, float]] = []
 
     def record_fetch(self, follower: int, moment: float) -> None:
-        self.told.append((follower, moment))
+        self.reported.append((follower, moment))
 
 
 class Shop:
@@ -123,7 +123,7 @@ class Shop:
     def fetch(self, room: int) -> list[int]:
         """One fetch of at most `room` partitions with records; the client then advances."""
         self.session.update([reads(*((i, o) for i, o in enumerate(self.offsets) if o > 0))], [])
-        found, told = [], []
+        found, reported = [], []
         for partition in self.session.news:
             index, offset = partition.wanted.partition, partition.wanted.fetch_offset
             has = offset < self.ends[index] and room > 0 and not self.failing[index]
@@ -132,12 +132,12 @@ class Shop:
             data = PartitionData(index, code, high_watermark=self.ends[index], records=b"x" if has else b"")
             found.append((partition, data))
             if partition.differs(data):
-                told.append(index)
+                reported.append(index)
                 self.known[index] = self.ends[index]
                 self.offsets[index] += has
         self.session.handle_response(found)
         self.session.check()
-        return told
+        return reported
 
 
 @given(st.lists(st.tuples(st.sampled_from(["append", "fail", "fetch"]), st.integers(0, 3)), max_size=40))
@@ -211,7 +211,7 @@ def test_partitions_not_named_by_a_follower_were_caught_up_at_its_last_fetch() -
     session.handle_request(7, 70, 6)
     session.mark_changed(read[0])
     session.end()
-    assert [each.told for each in led] == [[(7, 5)], [(7, 6)]], "of what has news it has to say so itself"
+    assert [each.reported for each in led] == [[(7, 5)], [(7, 6)]], "of what has news it has to say so itself"
 
 
 def test_a_partition_whose_follower_state_is_missing_is_examined_again() -> None:

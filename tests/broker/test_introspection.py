@@ -38,14 +38,14 @@ class Looking:
         self._socket.connect(str(path))
         self._lines = self._socket.makefile("rb")
         self.hello = json.loads(self._lines.readline())
-        self.told: list[dict[str, Any]] = []
+        self.reported: list[dict[str, Any]] = []
         """Events."""
         self.next()  # it is listened to from now on
 
     def next(self) -> dict[str, Any]:
         """Return the latest state; events are kept."""
         frame = json.loads(self._lines.readline())
-        self.told += frame["events"]
+        self.reported += frame["events"]
         return frame["snapshot"] or {}
 
     def until(self, condition: Any) -> Any:
@@ -59,12 +59,12 @@ class Looking:
         """The first event of that kind with these words."""
         looked, deadline = 0, time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
-            for event in self.told[looked:]:
+            for event in self.reported[looked:]:
                 if event["event"] == kind and words in event["text"]:
                     return event
-            looked = len(self.told)
+            looked = len(self.reported)
             self.next()
-        raise AssertionError(f"no {kind} with {words!r} in {self.told}")
+        raise AssertionError(f"no {kind} with {words!r} in {self.reported}")
 
     def close(self) -> None:
         self._lines.close()
@@ -115,7 +115,7 @@ def test_every_state_of_a_group_is_reported_with_its_cause(looking: Looking, bro
         while not consumer.assignment():
             consumer.poll(0.05)
         looking.until_told("GroupNoted", "sent the assignment")
-        states = [event["facts"]["state"] for event in looking.told if event["event"] == "GroupNoted"]
+        states = [event["facts"]["state"] for event in looking.reported if event["event"] == "GroupNoted"]
         assert [state for state in states if state != "Empty"] == [
             "PreparingRebalance",
             "CompletingRebalance",

@@ -42,7 +42,7 @@ def test_an_unreachable_host_is_left_to_its_session() -> None:
 
 
 def test_each_broker_is_probed_once_at_a_time_and_reported_if_it_is_gone() -> None:
-    told: list[Incarnation] = []
+    reported: list[Incarnation] = []
     looks: list[int] = []
     may_end = threading.Event()
 
@@ -51,13 +51,13 @@ def test_each_broker_is_probed_once_at_a_time_and_reported_if_it_is_gone() -> No
         may_end.wait()
         return port == 2
 
-    absences = LivenessProbes(told.append, is_gone)
+    absences = LivenessProbes(reported.append, is_gone)
     absences.start_probe((1, 5), "127.0.0.1", 1)
     for _ in range(3):
         absences.start_probe((2, 6), "127.0.0.1", 2)
     may_end.set()
     eventually(lambda: not any(each.name == "ottla-absences" for each in threading.enumerate()))
     assert sorted(looks) == [1, 2]
-    assert told == [(2, 6)]
+    assert reported == [(2, 6)]
     absences.start_probe((2, 6), "127.0.0.1", 2)
-    eventually(lambda: told == [(2, 6), (2, 6)])
+    eventually(lambda: reported == [(2, 6), (2, 6)])

@@ -165,14 +165,14 @@ def test_a_client_metrics_subscription_is_known_to_each_node_and_to_a_restarted_
         eventually(lambda: wanted_by(cluster) == [["*"]] * 3)
         with Producer(cluster.client_settings()) as producer:
             instance_id, sender = producer.client_instance_id(), producer._core.parts.client.telemetry
-            told = sender.node_id
-            assert told is not None
-            cluster.kill(told)
+            reported = sender.node_id
+            assert reported is not None
+            cluster.kill(reported)
             producer.send("pushed", b"v").result(60)
-            eventually(lambda: sender.node_id not in (None, told))
+            eventually(lambda: sender.node_id not in (None, reported))
             assert producer.client_instance_id() == instance_id
         admin.alter_configs({subscription: {"metrics": None, "interval.ms": None}})
-        cluster.start(told)
+        cluster.start(reported)
         eventually(lambda: wanted_by(cluster) == [[]] * 3)
 
 

@@ -123,9 +123,9 @@ def test_a_damaged_log_is_not_compacted_and_others_are(tmp_path: Path, caplog: p
     with caplog.at_level(logging.ERROR), Broker(log_dirs=str(tmp_path), **EAGER) as broker:
         eventually(lambda: len(consume(broker.bootstrap_servers, "good")) == 2)
         eventually(lambda: "bad-0 is not compacted" in caplog.text)
-    told = [line for line in caplog.messages if "bad-0" in line]
-    assert len(told) == 1
-    assert f"{path}, position 0: " in told[0]
+    messages = [line for line in caplog.messages if "bad-0" in line]
+    assert len(messages) == 1
+    assert f"{path}, position 0: " in messages[0]
     assert path.read_bytes() == data
 
 

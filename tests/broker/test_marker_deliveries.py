@@ -48,9 +48,9 @@ class FakeWriter:
         self.over: list[str] = []
         self.deliveries = MarkerDeliveries(self.write, self.fail)
 
-    def write(self, place: TopicPartition, end: TransactionEnd, told: MarkerCallback) -> None:
+    def write(self, place: TopicPartition, end: TransactionEnd, reported: MarkerCallback) -> None:
         assert end == END
-        self.sent[place] = told
+        self.sent[place] = reported
         self.count += 1
 
     def fail(self) -> None:
@@ -153,7 +153,7 @@ class Story:
     def __init__(self) -> None:
         self.ways = {1: FakeConnection(), 2: FakeConnection()}
         self.leaders: dict[TopicPartition, int] = {FIRST: 1, SECOND: 2, THIRD: -1}
-        self.told: list[tuple[TopicPartition, int]] = []
+        self.reported: list[tuple[TopicPartition, int]] = []
         self.markers = RemoteMarkers(
             self.leaders.get,
             lambda broker: Address("127.0.0.1", 9092) if broker in self.ways else None,
@@ -161,7 +161,7 @@ class Story:
         )
 
     def send(self, place: TopicPartition, end: TransactionEnd = END) -> None:
-        self.markers.send(place, end, lambda code: self.told.append((place, code)))
+        self.markers.send(place, end, lambda code: self.reported.append((place, code)))
 
 
 def test_markers_are_sent_to_the_leader_and_batched_while_a_request_is_in_flight() -> None:
@@ -173,14 +173,14 @@ def test_markers_are_sent_to_the_leader_and_batched_while_a_request_is_in_flight
         story.send(FIRST, end)
         story.send(SECOND, end)
     story.ways[1].answer()
-    assert story.told == [(FIRST, 0)]
+    assert story.reported == [(FIRST, 0)]
     found = [
         (each.producer_id, each.transaction_result, each.coordinator_epoch) for each in story.ways[1].request.markers
     ]
     assert found == [(78, True, 4), (79, False, 4), (77, True, 4)]
     assert story.ways[1].request.markers[0].topics[0].partition_indexes == [0, 1]
     story.ways[1].answer(ErrorCode.NOT_ENOUGH_REPLICAS)
-    assert story.told[1:] == [(place, ErrorCode.NOT_ENOUGH_REPLICAS) for _ in others for place in (FIRST, SECOND)]
+    assert story.reported[1:] == [(place, ErrorCode.NOT_ENOUGH_REPLICAS) for _ in others for place in (FIRST, SECOND)]
 
 
 def test_two_markers_of_one_producer_are_never_in_one_request() -> None:
@@ -206,13 +206,13 @@ def test_a_marker_without_a_leader_or_a_response_is_to_be_retried() -> None:
     story.send(SECOND)
     story.ways[2].asked[-1].done(WriteTxnMarkersResponse())
     away, lost = ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.NETWORK_EXCEPTION
-    assert story.told == [(THIRD, away), (THIRD, away), (FIRST, lost), (SECOND, away), (SECOND, lost)]
+    assert story.reported == [(THIRD, away), (THIRD, away), (FIRST, lost), (SECOND, away), (SECOND, lost)]
 
 
 def test_an_unknown_partition_is_reported() -> None:
     story = Story()
     story.send(TopicPartition("gone", 0))
-    assert story.told == [(TopicPartition("gone", 0), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
+    assert story.reported == [(TopicPartition("gone", 0), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
 
 
 def test_nothing_is_reported_after_close() -> None:
@@ -221,21 +221,21 @@ def test_nothing_is_reported_after_close() -> None:
     question = story.ways[1].asked[-1]
     story.markers.close()
     question.done(WriteTxnMarkersResponse())
-    assert not story.told
+    assert not story.reported
 
 
 def test_a_response_of_a_former_leader_is_not_waited_for() -> None:
     story = Story()
     story.send(FIRST)
     story.markers.handle_new_metadata()
-    assert (story.told, len(story.ways[1].asked)) == ([], 1)
+    assert (story.reported, len(story.ways[1].asked)) == ([], 1)
     story.leaders[FIRST] = 2
     story.markers.handle_new_metadata()
-    assert story.told == [(FIRST, ErrorCode.NOT_LEADER_OR_FOLLOWER)]
+    assert story.reported == [(FIRST, ErrorCode.NOT_LEADER_OR_FOLLOWER)]
     assert not story.ways[1].asked  # hung up on
     story.send(FIRST)
     story.ways[2].answer()
-    assert story.told[1:] == [(FIRST, 0)]
+    assert story.reported[1:] == [(FIRST, 0)]
 
 
 def test_a_request_behind_one_that_is_not_needed_is_sent_at_once() -> None:
@@ -246,7 +246,7 @@ def test_a_request_behind_one_that_is_not_needed_is_sent_at_once() -> None:
     story.leaders[FIRST] = 2
     story.markers.handle_new_metadata()
     story.ways[1].answer()
-    assert story.told == [(FIRST, ErrorCode.NOT_LEADER_OR_FOLLOWER), (SECOND, 0)]
+    assert story.reported == [(FIRST, ErrorCode.NOT_LEADER_OR_FOLLOWER), (SECOND, 0)]
 
 
 def test_only_results_of_partitions_that_the_broker_still_leads_count() -> None:
@@ -259,7 +259,7 @@ def test_only_results_of_partitions_that_the_broker_still_leads_count() -> None:
     story.leaders[FIRST] = 2
     story.markers.handle_new_metadata()
     story.ways[1].answer()
-    assert story.told == [(FIRST, 0), (FIRST, ErrorCode.NOT_LEADER_OR_FOLLOWER), (SECOND, 0)]
+    assert story.reported == [(FIRST, 0), (FIRST, ErrorCode.NOT_LEADER_OR_FOLLOWER), (SECOND, 0)]
 
 
 def test_markers_waiting_for_a_former_leader_are_released_for_the_new_one() -> None:
@@ -268,7 +268,7 @@ def test_markers_waiting_for_a_former_leader_are_released_for_the_new_one() -> N
     story.send(FIRST, END._replace(epoch=4))
     story.leaders[FIRST] = -1
     story.markers.handle_new_metadata()
-    assert story.told == [(FIRST, ErrorCode.NOT_LEADER_OR_FOLLOWER)] * 2
+    assert story.reported == [(FIRST, ErrorCode.NOT_LEADER_OR_FOLLOWER)] * 2
     story.leaders[FIRST] = 1
     story.send(FIRST)
     assert len(story.ways[1].asked) == 1

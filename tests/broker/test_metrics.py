@@ -205,14 +205,16 @@ def test_a_controller_has_metrics_of_its_quorum(tmp_path: Path) -> None:
     with place.serving() as server:
         eventually(lambda: place.leads())
         assert server.controller is not None
-        told = {
+        reported = {
             each.name: each.samples[0][1]
             for each in list_controller_figures(*controller_state(server.controller.driver))
         }
-    assert told["kafka_raft_active_controller_count"] == told["kafka_raft_current_leader"] == 1
-    assert told["kafka_raft_voter_count"] == 1
-    assert told["kafka_controller_active_broker_count"] == told["kafka_controller_offline_partitions_count"] == 0
-    assert all(f"`{name}`" in DOCUMENTED.read_text() for name in told)
+    assert reported["kafka_raft_active_controller_count"] == reported["kafka_raft_current_leader"] == 1
+    assert reported["kafka_raft_voter_count"] == 1
+    assert (
+        reported["kafka_controller_active_broker_count"] == reported["kafka_controller_offline_partitions_count"] == 0
+    )
+    assert all(f"`{name}`" in DOCUMENTED.read_text() for name in reported)
 
 
 def test_each_metric_is_documented_and_nothing_else(broker: Broker, address: str) -> None:

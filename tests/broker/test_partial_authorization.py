@@ -63,8 +63,8 @@ def test_configs_of_a_created_topic_are_returned_only_with_permission(metadata: 
     left, finish = split_request(request, lambda operation, kind, name: operation is Operation.CREATE, metadata)
     assert left.topics == request.topics
     done: Any = finish(CreateTopicsResponse(topics=[CreatableTopicResult("other", num_partitions=3)]))
-    (told,) = done.topics
-    assert (told.error_code, told.num_partitions, told.topic_config_error_code) == (0, -1, REFUSED)
+    (reported,) = done.topics
+    assert (reported.error_code, reported.num_partitions, reported.topic_config_error_code) == (0, -1, REFUSED)
 
 
 def test_partitions_are_added_to_authorized_topics_only(metadata: ClusterMetadata) -> None:

@@ -20,11 +20,11 @@ class Minutes:
         self.timers, self.clock = Timers(), ManualClock(7.0)
         self.log = RateLimitedLog(logging.getLogger(DOOR), "doors banged", self.timers, self.clock)
 
-    def tell(self, count: int) -> None:
+    def log_lines(self, count: int) -> None:
         for number in range(count):
             self.log.log(f"door {number} banged")
 
-    def pass_by(self, seconds: float) -> None:
+    def advance(self, seconds: float) -> None:
         self.clock.advance(seconds)
         self.timers.run(self.clock.monotonic())
 
@@ -40,8 +40,8 @@ def minutes() -> Minutes:
 
 
 def test_few_messages_are_all_logged(minutes: Minutes, caplog: pytest.LogCaptureFixture) -> None:
-    minutes.tell(MOST)
-    minutes.pass_by(SPAN_SECONDS)
+    minutes.log_lines(MOST)
+    minutes.advance(SPAN_SECONDS)
     assert list_messages(caplog) == [f"door {number} banged" for number in range(MOST)]
     assert not len(minutes.timers)
 
@@ -49,24 +49,24 @@ def test_few_messages_are_all_logged(minutes: Minutes, caplog: pytest.LogCapture
 def test_of_many_messages_the_number_of_the_suppressed_ones_is_logged_after_a_minute(
     minutes: Minutes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    minutes.tell(1000)
-    minutes.pass_by(SPAN_SECONDS - 1)
+    minutes.log_lines(1000)
+    minutes.advance(SPAN_SECONDS - 1)
     assert len(list_messages(caplog)) == MOST
-    minutes.pass_by(1)
+    minutes.advance(1)
     assert list_messages(caplog)[MOST:] == ["980 more doors banged in the last minute"]
 
 
 def test_the_next_minute_starts_with_the_next_message(minutes: Minutes, caplog: pytest.LogCaptureFixture) -> None:
-    minutes.tell(MOST + 1)
-    minutes.pass_by(SPAN_SECONDS)
-    minutes.pass_by(1000)
-    minutes.tell(MOST + 5)
-    minutes.pass_by(SPAN_SECONDS - 1)
+    minutes.log_lines(MOST + 1)
+    minutes.advance(SPAN_SECONDS)
+    minutes.advance(1000)
+    minutes.log_lines(MOST + 5)
+    minutes.advance(SPAN_SECONDS - 1)
     assert len(list_messages(caplog)) == 2 * MOST + 1
 
 
 def test_suppressed_messages_are_counted_once_at_the_end(minutes: Minutes, caplog: pytest.LogCaptureFixture) -> None:
-    minutes.tell(MOST + 3)
+    minutes.log_lines(MOST + 3)
     minutes.log.log_suppressed()
     minutes.log.log_suppressed()
     assert list_messages(caplog)[MOST:] == ["3 more doors banged in the last minute"]

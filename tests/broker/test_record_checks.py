@@ -239,11 +239,11 @@ def test_misnumbered_records_are_rejected_if_they_are_examined(wire: Wire) -> No
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
-@pytest.mark.parametrize("told", [-1, 5, 10**15])
-def test_a_wrong_maximum_timestamp_is_corrected(wire: Wire, codec: Codec, told: int) -> None:
+@pytest.mark.parametrize("expected", [-1, 5, 10**15])
+def test_a_wrong_maximum_timestamp_is_corrected(wire: Wire, codec: Codec, expected: int) -> None:
     wire.create("t")
     began = now_ms() - 2000
-    lying = resealed(records([KEYED] * 3, [began, began + 7, began + 3], codec), max_timestamp=told)
+    lying = resealed(records([KEYED] * 3, [began, began + 7, began + 3], codec), max_timestamp=expected)
     assert produce_batch(wire, lying).error_code == 0
     found = wire.fetch("t").records
     assert found is not None

@@ -134,8 +134,8 @@ def test_this_brokers_own_coordinator_verifies_too() -> None:
     assert story.ask("a", FIRST, SECOND)
     assert (story.way.asked, story.heard) == ([], [])
     story.coordinators.marker_written(SECOND, PRODUCER)
-    (told,) = story.here
-    told({}, ErrorCode.INVALID_TXN_STATE)
+    (reported,) = story.here
+    reported({}, ErrorCode.INVALID_TXN_STATE)
     assert story.heard == [
         ("a", {FIRST: ErrorCode.INVALID_TXN_STATE, SECOND: ErrorCode.CONCURRENT_TRANSACTIONS}),
     ]

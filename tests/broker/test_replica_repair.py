@@ -121,9 +121,9 @@ def test_a_damaged_replica_is_truncated_at_the_damage_and_copied_again(
     assert [each.offset for each in followed.log.known_damages()] == [begins]
     again.until(lambda: followed.log.high_watermark == RECORDS)
     assert files(copied) == leaders_files(leader)
-    told = [each.getMessage() for each in caplog.records if "is truncated" in each.getMessage()]
-    assert len(told) == 1
-    assert told[0].startswith(
+    messages = [each.getMessage() for each in caplog.records if "is truncated" in each.getMessage()]
+    assert len(messages) == 1
+    assert messages[0].startswith(
         f"t-0 is truncated from its end at {RECORDS} to offset {begins}, and the damaged records are fetched from broker 1"
     )
     assert not list(followed.log.known_damages())

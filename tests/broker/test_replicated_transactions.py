@@ -232,8 +232,8 @@ class Leaders:
     def __init__(self) -> None:
         self.sent: list[tuple[TopicPartition, TransactionEnd, MarkerCallback]] = []
 
-    def send(self, place: TopicPartition, end: TransactionEnd, told: MarkerCallback) -> None:
-        self.sent.append((place, end, told))
+    def send(self, place: TopicPartition, end: TransactionEnd, reported: MarkerCallback) -> None:
+        self.sent.append((place, end, reported))
 
     def close(self) -> None:
         self.sent.clear()
@@ -253,10 +253,10 @@ def test_a_partition_of_another_leader_gets_its_marker_there(broker: Broker, wir
 
     in_loop(broker, follow)
     assert wire.ask(ending(who), 4).error_code == 0
-    (place, end, told) = leaders.sent.pop()
+    (place, end, reported) = leaders.sent.pop()
     assert (place, end) == (FIRST, TransactionEnd(who.producer_id, 0, True, EPOCH))
     assert state(wire) == (0, "PrepareCommit")
-    in_loop(broker, lambda node: told(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+    in_loop(broker, lambda node: reported(ErrorCode.NOT_LEADER_OR_FOLLOWER))
     eventually(lambda: bool(leaders.sent))
     in_loop(broker, lambda node: leaders.sent[0][2](ErrorCode.NONE))
     assert state(wire) == (0, "CompleteCommit")

@@ -37,14 +37,14 @@ def counted(form: ModuleType, *frames: memoryview) -> Counted:
 
 
 def test_requests_are_counted_by_client_the_most_frequent_first(form: ModuleType) -> None:
-    told = counted(form, frame(b"a"), frame(b"b"), frame(b"b"), frame(None), frame(b""))
-    assert list(told.items()) == [("b", 2), ("", 2), ("a", 1)]
+    reported = counted(form, frame(b"a"), frame(b"b"), frame(b"b"), frame(None), frame(b""))
+    assert list(reported.items()) == [("b", 2), ("", 2), ("a", 1)]
 
 
 def test_an_unlimited_number_of_client_names_is_counted_together(form: ModuleType) -> None:
-    told = counted(form, *(frame(b"c%d" % n) for n in range(MOST_NAMES + 7)), frame(b"c0"))
-    assert len(told) == MOST_NAMES + 1
-    assert (told["c0"], told[OTHERS]) == (2, 7)
+    reported = counted(form, *(frame(b"c%d" % n) for n in range(MOST_NAMES + 7)), frame(b"c0"))
+    assert len(reported) == MOST_NAMES + 1
+    assert (reported["c0"], reported[OTHERS]) == (2, 7)
 
 
 def test_a_client_is_counted_once_between_two_readings(form: ModuleType) -> None:
@@ -57,8 +57,8 @@ def test_a_client_is_counted_once_between_two_readings(form: ModuleType) -> None
 
 
 def test_a_long_name_is_truncated_and_invalid_names_are_counted_together(form: ModuleType) -> None:
-    told = counted(form, frame(b"x" * 1000), frame(b"\xff"), frame(b"\xfe"), frame(b"cut", b"")[: CLIENT_ID + 1])
-    assert told == {"x" * MOST_BYTES: 1, "\ufffd": 2, "c": 1}
+    reported = counted(form, frame(b"x" * 1000), frame(b"\xff"), frame(b"\xfe"), frame(b"cut", b"")[: CLIENT_ID + 1])
+    assert reported == {"x" * MOST_BYTES: 1, "\ufffd": 2, "c": 1}
 
 
 def test_requests_are_counted_by_api_without_unknown_ones(form: ModuleType) -> None:

@@ -21,8 +21,8 @@ from tests.broker.wire import Wire, batch, fetch, produce
 def lines(caplog: pytest.LogCaptureFixture, broker: Broker) -> list[dict[str, Any]]:
     """Return the lines of this broker; another one of this process may have clients, too."""
     loop = f"ottla-{broker.bootstrap_servers}"
-    told = [record for record in caplog.records if record.name == "ottla.request" and record.threadName == loop]
-    return [json.loads(record.getMessage()) for record in told]
+    messages = [record for record in caplog.records if record.name == "ottla.request" and record.threadName == loop]
+    return [json.loads(record.getMessage()) for record in messages]
 
 
 @pytest.fixture

@@ -59,9 +59,9 @@ def test_a_torn_tail_is_truncated_and_logged_once(tmp_path: Path, caplog: pytest
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         assert values(wire.fetch("t")) == [b"whole"]
         assert wire.produce("t", b"next").base_offset == 1
-    told = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING and "t-0" in r.getMessage()]
-    assert len(told) == 1
-    assert "cut 70 bytes" in told[0]
+    messages = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING and "t-0" in r.getMessage()]
+    assert len(messages) == 1
+    assert "cut 70 bytes" in messages[0]
     with Broker(tmp_path):
         pass
     assert len([r for r in caplog.records if "cut 70 bytes" in r.getMessage()]) == 1

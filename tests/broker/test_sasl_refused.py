@@ -25,6 +25,6 @@ def test_a_login_on_a_listener_without_sasl_is_rejected_as_in_kafka() -> None:
             _, shake = decode_response(
                 SaslHandshakeResponse, 1, send_request(sock, SaslHandshakeRequest(mechanism="PLAIN"), 1)
             )
-            _, told = decode_response(SaslAuthenticateResponse, 2, send_request(sock, SaslAuthenticateRequest(), 2))
-    assert shake.error_code == told.error_code == ErrorCode.ILLEGAL_SASL_STATE
-    assert "security.protocol=PLAINTEXT" in (told.error_message or "")
+            _, reported = decode_response(SaslAuthenticateResponse, 2, send_request(sock, SaslAuthenticateRequest(), 2))
+    assert shake.error_code == reported.error_code == ErrorCode.ILLEGAL_SASL_STATE
+    assert "security.protocol=PLAINTEXT" in (reported.error_message or "")

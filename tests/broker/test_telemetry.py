@@ -40,8 +40,8 @@ def subscribe(broker: Broker, name: str = "all", **configs: Any) -> None:
 
 
 def get_subscription(wire: Wire, instance_id: uuid.UUID = ZERO_UUID) -> GetTelemetrySubscriptionsResponse:
-    told: GetTelemetrySubscriptionsResponse = wire.ask(GetTelemetrySubscriptionsRequest(instance_id))
-    return told
+    reported: GetTelemetrySubscriptionsResponse = wire.ask(GetTelemetrySubscriptionsRequest(instance_id))
+    return reported
 
 
 def push(
@@ -66,24 +66,24 @@ def shown(broker: Broker) -> dict[str, Metric]:
 
 
 def test_clients_push_no_metrics_without_a_subscription(wire: Wire) -> None:
-    told = get_subscription(wire)
-    assert (told.error_code, told.requested_metrics, told.push_interval_ms) == (0, [], 300_000)
-    assert told.client_instance_id != ZERO_UUID
-    assert told.accepted_compression_types == [4, 3, 1, 2]
-    assert (told.telemetry_max_bytes, told.delta_temporality) == (1_048_576, True)
+    subscription = get_subscription(wire)
+    assert (subscription.error_code, subscription.requested_metrics, subscription.push_interval_ms) == (0, [], 300_000)
+    assert subscription.client_instance_id != ZERO_UUID
+    assert subscription.accepted_compression_types == [4, 3, 1, 2]
+    assert (subscription.telemetry_max_bytes, subscription.delta_temporality) == (1_048_576, True)
 
 
 @pytest.mark.behaviour("B8")
 def test_pushed_metrics_are_exported_with_their_attributes_as_labels(broker: Broker, wire: Wire) -> None:
     subscribe(broker)
-    told = get_subscription(wire)
-    assert (told.requested_metrics, told.push_interval_ms) == (["*"], 100)
-    assert push(wire, told, SENT, Point("own.gauge", MetricKind.GAUGE, 1.5)) == 0
+    subscription = get_subscription(wire)
+    assert (subscription.requested_metrics, subscription.push_interval_ms) == (["*"], 100)
+    assert push(wire, subscription, SENT, Point("own.gauge", MetricKind.GAUGE, 1.5)) == 0
     name = "kafka_client_telemetry_producer_record_send"
     metrics = shown(broker)
     (sample,) = metrics[name].samples
     assert (metrics[name].type, sample.name, sample.value) == ("counter", f"{name}_total", 5.0)
-    named = {"client_instance_id": text_of(told.client_instance_id), "client_id": "wire", "client_x": "1"}
+    named = {"client_instance_id": text_of(subscription.client_instance_id), "client_id": "wire", "client_x": "1"}
     assert sample.labels == named
     assert metrics["kafka_client_telemetry_own_gauge"].type == "gauge"
 
@@ -122,13 +122,13 @@ def test_a_client_without_an_id_cannot_push(wire: Wire) -> None:
 
 def test_an_early_push_is_rejected_except_for_the_last_one(broker: Broker, wire: Wire) -> None:
     subscribe(broker, metrics="*", interval_ms=3_600_000)
-    told = get_subscription(wire)
-    assert told.push_interval_ms == 300_000
-    assert push(wire, told, SENT) == 0
-    assert push(wire, told, SENT) == ErrorCode.THROTTLING_QUOTA_EXCEEDED
-    assert get_subscription(wire, told.client_instance_id).error_code == ErrorCode.THROTTLING_QUOTA_EXCEEDED
-    assert push(wire, told, SENT, terminating=True) == 0
-    assert push(wire, told, SENT, terminating=True) == ErrorCode.INVALID_REQUEST
+    subscription = get_subscription(wire)
+    assert subscription.push_interval_ms == 300_000
+    assert push(wire, subscription, SENT) == 0
+    assert push(wire, subscription, SENT) == ErrorCode.THROTTLING_QUOTA_EXCEEDED
+    assert get_subscription(wire, subscription.client_instance_id).error_code == ErrorCode.THROTTLING_QUOTA_EXCEEDED
+    assert push(wire, subscription, SENT, terminating=True) == 0
+    assert push(wire, subscription, SENT, terminating=True) == ErrorCode.INVALID_REQUEST
 
 
 def test_a_subscription_matches_the_reported_software_and_client_id(broker: Broker) -> None:
@@ -144,11 +144,11 @@ def test_a_subscription_matches_the_reported_software_and_client_id(broker: Brok
 
 def test_a_changed_subscription_makes_a_client_request_it_again_at_once(broker: Broker, wire: Wire) -> None:
     subscribe(broker, metrics="a.", interval_ms=300_000)
-    told = get_subscription(wire)
+    subscription = get_subscription(wire)
     subscribe(broker, metrics="b.")
-    assert push(wire, told, SENT) == ErrorCode.UNKNOWN_SUBSCRIPTION_ID
-    again = get_subscription(wire, told.client_instance_id)
-    assert (again.client_instance_id, again.requested_metrics) == (told.client_instance_id, ["b."])
+    assert push(wire, subscription, SENT) == ErrorCode.UNKNOWN_SUBSCRIPTION_ID
+    again = get_subscription(wire, subscription.client_instance_id)
+    assert (again.client_instance_id, again.requested_metrics) == (subscription.client_instance_id, ["b."])
     assert push(wire, again, SENT) == 0
 
 

@@ -60,14 +60,14 @@ def test_up_to_version_1_an_unsupported_feature_is_rejected_alone_and_the_others
     ]
     with Broker() as broker, Wire(broker.bootstrap_servers) as wire:
         response = wire.ask(UpdateFeaturesRequest(feature_updates=wishes, validate_only=validate_only), 1)
-        told = wire.ask(ApiVersionsRequest("a", "1"), 4)
+        reported = wire.ask(ApiVersionsRequest("a", "1"), 4)
     assert response.error_code == 0
     assert [(each.feature, each.error_code) for each in response.results] == [
         ("transaction.version", 0),
         ("other.version", ErrorCode.INVALID_UPDATE_VERSION),
     ]
     assert "knows no such feature" in response.results[1].error_message
-    levels = {each.name: each.max_version_level for each in told.finalized_features}
+    levels = {each.name: each.max_version_level for each in reported.finalized_features}
     assert levels["transaction.version"] == (2 if validate_only else 1)
 
 

@@ -31,7 +31,7 @@ def main() -> int:
     options = parser.parse_args()
     if options.history:
         with options.history.open() as lines:
-            return tell(verdict(history.read(lines)))
+            return print_anomalies(verdict(history.read(lines)))
     return sum(bool(round_of(options, seed)) for seed in range(options.seed, options.seed + options.rounds))
 
 
@@ -50,7 +50,7 @@ def round_of(options: argparse.Namespace, seed: int) -> list[Anomaly]:
         f"{counts['GivenUp']} gave up, {len(found)} anomalies",
         flush=True,
     )
-    tell(found)
+    print_anomalies(found)
     if found:
         keep(events, options.out, seed)
     return found
@@ -63,8 +63,8 @@ def keep(events: list[Event], folder: Path, seed: int) -> None:
         history.write(events, file)
 
 
-def tell(found: list[Anomaly]) -> int:
-    """How many there are."""
+def print_anomalies(found: list[Anomaly]) -> int:
+    """Print the first anomalies, and return the number of all."""
     for anomaly in found[:20]:
         print(f"  {anomaly.kind}: {anomaly.text}")
     return len(found)

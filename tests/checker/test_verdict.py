@@ -41,7 +41,7 @@ def sound(counts: list[int], ends: list[bool], heard: list[bool]) -> Events:
         events += [Sent(f"f:{number}", "in-0", "f", number), Acknowledged(f"f:{number}", "in-0", number)]
     seen: list[tuple[int, str]] = []
     offset = position = number = 0
-    for turn, (count, end, told) in enumerate(zip(counts, ends, heard, strict=True)):
+    for turn, (count, end, reported) in enumerate(zip(counts, ends, heard, strict=True)):
         key = f"c.1.{turn}"
         events.append(Began(key, "c", 1))
         rows = []
@@ -52,7 +52,7 @@ def sound(counts: list[int], ends: list[bool], heard: list[bool]) -> Events:
             rows.append((offset, f"c:{number}"))
             offset += 1
         events += [Promised(key, "g", "in-0", position + count), Ending(key, end)]
-        if told:
+        if reported:
             events.append(Ended(key, end))
         offset += 1  # the marker
         if end:

@@ -36,13 +36,15 @@ def verdict(events: Iterable[Event]) -> list[Anomaly]:
 
 def of_records(case: Case) -> Iterator[Anomaly]:
     """Lost, doubled, moved, made up, or behind a transaction that never ends."""
-    for value, (_, told) in case.acknowledged.items():
+    for value, (_, reported) in case.acknowledged.items():
         sent = case.sent[value][1]
         if sent.transaction is None and not case.is_visible(sent):
-            yield Anomaly("lost", f"{value} was acknowledged at {told.place} offset {told.offset}, and is not there")
-        elif case.is_visible(sent) and case.offsets[sent.place, value] != told.offset:
+            yield Anomaly(
+                "lost", f"{value} was acknowledged at {reported.place} offset {reported.offset}, and is not there"
+            )
+        elif case.is_visible(sent) and case.offsets[sent.place, value] != reported.offset:
             there = case.offsets[sent.place, value]
-            yield Anomaly("moved", f"{value} was acknowledged at offset {told.offset} and is at {there}")
+            yield Anomaly("moved", f"{value} was acknowledged at offset {reported.offset} and is at {there}")
     for place, final in case.final.items():
         counts = Counter(value for _, value in final.rows)
         for value, count in counts.items():

@@ -61,18 +61,18 @@ def test_without_a_file_nothing_changes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [(None, "No such file"), (b"\xff\xfe", "not UTF-8 text"), (f"password={SECRET}\\u00".encode(), "line 1: ")],
 )
 def test_an_invalid_file_is_named_and_its_content_is_not_printed(
-    tmp_path: Path, content: bytes | None, told: str
+    tmp_path: Path, content: bytes | None, message: str
 ) -> None:
     path = tmp_path / "client.properties"
     if content is not None:
         path.write_bytes(content)
     result = CliRunner().invoke(show, ["--command-config", str(path)])
     assert result.exit_code == 2
-    assert told in result.output
+    assert message in result.output
     assert SECRET not in result.output
 
 

@@ -56,8 +56,8 @@ def test_client_metrics_subscriptions_are_set_and_described(run: Run, topic: str
     wanted = "metrics=[org.apache.kafka.producer.,org.apache.kafka.consumer.],interval.ms=30000,match=[client_id=no-.*]"
     assert run("configs", "alter", *of_it, "--add-config", wanted) == (0, "", "")
     status, out, _ = run("configs", "describe", *of_it, "--json")
-    told = {row["config"]: row["value"] for row in json.loads(out)}
-    assert (status, told["interval.ms"], told["match"]) == (0, "30000", "client_id=no-.*")
+    reported = {row["config"]: row["value"] for row in json.loads(out)}
+    assert (status, reported["interval.ms"], reported["match"]) == (0, "30000", "client_id=no-.*")
     assert run("configs", "alter", *of_it, "--delete-config", "metrics,interval.ms,match") == (0, "", "")
 
 

@@ -249,8 +249,8 @@ def test_in_a_terminal_deleting_offsets_lists_them_and_asks_for_confirmation(
 
 def test_an_active_group_is_not_changed(run: Ottla, member: Consumer, group: str, filled: str) -> None:
     to = ("--topic", filled, "--to-latest", "--execute")
-    told = run("groups", "reset-offsets", group, *to, status=1)
-    assert told == f"ottla: group '{group}' is Stable: offsets can be reset only while it has no members\n"
+    result = run("groups", "reset-offsets", group, *to, status=1)
+    assert result == f"ottla: group '{group}' is Stable: offsets can be reset only while it has no members\n"
     assert f"group '{group}' has members: stop them first" in run("groups", "delete", group, status=1)
     assert "is reading the topic" in run("groups", "delete-offsets", group, "--topic", filled, status=1)
 
@@ -269,8 +269,8 @@ def test_missing_resources_are_named(run: Ottla, group: str, filled: str) -> Non
 def test_an_invalid_offsets_file_is_an_error_with_its_line(run: Ottla, group: str, tmp_path: Path) -> None:
     file = tmp_path / "offsets.csv"
     file.write_text("t,0,1\nt,zero,1\n")
-    told = run("groups", "reset-offsets", group, "--from-file", file, status=1)
-    assert told == f"ottla: {file}: line 2 must be TOPIC,PARTITION,OFFSET\n"
+    result = run("groups", "reset-offsets", group, "--from-file", file, status=1)
+    assert result == f"ottla: {file}: line 2 must be TOPIC,PARTITION,OFFSET\n"
 
 
 @pytest.mark.parametrize(
@@ -301,8 +301,8 @@ def test_contradicting_options_are_rejected(command: str, words: str, capsys: Ca
     ("way", "value"), [("--by-duration", "7 days"), ("--by-duration", "P"), ("--to-datetime", "soon")]
 )
 def test_an_invalid_time_is_rejected(run: Ottla, left: str, way: str, value: str) -> None:
-    told = run("groups", "reset-offsets", left, "--all-topics", way, value, status=2)
-    assert f"{way} '{value}' must be a" in told
+    result = run("groups", "reset-offsets", left, "--all-topics", way, value, status=2)
+    assert f"{way} '{value}' must be a" in result
 
 
 def test_watching_reports_members_that_join_and_leave(address: str, group: str, filled: str, member: Consumer) -> None:

@@ -182,8 +182,8 @@ def test_mistakes_in_pipelines_are_objects(tmp_path: Path, capsys: pytest.Captur
     assert json.loads(capsys.readouterr().out) == []
     file.write_text(WHOLE.replace("MaskField", "MakeField"), encoding="utf-8")
     assert main(["pipeline", "validate", str(file), "--json"]) == 1
-    told = "unknown type of transform 'MakeField'; did you mean 'MaskField'?"
-    assert json.loads(capsys.readouterr().out) == [{"file": str(file), "line": 8, "column": 9, "mistake": told}]
+    message = "unknown type of transform 'MakeField'; did you mean 'MaskField'?"
+    assert json.loads(capsys.readouterr().out) == [{"file": str(file), "line": 8, "column": 9, "mistake": message}]
 
 
 def test_remains_of_pipelines_are_printed_as_a_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,7 +33,7 @@ def test_a_traceback_is_in_its_line() -> None:
     except ValueError:
         record = logging.LogRecord("ottla.x", logging.ERROR, "", 0, "%s failed", ("it",), sys.exc_info())
     line = JsonFormatter().format(record)
-    told = json.loads(line)
+    answer = json.loads(line)
     assert "\n" not in line
-    assert (told["logger"], told["level"], told["message"]) == ("ottla.x", "ERROR", "it failed")
-    assert told["exception"].endswith("ValueError: a\nb")
+    assert (answer["logger"], answer["level"], answer["message"]) == ("ottla.x", "ERROR", "it failed")
+    assert answer["exception"].endswith("ValueError: a\nb")

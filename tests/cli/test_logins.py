@@ -80,19 +80,19 @@ def test_a_mirror_logs_in_to_each_cluster_as_another_user(run: Run, places: tupl
         "2 records copied, 0 remaining\n",
         "topic orders created with 1 partitions\n",
     )
-    status, _, told = run(*command, target.altered("wrong", sasl_password="wr0ng"))
+    status, _, result = run(*command, target.altered("wrong", sasl_password="wr0ng"))
     assert status == 1
-    assert f"{target.servers} (from bootstrap.servers): it rejected the login by SCRAM-SHA-256 as 'bob'" in told
-    assert "wr0ng" not in told
+    assert f"{target.servers} (from bootstrap.servers): it rejected the login by SCRAM-SHA-256 as 'bob'" in result
+    assert "wr0ng" not in result
 
 
 def test_a_context_brings_the_login_to_queries(run: Run, contexts: None) -> None:
     query = ("sql", "select count(*) n from orders", "--json", "--context", "first")
     status, out, _ = run(*query)
     assert (status, json.loads(out)) == (0, [{"n": 2}])
-    status, _, told = run(*query, "--set", "sasl.password=wr0ng")
+    status, _, result = run(*query, "--set", "sasl.password=wr0ng")
     assert status == 1
-    assert "it rejected the login by SCRAM-SHA-256 as 'alice'" in told
+    assert "it rejected the login by SCRAM-SHA-256 as 'alice'" in result
 
 
 def found(out: str, about: str) -> str:
@@ -117,8 +117,8 @@ def test_a_member_of_a_secured_cluster_is_traced(places: tuple[Place, Place]) ->
     process = start(*words)
     try:
         assert process.stdout is not None
-        told = process.stdout
-        eventually(lambda: "assigned orders 0" in told.readline())
+        printed = process.stdout
+        eventually(lambda: "assigned orders 0" in printed.readline())
     finally:
         process.kill()
         process.communicate()

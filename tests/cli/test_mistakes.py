@@ -108,10 +108,10 @@ def test_an_unreachable_broker_is_reported_with_address_and_setting(verb: list[s
     with socket.socket() as held:  # the port stays reserved, and connections to it are refused
         held.bind(("127.0.0.1", 0))
         where = f"127.0.0.1:{held.getsockname()[1]}"
-        told = ottla(*verb, "--bootstrap-server", where, "--set", f"{setting}=300", stdin="x\n")
-    assert told.status == 1
-    assert f"{where} (from bootstrap.servers): connection refused" in told.sentence
-    assert setting in told.sentence
+        result = ottla(*verb, "--bootstrap-server", where, "--set", f"{setting}=300", stdin="x\n")
+    assert result.status == 1
+    assert f"{where} (from bootstrap.servers): connection refused" in result.sentence
+    assert setting in result.sentence
 
 
 @pytest.mark.parametrize("verb", [["topics", "list"], ["groups", "list"], ["produce", "t"], ["consume", "t"]])
@@ -119,11 +119,11 @@ def test_an_http_server_is_distinguished_from_a_kafka_broker(verb: list[str]) ->
     with socket.create_server(("127.0.0.1", 0)) as listener:
         where = f"127.0.0.1:{listener.getsockname()[1]}"
         threading.Thread(target=answer_in_http, args=(listener,), daemon=True).start()
-        told = ottla(*verb, "--bootstrap-server", where, stdin="x\n")
+        result = ottla(*verb, "--bootstrap-server", where, stdin="x\n")
         listener.shutdown(socket.SHUT_RDWR)
-    assert told.status == 1
-    assert told.sentence.startswith(f"not a Kafka broker: {where} ")
-    assert "it speaks HTTP" in told.sentence
+    assert result.status == 1
+    assert result.sentence.startswith(f"not a Kafka broker: {where} ")
+    assert "it speaks HTTP" in result.sentence
 
 
 def answer_in_http(listener: socket.socket) -> None:
@@ -141,10 +141,10 @@ def answer_in_http(listener: socket.socket) -> None:
 @pytest.mark.parametrize("verb", [["topics", "list"], ["groups", "list"], ["produce", "t"], ["consume", "t"]])
 def test_a_kafka_that_is_too_old_is_reported(verb: list[str]) -> None:
     with old_kafka() as where:
-        told = ottla(*verb, "--bootstrap-server", where, stdin="x\n")
-    assert told.status == 1
-    assert f"{where} speaks " in told.sentence
-    assert "its Kafka is too old" in told.sentence
+        result = ottla(*verb, "--bootstrap-server", where, stdin="x\n")
+    assert result.status == 1
+    assert f"{where} speaks " in result.sentence
+    assert "its Kafka is too old" in result.sentence
 
 
 OLD_VERSIONS = {0: 2, 1: 2, 2: 1, 3: 1, 18: 0}
@@ -194,9 +194,9 @@ def test_an_address_that_refuses_connections_fails_soon(verb: list[str]) -> None
     with socket.socket() as held:  # the port stays reserved, and connections to it are refused
         held.bind(("127.0.0.1", 0))
         where = f"127.0.0.1:{held.getsockname()[1]}"
-        told = ottla(*verb, "--bootstrap-server", where, stdin="x\n")
-    assert told.status == 1
-    assert told.sentence == (
+        result = ottla(*verb, "--bootstrap-server", where, stdin="x\n")
+    assert result.status == 1
+    assert result.sentence == (
         f"no Kafka broker at {where}: connection refused; start one there (ottla broker), or name another address in "
         "bootstrap.servers (--bootstrap-server of commands)"
     )
@@ -204,6 +204,6 @@ def test_an_address_that_refuses_connections_fails_soon(verb: list[str]) -> None
 
 @pytest.mark.parametrize("verb", [["topics", "list"], ["produce", "t"], ["context", "add", "x"]])
 def test_a_password_in_an_address_is_not_repeated(verb: list[str]) -> None:
-    told = ottla(*verb, "--bootstrap-server", "alice:s3cret@kafka.example.org:9092", stdin="x\n")
-    assert told.status == 2
-    assert "s3cret" not in told.err
+    result = ottla(*verb, "--bootstrap-server", "alice:s3cret@kafka.example.org:9092", stdin="x\n")
+    assert result.status == 2
+    assert "s3cret" not in result.err

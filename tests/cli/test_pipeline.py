@@ -30,12 +30,12 @@ def test_mistakes_are_lines_of_standard_error_with_status_1(tmp_path: Path, caps
     file = tmp_path / "bad.yaml"
     file.write_text(WHOLE.replace("MaskField", "MakeField").replace("valueSchema", "valueScheme"), encoding="utf-8")
     assert main(["pipeline", "validate", str(file)]) == 1
-    told = capsys.readouterr()
-    assert told.err.splitlines() == [
+    stdout = capsys.readouterr()
+    assert stdout.err.splitlines() == [
         f"{file}:8:9: unknown type of transform 'MakeField'; did you mean 'MaskField'?",
         f"{file}:12:61: unknown key 'valueScheme'; did you mean 'valueSchema'?",
     ]
-    assert told.out == ""
+    assert stdout.out == ""
 
 
 def test_two_files_of_a_folder_may_not_name_a_pipeline_alike(
@@ -50,9 +50,9 @@ def test_two_files_of_a_folder_may_not_name_a_pipeline_alike(
 def test_a_missing_file_and_an_empty_folder_are_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pipeline", "validate", str(tmp_path / "no.yaml")]) == 1
     assert main(["pipeline", "validate", str(tmp_path)]) == 1
-    told = capsys.readouterr().err
-    assert "no such file or folder" in told
-    assert "no pipeline files in this folder" in told
+    stderr = capsys.readouterr().err
+    assert "no such file or folder" in stderr
+    assert "no pipeline files in this folder" in stderr
 
 
 def test_the_schema_is_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -110,9 +110,9 @@ def test_the_status_of_pipelines_needs_neither_their_secrets_nor_their_files(
         assert main(["pipeline", *command, str(file)]) == 0
     for verb in ("pause", "stop", "resume"):
         assert main(["pipeline", verb, "p", "--file", str(file)]) == 0
-    told = capsys.readouterr()
-    assert "topic ${env:OTTLA_NOT_SET}" in told.out
-    assert told.err == ""
+    stdout = capsys.readouterr()
+    assert "topic ${env:OTTLA_NOT_SET}" in stdout.out
+    assert stdout.err == ""
     assert main(["pipeline", "validate", str(file)]) == 1
     assert main(["pipeline", "stop", "q", "--file", str(file)]) == 2
 
@@ -142,7 +142,7 @@ def test_a_pipeline_that_cannot_run_is_rejected_before_spark_starts(
     first, second = (StateDirectory(tmp_path / "state", name) for name in ("orders-in", "revenue"))
     second.lock()
     assert main(["pipeline", "run", str(tmp_path)]) == 1
-    told = capsys.readouterr().err
-    assert f"pipeline 'revenue' is being run by process {os.getpid()}; stop that one first" in told
+    stderr = capsys.readouterr().err
+    assert f"pipeline 'revenue' is being run by process {os.getpid()}; stop that one first" in stderr
     assert not first.is_locked()
     second.unlock()

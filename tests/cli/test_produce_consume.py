@@ -174,8 +174,8 @@ def test_a_missing_topic_or_partition_is_reported(address: str, topic: str) -> N
     at = ("--bootstrap-server", address)
     missing = ottla("consume", f"{topic}-not", *at)
     assert missing.status == 1
-    told = f"topic '{topic}-not' does not exist at {address}; create it with: ottla topics create {topic}-not"
-    assert missing.sentence == told
+    message = f"topic '{topic}-not' does not exist at {address}; create it with: ottla topics create {topic}-not"
+    assert missing.sentence == message
     assert "has no partition 2, only 0 to 0" in ottla("consume", topic, "--partition", 2, *at).sentence
 
 
@@ -194,17 +194,19 @@ def test_closed_standard_streams_are_no_failure(address: str, topic: str) -> Non
 
 
 def test_an_automatically_created_topic_is_reported_with_the_closest_name(address: str, topic: str) -> None:
-    told = ottla("produce", topic + "s", "--bootstrap-server", address, stdin="x\n")
-    assert told.status == 0
-    assert told.sentence == f"topic '{topic}s' is new: the broker created it with 1 partition; did you mean {topic!r}?"
+    result = ottla("produce", topic + "s", "--bootstrap-server", address, stdin="x\n")
+    assert result.status == 0
+    assert (
+        result.sentence == f"topic '{topic}s' is new: the broker created it with 1 partition; did you mean {topic!r}?"
+    )
     assert ottla("produce", topic + "s", "--bootstrap-server", address, stdin="x\n").err == ""
 
 
 def test_a_line_that_is_no_record_is_refused_before_it_ends(address: str, topic: str) -> None:
     setting = ("--set", "max.request.size=1000")
-    told = ottla("produce", topic, "--bootstrap-server", address, *setting, stdin="short\n" + 5_000 * "x")
-    assert told.status == 1
-    assert "line 2 of standard input is longer than max.request.size" in told.sentence
+    result = ottla("produce", topic, "--bootstrap-server", address, *setting, stdin="short\n" + 5_000 * "x")
+    assert result.status == 1
+    assert "line 2 of standard input is longer than max.request.size" in result.sentence
     with open("/dev/zero", "rb") as zeros:
         endless = subprocess.run(
             [*OTTLA, "produce", topic, "--bootstrap-server", address], stdin=zeros, capture_output=True, timeout=60

@@ -189,9 +189,9 @@ def formatted(file: Path, *how: str) -> str:
 
 def voters_in(folder: Path) -> dict[int, str]:
     """Return the voters of a directory's first checkpoint with their addresses."""
-    told = read_state(folder / "data" / "__cluster_metadata-0", EMPTY).quorum
-    assert told.version == b"\0\0\0\1\0"
-    record: Any = decode_control(6, told.voters or b"")
+    reported = read_state(folder / "data" / "__cluster_metadata-0", EMPTY).quorum
+    assert reported.version == b"\0\0\0\1\0"
+    record: Any = decode_control(6, reported.voters or b"")
     return {each.voter_id: f"{each.endpoints[0].host}:{each.endpoints[0].port}" for each in record.voters}
 
 

@@ -144,35 +144,35 @@ def test_a_terminal_gets_a_picture_of_all_parts(address: str, filled: str, group
 
 
 def test_a_missing_topic_is_reported(address: str) -> None:
-    told = ottla("trace", "consume", "no-such-topic", "--bootstrap-server", address)
-    assert told.status == 1
-    assert "topic 'no-such-topic' does not exist at" in told.sentence
+    result = ottla("trace", "consume", "no-such-topic", "--bootstrap-server", address)
+    assert result.status == 1
+    assert "topic 'no-such-topic' does not exist at" in result.sentence
 
 
 def test_a_missing_broker_is_reported() -> None:
-    told = ottla(
+    result = ottla(
         *("trace", "consume", "t", "--group", "g", "--bootstrap-server", "127.0.0.1:1"),
         *("--set", "default.api.timeout.ms=300"),
     )
-    assert told.status == 1
-    assert "no Kafka broker answered within 300 ms" in told.sentence
+    assert result.status == 1
+    assert "no Kafka broker answered within 300 ms" in result.sentence
 
 
 def test_the_records_of_a_producer_are_traced_from_the_queue_to_the_response(address: str, filled: str) -> None:
-    told = ottla("trace", "produce", filled, "--events", "--bootstrap-server", address, stdin="a\nb\n")
-    assert (told.status, told.err) == (0, "")
-    lines = [line.partition("  ")[2] for line in told.out.splitlines()]
+    result = ottla("trace", "produce", filled, "--events", "--bootstrap-server", address, stdin="a\nb\n")
+    assert (result.status, result.err) == (0, "")
+    lines = [line.partition("  ")[2] for line in result.out.splitlines()]
     assert any(line.startswith(f"batch of {filled}-") for line in lines)
     assert any(line.startswith("produce sent to node 1: ") for line in lines)
     assert sum(int(line.split()[0]) for line in lines if " acknowledged after " in line) == 2
 
 
 def test_events_of_a_producer_are_json_on_request(address: str, filled: str) -> None:
-    told = ottla(
+    result = ottla(
         *("trace", "produce", filled, "--json", "--key-separator", ":", "--bootstrap-server", address),
         stdin="k:a\nk:b\n",
     )
-    events = [json.loads(line) for line in told.out.splitlines()]
+    events = [json.loads(line) for line in result.out.splitlines()]
     assert sum(event["facts"]["records"] for event in events if event["event"] == "Acknowledged") == 2
     assert {event["event"] for event in events} <= {
         "Acknowledged",
@@ -183,8 +183,8 @@ def test_events_of_a_producer_are_json_on_request(address: str, filled: str) -> 
 
 
 def test_a_line_that_is_no_record_ends_the_trace_with_an_error(address: str, filled: str) -> None:
-    told = ottla("trace", "produce", filled, "--key-separator", ":", "--bootstrap-server", address, stdin="none\n")
-    assert (told.status, told.sentence) == (1, "line 1 of standard input has no key separator ':'")
+    result = ottla("trace", "produce", filled, "--key-separator", ":", "--bootstrap-server", address, stdin="none\n")
+    assert (result.status, result.sentence) == (1, "line 1 of standard input has no key separator ':'")
 
 
 @pytest.mark.behaviour("X1")
@@ -229,12 +229,12 @@ def test_each_event_of_a_broker_is_a_line(traced_broker: Broker, short_path: Pat
 
 
 def test_a_broker_that_denies_tracing_is_reported(short_path: Path) -> None:
-    told = ottla("trace", "broker", "--trace", short_path)
-    assert told.status == 1
-    assert f"start one with: ottla broker --trace {short_path}" in told.sentence
+    result = ottla("trace", "broker", "--trace", short_path)
+    assert result.status == 1
+    assert f"start one with: ottla broker --trace {short_path}" in result.sentence
 
 
 def test_a_missing_broker_id_is_reported(traced_broker: Broker, short_path: Path) -> None:
-    told = ottla("trace", "broker", "7", "--trace", short_path)
-    assert told.status == 1
-    assert told.sentence.endswith("; there are 1")
+    result = ottla("trace", "broker", "7", "--trace", short_path)
+    assert result.status == 1
+    assert result.sentence.endswith("; there are 1")

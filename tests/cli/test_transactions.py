@@ -63,10 +63,10 @@ def test_transactions_are_listed_and_described(servers: str, open_transaction: s
     assert row == ["tx", "1", row[2], "Ongoing"]
     assert rows(capsys, servers, "list", "--state", "Empty") == [head]
     assert rows(capsys, servers, "list", "--transactional-id-pattern", "t.") == [head, row]
-    _, told = rows(capsys, servers, "describe", "tx")
-    assert told[:6] == ["1", "tx", row[2], "0", "Ongoing", "60000"]
-    assert int(told[7]) >= 0
-    assert told[8] == "t-0"
+    _, reported = rows(capsys, servers, "describe", "tx")
+    assert reported[:6] == ["1", "tx", row[2], "0", "Ongoing", "60000"]
+    assert int(reported[7]) >= 0
+    assert reported[8] == "t-0"
 
 
 def test_producers_of_a_partition_are_described(servers: str, open_transaction: str, capsys: Captured) -> None:
@@ -91,7 +91,7 @@ def test_a_hanging_transaction_is_found_and_aborted(
 
 
 def test_missing_resources_are_named(servers: str, open_transaction: str, capsys: Captured) -> None:
-    for words, told in (
+    for words, reported in (
         (["describe", "no-such"], "there is no transactional id 'no-such'"),
         (["describe-producers", "t", "--partition", "9"], "there is no partition t-9"),
         (
@@ -102,7 +102,7 @@ def test_missing_resources_are_named(servers: str, open_transaction: str, capsys
         assert main(["transactions", *words, "--bootstrap-server", servers]) == 1
         out, err = capsys.readouterr()
         assert (out, err.count("\n")) == ("", 1)
-        assert told in err
+        assert reported in err
 
 
 def test_an_unknown_state_is_an_error_that_lists_the_valid_ones(

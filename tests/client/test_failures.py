@@ -94,7 +94,7 @@ def test_an_address_without_a_listener_is_named_with_the_setting(act: Callable[[
 
 @EVERYBODY
 @pytest.mark.parametrize(
-    ("answer", "kind", "told"),
+    ("answer", "kind", "message"),
     [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "Kafka broker", "it speaks HTTP"),
         (b"<!DOCTYPE HTML>\n<html>", "Kafka broker", "bytes was announced"),
@@ -103,12 +103,12 @@ def test_an_address_without_a_listener_is_named_with_the_setting(act: Callable[[
     ids=["HTTP", "HTML", "TLS"],
 )
 def test_a_server_of_another_kind_is_not_waited_for(
-    act: Callable[[str, int], None], answer: bytes, kind: str, told: str
+    act: Callable[[str, int], None], answer: bytes, kind: str, message: str
 ) -> None:
     with server_saying(answer) as servers, pytest.raises(NoBrokersAvailableError) as caught:
         act(servers, 60_000)
     assert f"not a {kind}: {servers} (from bootstrap.servers): " in str(caught.value)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 @EVERYBODY

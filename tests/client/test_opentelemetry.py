@@ -97,9 +97,9 @@ def first_record(consumer: Consumer) -> Any:
 def test_a_trace_continues_from_the_producer_to_the_processor(
     producer: Producer, consumer: tuple[Consumer, ConsumerSpans], topic: str, spans: Spans
 ) -> None:
-    told: list[int] = []
+    reported: list[int] = []
     sent = producer.send(
-        topic, b"tea", key=b"7", headers=[("id", b"1")], on_delivery=lambda metadata, error: told.append(1)
+        topic, b"tea", key=b"7", headers=[("id", b"1")], on_delivery=lambda metadata, error: reported.append(1)
     )
     offset = sent.result(PATIENCE).offset
     reader, interceptor = consumer
@@ -109,7 +109,7 @@ def test_a_trace_continues_from_the_producer_to_the_processor(
     eventually(lambda: spans.named(f"send {topic}"))
     send, process, poll = (spans.only(f"{name} {topic}") for name in ("send", "process", "poll"))
     assert [name for name, _ in record.headers] == ["id", "traceparent"]
-    assert told == [1]
+    assert reported == [1]
     assert attributes(send) == {
         "messaging.system": "kafka",
         "messaging.operation.name": "send",
@@ -130,8 +130,8 @@ def test_a_trace_continues_from_the_producer_to_the_processor(
 
 
 def test_failures_are_errors_of_their_spans(spans: Spans) -> None:
-    told: list[Exception | None] = []
-    record = ProducerRecord("orders", b"tea", on_delivery=lambda metadata, error: told.append(error))
+    reported: list[Exception | None] = []
+    record = ProducerRecord("orders", b"tea", on_delivery=lambda metadata, error: reported.append(error))
     on_delivery = ProducerSpans(spans.provider).on_send(record).on_delivery
     assert on_delivery is not None
     error = KafkaTimeoutError("too late")
@@ -139,7 +139,7 @@ def test_failures_are_errors_of_their_spans(spans: Spans) -> None:
     span = spans.only("send orders")
     assert (span.status.status_code, span.status.description) == (StatusCode.ERROR, "too late")
     assert attributes(span)["error.type"] == "KafkaTimeoutError"
-    assert told == [error]
+    assert reported == [error]
 
 
 def test_work_that_raises_is_an_error_and_a_record_without_a_trace_begins_one(

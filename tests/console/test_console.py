@@ -56,10 +56,10 @@ def test_a_config_is_set_and_deleted(browser: Browser) -> None:
     for value, after in (("60000", {"retention.ms": "60000"}), (None, {})):
         assert browser.order("set-config", topic="configured", name="retention.ms", value=value) == (200, None)
         assert configs_set(browser) == after
-    status, told = browser.order("set-config", topic="configured", name="retention.ms", value="soon")
-    assert (status, "soon" in told["error"]) == (502, True)
-    status, told = browser.order("set-config", topic="configured", name="retention.ms", value=7)
-    assert (status, told["error"]) == (400, "value 7 must be a text, or null for the default")
+    status, answer = browser.order("set-config", topic="configured", name="retention.ms", value="soon")
+    assert (status, "soon" in answer["error"]) == (502, True)
+    status, answer = browser.order("set-config", topic="configured", name="retention.ms", value=7)
+    assert (status, answer["error"]) == (400, "value 7 must be a text, or null for the default")
 
 
 def configs_set(browser: Browser) -> dict[str, str]:
@@ -141,8 +141,8 @@ def test_a_group_is_shown_with_its_lag_pushed_and_moved(browser: Browser, broker
     assert status == 400
     assert "'tomorrow'" in json.loads(body)["error"]
     for offsets in (None, {}, [1], {"first": 1}, {"0": "x"}, {"0": -1}):
-        status, told = browser.order("reset-offsets", group="readers", topic="read", offsets=offsets)
-        assert status == 400, told
+        status, answer = browser.order("reset-offsets", group="readers", topic="read", offsets=offsets)
+        assert status == 400, answer
 
 
 def first_pushed(browser: Browser, path: str) -> object:
@@ -174,8 +174,8 @@ def test_impossible_arguments_are_a_clear_error(browser: Browser) -> None:
     status, _, body = browser.send("GET", "/api/records?topic=x&start=sideways")
     assert status == 400
     assert "'sideways'" in json.loads(body)["error"]
-    status, told = browser.order("produce", topic="nowhere", value="x")
-    assert (status, "nowhere" in told["error"]) == (502, True)
+    status, answer = browser.order("produce", topic="nowhere", value="x")
+    assert (status, "nowhere" in answer["error"]) == (502, True)
 
 
 @pytest.mark.parametrize(

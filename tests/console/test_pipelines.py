@@ -47,8 +47,8 @@ def test_pipelines_are_shown_and_pushed_and_their_dead_letters_sent_again(broker
         assert asking.order("resume", name="bills") == (200, "bills is running")
         assert asking.ask("pipelines")[0]["state"] == "running"
         assert asking.send("GET", "/api/pause?name=bills")[0] == 405
-        status, told = asking.order("resend", name="bill")
-        assert (status, told["error"]) == (502, "there is no pipeline 'bill'")
+        status, answer = asking.order("resend", name="bill")
+        assert (status, answer["error"]) == (502, "there is no pipeline 'bill'")
         assert asking.send("GET", "/api/resend?name=bills")[0] == 405
         assert asking.send("POST", "/api/resend", b"{}", Origin="http://elsewhere")[0] == 403
         assert first_event(asking, "/api/live/pipelines")[0]["name"] == "bills"
@@ -67,5 +67,5 @@ def first_event(asking: Browser, path: str) -> Any:
 
 def test_a_console_without_pipelines_explains_how_to_configure_them(browser: Browser) -> None:
     assert browser.ask("pipelines") is None
-    status, told = browser.order("resend", name="bills")
-    assert (status, told["error"]) == (400, "this console shows no pipelines; start it with --pipelines FILE|FOLDER")
+    status, answer = browser.order("resend", name="bills")
+    assert (status, answer["error"]) == (400, "this console shows no pipelines; start it with --pipelines FILE|FOLDER")

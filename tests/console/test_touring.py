@@ -20,7 +20,7 @@ def touring() -> Iterator[Browser]:
         yield browser
 
 
-def told(browser: Browser) -> Iterator[Any]:
+def read_steps(browser: Browser) -> Iterator[Any]:
     """Yield the events of the playing chapter until its end."""
     connection = http.client.HTTPConnection("127.0.0.1", browser.door.port, timeout=PATIENCE)
     try:
@@ -37,7 +37,7 @@ def test_a_chapter_executes_a_step_for_each_command_and_its_clients_can_be_inspe
     names = [each["name"] for each in touring.ask("tour")["chapters"]]
     assert "first-poll" in names
     assert touring.order("tour-play", name="first-poll") == (200, None)
-    lines = told(touring)
+    lines = read_steps(touring)
     assert next(lines)["step"] == 1
     assert [each["client_id"] for each in touring.ask("tour-clients")["clients"]] == ["reader-1"]
     for step in (2, 3, 4):
@@ -45,7 +45,7 @@ def test_a_chapter_executes_a_step_for_each_command_and_its_clients_can_be_inspe
         assert next(lines)["step"] == step
     touring.order("tour-next")
     assert list(lines) == [{"ended": True}]
-    assert [each.get("step") for each in told(touring)] == [1, 2, 3, 4, None]
+    assert [each.get("step") for each in read_steps(touring)] == [1, 2, 3, 4, None]
     status, answer = touring.order("tour-next")
     assert (status, answer["error"]) == (400, "no chapter plays: start one")
 
@@ -53,7 +53,7 @@ def test_a_chapter_executes_a_step_for_each_command_and_its_clients_can_be_inspe
 def test_a_chapter_that_plays_ends_with_the_console() -> None:
     with browser_of(NOBODY) as browser:
         browser.order("tour-play", name="first-poll")
-        lines = told(browser)
+        lines = read_steps(browser)
         assert next(lines)["step"] == 1
     assert list(lines) == []
 
@@ -63,4 +63,4 @@ def test_an_unknown_chapter_is_rejected_and_get_starts_nothing(touring: Browser)
     assert (status, answer["error"]) == (400, "there is no chapter '../nowhere'; choose one on the tour's page")
     assert touring.order("tour-next")[0] == 400
     assert touring.send("GET", "/api/tour-play?name=eager")[0] == 405
-    assert list(told(touring)) == []
+    assert list(read_steps(touring)) == []

@@ -51,13 +51,13 @@ def test_a_traced_consumer_is_listed_and_streamed_until_it_ends(looking: Browser
     with Consumer(bootstrap_servers=NOBODY, group_id=SCRIPT, client_id="one") as consumer:
         (client,) = looking.ask("traced")["clients"]
         assert (client["client_id"], client["kind"]) == ("one", "consumer")
-        told = pushed(looking, client["name"])
-        assert next(told)["client_id"] == "one"
-        assert next(told)["snapshot"]["coordinator"]["group_id"] == SCRIPT
+        pushed_values = pushed(looking, client["name"])
+        assert next(pushed_values)["client_id"] == "one"
+        assert next(pushed_values)["snapshot"]["coordinator"]["group_id"] == SCRIPT
         consumer.assign([TopicPartition("t", 0)])
         consumer.poll(0)
         consumer.close()
-        *rest, last = told
+        *rest, last = pushed_values
     assert "Polled" in [event["event"] for frame in rest for event in frame["events"]]
     assert last == {"ended": True}
     assert looking.ask("traced")["clients"] == []

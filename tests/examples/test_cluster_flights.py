@@ -17,9 +17,9 @@ def test_each_flight_is_there_once_though_two_nodes_are_killed(
 ) -> None:
     picture = tmp_path / "cluster.png"
     assert main(["--flights", "6000", "--per-second", "6000", "--picture", str(picture)]) == 0
-    told = capsys.readouterr().out
-    assert "6,000 flights sent, 0 refused, 0 missing, 0 more than once" in told
-    assert told.count("kill −9 of node") == 4, "each as it happens, and what it cost"
+    stdout = capsys.readouterr().out
+    assert "6,000 flights sent, 0 refused, 0 missing, 0 more than once" in stdout
+    assert stdout.count("kill −9 of node") == 4, "each as it happens, and what it cost"
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

@@ -17,9 +17,9 @@ def test_each_flight_is_classified_once_though_workers_are_killed(
 ) -> None:
     picture = tmp_path / "flights.png"
     assert main(["--flights", "3000", "--picture", str(picture)]) == 0
-    told = capsys.readouterr().out
-    assert "3,000 flights classified, each once" in told
-    assert "4 times a worker was killed; 1 record was no flight" in told
+    stdout = capsys.readouterr().out
+    assert "3,000 flights classified, each once" in stdout
+    assert "4 times a worker was killed; 1 record was no flight" in stdout
     assert picture.stat().st_size > 10_000
 
 

@@ -20,11 +20,11 @@ def stories() -> list[Told]:
     return play_both(max_poll_interval_ms=500)
 
 
-def between(told: Told, start: str, end: str) -> list[Happening]:
+def between(story: Told, start: str, end: str) -> list[Happening]:
     """The timeline of a rebalance."""
-    texts = [str(each.event) for each in told.happenings]
+    texts = [str(each.event) for each in story.happenings]
     first, last = (next(n for n, text in enumerate(texts) if text.startswith(step)) for step in (start, end))
-    return told.happenings[first:last]
+    return story.happenings[first:last]
 
 
 def rebalances(happenings: list[Happening]) -> list[str]:
@@ -33,14 +33,14 @@ def rebalances(happenings: list[Happening]) -> list[str]:
 
 def test_eager_members_give_everything_up_and_cooperative_ones_what_moves(stories: list[Told]) -> None:
     given_up = []
-    for told in stories:
-        events = between(told, "bert comes", "cleo comes")
+    for reported in stories:
+        events = between(reported, "bert comes", "cleo comes")
         given_up.append([len(each.event.partitions) for each in events if isinstance(each.event, Revoked)])
     assert given_up == [[6], [3]]
 
 
 def test_each_rebalance_has_its_cause(stories: list[Told]) -> None:
-    eager, cooperative = (rebalances(between(told, "bert comes", "cleo comes")) for told in stories)
+    eager, cooperative = (rebalances(between(reported, "bert comes", "cleo comes")) for reported in stories)
     assert len(eager) == 1
     assert eager[0].startswith("bert-")
     assert " joins" in eager[0]
@@ -49,24 +49,24 @@ def test_each_rebalance_has_its_cause(stories: list[Told]) -> None:
 
 
 def test_a_static_member_restarts_without_a_rebalance(stories: list[Told]) -> None:
-    for told in stories:
-        happenings = between(told, "cleo restarts", "anna sleeps")
+    for reported in stories:
+        happenings = between(reported, "cleo restarts", "anna sleeps")
         assert rebalances(happenings) == []
         assert [each.event.instance for each in happenings if isinstance(each.event, InstanceReplaced)] == ["cleo-1"]
 
 
 def test_a_member_suspended_too_long_is_removed_and_rejoins(stories: list[Told]) -> None:
-    for told in stories:
-        asleep = between(told, "anna sleeps", "anna wakes up")
+    for reported in stories:
+        asleep = between(reported, "anna sleeps", "anna wakes up")
         assert [each.who for each in asleep if isinstance(each.event, Left)] == ["anna"]
         assert any("LeaveGroup" in reason for reason in rebalances(asleep))
-        awake = between(told, "anna wakes up", "bert goes")
+        awake = between(reported, "anna wakes up", "bert goes")
         assert [each.who for each in awake if isinstance(each.event, Lost)] == ["anna"]
 
 
 def test_no_partition_has_two_owners_at_a_time(stories: list[Told]) -> None:
-    for told in stories:
-        for one, next_one in zip(spans(told.happenings), spans(told.happenings)[1:], strict=False):
+    for reported in stories:
+        for one, next_one in zip(spans(reported.happenings), spans(reported.happenings)[1:], strict=False):
             assert one.partition != next_one.partition or in_turn(one, next_one)
 
 
@@ -77,10 +77,10 @@ def in_turn(one: Span, other: Span) -> bool:
 
 
 def test_the_time_line_is_for_people(stories: list[Told]) -> None:
-    told = lines(stories[0].happenings)
-    assert told[0] == "\n  0.000  anna comes, and has everything"
-    assert any(line.endswith("anna     assigned orders 0,1,2,3,4,5, new: all") for line in told)
-    assert not [line for line in told if UUID.search(line)]
+    reported = lines(stories[0].happenings)
+    assert reported[0] == "\n  0.000  anna comes, and has everything"
+    assert any(line.endswith("anna     assigned orders 0,1,2,3,4,5, new: all") for line in reported)
+    assert not [line for line in reported if UUID.search(line)]
 
 
 def test_the_picture_is_drawn(stories: list[Told], tmp_path: Path) -> None:
@@ -93,11 +93,11 @@ def test_the_picture_is_drawn(stories: list[Told], tmp_path: Path) -> None:
 
 def test_spans_end_where_partitions_are_given_up() -> None:
     zero, one = TopicPartition("t", 0), TopicPartition("t", 1)
-    told = [
+    reported = [
         Happening(1000, "anna", Assigned((zero, one), (zero, one))),
         Happening(2000, "anna", Revoked((one,))),
         Happening(2500, "bert", Assigned((one,), (one,))),
         Happening(3000, "anna", Left("")),
         Happening(4000, "anna", Lost((zero,))),
     ]
-    assert spans(told) == [(0, "anna", 0, 2), (1, "anna", 0, 1), (1, "bert", 1.5, 3)]
+    assert spans(reported) == [(0, "anna", 0, 2), (1, "anna", 0, 1), (1, "bert", 1.5, 3)]

@@ -71,7 +71,7 @@ def carry(sides: tuple[Side, Side]) -> Carry:
         messages: list[str] = more.pop("messages", [])
         mirror = Mirror(
             MirrorSettings(source=source, target=target, selection=selection, once=True, **more),
-            tell=messages.append,
+            report_line=messages.append,
         )
         mirror.run()
         return mirror

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.mirror.ledger import PLACES, Carried, Ledger, encode_entry, slot_of
+from ottla.mirror.ledger import PLACES, Ledger, LedgerEntry, encode_entry, slot_of
 from ottla.model import TopicPartition
 
 TP = TopicPartition("orders", 0)
@@ -75,7 +75,7 @@ def test_a_ledger_stays_small_and_keeps_its_first_and_last(count: int) -> None:
 
 
 def test_a_written_ledger_is_read_back() -> None:
-    entry, again = Carried(7, 10, 20, 3, 13, 10), Ledger()
+    entry, again = LedgerEntry(7, 10, 20, 3, 13, 10), Ledger()
     again.replay(*encode_entry(TP, entry))
     again.replay(*encode_entry(TP, entry._replace(number=6, source_end=10)))
     again.replay(b"{}", None)

@@ -141,7 +141,7 @@ def test_gaps_of_deleted_records_are_reported_and_a_recreated_topic_is_rejected(
         admin.delete_topics(["orders"])
         eventually(lambda: "orders" not in admin.list_topics())
     source.make("orders")
-    with pytest.raises(ConfigError, match="ends at 0 and was carried to 5: was it created again"):
+    with pytest.raises(ConfigError, match="ends at 0 and was copied to 5: was it created again"):
         carry()
 
 

@@ -7,7 +7,7 @@ import pytest
 from ottla.copy_progress import CopyProgress
 from ottla.errors import ConfigError
 from ottla.mirror.group_plan import plan_group
-from ottla.mirror.ledger import Carried, Ledger
+from ottla.mirror.ledger import Ledger, LedgerEntry
 from ottla.mirror.selection import Selection
 from ottla.mirror.topic_plan import TopicShape, plan_topics
 from ottla.model import TopicPartition
@@ -37,7 +37,7 @@ def test_patterns_match_whole_names_and_mirrored_topics_are_left_out() -> None:
 
 def test_group_offsets_move_forward_only_and_only_within_the_mirrored_range() -> None:
     ledger = Ledger()
-    ledger.add(TopicPartition("orders", 0), Carried(1, 0, 10, 100, 110, 10))
+    ledger.add(TopicPartition("orders", 0), LedgerEntry(1, 0, 10, 100, 110, 10))
     committed = {TopicPartition("orders", 0): 4, TopicPartition("orders", 1): 7}
     orders = TopicPartition("orders", 0)
     for there, wanted in (

@@ -155,8 +155,10 @@ def test_a_frame_that_is_not_small_is_not_sent_alone() -> None:
     assert (sock.calls, bool(queue)) == (0, False)
 
 
-@pytest.mark.parametrize(("reports_early", "told"), [(True, [7]), (False, [])])
-def test_frames_that_were_sent_at_once_are_not_reported_if_not_requested(reports_early: bool, told: list[int]) -> None:
+@pytest.mark.parametrize(("reports_early", "expected"), [(True, [7]), (False, [])])
+def test_frames_that_were_sent_at_once_are_not_reported_if_not_requested(
+    reports_early: bool, expected: list[int]
+) -> None:
     listening = Selector()
     selector = Selector(reports_early=reports_early)
     try:
@@ -166,7 +168,7 @@ def test_frames_that_were_sent_at_once_are_not_reported_if_not_requested(reports
             selector.poll(PATIENCE)
         selector.send(7, [b"gone at once"])
         selector.poll(0)
-        assert selector.completed_sends == told
+        assert selector.completed_sends == expected
     finally:
         selector.close_all()
         listening.close_all()

@@ -69,13 +69,13 @@ WRONG_TRUST: dict[str, tuple[bytes | None, str | None, str]] = {
 
 @pytest.mark.parametrize("case", WRONG_TRUST)
 def test_an_unusable_truststore_is_an_error_with_the_reason(tmp_path: Path, case: str) -> None:
-    data, kind, told = WRONG_TRUST[case]
+    data, kind, reported = WRONG_TRUST[case]
     path = tmp_path / "store"
     if data is not None:
         path.write_bytes(data)
     with pytest.raises(ConfigError) as caught:
         trusting(TrustStore(location=str(path), kind=kind))
-    assert told in str(caught.value)
+    assert reported in str(caught.value)
     assert str(path) in str(caught.value)
     assert "secret" not in str(caught.value)
 
@@ -120,10 +120,10 @@ WRONG_KEY: dict[str, tuple[Callable[[Authority, Path], KeyStore], str]] = {
 
 @pytest.mark.parametrize("case", WRONG_KEY)
 def test_an_unusable_keystore_is_an_error_with_the_reason(authority: Authority, tmp_path: Path, case: str) -> None:
-    make, told = WRONG_KEY[case]
+    make, reported = WRONG_KEY[case]
     with pytest.raises(ConfigError) as caught:
         showing(make(authority, tmp_path))
-    assert told in str(caught.value)
+    assert reported in str(caught.value)
     for secret in ("s3cret", "wr0ng", "PRIVATE KEY"):
         assert secret not in str(caught.value)
 
@@ -165,9 +165,9 @@ def test_suites_have_two_names(java: str, openssl: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("suite", "told"),
+    ("suite", "message"),
     [("TLS_AES_128_GCM_SHA256", "Python cannot choose among"), ("NOBODYS", "OpenSSL supports none of these")],
 )
-def test_a_suite_that_cannot_be_chosen_is_refused(suite: str, told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_a_suite_that_cannot_be_chosen_is_refused(suite: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         context_of(TlsSettings(cipher_suites=(suite,)))

@@ -236,12 +236,12 @@ CASES: dict[str, tuple[Callable[[Authority], ssl.SSLContext], str]] = {
 def test_an_untrusted_certificate_is_one_error_with_the_remedy(stage: Stage, tmp_path: Path, case: str) -> None:
     authority = Authority(tmp_path)
     made = contexts(authority)
-    make, told = CASES[case]
+    make, reported = CASES[case]
     with tls_server(make(authority)) as port:
         party = connected(stage, port, made)
         reason = end_of(party)
     assert isinstance(reason, PeerRefusal)
-    assert told in reason
+    assert reported in reason
     assert ": " in reason
     assert party.connected == []
 

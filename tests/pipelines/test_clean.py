@@ -36,9 +36,9 @@ Output = pytest.CaptureFixture[str]
 def test_slots_and_publications_are_reported_and_deleted(sql: Sql, tmp_path: Path, capsys: Output) -> None:
     file = str(begun(sql, tmp_path))
     assert main(["pipeline", "clean", file]) == 0
-    told = capsys.readouterr().out.splitlines()
-    assert told[0].startswith(f"changes: slot s_{sql.name} of {sql.shown}, for which the server keeps ")
-    assert told[1:] == [f"changes: publication s_{sql.name} of {sql.shown}", "add --drop to remove them"]
+    stdout = capsys.readouterr().out.splitlines()
+    assert stdout[0].startswith(f"changes: slot s_{sql.name} of {sql.shown}, for which the server keeps ")
+    assert stdout[1:] == [f"changes: publication s_{sql.name} of {sql.shown}", "add --drop to remove them"]
     assert main(["pipeline", "clean", file, "--drop"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "all of them were removed"
     assert main(["pipeline", "clean", file]) == 0

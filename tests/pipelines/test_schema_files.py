@@ -59,9 +59,9 @@ def test_a_descriptor_set_that_is_cut_off_is_a_mistake_of_the_file(
 ) -> None:
     file = pipeline(folder, "keyFormat: protobuf, keyDescriptor: cut.desc, keyMessage: shop.Order")
     assert main(["pipeline", "validate", str(file)]) == 1
-    told = capsys.readouterr().err
-    assert told.startswith(f"{file}:3:56: keyDescriptor = 'cut.desc': the descriptor set cannot be read: ")
-    assert "make it with `protoc --include_imports -o file.desc`" in told
+    stderr = capsys.readouterr().err
+    assert stderr.startswith(f"{file}:3:56: keyDescriptor = 'cut.desc': the descriptor set cannot be read: ")
+    assert "make it with `protoc --include_imports -o file.desc`" in stderr
 
 
 def test_another_input_is_checked_too_and_messages_contain_no_secret(
@@ -71,9 +71,9 @@ def test_another_input_is_checked_too_and_messages_contain_no_secret(
     more = "  inputs:\n   more: {type: topic, topic: u, valueFormat: avro, valueSchema: '${env:WHERE}'}\n"
     file = pipeline(folder, "valueFormat: avro, valueSchema: a.avsc", more)
     assert main(["pipeline", "validate", str(file)]) == 1
-    told = capsys.readouterr().err
-    assert told.startswith(f"{file}:6:53: valueSchema = '${{env:WHERE}}': cannot be read: no such file")
-    assert "hidden" not in told
+    stderr = capsys.readouterr().err
+    assert stderr.startswith(f"{file}:6:53: valueSchema = '${{env:WHERE}}': cannot be read: no such file")
+    assert "hidden" not in stderr
 
 
 @pytest.mark.parametrize(

@@ -228,8 +228,8 @@ def test_messages_are_imported_on_demand() -> None:
         "print(*sorted(name.rpartition('.')[2] for name in sys.modules if name.startswith('ottla.protocol.messages.')))"
     )
     story = f"import sys; from ottla.protocol.apis import APIS; {tell}; 0 in APIS; APIS[10].request; {tell}"
-    told = subprocess.run([sys.executable, "-c", story], capture_output=True, text=True, check=True).stdout
-    assert told == "\nfind_coordinator\n"
+    printed = subprocess.run([sys.executable, "-c", story], capture_output=True, text=True, check=True).stdout
+    assert printed == "\nfind_coordinator\n"
 
 
 def test_a_key_that_no_api_has_is_not_in_the_table() -> None:

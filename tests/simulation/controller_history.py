@@ -110,7 +110,7 @@ class ControllerHistory:
 
     # Appending, and committing, which is later.
 
-    def _append(self, records: Any, told: Told = lambda reply: None, reply: Any = None) -> None:
+    def _append(self, records: Any, story: Told = lambda reply: None, reply: Any = None) -> None:
         written = []
         for record in records:
             if isinstance(record, SESSION_RECORDS):
@@ -122,7 +122,7 @@ class ControllerHistory:
             self.controller.check()
             self._check_change(before, self._partition(self.controller.metadata, record))
             written.append(record)
-        self.pending.append((written, told, reply))
+        self.pending.append((written, story, reply))
 
     def _append_in_parts(self, records: Any) -> None:
         """Append as a transaction, of which any record may be the last that is committed (KIP-868), as Kafka's
@@ -131,14 +131,14 @@ class ControllerHistory:
         for record in (BeginTransactionRecord("parts"), *records, EndTransactionRecord()):
             self._append([record])
 
-    def happen(self, event: Any, told: Told = lambda reply: None) -> Any:
+    def happen(self, event: Any, story: Told = lambda reply: None) -> Any:
         """Have the controller decide; what it answers, once that is committed."""
         decision = self.controller.decide(event, self.clock())
         if isinstance(event, IN_PARTS) and self.random.random() < 0.5:
             self._append_in_parts(decision.records)
             return None
         reply = decision.replies[0].message if decision.replies else None
-        self._append(decision.records, told, reply)
+        self._append(decision.records, story, reply)
         return reply
 
     def clock(self) -> float:
@@ -148,13 +148,13 @@ class ControllerHistory:
     def commit(self) -> None:
         """The oldest decision is on most voters' disks: it counts, and is answered."""
         if self.pending:
-            records, told, reply = self.pending.pop(0)
+            records, reported, reply = self.pending.pop(0)
             for record in records:
                 self.image.replay(record)
                 for counting in self.truth.commit(record):
                     self._note_loss(counting)
             self.committed += records
-            told(reply)
+            reported(reply)
 
     def fail_over(self) -> None:
         """Another controller, which has what was committed, and perhaps more."""
@@ -211,12 +211,12 @@ class ControllerHistory:
             previous_broker_epoch=broker.clean_epoch,
         )
 
-        def told(answer: BrokerRegistrationResponse) -> None:
+        def handle_answer(answer: BrokerRegistrationResponse) -> None:
             assert answer.error_code in (0, ErrorCode.DUPLICATE_BROKER_REGISTRATION)
             if broker.running and broker.incarnation == incarnation and not answer.error_code:
                 broker.epoch, broker.clean_epoch = answer.broker_epoch, -1
 
-        self.happen(ControllerRequest(1, request), told)
+        self.happen(ControllerRequest(1, request), handle_answer)
 
     def beat(self, broker: ModelBroker) -> None:
         epoch = broker.epoch
@@ -224,7 +224,7 @@ class ControllerHistory:
             self.register(broker)
             return
 
-        def told(answer: BrokerHeartbeatResponse) -> None:
+        def handle_answer(answer: BrokerHeartbeatResponse) -> None:
             if broker.running and broker.epoch == epoch:
                 assert answer.error_code in (0, ErrorCode.STALE_BROKER_EPOCH)
                 broker.fenced = answer.is_fenced
@@ -232,7 +232,7 @@ class ControllerHistory:
                     broker.stop_cleanly()
 
         request = BrokerHeartbeatRequest(broker.number, epoch, broker.applied - 1, want_shut_down=broker.leaving)
-        if not self.happen(ControllerRequest(1, request), told).error_code:
+        if not self.happen(ControllerRequest(1, request), handle_answer).error_code:
             self.heard[broker.number] = self.now
 
     def learn(self, broker: ModelBroker, most: int | None = None) -> None:
@@ -265,11 +265,13 @@ class ControllerHistory:
             assert leader.log(index)[: len(values)] == values, "two leaders acknowledged different records"
             values.extend(leader.log(index)[len(values) : end])
 
-    def tell(self, broker: ModelBroker, index: int) -> None:
+    def report_directory(self, broker: ModelBroker, index: int) -> None:
         """Report the directory of a replica if the controllers assume another one."""
         if broker.running and broker.states() and broker.untold(index):
-            told = RequestDirectoryData(broker.directory, [InDirectory(TOPIC, [RequestPartitionInDirectory(index)])])
-            self.happen(ControllerRequest(1, AssignReplicasToDirsRequest(broker.number, broker.epoch, [told])))
+            reported = RequestDirectoryData(
+                broker.directory, [InDirectory(TOPIC, [RequestPartitionInDirectory(index)])]
+            )
+            self.happen(ControllerRequest(1, AssignReplicasToDirsRequest(broker.number, broker.epoch, [reported])))
 
     def propose(self, broker: ModelBroker, index: int, keeps: float = 0.7) -> None:
         """Propose an ISR: a leader adds caught-up followers, and keeps or drops members."""
@@ -352,7 +354,7 @@ class ControllerHistory:
                 for broker in self.brokers.values():
                     self.copy(broker, index)
                     self.propose(broker, index, 1.0)
-                    self.tell(broker, index)
+                    self.report_directory(broker, index)
             if left < 10:
                 assert all(state.leader >= 0 for state in self.states()), "nobody leads"
                 self.happen(PreferredElectionDue(1))
@@ -476,7 +478,7 @@ STEPS: dict[str, Callable[[ControllerHistory, ModelBroker, int], None]] = {
     "learns": connected(lambda history, broker, index: history.learn(broker, history.random.randint(1, 5))),
     "learns all": connected(lambda history, broker, index: history.learn(broker)),
     "proposes": connected(ControllerHistory.propose),
-    "tells its directory": connected(ControllerHistory.tell),
+    "tells its directory": connected(ControllerHistory.report_directory),
     "is written to": running(ControllerHistory.write),
     "copies": running(ControllerHistory.copy),
     "forces": running(ControllerHistory.force),

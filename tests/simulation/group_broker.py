@@ -110,13 +110,13 @@ class GroupBroker:
         """The cluster's topics have changed."""
         self.image = image
         if not self.down:
-            self.tell(lambda ticket: TopicsChanged(ticket, image))
+            self.submit(lambda ticket: TopicsChanged(ticket, image))
 
     def caller_gone(self, ticket: int) -> None:
         """Handle the disconnect of a client with a pending request."""
         if ticket in self._waiting:
             del self._waiting[ticket]
-            self.tell(lambda own: ClientDisconnected(own, GROUP, ticket, self.world.wall_ms()))
+            self.submit(lambda own: ClientDisconnected(own, GROUP, ticket, self.world.wall_ms()))
 
     def crash(self, lost_batches: int, downtime: float) -> None:
         """Crash, perhaps with batches that were never flushed, and restart."""
@@ -150,7 +150,7 @@ class GroupBroker:
         codes: list[int] = []
         if self.down:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        self.tell(event, codes.append)
+        self.submit(event, codes.append)
         if not codes[0]:
             self.open[producer_id] = None
         return codes[0]
@@ -165,7 +165,7 @@ class GroupBroker:
 
     # Running the machine, as `Runtime` does.
 
-    def tell(
+    def submit(
         self, event: Callable[[int], Event], answer: Answer | None = None, connection: Connection | None = None
     ) -> None:
         """Decide, keep, replay, answer."""
@@ -226,7 +226,7 @@ class GroupBroker:
     def _ring(self, name: TimerName, at: float, life: int) -> None:
         if life == self.life and self._alarms.get(name) == at:
             del self._alarms[name]
-            self.tell(lambda ticket: TimerExpired(ticket, name, self.world.wall_ms()))
+            self.submit(lambda ticket: TimerExpired(ticket, name, self.world.wall_ms()))
 
     def _come_back(self) -> None:
         self.down = False
@@ -243,16 +243,16 @@ class GroupBroker:
                 self.kept_generation = record.value.generation
         self.machine.check()
         self.world.say("broker", f"is back with generation {self.kept_generation}")
-        self.tell(lambda ticket: TopicsChanged(ticket, self.image))
-        self.tell(lambda ticket: Loaded(ticket, self.world.wall_ms()))
+        self.submit(lambda ticket: TopicsChanged(ticket, self.image))
+        self.submit(lambda ticket: Loaded(ticket, self.world.wall_ms()))
 
     def _look_at_offsets(self) -> None:
         """Check that committed offsets never decrease, except for intended rewinds."""
         for partition, value in self.machine.offsets.of(GROUP).items():
             before = self.committed.get(partition, 0)
             if value.offset != before:
-                told = value.offset >= self.rewound.get(partition, before)
-                assert value.offset > before or told, f"{partition} went back from {before} to {value.offset}"
+                reported = value.offset >= self.rewound.get(partition, before)
+                assert value.offset > before or reported, f"{partition} went back from {before} to {value.offset}"
                 self.committed[partition] = value.offset
 
     def _forget_what_was_lost(self) -> None:
@@ -275,12 +275,14 @@ class GroupBroker:
         self.world.say(client, f"JoinGroup {request.member_id or 'anew'} because of {request.reason}")
 
         def respond(reply: Any) -> None:
-            told = join_error_response(reply, request.member_id) if isinstance(reply, int) else reply
-            self.world.say(client, f"joined: {told.member_id} in {told.generation_id}, error {told.error_code}")
-            answer(told)
+            reported = join_error_response(reply, request.member_id) if isinstance(reply, int) else reply
+            self.world.say(
+                client, f"joined: {reported.member_id} in {reported.generation_id}, error {reported.error_code}"
+            )
+            answer(reported)
 
         version = self.join_version
-        self.tell(
+        self.submit(
             lambda ticket: JoinRequested(ticket, request, version, fresh, client, "/h", self.world.wall_ms()),
             respond,
             connection,
@@ -290,11 +292,13 @@ class GroupBroker:
         self.world.say(client, f"SyncGroup {request.member_id} in {request.generation_id}")
 
         def respond(reply: Any) -> None:
-            told = sync_error_response(reply) if isinstance(reply, int) else reply
-            self.world.say(client, f"synced: {request.member_id} in {request.generation_id}, error {told.error_code}")
-            answer(told)
+            reported = sync_error_response(reply) if isinstance(reply, int) else reply
+            self.world.say(
+                client, f"synced: {request.member_id} in {request.generation_id}, error {reported.error_code}"
+            )
+            answer(reported)
 
-        self.tell(lambda ticket: SyncRequested(ticket, request, self.world.wall_ms()), respond, connection)
+        self.submit(lambda ticket: SyncRequested(ticket, request, self.world.wall_ms()), respond, connection)
 
     def _beat(self, request: HeartbeatRequest, client: str, answer: Answer, connection: Connection | None) -> None:
         def respond(code: int) -> None:
@@ -302,7 +306,7 @@ class GroupBroker:
                 self.world.say(client, f"heartbeat of {request.member_id} in {request.generation_id}: error {code}")
             answer(HeartbeatResponse(error_code=code))
 
-        self.tell(lambda ticket: HeartbeatReceived(ticket, request), respond, connection)
+        self.submit(lambda ticket: HeartbeatReceived(ticket, request), respond, connection)
 
     def _leave(self, request: LeaveGroupRequest, client: str, answer: Answer, connection: Connection | None) -> None:
         self.world.say(client, f"LeaveGroup {request.members[0].member_id}")
@@ -313,7 +317,7 @@ class GroupBroker:
             else:
                 answer(LeaveGroupResponse(members=[MemberResponse(error_code=code) for code in reply]))
 
-        self.tell(
+        self.submit(
             lambda ticket: LeaveRequested(ticket, request, request.members, self.world.wall_ms()), respond, connection
         )
 
@@ -326,8 +330,8 @@ class GroupBroker:
         generation = request.generation_id_or_member_epoch
 
         def respond(code: int) -> None:
-            told = {str(partition): committed.offset for partition, committed in offsets.items()}
-            self.world.say(client, f"commit in {generation}: {told}, error {code}")
+            reported = {str(partition): committed.offset for partition, committed in offsets.items()}
+            self.world.say(client, f"commit in {generation}: {reported}, error {code}")
             if not code:
                 self.check_place(offsets, generation)
             parts = [
@@ -339,7 +343,7 @@ class GroupBroker:
             ]
             answer(OffsetCommitResponse(topics=parts))
 
-        self.tell(
+        self.submit(
             lambda ticket: OffsetsCommitted(
                 ticket,
                 GROUP,
@@ -368,18 +372,20 @@ class GroupBroker:
         """Handle a request of the newer protocol."""
 
         def respond(reply: Any) -> None:
-            told = ConsumerGroupHeartbeatResponse(error_code=reply) if isinstance(reply, int) else reply
-            if told.error_code or told.assignment is not None:
-                given = [(each.topic_id.int, each.partitions) for each in (told.assignment or NOTHING).topic_partitions]
-                error = f"error {told.error_code} {told.error_message}" if told.error_code else ""
-                self.world.say(client, f"heartbeat of {request.member_id}: {told.member_epoch}, {given} {error}")
-            answer(told)
+            reported = ConsumerGroupHeartbeatResponse(error_code=reply) if isinstance(reply, int) else reply
+            if reported.error_code or reported.assignment is not None:
+                given = [
+                    (each.topic_id.int, each.partitions) for each in (reported.assignment or NOTHING).topic_partitions
+                ]
+                error = f"error {reported.error_code} {reported.error_message}" if reported.error_code else ""
+                self.world.say(client, f"heartbeat of {request.member_id}: {reported.member_epoch}, {given} {error}")
+            answer(reported)
 
         if request.topic_partitions is not None or request.member_epoch <= 0:
             has = [(each.topic_id.int, each.partitions) for each in request.topic_partitions or ()]
             self.world.say(client, f"heartbeat of {request.member_id} in {request.member_epoch}: has {has}")
         fresh, wall_ms = f"unused-{client}", self.world.wall_ms()
-        self.tell(
+        self.submit(
             lambda ticket: ConsumerHeartbeat(ticket, request, 1, fresh, client, "/h", wall_ms), respond, connection
         )
 

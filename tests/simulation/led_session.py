@@ -35,7 +35,7 @@ class LedSession(FetchSession):
         self._partition.wanted = FetchPartition(0, fetch_offset=asked.offset)
         self.mark_changed(self._partition)
 
-    def tell(self, answer: Answer | None, *, lacks: bool) -> None:
+    def set_answer(self, answer: Answer | None, *, lacks: bool) -> None:
         """Set the response; None is an error."""
         self._partition.lacks = lacks
         self.handle_response([(self._partition, response_of(answer))])

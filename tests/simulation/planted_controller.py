@@ -36,7 +36,7 @@ def restarts_are_all_clean(patch: Patch) -> None:
 
 
 def fenced_brokers_are_taken_in(patch: Patch) -> None:
-    patch.setattr(isr_changes, "is_eligible", lambda draft, told: True)
+    patch.setattr(isr_changes, "is_eligible", lambda draft, reported: True)
 
 
 def any_online_replica_leads(patch: Patch) -> None:
@@ -56,7 +56,7 @@ def eligible_leaders_are_never_removed(patch: Patch) -> None:
 
 def stale_leaders_are_accepted(patch: Patch) -> None:
     """Whatever epoch of the partition they know."""
-    patch.setattr(isr_changes, "find_error", lambda draft, broker, state, told, isr: 0)
+    patch.setattr(isr_changes, "find_error", lambda draft, broker, state, reported, isr: 0)
 
 
 def the_fenced_stay_in_sync(patch: Patch) -> None:

@@ -210,19 +210,19 @@ class ReplicaBroker:
             return
         answer = self._look(who, session, epoch)
         if answer is None or answer.batches or answer.parting or self.world.likely(0.5):
-            self._tell(who, incarnation, session, answer)
+            self._send_answer(who, incarnation, session, answer)
         else:
             self.world.after(PAUSE, lambda: self._look_again(who, incarnation, session, number))
 
     def _look_again(self, who: int, incarnation: int, session: LedSession, number: int) -> None:
         """After a wait; the follower has sent nothing new."""
         if self.up and self.sessions.get(who) is session and session.number == number:
-            self._tell(who, incarnation, session, self._look(who, session, None))
+            self._send_answer(who, incarnation, session, self._look(who, session, None))
 
-    def _tell(self, who: int, incarnation: int, session: LedSession, answer: Answer | None) -> None:
+    def _send_answer(self, who: int, incarnation: int, session: LedSession, answer: Answer | None) -> None:
         if session.news:
             level = self.leader is not None and self.leader.is_level(who)
-            session.tell(answer, lacks=not level or (answer is not None and answer.parting is not None))
+            session.set_answer(answer, lacks=not level or (answer is not None and answer.parting is not None))
         self._reply(who, incarnation, session.number, answer)
 
     def _reply(self, who: int, incarnation: int, number: int, answer: Answer | None) -> None:

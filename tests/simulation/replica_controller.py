@@ -65,7 +65,7 @@ class Controller:
         self.directories.setdefault(broker, directory)
         if not clean:
             self.change(in_sync=self.assignment.in_sync - {broker}, eligible=self.eligible - {broker})
-        self.tell()
+        self.publish_image()
         return epoch
 
     def heartbeat(self, broker: int, epoch: int, *, ready: bool) -> bool:
@@ -77,7 +77,7 @@ class Controller:
         if known.fenced and ready:
             known.fenced = False
             self.change()
-            self.tell()
+            self.publish_image()
         return True
 
     def assign(self, broker: int, epoch: int, directory: int) -> None:
@@ -86,7 +86,7 @@ class Controller:
         if known is not None and known.epoch == epoch and self.directories[broker] != directory:
             self.directories[broker] = directory
             self.change()
-            self.tell()
+            self.publish_image()
 
     def fence_the_silent(self) -> None:
         """Fence brokers without a heartbeat for a session."""
@@ -95,7 +95,7 @@ class Controller:
                 known.fenced = True
                 self.world.say("controller", "fences", broker)
                 self.change(in_sync=self.assignment.in_sync - {broker})
-                self.tell()
+                self.publish_image()
 
     def alive(self) -> LiveBrokers:
         """Return the epochs of unfenced brokers."""
@@ -114,7 +114,7 @@ class Controller:
         if not all(alive.can_join(id_, epoch) for id_, epoch in proposal.broker_epochs.items()):
             return ProposalRejection.OF_MEMBERS
         self.change(in_sync=proposal.in_sync)
-        self.tell()
+        self.publish_image()
         return None
 
     def change(self, in_sync: frozenset[int] | None = None, eligible: frozenset[int] | None = None) -> None:
@@ -152,7 +152,7 @@ class Controller:
                 return replica, frozenset({replica}), eligible - {replica}
         return NOBODY, in_sync, eligible
 
-    def tell(self) -> None:
+    def publish_image(self) -> None:
         """Notify every listener, each after its own delay."""
         self.offset += 1
         image = Image(self.offset, self.assignment, self.alive(), dict(self.directories))

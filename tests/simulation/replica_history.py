@@ -56,12 +56,12 @@ class ReplicaHistory:
                 delay = self.world.chance.random() * self.slow
                 self.world.after(delay, lambda: act() if self.reaches(sender, receiver) else None)
 
-    def tell(self, image: Image) -> None:
+    def publish_image(self, image: Image) -> None:
         """The metadata log reaches each broker in its order, at its own pace."""
         for broker in self.brokers.values():
-            self._tell(broker, broker.incarnation, image)
+            self._send_image(broker, broker.incarnation, image)
 
-    def _tell(self, broker: ReplicaBroker, incarnation: int, image: Image) -> None:
+    def _send_image(self, broker: ReplicaBroker, incarnation: int, image: Image) -> None:
         at = max(self.world.now + self.world.chance.random() * self.slow, self._arrives.get(broker.id, 0.0))
         self._arrives[broker.id] = at
 
@@ -72,7 +72,7 @@ class ReplicaHistory:
                 if broker.image is None or image.offset > broker.image.offset:
                     broker.hear(image)
             else:
-                self._tell(broker, incarnation, image)
+                self._send_image(broker, incarnation, image)
 
         self.world.at(at if self.reaches(broker.id, 0) else at + 0.5, arrive)
 
@@ -142,7 +142,7 @@ class ReplicaHistory:
         return self.world.transcript()
 
     def run(self) -> None:
-        self.controller.listeners.append(self.tell)
+        self.controller.listeners.append(self.publish_image)
         for broker in self.brokers.values():
             broker.start(clean=True)
         self.world.run_until(3.0)

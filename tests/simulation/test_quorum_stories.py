@@ -88,7 +88,7 @@ class Story(QuorumHistory):
         self.cut = set()
         self.world.say("network", "is whole")
 
-    def told(self) -> list[str]:
+    def take_lines(self) -> list[str]:
         """Return the events since the last call."""
         lines = [f"{who} {' '.join(map(str, what))}" for _, who, what in self.world.story]
         self.world.story.clear()
@@ -109,7 +109,7 @@ def lines(text: str) -> list[str]:
 def test_the_voter_that_waited_longest_requests_votes_first_and_is_elected() -> None:
     quorum = Story()
     quorum.elect()
-    assert quorum.told() == lines("""
+    assert quorum.take_lines() == lines("""
         2 is prospective in 0
         2 is candidate in 1
         1 is unattached in 1
@@ -130,7 +130,7 @@ def test_the_voter_that_waited_longest_requests_votes_first_and_is_elected() -> 
 def test_of_two_simultaneous_candidates_one_withdraws() -> None:
     quorum = Story(seed=31)
     quorum.elect()
-    assert quorum.told() == lines("""
+    assert quorum.take_lines() == lines("""
         2 is prospective in 0
         1 is prospective in 0
         2 is candidate in 1
@@ -145,12 +145,12 @@ def test_of_two_simultaneous_candidates_one_withdraws() -> None:
 def test_a_leader_that_leaves_has_a_successor_at_once() -> None:
     quorum = Story()
     leader = quorum.elect()
-    quorum.told()
+    quorum.take_lines()
     left = quorum.world.now
     leader.leave()
     quorum.until(lambda: any(node.leads for node in quorum.nodes.values()))
     assert quorum.world.now - left < 0.1
-    assert quorum.told() == lines("""
+    assert quorum.take_lines() == lines("""
         2 leaves
         2 is resigned in 1
         1 is prospective in 1
@@ -167,7 +167,7 @@ def story_after_leave_in(state: State) -> Story:
     quorum = Story(5)
     quorum.elect().crash()
     leaving = quorum.until_anybody_is(state)
-    quorum.told()
+    quorum.take_lines()
     leaving.leave()
     quorum.until(lambda: any(node.leads for node in quorum.nodes.values()))
     return quorum
@@ -175,7 +175,7 @@ def story_after_leave_in(state: State) -> Story:
 
 def test_a_voter_that_leaves_during_its_pre_vote_is_no_candidate() -> None:
     quorum = story_after_leave_in(State.PROSPECTIVE)
-    assert quorum.told() == lines("""
+    assert quorum.take_lines() == lines("""
         1 leaves
         1 is follower in 1
         3 is candidate in 2
@@ -190,7 +190,7 @@ def test_a_voter_that_leaves_during_its_pre_vote_is_no_candidate() -> None:
 
 def test_a_leaving_candidate_waits_for_its_votes_and_resigns_after_its_election() -> None:
     quorum = story_after_leave_in(State.CANDIDATE)
-    assert quorum.told() == lines("""
+    assert quorum.take_lines() == lines("""
         3 leaves
         3 is resigned in 2
         1 is prospective in 2
@@ -207,7 +207,7 @@ def test_a_leaving_candidate_waits_for_its_votes_and_resigns_after_its_election(
 def test_a_leader_with_an_ended_process_is_not_waited_for() -> None:
     quorum = Story()
     leader = quorum.elect()
-    quorum.told()
+    quorum.take_lines()
     died, quorum.tells_gone = quorum.world.now, lambda number: True  # type: ignore[method-assign]
     leader.be_killed()
     quorum.until(lambda: any(node.leads for node in quorum.nodes.values()))
@@ -217,7 +217,7 @@ def test_a_leader_with_an_ended_process_is_not_waited_for() -> None:
 def test_an_isolated_leader_resigns_and_its_uncommitted_records_are_truncated() -> None:
     quorum = Story()
     leader = quorum.elect()
-    quorum.told()
+    quorum.take_lines()
     quorum.cut_off(leader)
     quorum.client()
     alone = leader.log.end
@@ -225,7 +225,7 @@ def test_an_isolated_leader_resigns_and_its_uncommitted_records_are_truncated() 
     quorum.client()
     quorum.mend()
     quorum.wait(4.0)
-    assert quorum.told() == lines(f"""
+    assert quorum.take_lines() == lines(f"""
         network cuts off 2
         1 is prospective in 1
         3 is prospective in 1
@@ -245,12 +245,12 @@ def test_an_isolated_leader_resigns_and_its_uncommitted_records_are_truncated() 
 def test_a_voter_that_returns_from_isolation_disturbs_no_leader() -> None:
     quorum = Story()
     leader = quorum.elect()
-    quorum.told()
+    quorum.take_lines()
     quorum.cut_off(quorum.nodes[1])
     quorum.wait(6.0)
     quorum.mend()
     quorum.wait(3.0)
-    assert quorum.told() == lines("""
+    assert quorum.take_lines() == lines("""
         network cuts off 1
         1 is prospective in 1
         1 is follower in 1
@@ -264,13 +264,13 @@ def test_a_voter_that_returns_from_isolation_disturbs_no_leader() -> None:
 def test_a_caught_up_node_may_become_a_voter_and_a_leader_may_remove_itself() -> None:
     quorum = Story(observed=True)
     leader, ninth = quorum.elect(), quorum.nodes[9]
-    quorum.told()
+    quorum.take_lines()
     quorum.request(leader, AddRaftVoterRequest(CLUSTER, 1000, 9, ninth.key.directory_id))
     quorum.wait(0.1)
     assert {voters_of(node) for node in quorum.nodes.values()} == {frozenset({1, 2, 3, 9})}
     quorum.request(leader, RemoveRaftVoterRequest(CLUSTER, leader.id, leader.key.directory_id))
     quorum.wait(1.5)
-    assert quorum.told() == lines("""
+    assert quorum.take_lines() == lines("""
         answer NONE
         2 is resigned in 1
         1 is prospective in 1
@@ -292,14 +292,14 @@ def test_invalid_voter_changes_are_rejected_with_kafkas_errors() -> None:
     leader, ninth = quorum.elect(), quorum.nodes[9]
     follower = next(node for node in quorum.nodes.values() if node is not leader)
     add = AddRaftVoterRequest(CLUSTER, 1000, 9, ninth.key.directory_id)
-    quorum.told()
+    quorum.take_lines()
     quorum.request(follower, add)
     quorum.request(leader, AddRaftVoterRequest("another", 1000, 9, ninth.key.directory_id))
     quorum.request(leader, AddRaftVoterRequest(CLUSTER, 1000, 9))
     quorum.request(leader, AddRaftVoterRequest(CLUSTER, 1000, follower.id, ninth.key.directory_id))
     quorum.request(leader, AddRaftVoterRequest(CLUSTER, 1000, 10, ninth.key.directory_id))
     quorum.request(leader, RemoveRaftVoterRequest(CLUSTER, 9, ninth.key.directory_id))
-    assert quorum.told() == lines("""
+    assert quorum.take_lines() == lines("""
         answer NOT_LEADER_OR_FOLLOWER
         answer INCONSISTENT_CLUSTER_ID
         answer INVALID_REQUEST
@@ -317,7 +317,7 @@ def test_a_node_becomes_a_voter_with_the_directory_of_its_log_and_a_known_listen
     leader.raft.own_entry = presence_of(leader.id)
     quorum.wait(1.0)  # until the record of the leader itself has it
     places = [Listener("controller", "node-9", 9093)]
-    quorum.told()
+    quorum.take_lines()
     quorum.request(leader, AddRaftVoterRequest(CLUSTER, 1000, 9, UUID(int=5), places))
     quorum.request(leader, RemoveRaftVoterRequest(CLUSTER, follower.id, UUID(int=5)))
     quorum.request(leader, AddRaftVoterRequest(CLUSTER, 1000, 9, ninth.key.directory_id))
@@ -326,7 +326,7 @@ def test_a_node_becomes_a_voter_with_the_directory_of_its_log_and_a_known_listen
     )
     quorum.request(leader, AddRaftVoterRequest(CLUSTER, 1000, 9, ninth.key.directory_id, places))
     quorum.wait(0.1)
-    assert quorum.told() == lines("""
+    assert quorum.take_lines() == lines("""
         answer REQUEST_TIMED_OUT
         answer VOTER_NOT_FOUND
         answer INVALID_REQUEST
@@ -340,7 +340,7 @@ def test_the_features_of_a_future_voter_are_requested_first() -> None:
     leader, ninth = quorum.elect(), quorum.nodes[9]
     add = AddRaftVoterRequest(CLUSTER, 1000, 9, ninth.key.directory_id)
     heard: list[Any] = []
-    quorum.told()
+    quorum.take_lines()
     leader.asked(add, heard.append)
     quorum.request(leader, RemoveRaftVoterRequest(CLUSTER, leader.id, leader.key.directory_id))  # one at a time
     quorum.until(lambda: bool(heard))
@@ -358,7 +358,7 @@ def test_the_features_of_a_future_voter_are_requested_first() -> None:
     ninth.start()
     quorum.wait(1.0)
     quorum.request(leader, add)
-    assert quorum.told() == lines("""
+    assert quorum.take_lines() == lines("""
         answer REQUEST_TIMED_OUT
         answer INVALID_REQUEST
         9 crashes
@@ -386,9 +386,9 @@ def test_a_change_without_a_majority_times_out_and_is_lost_with_its_leader() -> 
     leader, ninth = quorum.elect(), quorum.nodes[9]
     quorum.cut_off(leader)
     quorum.cut -= {(leader.id, 9), (9, leader.id)}  # which reports what it supports
-    quorum.told()
+    quorum.take_lines()
     quorum.request(leader, AddRaftVoterRequest(CLUSTER, 500, 9, ninth.key.directory_id))
-    assert quorum.told() == ["answer REQUEST_TIMED_OUT"]
+    assert quorum.take_lines() == ["answer REQUEST_TIMED_OUT"]
     assert voters_of(leader) == {1, 2, 3, 9}
     quorum.until(lambda: not leader.leads)
     quorum.mend()
@@ -408,10 +408,10 @@ def test_a_node_with_an_empty_disk_gets_a_snapshot_and_does_not_vote() -> None:
     end = leader.raft.high_watermark
     leader.log.take_snapshot(end, cut=True)
     leader.tell_of_log()
-    quorum.told()
+    quorum.take_lines()
     other.start()
     quorum.wait(1.0)
-    assert quorum.told() == lines(f"""
+    assert quorum.take_lines() == lines(f"""
         1 starts as unattached in 0
         1 is follower in 1
         1 takes over the snapshot at {end}
@@ -432,10 +432,10 @@ def test_a_single_voter_keeps_leading_when_a_second_joins_and_resigns_when_it_le
     quorum = Story(1, observed=True)
     first, ninth = quorum.elect(), quorum.nodes[9]
     quorum.wait(5.0)
-    quorum.told()
+    quorum.take_lines()
     quorum.request(first, AddRaftVoterRequest(CLUSTER, 1000, 9, ninth.key.directory_id))
     quorum.wait(5.0)
-    assert quorum.told() == ["answer NONE"]
+    assert quorum.take_lines() == ["answer NONE"]
     quorum.request(first, RemoveRaftVoterRequest(CLUSTER, 1, first.key.directory_id))
     quorum.wait(1.5)
     assert {voters_of(node) for node in quorum.nodes.values()} == {frozenset({9})}

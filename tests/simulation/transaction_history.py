@@ -80,7 +80,7 @@ class Producer:
             )
             if answer.code:
                 return
-            self.history.told[whose] = commit
+            self.history.reported[whose] = commit
             if self.version >= V2:
                 self._become(answer.producer_id, answer.epoch)
             elif chance.random() < 0.2 and not (yield from self._begin(again=True)):
@@ -209,7 +209,7 @@ class TransactionHistory:
         self.names = [f"id{number}" for number in range(chance.randint(1, 3))]
         self.producers: list[Producer] = []
         self.wished: dict[Whose, bool] = {}
-        self.told: dict[Whose, bool] = {}
+        self.reported: dict[Whose, bool] = {}
         self.written: dict[Whose, list[TopicPartition]] = {}
         if chance.random() < 0.3:
             self._use_epochs_up()
@@ -305,12 +305,12 @@ class TransactionHistory:
         for whose, ends in outcomes.items():
             assert len(ends) == 1, f"{whose} is committed in one partition and aborted in another"
             (commit,) = ends
-            told = self.told.get(whose)
-            assert told is None or told == commit, f"{whose} was told commit={told}, and is {commit}"
+            reported = self.reported.get(whose)
+            assert reported is None or reported == commit, f"{whose} was told commit={reported}, and is {commit}"
             assert not commit or self.wished.get(whose), f"{whose} is committed, and nobody asked for that"
 
     def _check_completeness(self, visible: dict[Whose, list[TopicPartition]]) -> None:
-        for whose, commit in self.told.items():
+        for whose, commit in self.reported.items():
             if commit:
                 assert sorted(visible.get(whose, [])) == sorted(self.written.get(whose, [])), (
                     f"{whose} is not all there"

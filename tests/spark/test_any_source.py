@@ -109,8 +109,8 @@ def stream(topics: Topics, frame: DataFrame, where: Path, **options: str) -> tup
 def assert_holds(topics: Topics, topic: str, wanted: Rows) -> None:
     """Each row is a record of the topic, once, and nothing else is."""
     found = [(record.key.decode(), json.loads(record.value)) for record in topics.records(topic)]
-    told = [(str(row["n"]), {name: value for name, value in row.items() if value is not None}) for row in wanted]
-    assert Counter(map(repr, found)) == Counter(map(repr, told))
+    reported = [(str(row["n"]), {name: value for name, value in row.items() if value is not None}) for row in wanted]
+    assert Counter(map(repr, found)) == Counter(map(repr, reported))
 
 
 @pytest.mark.parametrize("kind", FORMATS)

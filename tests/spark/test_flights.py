@@ -56,9 +56,9 @@ def test_the_pipelines_count_every_flight_once(topics: Topics, flights: pd.DataF
         assert count(servers, "flights") == len(flights) + 3
         file = Path(run_of(tmp_path)[-2])
         environment = {"FLIGHTS_SERVERS": servers, "FLIGHTS_TABLE": str(tmp_path / "table")}
-        told: list[PipelineEvent] = []
-        assert Manager(read_pipelines(file, environment), topics.spark, once=True, tell=told.append).run()
-        last = {one.pipeline: one.facts["position"] for one in told if one.event == "progress"}
+        events: list[PipelineEvent] = []
+        assert Manager(read_pipelines(file, environment), topics.spark, once=True, on_event=events.append).run()
+        last = {one.pipeline: one.facts["position"] for one in events if one.event == "progress"}
         assert last == {"delays": len(flights) + 3, "flights": len(flights) + 3}
         found, places = read_delays(servers), read_places(tmp_path / "table")
     verdict = compare(len(flights), found, data.expected_delays(flights), data.airlines())

@@ -18,8 +18,8 @@ def table(topics: Topics) -> Iterator[str]:
 
 
 def made_of(topics: Topics, table: str, **options: str) -> None:
-    told = ", ".join(f"`{name}` '{text}'" for name, text in topics.options(options).items())
-    topics.spark.sql(f"create table {table} using ottla options ({told})")
+    message = ", ".join(f"`{name}` '{text}'" for name, text in topics.options(options).items())
+    topics.spark.sql(f"create table {table} using ottla options ({message})")
 
 
 def test_a_table_whose_options_spark_does_not_pass_on_raises_an_error_with_the_remedy(

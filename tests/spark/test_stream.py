@@ -190,8 +190,8 @@ def test_a_group_is_reported_how_far_the_query_is_to_the_last_batch(topics: Topi
     options = {"startingOffsets": "earliest", "commitOffsetsToGroup": f"of-{topic}", "maxOffsetsPerTrigger": 2}
     query = run(topics.stream(subscribe=topic, **options), tmp_path, Seen())
     with Admin(bootstrap_servers=topics.servers) as admin:
-        told = admin.list_consumer_group_offsets(f"of-{topic}")
-    assert {tp.partition: found.offset for tp, found in told.items() if found} == {0: 5, 1: 0}
+        described = admin.list_consumer_group_offsets(f"of-{topic}")
+    assert {tp.partition: found.offset for tp, found in described.items() if found} == {0: 5, 1: 0}
     assert [lag(progress)[0]["maxOffsetsBehindLatest"] for progress in query.recentProgress[:3]] == [3, 1, 0]
 
 

@@ -63,8 +63,8 @@ def test_both_forms_make_the_same_log(
     with monkeypatch.context() as patch:
         patch.setattr(form, "check_incoming", plain("ottla.storage.validation.incoming").check_incoming)
         patch.setattr(log_module, "append_batches", form.append_batches)
-        told = history(theirs)
-    assert told == said
+        reported = history(theirs)
+    assert reported == said
     assert len([each for each in said if isinstance(each, str)]) >= 9, "some are refused"
     assert everything(theirs) == everything(ours) != b""
     assert theirs.bases == ours.bases

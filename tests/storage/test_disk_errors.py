@@ -67,8 +67,8 @@ def test_a_failed_write_leaves_the_log_unchanged_and_writes_succeed_when_space_i
 
 def test_the_file_that_could_not_be_written_is_named_once() -> None:
     denied = OSError(errno.EACCES, "Permission denied", "/data/t-0/leader-epoch-checkpoint")
-    told = str(storage_error("cannot open the log in /data/t-0", denied))
-    assert told.endswith(": cannot open the log in /data/t-0: Permission denied (/data/t-0/leader-epoch-checkpoint)")
+    message = str(storage_error("cannot open the log in /data/t-0", denied))
+    assert message.endswith(": cannot open the log in /data/t-0: Permission denied (/data/t-0/leader-epoch-checkpoint)")
     assert str(storage_error(f"cannot read {denied.filename}", denied)).count(str(denied.filename)) == 1
     assert str(storage_error("cannot write", OSError(errno.EIO, "broken"))).endswith(": cannot write: broken")
 

@@ -69,12 +69,12 @@ def overwrite(path: Path, position: int, data: bytes) -> None:
 
 
 def test_a_log_without_damage_is_whole_and_counted(folder: Path) -> None:
-    told: list[int] = []
+    reported: list[int] = []
     check = PartitionCheck(folder, live=False, deep=True)
-    check.run(told.append)
+    check.run(reported.append)
     assert (check.faults, check.notes) == ([], [])
     assert (check.batches, check.records, check.start_offset, check.end_offset) == (60, 120, 0, 120)
-    assert sum(told) == check.bytes == sum(path.stat().st_size for path in folder.glob("*.log"))
+    assert sum(reported) == check.bytes == sum(path.stat().st_size for path in folder.glob("*.log"))
 
 
 def test_a_flipped_byte_is_found_with_file_offset_position_and_bytes(folder: Path) -> None:

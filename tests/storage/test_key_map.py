@@ -47,22 +47,22 @@ def records_of(pairs: Sequence[tuple[bytes | None, bytes | None]]) -> bytes:
 def outcome(form: str, batches: Sequence[tuple[int, int, bytes]], *, room: int, drop: bool) -> list[Any]:
     """The result of adding the keys of some batches and filtering them; the text of an error."""
     maps, filters = FORMS[form]
-    keys, told = maps.KeyMap(room * ENTRY_BYTES, SEED), []
+    keys, reported = maps.KeyMap(room * ENTRY_BYTES, SEED), []
     for base, count, records in batches:
         try:
-            told.append(keys.add_keys(records, count, base, batches[0][0]))
+            reported.append(keys.add_keys(records, count, base, batches[0][0]))
         except CorruptRecordError as error:
-            told.append(str(error))
-    told += [keys.size, keys.end_offset]
+            reported.append(str(error))
+    reported += [keys.size, keys.end_offset]
     keys.end_offset = 2**60
     found = filters.RecordFilter(keys)
     for base, count, records in batches:
         try:
-            told.append((found.run(records, count, base, drop), found.tombstones, found.latest))
-            told.append(bytes(found.buffer[: found.size]))
+            reported.append((found.run(records, count, base, drop), found.tombstones, found.latest))
+            reported.append(bytes(found.buffer[: found.size]))
         except CorruptRecordError as error:
-            told.append(str(error))
-    return told
+            reported.append(str(error))
+    return reported
 
 
 def same(batches: Sequence[tuple[int, int, bytes]], *, room: int = ROOM, drop: bool = False) -> list[Any]:
@@ -125,8 +125,8 @@ def record(
 
 @pytest.mark.parametrize("delta", [-1, 1 << 31, (1 << 63) - 1, -(1 << 63)])
 def test_an_offset_that_no_batch_reaches_is_refused(delta: int) -> None:
-    told = same([(1 << 40, 1, record(offset_delta=delta))])
-    assert told[0] == told[-1] == f"record 0 of the batch at offset {1 << 40} does not fit its bytes"
+    reported = same([(1 << 40, 1, record(offset_delta=delta))])
+    assert reported[0] == reported[-1] == f"record 0 of the batch at offset {1 << 40} does not fit its bytes"
 
 
 @pytest.mark.parametrize("size", [-2, 5, 1 << 31, (1 << 63) - 1, -(1 << 63)])

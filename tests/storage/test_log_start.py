@@ -38,9 +38,9 @@ def test_a_missing_first_segment_is_reported_and_the_rest_is_served(
         assert (log.start_offset, log.bases[0], log.end_offset) == (0, 2, 6)
         assert "offsets 0 to 1 are in no segment, and were not deleted" in caplog.text
         assert "ottla log repair" in caplog.text
-        with pytest.raises(DamagedLogError, match="seek to offset 2 to go on without it") as told:
+        with pytest.raises(DamagedLogError, match="seek to offset 2 to go on without it") as caught:
             log.read(1, 1000)
-        assert told.value.damage.next_offset == 2
+        assert caught.value.damage.next_offset == 2
         assert log.read(2, 1000) is not None
         directory.close(clean=clean)
 

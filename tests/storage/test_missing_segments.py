@@ -205,16 +205,16 @@ def renote(folder: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(("copy", "told"), [(shutil.copy2, True), (shutil.copyfile, False)])
+@pytest.mark.parametrize(("copy", "expected"), [(shutil.copy2, True), (shutil.copyfile, False)])
 def test_a_missing_segment_is_reported_in_a_copied_directory_with_kept_file_times(
-    tmp_path: Path, copy: Callable[[str, str], object], told: bool
+    tmp_path: Path, copy: Callable[[str, str], object], expected: bool
 ) -> None:
     folder = filled(tmp_path / "data", 5)
     set_times(folder, 10_000)
     renote(folder)
     shutil.copytree(folder, tmp_path / "flights-0", copy_function=copy)
     lose(tmp_path / "flights-0", 4)
-    assert bool(missing_segments(tmp_path / "flights-0")) is told
+    assert bool(missing_segments(tmp_path / "flights-0")) is expected
 
 
 def test_a_log_without_a_manifest_is_not_reported_and_the_next_flush_writes_one(tmp_path: Path) -> None:

@@ -136,9 +136,9 @@ def test_torn_flushed_bytes_are_kept_and_their_offsets_are_not_reused(tmp_path: 
         again = open_log(tmp_path / "t-0", clean=clean, recovery_point=point)
         assert (again.recovery, file.read_bytes()) == (None, whole[:length])
         assert bytes_of(again, 0) == whole[:first]
-        with pytest.raises(DamagedLogError) as told:
+        with pytest.raises(DamagedLogError) as caught:
             again.read(3, 1)
-        damage = told.value.damage
+        damage = caught.value.damage
         assert (damage.file, damage.position, damage.size_bytes) == (file, first, length - first)
         assert damage.offset == 2
         assert damage.next_offset == again.end_offset >= max(point, 3)

@@ -36,9 +36,9 @@ def test_a_failed_snapshot_stops_neither_a_roll_nor_a_close(
         log.roll(NOW)
         send(log, PRODUCER, 1)
         log.close()
-    told = sentences(caplog)
-    assert len(told) == 2
-    assert all("No space left on device" in text and str(tmp_path / "t-0") in text for text in told)
+    messages = sentences(caplog)
+    assert len(messages) == 2
+    assert all("No space left on device" in text and str(tmp_path / "t-0") in text for text in messages)
     again = open_log(tmp_path / "t-0", clean=True, recovery_point=2)
     assert send(again, PRODUCER, 1).repeated
     assert not producer_snapshot.snapshot_offsets(tmp_path / "t-0")

@@ -166,8 +166,8 @@ def test_a_derived_file_that_has_lost_its_end_is_never_believed(whole: Path, tmp
         for size in sizes(path):
             folder = copied(whole, tmp_path / "t-0")
             (folder / path.name).write_bytes(path.read_bytes()[:size])
-            told = {fault.file.name for fault in faults(folder)}
-            assert told == ({path.name} if must_be_reported(path, size) else set()), (path.name, size)
+            reported = {fault.file.name for fault in faults(folder)}
+            assert reported == ({path.name} if must_be_reported(path, size) else set()), (path.name, size)
             again = open_log(folder, SMALL, clean=clean, recovery_point=point)
             assert known(again) == true, (path.name, size)
 

@@ -34,11 +34,11 @@ FREQUENT = [
 """The method that reports the event, its arguments, and the event."""
 
 
-def through_the_socket(tell: Callable[[EventStream], None]) -> tuple[Any, Any]:
+def through_the_socket(emit: Callable[[EventStream], None]) -> tuple[Any, Any]:
     """Return the event from the socket and its reconstruction."""
     stream = EventStream(ManualClock())
     with stream.trace() as trace:
-        tell(stream)
+        emit(stream)
         send_line = encode_line(
             {"at_ms": 5, "events": shorten_moment(trace.take_recorded()), "dropped": 0, "snapshot": {}}
         )
@@ -83,8 +83,8 @@ def test_an_event_of_a_later_version_keeps_its_facts(kind: str, facts: list[Any]
 def test_a_page_gets_whole_lines_and_no_names_of_facts() -> None:
     hello = {"kind": "producer", "pid": 1, "facts": facts_by_kind()}
     assert json.loads(complete_line(encode_line(hello))) == {"kind": "producer", "pid": 1}
-    told = {"at_ms": 5, "events": [[5, "Polled", [0.0]]], "dropped": 0, "snapshot": {"name": "\udc80"}}
-    assert json.loads(complete_line(encode_line(told))) == {
-        **told,
+    reported = {"at_ms": 5, "events": [[5, "Polled", [0.0]]], "dropped": 0, "snapshot": {"name": "\udc80"}}
+    assert json.loads(complete_line(encode_line(reported))) == {
+        **reported,
         "events": [{"at_ms": 5, "event": "Polled", "text": "poll after 0 ms", "facts": {"gap_ms": 0.0}}],
     }

@@ -57,16 +57,16 @@ def test_an_observer_gets_the_client_identity_then_events_and_snapshots(folder: 
             for _ in range(3):
                 consumer.poll(0)
             consumer.close()
-            told = list(lines)
+            reported = list(lines)
     assert (hello["facts"]["Polled"], [0.0]) == (
         ["gap_ms"],
-        next(line["events"][0][2] for line in told if line["events"]),
+        next(line["events"][0][2] for line in reported if line["events"]),
     )
-    told = [restore_frame(line) for line in told]
-    assert [event["event"] for line in told for event in line["events"]].count("Polled") == 3
-    assert next(event["text"] for line in told for event in line["events"]) == "poll after 0 ms"
-    assert [each["partition"] for each in told[-1]["snapshot"]["subscription"]["partitions"]] == ["t-0"]
-    assert told[-1]["dropped"] == 0
+    reported = [restore_frame(line) for line in reported]
+    assert [event["event"] for line in reported for event in line["events"]].count("Polled") == 3
+    assert next(event["text"] for line in reported for event in line["events"]) == "poll after 0 ms"
+    assert [each["partition"] for each in reported[-1]["snapshot"]["subscription"]["partitions"]] == ["t-0"]
+    assert reported[-1]["dropped"] == 0
     assert list(folder.iterdir()) == []
 
 

@@ -86,8 +86,8 @@ class Consumer(ConsumerFace[K, V]):
         that started them is cancelled or has ended; meanwhile no records are returned.
         """
         with self._core.open():
-            heard = listener_of(listener, (on_assigned, on_revoked, on_lost))
-            if not self._subscribe(topics, CoroutineListener(heard, self._pump.waiters.resume)):
+            rebalance_listener = listener_of(listener, (on_assigned, on_revoked, on_lost))
+            if not self._subscribe(topics, CoroutineListener(rebalance_listener, self._pump.waiters.resume)):
                 raise ValueError("topics is empty: name a topic, or await unsubscribe()")
 
     async def unsubscribe(self) -> None:

@@ -46,7 +46,7 @@ class Producer(ProducerFace):
         super().__init__(ProducerCore(config, keywords, LoopSender))
         self._sender = cast(LoopSender, self._core.sender)
         self._accumulator = self._core.accumulator
-        self._begun_at_turn = 0
+        self._started_at_turn = 0
         self._closing: asyncio.Task[None] | None = None
 
     async def send(
@@ -72,9 +72,9 @@ class Producer(ProducerFace):
         queued = self._intake.offer(topic, value, key, partition, timestamp, headers, on_delivery)
         if not isinstance(queued, RecordFuture):
             queued = await sender.await_steps(self._core.queue_record(queued))
-        begun = self._accumulator.flush_mark()
-        if begun - self._begun_at_turn >= BATCHES_IN_A_ROW:
-            self._begun_at_turn = begun
+        started = self._accumulator.flush_mark()
+        if started - self._started_at_turn >= BATCHES_IN_A_ROW:
+            self._started_at_turn = started
             await asyncio.sleep(0)
         return queued
 

@@ -94,9 +94,9 @@ class BrokerRole:
             {name: (listeners.securities[name], each.address[0]) for each, name in listeners.names.items()}
         )
 
-    def when_ready(self, tell: Callable[[], None]) -> None:
-        """Have `tell` called once clients are served: when the active controller has unfenced the broker."""
-        self._membership.when_ready(tell)
+    def when_ready(self, callback: Callable[[], None]) -> None:
+        """Have `callback` called once clients are served: when the active controller has unfenced the broker."""
+        self._membership.when_ready(callback)
 
     @property
     def is_serving(self) -> bool:

@@ -59,8 +59,8 @@ class Serves(Protocol):
     def addresses(self) -> dict[str, str]:
         """The address of each listener, by its name."""
 
-    def when_ready(self, tell: Callable[[], None]) -> None:
-        """Have `tell` called once requests are served."""
+    def when_ready(self, callback: Callable[[], None]) -> None:
+        """Have `callback` called once requests are served."""
 
     def stop(self) -> None:
         """Stop `run`; from any thread, or from a signal handler."""

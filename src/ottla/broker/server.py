@@ -138,15 +138,15 @@ class Server:
         found = {name: each.certificate_expiry for name, each in self._listeners.securities.items()}
         return {name: expiry for name, expiry in found.items() if expiry is not None}
 
-    def when_ready(self, tell: Callable[[], None]) -> None:
-        """Have `tell` called once requests are served.
+    def when_ready(self, callback: Callable[[], None]) -> None:
+        """Have `callback` called once requests are served.
 
         Connections to a controller wait in the kernel's queue before `run`.
         """
         if self.broker is None:
-            tell()
+            callback()
         else:
-            self.broker.when_ready(tell)
+            self.broker.when_ready(callback)
 
     def measure(self, counts: RequestCounts, latencies: Latencies) -> None:
         """Count and time requests from now on."""

@@ -2,8 +2,8 @@
 
 ```
 mirror ─► survey ─► topic_plan, group_plan     the state of both clusters, and the differences
-   └─► carrier ─► ledger                       records, and the copied offsets of each partition
-selection, progress                            the copied topics and groups; rate and remaining records
+   └─► record_copier ─► ledger                 records, and the copied offsets of each partition
+selection                                      the copied topics and groups
 ```
 
 `ledger`, the plans and `selection` are pure.

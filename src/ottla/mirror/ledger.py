@@ -19,7 +19,7 @@ PLACES = 32
 """The number of entries kept per age class; each class covers twice the range of the previous one."""
 
 
-class Carried(NamedTuple):
+class LedgerEntry(NamedTuple):
     """The records that one transaction copied from one partition."""
 
     number: int
@@ -55,10 +55,10 @@ def slot_of(number: int) -> tuple[int, int]:
 class PartitionLedger:
     """The entries of one partition."""
 
-    by_slot: dict[tuple[int, int], Carried] = field(default_factory=dict)
-    last: Carried | None = None
+    by_slot: dict[tuple[int, int], LedgerEntry] = field(default_factory=dict)
+    last: LedgerEntry | None = None
 
-    def add(self, entry: Carried) -> None:
+    def add(self, entry: LedgerEntry) -> None:
         """Add an entry; entries may be added in any order."""
         self.by_slot[slot_of(entry.number)] = entry
         if self.last is None or entry.number > self.last.number:
@@ -80,7 +80,7 @@ class PartitionLedger:
         return Translated(entry.target + known, offset - entry.source - known)
 
 
-def translate_gap(entry: Carried, following: Carried | None, offset: int, read_to: int) -> Translated | None:
+def translate_gap(entry: LedgerEntry, following: LedgerEntry | None, offset: int, read_to: int) -> Translated | None:
     """Translate an offset between two entries: there were no records, or their entry was overwritten."""
     if following is None:
         return Translated(entry.target_end, 0) if offset <= max(read_to, entry.source_end) else None
@@ -105,15 +105,15 @@ class Ledger:
 
     def next_entry(
         self, partition: TopicPartition, offsets: Iterable[int], source_end: int, target: int, target_end: int
-    ) -> Carried:
+    ) -> LedgerEntry:
         """Return the entry for a transaction that copies the records at these offsets."""
         last = self.for_partition(partition).last
         read = list(offsets)
         together = target_end - target == len(read)
         number = 1 if last is None else last.number + 1
-        return Carried(number, read[0], source_end, target, target_end, dense_run(read) if together else 0)
+        return LedgerEntry(number, read[0], source_end, target, target_end, dense_run(read) if together else 0)
 
-    def add(self, partition: TopicPartition, entry: Carried) -> None:
+    def add(self, partition: TopicPartition, entry: LedgerEntry) -> None:
         self.for_partition(partition).add(entry)
 
     def replay(self, key: bytes | None, value: bytes | None) -> None:
@@ -122,7 +122,8 @@ class Ledger:
             return
         place, fields = json.loads(key), json.loads(value)
         self.add(
-            TopicPartition(place["topic"], place["partition"]), Carried(*(fields[name] for name in Carried._fields))
+            TopicPartition(place["topic"], place["partition"]),
+            LedgerEntry(*(fields[name] for name in LedgerEntry._fields)),
         )
 
 
@@ -134,7 +135,7 @@ def dense_run(offsets: list[int]) -> int:
     return next(index for index, offset in enumerate(offsets) if offset != first + index)
 
 
-def encode_entry(partition: TopicPartition, entry: Carried) -> tuple[bytes, bytes]:
+def encode_entry(partition: TopicPartition, entry: LedgerEntry) -> tuple[bytes, bytes]:
     """Return key and value of an entry's record."""
     place = {"topic": partition.topic, "partition": partition.partition, "slot": list(slot_of(entry.number))}
     return json.dumps(place).encode(), json.dumps(entry._asdict()).encode()

@@ -17,8 +17,8 @@ from ottla.errors import (
     ProducerFencedError,
     TransactionAbortableError,
 )
-from ottla.mirror.carrier import At, RecordCopier
 from ottla.mirror.group_plan import GroupPlan
+from ottla.mirror.record_copier import At, RecordCopier
 from ottla.mirror.settings import MirrorSettings
 from ottla.mirror.survey import MirrorSurvey
 from ottla.mirror.topic_plan import TopicPlan
@@ -35,13 +35,13 @@ BACKOFF_SECONDS = 2.0
 class Mirror:
     """Copies topics, configs and offsets of groups; each record exactly once, also across interruptions.
 
-    `tell` receives messages about changes and errors, `show` regularly the progress.
+    `report_line` receives messages about changes and errors, `show` regularly the progress.
     """
 
     def __init__(
         self,
         settings: MirrorSettings,
-        tell: Callable[[str], None] = lambda text: None,
+        report_line: Callable[[str], None] = lambda text: None,
         show: Callable[[CopyReport], None] = lambda report: None,
         at: At = lambda step: None,
         now: Callable[[], float] = time.monotonic,
@@ -50,7 +50,7 @@ class Mirror:
         self.groups: dict[str, GroupPlan] = {}
         """The last plan of each group."""
         self._settings = settings
-        self._tell, self._show, self._at, self._now = tell, show, at, now
+        self._report_line, self._show, self._at, self._now = report_line, show, at, now
         self._progress = CopyProgress("copied", now())
 
     def stop(self) -> None:
@@ -64,7 +64,7 @@ class Mirror:
                 return self._run_session()
             except (KafkaError, KafkaTimeoutError) as error:
                 self._raise_if_permanent(error)
-                self._tell(f"{error}; going on in {BACKOFF_SECONDS:g} s")
+                self._report_line(f"{error}; retrying in {BACKOFF_SECONDS:g} s")
                 time.sleep(BACKOFF_SECONDS)
 
     def _raise_if_permanent(self, error: KafkaError | KafkaTimeoutError) -> None:
@@ -81,28 +81,28 @@ class Mirror:
             settings = self._settings
             source, target = (stack.enter_context(admin_of(side)) for side in (settings.source, settings.target))
             survey = MirrorSurvey(source, target, settings)
-            carrier = RecordCopier(settings, survey.ensure_ledger(survey.name()), self._at, self._tell)
-            stack.callback(carrier.close)
-            carrier.open()
-            return self._copy_until_stopped(survey, carrier)
+            copier = RecordCopier(settings, survey.ensure_ledger(survey.name()), self._at, self._report_line)
+            stack.callback(copier.close)
+            copier.open()
+            return self._copy_until_stopped(survey, copier)
 
-    def _copy_until_stopped(self, survey: MirrorSurvey, carrier: RecordCopier) -> CopyReport:
-        partitions = self._refresh(survey, carrier)
+    def _copy_until_stopped(self, survey: MirrorSurvey, copier: RecordCopier) -> CopyReport:
+        partitions = self._refresh(survey, copier)
         self._report_unmatched(survey)
-        ends = carrier.consumer.end_offsets(sorted(partitions)) if self._settings.once else None
-        carrier.consumer.bound(ends or {})
+        ends = copier.consumer.end_offsets(sorted(partitions)) if self._settings.once else None
+        copier.consumer.bound(ends or {})
         compared_at = self._now()
-        while not self.stopping and not (ends is not None and count_remaining(carrier, ends) == 0):
+        while not self.stopping and not (ends is not None and count_remaining(copier, ends) == 0):
             if partitions:
-                self._progress.add(carrier.copy_batch(TURN_SECONDS), self._now())
+                self._progress.add(copier.copy_batch(TURN_SECONDS), self._now())
             else:
                 time.sleep(TURN_SECONDS)
             if ends is None and self._now() - compared_at >= self._settings.refresh_seconds:
-                self._move_groups(survey, carrier, partitions)
-                partitions, compared_at = self._refresh(survey, carrier), self._now()
-            self._show(self._report(carrier, partitions, ends))
-        self._move_groups(survey, carrier, partitions)
-        return self._report(carrier, partitions, ends)
+                self._move_groups(survey, copier, partitions)
+                partitions, compared_at = self._refresh(survey, copier), self._now()
+            self._show(self._report(copier, partitions, ends))
+        self._move_groups(survey, copier, partitions)
+        return self._report(copier, partitions, ends)
 
     def _report_unmatched(self, survey: MirrorSurvey) -> None:
         unmatched = [each for each in survey.find_unmatched() if each != ".*"]
@@ -110,30 +110,30 @@ class Mirror:
         if self._settings.once and len(unmatched) == len(self._settings.selection.topics):
             raise ConfigError(f"{text}; ottla topics list prints its topics")
         if unmatched:
-            self._tell(text + ("" if self._settings.once else "; it is copied once it exists"))
+            self._report_line(text + ("" if self._settings.once else "; it is copied once it exists"))
 
-    def _refresh(self, survey: MirrorSurvey, carrier: RecordCopier) -> set[TopicPartition]:
+    def _refresh(self, survey: MirrorSurvey, copier: RecordCopier) -> set[TopicPartition]:
         found, plan = survey.make_topics()
         for line in change_lines(plan):
-            self._tell(line)
-        carrier.assign(found)
+            self._report_line(line)
+        copier.assign(found)
         return set(found)
 
-    def _move_groups(self, survey: MirrorSurvey, carrier: RecordCopier, partitions: set[TopicPartition]) -> None:
-        self.groups = survey.move_groups(partitions, carrier.ledger, carrier.read_to)
+    def _move_groups(self, survey: MirrorSurvey, copier: RecordCopier, partitions: set[TopicPartition]) -> None:
+        self.groups = survey.move_groups(partitions, copier.ledger, copier.read_to)
 
     def _report(
-        self, carrier: RecordCopier, partitions: set[TopicPartition], ends: Mapping[TopicPartition, int] | None
+        self, copier: RecordCopier, partitions: set[TopicPartition], ends: Mapping[TopicPartition, int] | None
     ) -> CopyReport:
         if ends is not None:
-            return self._progress.report(count_remaining(carrier, ends), self._now())
-        lag = sum(carrier.consumer.current_lag(tp) or 0 for tp in partitions)
+            return self._progress.report(count_remaining(copier, ends), self._now())
+        lag = sum(copier.consumer.current_lag(tp) or 0 for tp in partitions)
         return self._progress.report(lag, self._now())
 
 
-def count_remaining(carrier: RecordCopier, ends: Mapping[TopicPartition, int]) -> int:
+def count_remaining(copier: RecordCopier, ends: Mapping[TopicPartition, int]) -> int:
     """Return the number of offsets before the ends that are not read yet."""
-    return sum(max(0, end - carrier.read_to(tp)) for tp, end in ends.items())
+    return sum(max(0, end - copier.read_to(tp)) for tp, end in ends.items())
 
 
 def change_lines(plan: TopicPlan) -> list[str]:

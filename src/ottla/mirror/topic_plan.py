@@ -48,7 +48,7 @@ def plan_topics(
     """Return the changes that prepare the target for these topics."""
     plan = TopicPlan({}, {}, {})
     for name, shape in source.items():
-        wanted = TopicShape(shape.partitions, carried_configs(shape.configs) if with_configs else {})
+        wanted = TopicShape(shape.partitions, copied_configs(shape.configs) if with_configs else {})
         add_topic(plan, target_name(name), wanted, target.get(target_name(name)))
     return plan
 
@@ -63,5 +63,5 @@ def add_topic(plan: TopicPlan, name: str, wanted: TopicShape, there: TopicShape 
         plan.alter[name] = different
 
 
-def carried_configs(configs: Mapping[str, str]) -> dict[str, str]:
+def copied_configs(configs: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in configs.items() if name not in NOT_CARRIED}

@@ -44,17 +44,21 @@ class Pipeline:
         (self._read,) = read_value(value, name, Path(folder).absolute(), os.environ)
 
     def run(
-        self, *, once: bool = False, tell: Callable[[PipelineEvent], None] = lambda told: None, listen: str = ANY_PORT
+        self,
+        *,
+        once: bool = False,
+        on_event: Callable[[PipelineEvent], None] = lambda event: None,
+        listen: str = ANY_PORT,
     ) -> bool:
         """Run until Ctrl-C, or with `once` until the rows available now are written.
 
         Return False if the pipeline failed.
 
-        Each event is passed to `tell`. The pipeline is controlled at `listen`, like one run by `ottla pipeline run`.
+        Each event is passed to `on_event`. The pipeline is controlled at `listen`, like one run by `ottla pipeline run`.
         """
         reads = [self._read]
         with prepare_in_block(reads) as homes:
-            manager = Manager(reads, session_for(reads), homes, once=once, tell=tell)
+            manager = Manager(reads, session_for(reads), homes, once=once, on_event=on_event)
             try:
                 with serve_control(manager, listen):
                     return manager.run()

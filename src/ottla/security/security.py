@@ -163,10 +163,10 @@ def check_token_source(config: SecurityConfig) -> None:
     }
     chosen = [name for name, source in sources.items() if source is not None]
     if len(chosen) != 1:
-        told = (
+        message = (
             " and ".join(chosen) + " exclude each other; give one" if chosen else f"needs one of {', '.join(sources)}"
         )
-        raise ConfigError(told if chosen else f"sasl.mechanism=OAUTHBEARER {told}")
+        raise ConfigError(message if chosen else f"sasl.mechanism=OAUTHBEARER {message}")
     provider = config.sasl_oauth_token_provider
     if provider is not None and not callable(provider) and not callable(getattr(provider, "token", None)):
         raise ConfigError(
@@ -228,15 +228,15 @@ def key_store(config: SecurityConfig) -> KeyStore | None:
         ),
         ("ssl_certificate_location", "ssl_key_location"): (config.ssl_certificate_location, config.ssl_key_location),
     }
-    begun = {names: values for names, values in ways.items() if any(value is not None for value in values)}
-    if len(begun) > 1:
-        told = " and ".join(names[0].replace("_", ".") for names in begun)
-        raise ConfigError(f"{told} exclude each other; give one")
-    for names, values in begun.items():
+    given = {names: values for names, values in ways.items() if any(value is not None for value in values)}
+    if len(given) > 1:
+        message = " and ".join(names[0].replace("_", ".") for names in given)
+        raise ConfigError(f"{message} exclude each other; give one")
+    for names, values in given.items():
         if None in values:
-            told = " and ".join(name.replace("_", ".") for name in names)
-            raise ConfigError(f"{told} belong together; give both")
-    if not begun:
+            message = " and ".join(name.replace("_", ".") for name in names)
+            raise ConfigError(f"{message} belong together; give both")
+    if not given:
         return None
     from ottla.network.key_store import KeyStore
 

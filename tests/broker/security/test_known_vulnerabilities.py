@@ -134,17 +134,17 @@ def test_cve_2024_31141_a_change_at_run_time_reads_no_variable_and_no_file(
 ) -> None:
     monkeypatch.setenv("HIDDEN", "leaked")
     (tmp_path / "hidden").write_text("key=leaked\n")
-    told = []
+    reported = []
     for reference in ("${env:HIDDEN}", f"${{file:{tmp_path}/hidden:key}}", f"${{directory:{tmp_path}:hidden}}"):
         for name in ("listener.name.ssl.ssl.keystore.location", "log.cleaner.backoff.ms", "config.providers"):
             try:
                 change(broker, name, reference)
             except KafkaError as error:
-                told.append(str(error))
-    assert len(told) == 6, "a name that is no config of Kafka's, as config.providers, is kept as text"
+                reported.append(str(error))
+    assert len(reported) == 6, "a name that is no config of Kafka's, as config.providers, is kept as text"
     with Admin(bootstrap_servers=broker.addresses["PLAINTEXT"]) as admin:
         (configs,) = admin.describe_configs([ConfigResource("broker", "1")]).values()
-    told += [str(config.value) for config in configs.values()]
-    told += [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
-    assert any("${env:HIDDEN}" in text for text in told)
-    assert not [text for text in told if "leaked" in text]
+    reported += [str(config.value) for config in configs.values()]
+    reported += [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert any("${env:HIDDEN}" in text for text in reported)
+    assert not [text for text in reported if "leaked" in text]

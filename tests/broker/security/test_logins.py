@@ -228,9 +228,9 @@ def test_a_frame_above_the_login_limit_closes_the_connection_before_the_login_on
 def test_a_login_message_out_of_order_is_rejected(secured: Secured) -> None:
     with secured.wire("SASL_PLAINTEXT") as wire:
         assert wire.ask(SaslAuthenticateRequest(b"x"), 2).error_code == ErrorCode.ILLEGAL_SASL_STATE
-        told = wire.ask(SaslHandshakeRequest("GSSAPI"), 1)
-        assert told.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
-        assert set(told.mechanisms) == {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"}
+        reported = wire.ask(SaslHandshakeRequest("GSSAPI"), 1)
+        assert reported.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
+        assert set(reported.mechanisms) == {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"}
         assert log_in(wire).error_code == 0
 
 
@@ -295,12 +295,12 @@ def test_passwords_are_created_changed_and_deleted(secured: Secured) -> None:
         for mechanism in ("PLAIN", "SCRAM-SHA-256"):
             with pytest.raises(AuthenticationError):
                 describe_cluster(secured.login(mechanism, "carol", "f1rst"))
-        told = wire.ask(DescribeUserScramCredentialsRequest([UserName("carol"), UserName("nobody")]))
-        assert [(each.user, each.error_code) for each in told.results] == [
+        reported = wire.ask(DescribeUserScramCredentialsRequest([UserName("carol"), UserName("nobody")]))
+        assert [(each.user, each.error_code) for each in reported.results] == [
             ("carol", 0),
             ("nobody", ErrorCode.RESOURCE_NOT_FOUND),
         ]
-        (info,) = told.results[0].credential_infos
+        (info,) = reported.results[0].credential_infos
         assert (info.mechanism, info.iterations) == (1, 4096)
         everybody = {each.user for each in wire.ask(DescribeUserScramCredentialsRequest(None)).results}
         assert {"alice", "carol"} <= everybody

@@ -43,7 +43,7 @@ def test_a_silent_kdc_is_logged_once_until_it_responds(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(peer_login, "SILENT_SECONDS", 0.0)
-    told = TOLD.format(0)
+    message = TOLD.format(0)
     given_up: list[int] = []
 
     def silent() -> Any:
@@ -56,7 +56,7 @@ def test_a_silent_kdc_is_logged_once_until_it_responds(
     wait_for_login(who)
     assert len(given_up) == 2
     (line,) = lines(caplog)
-    assert line.startswith(told)
+    assert line.startswith(message)
 
 
 def test_a_responding_kdc_is_not_logged(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:

@@ -335,12 +335,15 @@ def test_an_invalid_store_is_rejected_and_the_previous_one_stays(authority: Auth
             "does not match the certificate": here.chain + other.key,
             "no certificate": "nonsense",
         }
-        for told, text in stores.items():
+        for reported, text in stores.items():
             store = tmp_path / "new.pem"
             store.write_text(text)
             for dry in (True, False):
                 refused = change_key_store(secured, store, dry=dry)
-                assert (refused.error_code, told in (refused.error_message or "")) == (ErrorCode.INVALID_REQUEST, True)
+                assert (refused.error_code, reported in (refused.error_message or "")) == (
+                    ErrorCode.INVALID_REQUEST,
+                    True,
+                )
             assert trusts(secured, authority)
         refused = change_key_store(secured, tmp_path / "gone.pem")
         assert refused.error_code == ErrorCode.INVALID_REQUEST

@@ -99,7 +99,7 @@ def test_two_directories_with_one_id_are_a_problem_that_prevents_a_start(run: Ru
     copy = tmp_path / "copy"
     copy.mkdir()
     shutil.copy(data / "meta.properties", copy)
-    told = [each["seen"] for each in run(*AWAY, "--data-dir", data, "--data-dir", copy)[1]["data"]]
-    assert len([each for each in told if f"has the directory.id of {data}, as a copy of it has" in each]) == 1
-    told = [each["seen"] for each in run(*AWAY, "--data-dir", data, "--data-dir", data)[1]["data"]]
-    assert not any("directory.id" in each for each in told)
+    reported = [each["seen"] for each in run(*AWAY, "--data-dir", data, "--data-dir", copy)[1]["data"]]
+    assert len([each for each in reported if f"has the directory.id of {data}, as a copy of it has" in each]) == 1
+    reported = [each["seen"] for each in run(*AWAY, "--data-dir", data, "--data-dir", data)[1]["data"]]
+    assert not any("directory.id" in each for each in reported)

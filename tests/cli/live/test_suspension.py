@@ -27,11 +27,11 @@ class Told(io.StringIO):
         self.writing = False
         return super().write(text)
 
-told = Told()
-with Screen(Console(file=told, force_terminal=True, width=40, height=10), stdin_is_data=True) as screen:
-    while told.getvalue().count('?1049h') < 3:
+screen_output = Told()
+with Screen(Console(file=screen_output, force_terminal=True, width=40, height=10), stdin_is_data=True) as screen:
+    while screen_output.getvalue().count('?1049h') < 3:
         screen.show(lambda whole: Text('painted'))
-print(told.getvalue().count('?1049l'), flush=True)
+print(screen_output.getvalue().count('?1049l'), flush=True)
 """
 
 

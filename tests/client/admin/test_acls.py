@@ -54,11 +54,11 @@ def test_invalid_arguments_are_one_clear_error(admin: Admin) -> None:
 
 def test_one_error_reports_the_mistakes_of_several_acls(admin: Admin) -> None:
     wrong = [ALICE._replace(principal="alice", operation=operation) for operation in ("read", "write")]
-    with pytest.raises(KafkaError) as told:
+    with pytest.raises(KafkaError) as caught:
         admin.create_acls(wrong)
     named = "allow alice read of topic 'flights', allow alice write of topic 'flights': "
-    assert named in str(told.value)
-    assert str(told.value).count("invalid principal") == 1
+    assert named in str(caught.value)
+    assert str(caught.value).count("invalid principal") == 1
 
 
 def test_a_validated_quota_change_changes_nothing(admin: Admin) -> None:

@@ -55,8 +55,8 @@ def test_a_missing_topic_cannot_be_deleted(admin: Admin) -> None:
     assert caught.value.message == "there is no topic 'there-is-no-such-topic'"
     with pytest.raises(UnknownTopicOrPartitionError) as caught:
         admin.delete_topics([f"no-{n}" for n in range(8)])
-    told = "; ".join(f"there is no topic 'no-{n}'" for n in range(5))
-    assert caught.value.message == f"{told} and 3 more"
+    message = "; ".join(f"there is no topic 'no-{n}'" for n in range(5))
+    assert caught.value.message == f"{message} and 3 more"
 
 
 def test_each_topic_is_created_independently_and_every_error_is_reported(admin: Admin, topic: str) -> None:

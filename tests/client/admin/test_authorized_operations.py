@@ -49,33 +49,33 @@ def admin(ruled: Broker) -> Iterator[Admin]:
 
 
 def test_authorized_operations_of_a_topic_are_returned_on_request(admin: Admin) -> None:
-    told = admin.describe_topics(["flights", "hotels"], include_authorized_operations=True)
-    assert told["flights"].authorized_operations == SOME
-    assert told["hotels"].authorized_operations == ALL_OF_TOPIC
+    described = admin.describe_topics(["flights", "hotels"], include_authorized_operations=True)
+    assert described["flights"].authorized_operations == SOME
+    assert described["hotels"].authorized_operations == ALL_OF_TOPIC
     assert admin.describe_topics(["flights"])["flights"].authorized_operations is None
 
 
 def test_authorized_operations_of_the_cluster_are_returned_on_request(admin: Admin) -> None:
-    told = admin.describe_cluster(include_authorized_operations=True)
-    assert {"create", "alter", "cluster-action", "idempotent-write"} <= (told.authorized_operations or set())
-    assert "read" not in (told.authorized_operations or set())
+    described = admin.describe_cluster(include_authorized_operations=True)
+    assert {"create", "alter", "cluster-action", "idempotent-write"} <= (described.authorized_operations or set())
+    assert "read" not in (described.authorized_operations or set())
     assert admin.describe_cluster().authorized_operations is None
 
 
 def test_authorized_operations_of_a_group_are_returned_on_request(admin: Admin) -> None:
     for describe in (admin.describe_consumer_groups, admin.describe_classic_groups):
-        told = describe(["tower"], include_authorized_operations=True)["tower"]
-        assert told.authorized_operations == SOME.union(CONFIGS)
+        reported = describe(["tower"], include_authorized_operations=True)["tower"]
+        assert reported.authorized_operations == SOME.union(CONFIGS)
         assert describe(["tower"])["tower"].authorized_operations is None
 
 
 def test_the_asyncio_admin_has_the_same_authorized_operations_arguments(ruled: Broker) -> None:
-    async def told() -> frozenset[str] | None:
+    async def list_operations() -> frozenset[str] | None:
         async with aio.Admin(bootstrap_servers=ruled.bootstrap_servers) as admin:
             described = await admin.describe_topics(["flights"], include_authorized_operations=True)
             return described["flights"].authorized_operations
 
-    assert asyncio.run(told()) == SOME
+    assert asyncio.run(list_operations()) == SOME
 
 
 def test_absent_authorized_operations_differ_from_an_empty_set() -> None:

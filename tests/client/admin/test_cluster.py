@@ -29,11 +29,11 @@ def test_one_broker_alone_is_its_own_quorum(admin: Admin) -> None:
 
 
 def test_feature_levels_are_upgraded_and_downgraded(admin: Admin) -> None:
-    told = admin.describe_features()
-    runs = told.finalized_features["transaction.version"]
-    could = told.supported_features["transaction.version"]
+    described = admin.describe_features()
+    runs = described.finalized_features["transaction.version"]
+    could = described.supported_features["transaction.version"]
     assert runs.max_version_level == could.max_version
-    assert told.finalized_features_epoch is not None
+    assert described.finalized_features_epoch is not None
     lower = FeatureUpdate(runs.max_version_level - 1, "SAFE_DOWNGRADE")
     admin.update_features({"transaction.version": lower}, validate_only=True)
     assert admin.describe_features().finalized_features["transaction.version"] == runs

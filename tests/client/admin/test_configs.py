@@ -48,12 +48,15 @@ def test_each_resource_is_altered_independently_and_every_error_is_reported(admi
 
 
 def test_an_error_names_the_resource_that_is_missing_from_the_response() -> None:
-    def told(code: int, message: str | None) -> str:
+    def describe_error(code: int, message: str | None) -> str:
         return str(result_error(AlterConfigsResourceResponse(code, message, KINDS["topic"], "flights")))
 
-    assert told(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None) == "UNKNOWN_TOPIC_OR_PARTITION: there is no topic 'flights'"
-    assert told(ErrorCode.INVALID_CONFIG, None) == "INVALID_CONFIG: topic 'flights'"
-    assert told(ErrorCode.INVALID_CONFIG, "no number") == "INVALID_CONFIG: no number"
+    assert (
+        describe_error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
+        == "UNKNOWN_TOPIC_OR_PARTITION: there is no topic 'flights'"
+    )
+    assert describe_error(ErrorCode.INVALID_CONFIG, None) == "INVALID_CONFIG: topic 'flights'"
+    assert describe_error(ErrorCode.INVALID_CONFIG, "no number") == "INVALID_CONFIG: no number"
 
 
 def test_describing_a_nonexistent_broker_raises_an_error_that_names_it(admin: Admin) -> None:

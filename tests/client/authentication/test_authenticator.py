@@ -52,7 +52,7 @@ def test_all_waiters_for_a_token_get_the_error_when_the_provider_fails() -> None
         return set(door.refusals) == {1, 2, 3}
 
     eventually(all_told)
-    assert all("out of order" in told for told in door.refusals.values())
+    assert all("out of order" in reported for reported in door.refusals.values())
 
 
 def test_a_client_without_the_kerberos_library_raises_at_construction(monkeypatch: pytest.MonkeyPatch) -> None:

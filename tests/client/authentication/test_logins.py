@@ -154,9 +154,9 @@ def test_a_failed_login_is_raised_at_once_and_not_retried_immediately() -> None:
         error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message="no\x1b[31m such user"
     )
     story.poll(4)
-    told = str(story.metadata.fatal)
+    sentence = str(story.metadata.fatal)
     assert isinstance(story.metadata.fatal, SaslAuthenticationError)
-    assert "it rejected the login by PLAIN as 'u': no?[31m such user; check sasl.username and sasl.password" in told
+    assert "it rejected the login by PLAIN as 'u': no?[31m such user; check sasl.username and sasl.password" in sentence
     logins = story.broker.kinds().count("SaslAuthenticate")
     story.poll(20)
     assert story.broker.kinds().count("SaslAuthenticate") == logins == 1
@@ -166,17 +166,17 @@ def test_a_failed_login_is_raised_at_once_and_not_retried_immediately() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "message"),
     [
         (ErrorCode.UNSUPPORTED_SASL_MECHANISM, "does not support sasl.mechanism = PLAIN; it supports OAUTHBEARER"),
         (ErrorCode.ILLEGAL_SASL_STATE, "requires no login; set security.protocol=PLAINTEXT"),
     ],
 )
-def test_an_unsupported_mechanism_is_an_error_that_lists_the_supported_ones(code: ErrorCode, told: str) -> None:
+def test_an_unsupported_mechanism_is_an_error_that_lists_the_supported_ones(code: ErrorCode, message: str) -> None:
     story = Story(**PLAIN)
     story.broker.handshake = SaslHandshakeResponse(error_code=code, mechanisms=["OAUTHBEARER"])
     story.poll(4)
-    assert told in str(story.metadata.fatal)
+    assert message in str(story.metadata.fatal)
     assert "SaslAuthenticate" not in story.broker.kinds()
 
 

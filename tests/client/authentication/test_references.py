@@ -34,7 +34,7 @@ def test_a_secret_may_be_a_file_in_a_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("${env:NOBODY_HAS_THIS}", "environment variable NOBODY_HAS_THIS is not set; set it"),
         ("${file:/nowhere:key}", "/nowhere cannot be read: No such file"),
@@ -43,8 +43,8 @@ def test_a_secret_may_be_a_file_in_a_folder(tmp_path: Path) -> None:
         ("${directory:/nowhere:password}", "cannot be read"),
     ],
 )
-def test_an_unresolved_reference_is_an_error_that_names_it(text: str, told: str) -> None:
-    with pytest.raises(ConfigError, match=f"^sasl.password: .*{told}"):
+def test_an_unresolved_reference_is_an_error_that_names_it(text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=f"^sasl.password: .*{message}"):
         password_of(text)
 
 

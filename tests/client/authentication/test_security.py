@@ -42,8 +42,8 @@ def test_every_client_has_the_settings(reader: Any) -> None:
 def test_certificates_and_host_names_are_verified_by_default() -> None:
     assert tls_settings(read({"security.protocol": "SSL"})).check_name
     for nothing in ("", "none"):
-        told = {"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": nothing}
-        assert not tls_settings(read(told)).check_name
+        reported = {"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": nothing}
+        assert not tls_settings(read(reported)).check_name
 
 
 def test_names_of_librdkafka_are_accepted() -> None:
@@ -83,8 +83,8 @@ def test_a_java_jaas_line_replaces_username_and_password(module: str) -> None:
 
 def test_a_delegation_token_is_known_by_its_option() -> None:
     line = f"{JAAS}scram.ScramLoginModule required username=id password=hmac tokenauth=true;"
-    told = {"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-256", "sasl.jaas.config": line}
-    assert password_login(read(told)).token
+    reported = {"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-256", "sasl.jaas.config": line}
+    assert password_login(read(reported)).token
 
 
 def test_a_line_of_javas_for_tokens_has_id_secret_scope_and_extensions() -> None:
@@ -169,11 +169,11 @@ WRONG: list[tuple[dict[str, Any], type[OttlaError], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("settings", "kind", "told"), WRONG)
+@pytest.mark.parametrize(("settings", "kind", "message"), WRONG)
 def test_conflicting_security_settings_are_one_error_with_the_remedy(
-    settings: dict[str, Any], kind: type[OttlaError], told: str
+    settings: dict[str, Any], kind: type[OttlaError], message: str
 ) -> None:
-    with pytest.raises(kind, match=told) as caught:
+    with pytest.raises(kind, match=message) as caught:
         read(settings)
     assert SECRET not in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -165,7 +165,7 @@ def test_a_provider_may_be_of_many_kinds(provider: Any, life: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given_back", "told"),
+    ("given_back", "message"),
     [
         (None, "invalid result of the token provider: NoneType"),
         ("", "non-empty text"),
@@ -174,8 +174,8 @@ def test_a_provider_may_be_of_many_kinds(provider: Any, life: float) -> None:
         (("t", NOW * 1000 - 5000), "expired 5 s before"),
     ],
 )
-def test_a_provider_that_returns_an_invalid_token_is_reported(given_back: Any, told: str) -> None:
-    with pytest.raises(TokenError, match=told):
+def test_a_provider_that_returns_an_invalid_token_is_reported(given_back: Any, message: str) -> None:
+    with pytest.raises(TokenError, match=message):
         token_from_provider(lambda: given_back, NOW)
 
 
@@ -197,7 +197,7 @@ def test_any_text_has_an_end_or_none(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "told"),
+    ("status", "body", "message"),
     [
         (200, b"<html>", "without JSON"),
         (200, b"{}", "returned no token"),
@@ -208,8 +208,8 @@ def test_any_text_has_an_end_or_none(text: str) -> None:
         (200, b" " * 2_000_000, "without JSON"),
     ],
 )
-def test_a_response_without_a_token_is_one_clear_error(status: int, body: bytes, told: str) -> None:
-    with pytest.raises(TokenError, match=told) as caught:
+def test_a_response_without_a_token_is_one_clear_error(status: int, body: bytes, message: str) -> None:
+    with pytest.raises(TokenError, match=message) as caught:
         parse_response("the token endpoint x", status, body)
     assert "s3cret" not in str(caught.value)
 
@@ -219,7 +219,7 @@ def test_a_token_response_may_contain_the_lifetime() -> None:
     assert parse_response("x", 200, b'{"access_token": "t"}') == ("t", None)
 
 
-@pytest.mark.parametrize(("encoded", "told"), [(False, "a b:s+/="), (True, "a+b:s%2B%2F%3D")])
-def test_id_and_secret_are_sent_as_they_are_or_as_the_rfc_has_it(encoded: bool, told: str) -> None:
+@pytest.mark.parametrize(("encoded", "message"), [(False, "a b:s+/="), (True, "a+b:s%2B%2F%3D")])
+def test_id_and_secret_are_sent_as_they_are_or_as_the_rfc_has_it(encoded: bool, message: str) -> None:
     asked = ClientCredentials("https://x/", "a b", Password("s+/="), None, encoded)
-    assert authorization(asked) == "Basic " + base64.b64encode(told.encode()).decode()
+    assert authorization(asked) == "Basic " + base64.b64encode(message.encode()).decode()

@@ -28,14 +28,14 @@ def test_trace_events_of_a_join_come_in_order(member: Members, shared_topic: str
     with consumer.trace() as trace:
         consumer.subscribe([shared_topic])
         poll_until([consumer], lambda: of_kind(trace, events.Assigned))
-    told: list[Any] = [moment.event for moment in trace if isinstance(moment.event, events.REBALANCE)]
-    assert [type(event).__name__ for event in told] == [
+    reported: list[Any] = [moment.event for moment in trace if isinstance(moment.event, events.REBALANCE)]
+    assert [type(event).__name__ for event in reported] == [
         *("RebalanceStarted", "JoinRefused"),  # the first join brings the member its id
         *("RebalanceStarted", "Joined", "Synced", "Assigned"),
     ]
-    assert told[3].leads
-    assert told[3].generation == told[4].generation == consumer.group_metadata().generation_id
-    assert told[5].partitions == told[5].added == tuple(partitions(shared_topic))
+    assert reported[3].leads
+    assert reported[3].generation == reported[4].generation == consumer.group_metadata().generation_id
+    assert reported[5].partitions == reported[5].added == tuple(partitions(shared_topic))
 
 
 def test_trace_events_give_the_reason_of_a_rejoin_and_the_revoked_partitions(

@@ -31,8 +31,8 @@ def test_a_consumer_without_a_start_position_logs_the_reason_once(
     ):
         consumer.assign([PARTITION])
         eventually(lambda: consumer.poll(0.05) or fault.happened >= 5)
-    (told,) = (each for each in caplog.messages if "start position" in each)
-    assert told.endswith("see the log of that broker")
+    (messages,) = (each for each in caplog.messages if "start position" in each)
+    assert messages.endswith("see the log of that broker")
 
 
 @pytest.mark.parametrize("which", ["begins", "ends"])

@@ -50,18 +50,18 @@ def faults(methods: Methods, call: Call, client: Any, run: Any) -> list[str]:
     for wrong in methods[call.method][call.argument].wrong:
         many, given = made(methods, call, wrong)
         try:
-            told = repr(run(client, call.method, many, given))
+            message = repr(run(client, call.method, many, given))
         except HANGS as error:
-            told = f"waited: {error}"
+            message = f"waited: {error}"
         except EncodeError as error:
-            told = f"reached the codec: {error}"
+            message = f"reached the codec: {error}"
         except (TypeError, ValueError, OttlaError) as error:
             if mentions_argument(str(error), call, wrong):
                 continue
-            told = f"{type(error).__name__}: {error}"
+            message = f"{type(error).__name__}: {error}"
         except Exception as error:
-            told = f"{type(error).__name__}: {error}"
-        found.append(f"{call.argument} = {wrong!r:.60}: {told}")
+            message = f"{type(error).__name__}: {error}"
+        found.append(f"{call.argument} = {wrong!r:.60}: {message}")
     return found
 
 

@@ -43,10 +43,10 @@ class Member:
 def test_a_rebalance_lasts_from_its_beginning_to_the_assignment_and_a_name_is_no_failure() -> None:
     member = Member()
     member.hears(RebalanceStarted(""), NAMED, RebalanceStarted(""), JOINED, Synced(1), ASSIGNED)
-    told = member.metrics()
-    assert (told.value("rebalance-total"), told.value("failed-rebalance-total")) == (1, 0)
-    assert told.value("rebalance-latency-total") == told.value("rebalance-latency-max") == 5000
-    assert (told.value("join-time-avg"), told.value("sync-time-avg")) == (3000, 1000)
+    metrics = member.metrics()
+    assert (metrics.value("rebalance-total"), metrics.value("failed-rebalance-total")) == (1, 0)
+    assert metrics.value("rebalance-latency-total") == metrics.value("rebalance-latency-max") == 5000
+    assert (metrics.value("join-time-avg"), metrics.value("sync-time-avg")) == (3000, 1000)
     member.clock.advance(7)
     assert member.metrics().value("last-rebalance-seconds-ago") == 7
 
@@ -54,14 +54,14 @@ def test_a_rebalance_lasts_from_its_beginning_to_the_assignment_and_a_name_is_no
 def test_a_failed_join_is_counted_and_an_abandoned_one_is_not() -> None:
     member = Member()
     member.hears(RebalanceStarted(""), JoinRefused("REBALANCE_IN_PROGRESS"), Left("the consumer is closed"), ASSIGNED)
-    told = member.metrics()
-    assert (told.value("failed-rebalance-total"), told.value("rebalance-total")) == (1, 0)
+    metrics = member.metrics()
+    assert (metrics.value("failed-rebalance-total"), metrics.value("rebalance-total")) == (1, 0)
 
 
 def test_heartbeats_are_counted_and_the_slowest_response_is_reported() -> None:
     member = Member()
     member.hears(HeartbeatSent(1), HeartbeatAnswered(""))
     member.hears(HeartbeatSent(1), HeartbeatAnswered(""), each=0.25)
-    told = member.metrics()
-    assert (told.value("heartbeat-total"), told.value("heartbeat-response-time-max")) == (2, 1000)
-    assert told.value("last-heartbeat-seconds-ago") == 0
+    metrics = member.metrics()
+    assert (metrics.value("heartbeat-total"), metrics.value("heartbeat-response-time-max")) == (2, 1000)
+    assert metrics.value("last-heartbeat-seconds-ago") == 0

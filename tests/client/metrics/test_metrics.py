@@ -47,38 +47,38 @@ def read_up(broker: Broker, topic: str, group: str) -> ClientMetrics:
         return consumer.metrics()
 
 
-def checked(told: ClientMetrics) -> ClientMetrics:
+def checked(metrics: ClientMetrics) -> ClientMetrics:
     """All of them are described, and none is below zero."""
-    for name, value in told.items():
+    for name, value in metrics.items():
         assert name.name in GROUPS[name.group], name
         assert name.description
         assert math.isnan(value) or value >= (-1 if name.name == "preferred-read-replica" else 0), name
-    return told
+    return metrics
 
 
 def test_producer_metrics_count_what_was_sent(broker: Broker) -> None:
-    told = checked(produced(broker, "sent"))
-    assert told.value("record-send-total") == told.value("record-send-total", topic="sent") == RECORDS
-    assert told.value("record-error-total") == told.value("record-retry-total") == 0
-    assert told.value("byte-total", topic="sent") > RECORDS * len(b"tea")
-    assert told.value("request-latency-max", node_id="node-1") > 0
-    assert told.value("buffer-available-bytes") == told.value("buffer-total-bytes")
-    assert told.value("connection-creation-total") >= told.value("connection-count") >= 1
-    requests = sum(value for name, value in told.items() if name[:2] == ("request-total", "producer-node-metrics"))
-    assert told.value("request-total") == requests > 0
+    metrics = checked(produced(broker, "sent"))
+    assert metrics.value("record-send-total") == metrics.value("record-send-total", topic="sent") == RECORDS
+    assert metrics.value("record-error-total") == metrics.value("record-retry-total") == 0
+    assert metrics.value("byte-total", topic="sent") > RECORDS * len(b"tea")
+    assert metrics.value("request-latency-max", node_id="node-1") > 0
+    assert metrics.value("buffer-available-bytes") == metrics.value("buffer-total-bytes")
+    assert metrics.value("connection-creation-total") >= metrics.value("connection-count") >= 1
+    requests = sum(value for name, value in metrics.items() if name[:2] == ("request-total", "producer-node-metrics"))
+    assert metrics.value("request-total") == requests > 0
 
 
 def test_consumer_metrics_count_what_was_read_and_give_the_lag(broker: Broker) -> None:
     produced(broker, "read")
-    told = checked(read_up(broker, "read", "readers"))
-    assert told.value("records-consumed-total", topic="read") == told.value("records-consumed-total") == RECORDS
-    assert told.value("records-lag", topic="read", partition=0) == told.value("records-lag-max") == 0
-    assert told.value("bytes-consumed-total") > RECORDS * len(b"tea")
-    assert (told.value("assigned-partitions"), told.value("rebalance-total")) == (1, 1)
-    assert told.value("commit-total") >= 1
-    assert told.value("fetch-total") >= 1
-    assert told.value("time-between-poll-max") > 0
-    assert 0 < told.value("poll-idle-ratio-avg") <= 1
+    metrics = checked(read_up(broker, "read", "readers"))
+    assert metrics.value("records-consumed-total", topic="read") == metrics.value("records-consumed-total") == RECORDS
+    assert metrics.value("records-lag", topic="read", partition=0) == metrics.value("records-lag-max") == 0
+    assert metrics.value("bytes-consumed-total") > RECORDS * len(b"tea")
+    assert (metrics.value("assigned-partitions"), metrics.value("rebalance-total")) == (1, 1)
+    assert metrics.value("commit-total") >= 1
+    assert metrics.value("fetch-total") >= 1
+    assert metrics.value("time-between-poll-max") > 0
+    assert 0 < metrics.value("poll-idle-ratio-avg") <= 1
 
 
 def test_the_lag_is_reported_before_the_consumer_has_caught_up(broker: Broker) -> None:
@@ -88,13 +88,13 @@ def test_the_lag_is_reported_before_the_consumer_has_caught_up(broker: Broker) -
         consumer.seek_to_beginning()
         while not consumer.poll(5):
             pass
-        told = checked(consumer.metrics())
-    assert told.value("records-lag", topic="behind", partition=0) == told.value("records-lag-max") == RECORDS - 10
-    assert told.value("records-lead", topic="behind", partition=0) == told.value("records-lead-min") == 10
-    assert told.value("records-per-request-avg") == 10
-    assert told.value("preferred-read-replica", topic="behind", partition=0) == -1
+        metrics = checked(consumer.metrics())
+    assert metrics.value("records-lag", topic="behind", partition=0) == metrics.value("records-lag-max") == RECORDS - 10
+    assert metrics.value("records-lead", topic="behind", partition=0) == metrics.value("records-lead-min") == 10
+    assert metrics.value("records-per-request-avg") == 10
+    assert metrics.value("preferred-read-replica", topic="behind", partition=0) == -1
     with pytest.raises(KeyError, match="no metric 'rebalance-total'"):
-        told.value("rebalance-total")
+        metrics.value("rebalance-total")
 
 
 def test_columns_count_as_records_do(broker: Broker) -> None:
@@ -105,15 +105,15 @@ def test_columns_count_as_records_do(broker: Broker) -> None:
         count = 0
         while count < RECORDS:
             count += sum(each.count for _, each in consumer.poll_columns(5))
-        told = checked(consumer.metrics())
-    assert told.value("records-consumed-total", topic="columns") == RECORDS
+        metrics = checked(consumer.metrics())
+    assert metrics.value("records-consumed-total", topic="columns") == RECORDS
 
 
 def test_compression_rates_are_reported_by_topic(broker: Broker) -> None:
     with Producer(broker.client_settings(), compression_type="gzip") as producer:
         producer.send("small", b"a" * 10_000).result(30)
-        told = checked(producer.metrics())
-    assert told.value("compression-rate", topic="small") == told.value("compression-rate-avg") < 0.1
+        metrics = checked(producer.metrics())
+    assert metrics.value("compression-rate", topic="small") == metrics.value("compression-rate-avg") < 0.1
     assert produced(broker, "plain").value("compression-rate-avg") == 1
 
 
@@ -125,11 +125,11 @@ def test_wait_times_of_callers_are_reported_by_call(broker: Broker) -> None:
         producer.send("waited-for", b"tea")
         producer.flush()
         producer.commit_transaction()
-        told = checked(producer.metrics())
+        metrics = checked(producer.metrics())
     for call in ("metadata-wait", "flush", "txn-init", "txn-begin", "txn-commit"):
-        assert 0 < told.value(f"{call}-time-ns-total") < 30e9, call
+        assert 0 < metrics.value(f"{call}-time-ns-total") < 30e9, call
     for call in ("bufferpool-wait", "txn-abort", "txn-send-offsets"):
-        assert told.value(f"{call}-time-ns-total") == 0, call
+        assert metrics.value(f"{call}-time-ns-total") == 0, call
 
 
 def test_a_consumers_commits_and_its_listener_take_time(broker: Broker) -> None:
@@ -140,11 +140,11 @@ def test_a_consumers_commits_and_its_listener_take_time(broker: Broker) -> None:
         while not consumer.poll(5):
             pass
         consumer.commit()
-        told = checked(consumer.metrics())
-    assert told.value("partition-assigned-latency-max") * 1e6 > told.value("committed-time-ns-total") > 0
-    assert math.isnan(told.value("partition-lost-latency-max"))
-    assert told.value("commit-sync-time-ns-total") > 0
-    assert told.value("failed-rebalance-rate-per-hour") == 0
+        metrics = checked(consumer.metrics())
+    assert metrics.value("partition-assigned-latency-max") * 1e6 > metrics.value("committed-time-ns-total") > 0
+    assert math.isnan(metrics.value("partition-lost-latency-max"))
+    assert metrics.value("commit-sync-time-ns-total") > 0
+    assert metrics.value("failed-rebalance-rate-per-hour") == 0
 
 
 def knows(producer: Producer, topic: str) -> bool:
@@ -163,10 +163,10 @@ def test_a_record_that_finds_no_memory_is_counted() -> None:
     producer.send("full", b"x" * 1_500)
     with pytest.raises(BufferExhaustedError):
         producer.send("full", b"x" * 1_500)
-    told = checked(producer.metrics())
-    assert told.value("buffer-exhausted-total") == 1
-    assert told.value("bufferpool-wait-time-ns-total") > 0
-    assert told.value("bufferpool-wait-ratio") > 0
+    metrics = checked(producer.metrics())
+    assert metrics.value("buffer-exhausted-total") == 1
+    assert metrics.value("bufferpool-wait-time-ns-total") > 0
+    assert metrics.value("bufferpool-wait-ratio") > 0
     with suppress(OttlaError):
         producer.close(0)
 
@@ -190,21 +190,21 @@ def test_records_that_failed_are_counted(broker: Broker) -> None:
     with Admin(broker.client_settings()) as admin, Producer(broker.client_settings()) as producer:
         admin.create_topics([NewTopic("failing", 1, configs={"max.message.bytes": "100"})])
         assert producer.send("failing", b"x" * 200).exception(30) is not None
-        told = checked(producer.metrics())
-    assert told.value("record-error-total", topic="failing") == told.value("record-error-total") == 1
+        metrics = checked(producer.metrics())
+    assert metrics.value("record-error-total", topic="failing") == metrics.value("record-error-total") == 1
 
 
 def test_admin_metrics_count_its_requests(broker: Broker) -> None:
     with Admin(broker.client_settings()) as admin:
         admin.list_topics()
-        told = checked(admin.metrics())
-    assert told.value("request-total") >= told.value("response-total") > 0
-    assert {name.group for name in told} == {"admin-client-metrics", "admin-client-node-metrics"}
+        metrics = checked(admin.metrics())
+    assert metrics.value("request-total") >= metrics.value("response-total") > 0
+    assert {name.group for name in metrics} == {"admin-client-metrics", "admin-client-node-metrics"}
 
 
 def test_asyncio_clients_have_the_same_metric_names(broker: Broker) -> None:
-    def names(told: ClientMetrics) -> set[tuple[str, str]]:
-        return {(name.group, name.name) for name in checked(told)}
+    def names(metrics: ClientMetrics) -> set[tuple[str, str]]:
+        return {(name.group, name.name) for name in checked(metrics)}
 
     async def awaited() -> list[set[tuple[str, str]]]:
         settings = broker.client_settings()
@@ -218,12 +218,12 @@ def test_asyncio_clients_have_the_same_metric_names(broker: Broker) -> None:
                 await consumer.commit()
                 return [names(each.metrics()) for each in (producer, consumer, admin)]
 
-    told = asyncio.run(awaited())
+    metrics = asyncio.run(awaited())
     with Admin(broker.client_settings()) as admin:
         admin.list_topics()
-        assert told[2] == names(admin.metrics())
-    assert told[0] == names(produced(broker, "blocking"))
-    assert told[1] == names(read_up(broker, "blocking", "blocking"))
+        assert metrics[2] == names(admin.metrics())
+    assert metrics[0] == names(produced(broker, "blocking"))
+    assert metrics[1] == names(read_up(broker, "blocking", "blocking"))
 
 
 def test_names_are_java_s_and_read_well() -> None:

@@ -19,11 +19,11 @@ NONE = ClientMetrics({})
 
 
 def test_statistics_are_emitted_when_the_interval_is_over_and_not_before() -> None:
-    told: list[ClientMetrics] = []
-    statistics = Statistics(2000, told.append, 10.0)
-    assert (statistics.report_if_due(11.5, lambda: NONE), told) == (0.5, [])
-    assert (statistics.report_if_due(12.0, lambda: NONE), told) == (2.0, [NONE])
-    assert (statistics.report_if_due(19.0, lambda: NONE), len(told)) == (2.0, 2)
+    reported: list[ClientMetrics] = []
+    statistics = Statistics(2000, reported.append, 10.0)
+    assert (statistics.report_if_due(11.5, lambda: NONE), reported) == (0.5, [])
+    assert (statistics.report_if_due(12.0, lambda: NONE), reported) == (2.0, [NONE])
+    assert (statistics.report_if_due(19.0, lambda: NONE), len(reported)) == (2.0, 2)
 
 
 @pytest.mark.parametrize(("interval_ms", "tell"), [(0, print), (50, None)])
@@ -32,7 +32,7 @@ def test_without_an_interval_or_a_function_there_is_nothing_to_wait_for(interval
 
 
 def test_a_function_that_fails_is_logged_and_called_again(caplog: pytest.LogCaptureFixture) -> None:
-    statistics = Statistics(1000, lambda told: 1 / 0, 0.0)
+    statistics = Statistics(1000, lambda reported: 1 / 0, 0.0)
     with caplog.at_level(logging.ERROR, "ottla"):
         assert statistics.report_if_due(1.0, lambda: NONE) == 1.0
     assert "on.statistics raised function=" in caplog.text
@@ -41,13 +41,13 @@ def test_a_function_that_fails_is_logged_and_called_again(caplog: pytest.LogCapt
 def test_a_consumer_emits_statistics_in_poll_on_the_polling_thread() -> None:
     threads: list[threading.Thread] = []
 
-    def tell(told: ClientMetrics) -> None:
-        assert told.value("last-poll-seconds-ago") >= 0
+    def on_statistics(metrics: ClientMetrics) -> None:
+        assert metrics.value("last-poll-seconds-ago") >= 0
         threads.append(threading.current_thread())
 
     with Broker() as broker:
         settings = broker.client_settings() | {"group.id": "g", "statistics.interval.ms": 20}
-        with Consumer(settings, on_statistics=tell) as consumer:
+        with Consumer(settings, on_statistics=on_statistics) as consumer:
             consumer.subscribe(["orders"])
             while len(threads) < 2:
                 consumer.poll(0.05)
@@ -61,7 +61,7 @@ def test_an_idle_producer_emits_statistics_on_its_own_thread() -> None:
         Producer(
             broker.client_settings(),
             statistics_interval_ms=20,
-            on_statistics=lambda told: names.append(threading.current_thread().name),
+            on_statistics=lambda reported: names.append(threading.current_thread().name),
         ),
     ):
         eventually(lambda: len(names) > 1)
@@ -74,16 +74,16 @@ def test_asyncio_clients_emit_statistics_in_the_event_loop() -> None:
     async def work(broker: Broker) -> None:
         heard = asyncio.Event()
 
-        def tell(told: ClientMetrics) -> None:
+        def on_statistics(metrics: ClientMetrics) -> None:
             threads.append(threading.current_thread())
             heard.set()
 
         settings = broker.client_settings() | {"statistics.interval.ms": 20}
-        async with aio.Producer(settings, on_statistics=tell) as producer:
+        async with aio.Producer(settings, on_statistics=on_statistics) as producer:
             await (await producer.send("orders", b"tea"))
             await asyncio.wait_for(heard.wait(), 30)
             heard.clear()
-        async with aio.Consumer(settings, group_id="g", on_statistics=tell) as consumer:
+        async with aio.Consumer(settings, group_id="g", on_statistics=on_statistics) as consumer:
             consumer.subscribe(["orders"])
             while not heard.is_set():
                 await consumer.poll(0.05)

@@ -515,8 +515,8 @@ def test_brokers_that_fail_repeatedly_are_logged_at_intervals(
         del story.answers[MetadataRequest]
         while story.metadata.cluster.nodes.keys() != {NODE.node_id}:
             story.poll(timeout=0.02)
-    told = [line for line in caplog.messages if "returning to bootstrap.servers" in line]
-    assert (begun, len(told)) == (3, 1)
+    messages = [line for line in caplog.messages if "returning to bootstrap.servers" in line]
+    assert (begun, len(messages)) == (3, 1)
 
 
 def test_metadata_is_requested_from_a_second_broker_after_one_second_without_a_response() -> None:

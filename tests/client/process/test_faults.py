@@ -153,10 +153,10 @@ def test_a_value_that_cannot_be_deserialized_is_a_dead_letter_of_the_converter(
         eventually(settled(servers, source, source, 2))
     assert values_of(servers, target) == [b"2"]
     (letter,) = records_of(servers, letters)
-    told = dict(letter.headers)
+    headers = dict(letter.headers)
     assert letter.value == b"none"
-    assert told["__connect.errors.stage"] == b"VALUE_CONVERTER"
-    assert told["__connect.errors.connector.name"] == b"ottla-process"
+    assert headers["__connect.errors.stage"] == b"VALUE_CONVERTER"
+    assert headers["__connect.errors.connector.name"] == b"ottla-process"
 
 
 def test_values_that_cannot_be_deserialized_are_dead_letters_one_by_one_from_one_fetch(

@@ -74,9 +74,9 @@ def test_rows_that_make_a_table_function_raise_become_dead_letters(servers: str,
         eventually(settled(servers, source, source, 20))
     assert [int(value) for value in values_of(servers, target)] == [n for n in range(20) if n not in (3, 4, 17)]
     found = [dict(letter.headers) for letter in records_of(servers, letters)]
-    assert [told["__connect.errors.offset"] for told in found] == [b"3", b"4", b"17"]
-    assert [told["h"] for told in found] == [b"3", b"4", b"17"]
-    assert {told["__connect.errors.exception.class.name"] for told in found} == {b"pyarrow.lib.ArrowInvalid"}
+    assert [reported["__connect.errors.offset"] for reported in found] == [b"3", b"4", b"17"]
+    assert [reported["h"] for reported in found] == [b"3", b"4", b"17"]
+    assert {reported["__connect.errors.exception.class.name"] for reported in found} == {b"pyarrow.lib.ArrowInvalid"}
 
 
 def test_records_that_make_a_batch_function_raise_become_dead_letters(servers: str, new_topic: NewTopicName) -> None:

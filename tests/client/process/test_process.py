@@ -45,12 +45,12 @@ def test_a_record_that_cannot_be_processed_becomes_a_dead_letter_with_the_reason
         eventually(settled(servers, source, source, 3))
     assert [record.value for record in records_of(servers, target)] == [b"1", b"3"]
     (letter,) = records_of(servers, letters)
-    told = {name.removeprefix("__connect.errors."): value for name, value in letter.headers}
+    headers = {name.removeprefix("__connect.errors."): value for name, value in letter.headers}
     assert (letter.key, letter.value) == (b"k", b"none")
-    assert (told["topic"], told["partition"], told["offset"]) == (source.encode(), b"0", b"1")
-    assert (told["stage"], told["exception.class.name"]) == (b"TRANSFORMATION", b"builtins.ValueError")
-    assert b"invalid literal" in (told["exception.message"] or b"")
-    assert b"Traceback" in (told["exception.stacktrace"] or b"")
+    assert (headers["topic"], headers["partition"], headers["offset"]) == (source.encode(), b"0", b"1")
+    assert (headers["stage"], headers["exception.class.name"]) == (b"TRANSFORMATION", b"builtins.ValueError")
+    assert b"invalid literal" in (headers["exception.message"] or b"")
+    assert b"Traceback" in (headers["exception.stacktrace"] or b"")
 
 
 def test_an_exception_ends_the_loop_and_aborts_the_transaction(servers: str, new_topic: NewTopicName) -> None:

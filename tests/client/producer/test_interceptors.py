@@ -40,14 +40,14 @@ class Faulty:
 def test_interceptors_get_records_and_outcomes_and_lose_none_when_they_fail(
     servers: str, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    upper, told = Upper(), []
+    upper, reported = Upper(), []
     settings: Any = {"interceptor_classes": [Faulty(), upper], "value_serializer": str.encode}
     with Producer(bootstrap_servers=servers, **settings) as producer:
-        future = producer.send(topic, "hello", on_delivery=lambda metadata, error: told.append(metadata))
+        future = producer.send(topic, "hello", on_delivery=lambda metadata, error: reported.append(metadata))
         assert future.result(10).offset == 0
         with pytest.raises(RecordTooLargeError):
             producer.send(topic, "x" * 2_000_000)
-    assert told == [future.result(0)]
+    assert reported == [future.result(0)]
     assert [str(each)[:17] for each in upper.seen] == ["0", "MESSAGE_TOO_LARGE", "closed"]
     assert "failed in on_send; the record is not affected" in caplog.text
 

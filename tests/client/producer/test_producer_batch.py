@@ -46,10 +46,10 @@ def ready_made(payload: bytes | bytearray | memoryview) -> ProducerBatch:
 @pytest.mark.behaviour("P1")
 def test_a_callback_appended_with_a_record_gets_its_metadata() -> None:
     batch = filled(1)
-    told: list[tuple[object, object]] = []
-    batch.try_append(1001, b"key", b"value", (), lambda metadata, error: told.append((metadata, error)))
+    reported: list[tuple[object, object]] = []
+    batch.try_append(1001, b"key", b"value", (), lambda metadata, error: reported.append((metadata, error)))
     batch.result.complete(base_offset=70)
-    assert told == [(RecordMetadata("t", 0, 71, 1001, 3, 5), None)]
+    assert reported == [(RecordMetadata("t", 0, 71, 1001, 3, 5), None)]
 
 
 def test_bytes_already_sent_do_not_change_when_sequences_restart() -> None:

@@ -158,11 +158,13 @@ class Story:
         self.sent.append((channel, batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.count))
         if self.silent:
             return None
-        told = self.answers.pop(0) if self.answers else None
+        reported = self.answers.pop(0) if self.answers else None
         producer = batch.producer_id, batch.producer_epoch
         expected = self.expected.get(producer, 0)
         fits = batch.base_sequence in (-1, expected)
-        answer = told or (accepted(len(self.sent) * 1000) if fits else refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER))
+        answer = reported or (
+            accepted(len(self.sent) * 1000) if fits else refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+        )
         if answer.error_code == ErrorCode.NONE:
             self.expected[producer] = expected + batch.count
         return ProduceResponse([TopicProduceResponse("t", TOPIC, [answer])], node_endpoints=self.endpoints)
@@ -481,10 +483,10 @@ def test_a_fatal_init_producer_id_error_fails_every_record() -> None:
     futures = story.send(1, 1)
     story.run()
     for future in futures:
-        told = str(future.exception(0))
-        assert "CLUSTER_AUTHORIZATION_FAILED" in told
-        assert "an ACL for WRITE on the topic" in told
-        assert "for the cluster" not in told
+        message = str(future.exception(0))
+        assert "CLUSTER_AUTHORIZATION_FAILED" in message
+        assert "an ACL for WRITE on the topic" in message
+        assert "for the cluster" not in message
 
 
 def test_a_turn_that_fails_records_before_it_waits_ends_at_once_so_that_a_flush_does() -> None:
@@ -574,8 +576,8 @@ def test_trace_events_cover_the_life_of_a_batch() -> None:
     with story.events.trace() as trace:
         story.send(1)
         story.run()
-    told = [moment.event for moment in trace]
-    assert [type(event) for event in told] == [BatchDrained, ProduceSent, ProduceCompleted, Acknowledged]
+    events = [moment.event for moment in trace]
+    assert [type(event) for event in events] == [BatchDrained, ProduceSent, ProduceCompleted, Acknowledged]
 
 
 def test_a_sender_that_is_closed_sends_what_is_queued_and_ends(caplog: pytest.LogCaptureFixture) -> None:

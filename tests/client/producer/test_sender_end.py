@@ -73,10 +73,10 @@ IN_VAIN: list[Any] = [
 @pytest.mark.parametrize(("complaint", "text"), IN_VAIN)
 def test_a_timeout_error_names_the_bootstrap_servers_until_one_has_answered(complaint: Complaint, text: str) -> None:
     story = Story()
-    with pytest.raises(KafkaTimeoutError, match=r"max\.block\.ms") as told:
+    with pytest.raises(KafkaTimeoutError, match=r"max\.block\.ms") as caught:
         raise complaint(story.sender)
-    assert not told.match(text) if text in str(told.value) else True
-    assert "h:1" in str(told.value)
+    assert not caught.match(text) if text in str(caught.value) else True
+    assert "h:1" in str(caught.value)
     story.send(1)
     story.run()
     assert story.metadata.version == 1

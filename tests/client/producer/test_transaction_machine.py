@@ -100,9 +100,9 @@ def test_a_producer_that_handed_its_transaction_over_gets_an_error() -> None:
     machine.add_partition(A)
     machine.handle_response(send_due_request(machine), added(ErrorCode.NONE), 0.0, v2=False)
     machine.hand_over_transaction()
-    with pytest.raises(ApplicationRecoverableError) as told:
+    with pytest.raises(ApplicationRecoverableError) as caught:
         machine.check_send()
-    assert "the transaction was passed to another producer" in str(told.value.__cause__ or told.value)
+    assert "the transaction was passed to another producer" in str(caught.value.__cause__ or caught.value)
 
 
 @pytest.mark.behaviour("P7")

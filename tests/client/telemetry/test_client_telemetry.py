@@ -91,7 +91,7 @@ def test_metrics_without_a_value_are_not_pushed() -> None:
 
 def test_delta_sums_are_pushed_since_the_last_accepted_push() -> None:
     story = Story()
-    told = []
+    reported = []
     for sent, error in [(5, 0), (8, ErrorCode.THROTTLING_QUOTA_EXCEEDED), (9, 0), (9, 0)]:
         story.metrics = numbers(sent)
         if isinstance(request := story.next(), GetTelemetrySubscriptionsRequest):
@@ -108,11 +108,11 @@ def test_delta_sums_are_pushed_since_the_last_accepted_push() -> None:
             )
             request = story.next()
         data = decompress(Codec(request.compression_type), request.metrics)
-        told += [(point.value, point.start_ns) for point in read_metrics(memoryview(data)) if point.name == SENT]
+        reported += [(point.value, point.start_ns) for point in read_metrics(memoryview(data)) if point.name == SENT]
         story.answer(ErrorCode(error))
     begun, first = 1_000_000_000_000, 1_001_000_000_000
-    assert told[:3] == [(5.0, begun), (3.0, first), (4.0, first)]
-    assert told[3][0] == 0.0
+    assert reported[:3] == [(5.0, begun), (3.0, first), (4.0, first)]
+    assert reported[3][0] == 0.0
 
 
 def test_cumulative_sums_are_pushed_if_the_broker_requests_them() -> None:

@@ -205,13 +205,13 @@ def pushed(broker: Broker, metric: str, client_id: str) -> dict[str, float]:
     text = format_page(
         call_in_loop(server.call_soon, lambda: build_page(node.telemetry.list_metrics(node.clock.monotonic())), 60)
     )
-    told: dict[str, float] = {}
+    reported: dict[str, float] = {}
     for each in text_string_to_metric_families(text):
         for sample in each.samples if each.name == metric else ():
             if sample.labels["client_id"] == client_id:
                 instance_id = sample.labels["client_instance_id"]
-                told[instance_id] = told.get(instance_id, 0.0) + sample.value
-    return told
+                reported[instance_id] = reported.get(instance_id, 0.0) + sample.value
+    return reported
 
 
 @pytest.mark.behaviour("B8")
@@ -221,25 +221,25 @@ def test_the_broker_sums_the_counts_of_a_producer(broker: Broker) -> None:
             for _ in range(5 if count == 5 else 3):
                 producer.send("orders", b"tea").result(60)
             eventually(lambda: [*pushed(broker, SENT, "hands").values()] == [count])  # noqa: B023
-        told = producer.client_instance_id()
-        assert [*pushed(broker, SENT, "hands")] == [text_of(told)]
-        assert producer.client_instance_id(0) == told
+        reported = producer.client_instance_id()
+        assert [*pushed(broker, SENT, "hands")] == [text_of(reported)]
+        assert producer.client_instance_id(0) == reported
 
 
 def test_a_consumer_pushes_during_poll_with_its_group_as_a_label(broker: Broker) -> None:
     polls = "kafka_client_telemetry_consumer_request"
     with Consumer(bootstrap_servers=broker.bootstrap_servers, client_id="eyes", group_id="billing") as consumer:
         consumer.subscribe(["orders"])
-        told = text_of(consumer.client_instance_id())
-        eventually(lambda: (consumer.poll(0.01), pushed(broker, polls, "eyes").get(told))[1])
+        reported = text_of(consumer.client_instance_id())
+        eventually(lambda: (consumer.poll(0.01), pushed(broker, polls, "eyes").get(reported))[1])
         assert consumer._core.labels()["group_id"] == "billing"
 
 
 def test_an_admin_pushes_during_its_calls(broker: Broker) -> None:
     requests = "kafka_client_telemetry_admin_client_request"
     with Admin(bootstrap_servers=broker.bootstrap_servers, client_id="office") as admin:
-        told = text_of(admin.client_instance_id())
-        eventually(lambda: (admin.list_topics(), pushed(broker, requests, "office").get(told))[1])
+        reported = text_of(admin.client_instance_id())
+        eventually(lambda: (admin.list_topics(), pushed(broker, requests, "office").get(reported))[1])
 
 
 def test_awaited_clients_push_as_well(broker: Broker) -> None:

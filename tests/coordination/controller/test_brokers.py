@@ -423,9 +423,9 @@ def test_a_leader_that_reports_a_lost_directory_is_replaced_by_a_complete_replic
 
 def report_directory(cluster: Cluster, broker: int, place: UUID) -> None:
     """Report the directory of the broker's replica."""
-    told = RequestDirectoryData(place, [RequestTopicData(TOPIC, [RequestPartitionData(0)])])
+    reported = RequestDirectoryData(place, [RequestTopicData(TOPIC, [RequestPartitionData(0)])])
     answer = cluster.ask(
-        AssignReplicasToDirsRequest(broker, cluster.epoch(broker), [told]), AssignReplicasToDirsResponse
+        AssignReplicasToDirsRequest(broker, cluster.epoch(broker), [reported]), AssignReplicasToDirsResponse
     )
     assert not answer.error_code
 
@@ -436,8 +436,8 @@ def test_the_only_replica_leads_again_after_its_directory_is_lost() -> None:
     cluster.wait(20)
     cluster.join(1, 2, log_dirs=[UUID(int=300)])
     assert cluster.led()[0] == -1
-    told = RequestDirectoryData(UUID(int=300), [RequestTopicData(TOPIC, [RequestPartitionData(0)])])
-    cluster.ask(AssignReplicasToDirsRequest(1, cluster.epoch(1), [told]), AssignReplicasToDirsResponse)
+    reported = RequestDirectoryData(UUID(int=300), [RequestTopicData(TOPIC, [RequestPartitionData(0)])])
+    cluster.ask(AssignReplicasToDirsRequest(1, cluster.epoch(1), [reported]), AssignReplicasToDirsResponse)
     assert cluster.led() == (1, (1,))
 
 

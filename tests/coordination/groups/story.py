@@ -112,7 +112,7 @@ class Story:
     def wall_ms(self) -> int:
         return WALL_MS + round(self.now * 1000)
 
-    def tell(self, who: str, event: Callable[[int], Event]) -> None:
+    def send_event(self, who: str, event: Callable[[int], Event]) -> None:
         """Decide, keep, replay, check, and write down what happened."""
         ticket = len(self.askers) + 1
         self.askers[ticket] = who
@@ -201,7 +201,9 @@ class Story:
             options.get("reason"),
         )
         new_member_id, version = ("" if known else f"m{self.ids}"), int(options.get("version", 5))
-        self.tell(who, lambda ticket: JoinRequested(ticket, request, version, new_member_id, "app", "/h", self.wall_ms))
+        self.send_event(
+            who, lambda ticket: JoinRequested(ticket, request, version, new_member_id, "app", "/h", self.wall_ms)
+        )
 
     def sync(self, names: list[str], options: dict[str, str]) -> None:
         assignments = [
@@ -216,23 +218,25 @@ class Story:
             options.get("protocol"),
             assignments,
         )
-        self.tell(names[0], lambda ticket: SyncRequested(ticket, request, self.wall_ms))
+        self.send_event(names[0], lambda ticket: SyncRequested(ticket, request, self.wall_ms))
 
     def beat(self, names: list[str], options: dict[str, str]) -> None:
         request = HeartbeatRequest("g", int(options["gen"]), names[0], options.get("static"))
-        self.tell(names[0], lambda ticket: HeartbeatReceived(ticket, request))
+        self.send_event(names[0], lambda ticket: HeartbeatReceived(ticket, request))
 
     def leave(self, names: list[str], options: dict[str, str]) -> None:
         static = options.get("static")
         members = [MemberIdentity(name, static) for name in names] or [MemberIdentity("", static)]
         request = LeaveGroupRequest("g")
-        self.tell(" ".join(names) or str(static), lambda ticket: LeaveRequested(ticket, request, members, self.wall_ms))
+        self.send_event(
+            " ".join(names) or str(static), lambda ticket: LeaveRequested(ticket, request, members, self.wall_ms)
+        )
 
     def commit(self, names: list[str], options: dict[str, str]) -> None:
         offsets = {
             partition(name): OffsetAndMetadata(int(offset)) for name, offset in options.items() if name not in OWN
         }
-        self.tell(
+        self.send_event(
             " ".join(names) or "admin",
             lambda ticket: OffsetsCommitted(
                 ticket,
@@ -254,7 +258,7 @@ class Story:
         member = " ".join(names)
         producer, generation = int(options["by"]), int(options.get("gen", -1))
         version = int(options.get("version", 5))
-        self.tell(
+        self.send_event(
             member or "producer",
             lambda ticket: TransactionalOffsetsCommitted(
                 ticket, "g", offsets, producer, 0, self.wall_ms, generation, member, options.get("static"), version
@@ -268,22 +272,24 @@ class Story:
         self.happened += [f"{place} at {value.offset}" for place, value in self.machine.offsets.of("g").items()]
 
     def delete(self, names: list[str], options: dict[str, str]) -> None:
-        self.tell("admin", lambda ticket: GroupDeletionRequested(ticket, names))
+        self.send_event("admin", lambda ticket: GroupDeletionRequested(ticket, names))
 
     def delete_offsets(self, names: list[str], options: dict[str, str]) -> None:
-        self.tell("admin", lambda ticket: OffsetDeletionRequested(ticket, "g", [partition(name) for name in names]))
+        self.send_event(
+            "admin", lambda ticket: OffsetDeletionRequested(ticket, "g", [partition(name) for name in names])
+        )
 
     def delete_topic(self, names: list[str], options: dict[str, str]) -> None:
-        self.tell("admin", lambda ticket: TopicsDeleted(ticket, names))
+        self.send_event("admin", lambda ticket: TopicsDeleted(ticket, names))
 
     def expire(self, names: list[str], options: dict[str, str]) -> None:
-        self.tell("broker", lambda ticket: ExpiryDue(ticket, self.wall_ms))
+        self.send_event("broker", lambda ticket: ExpiryDue(ticket, self.wall_ms))
 
     def hangup(self, names: list[str], options: dict[str, str]) -> None:
         member = self.group.members[names[0]]
         waiting = member.join_ticket or member.sync_ticket
         assert waiting, f"{names[0]} does not wait"
-        self.tell(names[0], lambda ticket: ClientDisconnected(ticket, "g", waiting, self.wall_ms))
+        self.send_event(names[0], lambda ticket: ClientDisconnected(ticket, "g", waiting, self.wall_ms))
 
     def wait(self, names: list[str], options: dict[str, str]) -> None:
         """Advance the clock, and run every timer that expires."""
@@ -291,13 +297,13 @@ class Story:
         while self.alarms and min(self.alarms.values()) <= end:
             name = min(self.alarms, key=lambda each: self.alarms[each])
             self.now = max(self.now, self.alarms.pop(name))
-            self.tell("", lambda ticket, name=name: TimerExpired(ticket, name, self.wall_ms))  # type: ignore[misc]
+            self.send_event("", lambda ticket, name=name: TimerExpired(ticket, name, self.wall_ms))  # type: ignore[misc]
         self.now = end
 
     def restart(self, names: list[str], options: dict[str, str]) -> None:
         """Restart as after kill -9."""
         self.rebuild()
-        self.tell("", lambda ticket: Loaded(ticket, self.wall_ms))
+        self.send_event("", lambda ticket: Loaded(ticket, self.wall_ms))
 
     def rebuild(self) -> None:
         """Rebuild the machine from its log."""

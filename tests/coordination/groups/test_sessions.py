@@ -238,7 +238,7 @@ def test_a_late_timer_changes_nothing() -> None:
     story = Story().play(two_stable())
     for kind in (JOIN, SYNC):
         story.happened = []
-        story.tell("", lambda ticket, kind=kind: TimerExpired(ticket, TimerName(kind, "g", ""), story.wall_ms))  # type: ignore[misc]
+        story.send_event("", lambda ticket, kind=kind: TimerExpired(ticket, TimerName(kind, "g", ""), story.wall_ms))  # type: ignore[misc]
         assert not story.happened
 
 

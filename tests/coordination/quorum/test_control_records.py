@@ -89,9 +89,9 @@ def test_an_encoder_that_is_not_ours_writes_the_same_bytes(record: ControlRecord
 def test_the_single_voter_of_current_snapshots_is_read() -> None:
     alone = voter.SoleVoter(7, DIRECTORY)
     assert decode_control(5, alone.version_record()) == KRaftVersionRecord(0, 1)
-    told = decode_control(6, alone.voters_record())
-    assert isinstance(told, VotersRecord)
-    (one,) = told.voters
+    reported = decode_control(6, alone.voters_record())
+    assert isinstance(reported, VotersRecord)
+    (one,) = reported.voters
     assert (one.voter_id, one.voter_directory_id, list(one.endpoints)) == (7, DIRECTORY, [])
     assert one.k_raft_version_feature == KRaftVersionFeature(0, 1)
 

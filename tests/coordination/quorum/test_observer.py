@@ -45,8 +45,8 @@ def answer(**said: object) -> FetchResponse:
 
 
 def piece(position: int, data: bytes, *, size: int = 10, error: int = 0) -> FetchSnapshotResponse:
-    told = PartitionSnapshot(0, error, fetch_snapshot.SnapshotId(40, 3), None, size, position, data)
-    return FetchSnapshotResponse(topics=[TopicSnapshot("__cluster_metadata", [told])])
+    reported = PartitionSnapshot(0, error, fetch_snapshot.SnapshotId(40, 3), None, size, position, data)
+    return FetchSnapshotResponse(topics=[TopicSnapshot("__cluster_metadata", [reported])])
 
 
 EMPTY = ReplicaEnd(0, -1)

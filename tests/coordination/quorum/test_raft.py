@@ -126,10 +126,10 @@ def test_invalid_requests_are_rejected_with_kafkas_errors(request_: Message, cod
 
 
 def test_requests_for_another_cluster_or_topic_are_rejected_as_a_whole() -> None:
-    told, stranger = list_actions(replica(), RequestReceived(1, VoteRequest("another")))
+    reported, stranger = list_actions(replica(), RequestReceived(1, VoteRequest("another")))
     (lost,) = list_actions(replica(), RequestReceived(1, BeginQuorumEpochRequest("cluster")))
-    assert isinstance(told, ReportProblem)
-    assert "a node of another cluster ('another') sends requests to this node of cluster cluster" in told.sentence
+    assert isinstance(reported, ReportProblem)
+    assert "a node of another cluster ('another') sends requests to this node of cluster cluster" in reported.sentence
     assert isinstance(stranger, SendResponse)
     assert isinstance(lost, SendResponse)
     assert getattr(stranger.response, "error_code", 0) == ErrorCode.INCONSISTENT_CLUSTER_ID
@@ -149,11 +149,11 @@ def refused(raft: Raft, other: int, number: int) -> list[Action]:
 def test_one_voter_of_another_cluster_is_logged_and_stops_no_node() -> None:
     raft = replica()
     numbers = list_requests(raft, 2.5)
-    (told,) = refused(raft, 2, numbers[2])
-    assert isinstance(told, ReportProblem)
+    (reported,) = refused(raft, 2, numbers[2])
+    assert isinstance(reported, ReportProblem)
     assert (
         "node 2 belongs to another cluster than this node, which belongs to cluster: compare cluster.id"
-        in told.sentence
+        in reported.sentence
     )
     list_actions(raft, ResponseReceived(3, numbers[3], raft._responses.vote_response(0, granted=True)), 2.5)
     assert raft.state is State.CANDIDATE
@@ -480,11 +480,11 @@ def test_fetches_waiting_at_a_resigning_leader_are_answered_at_once() -> None:
     raft = leading()
     raft.step(RequestReceived(1, fetches()), 9.1, 0.0)
     done = raft.step(RequestReceived(2, wire.begin_request("cluster", 2, ME, 3, [])), 9.2, 0.0)
-    told = next(
+    reported = next(
         wire.metadata_partition(wish.response) for wish in done if isinstance(wish, SendResponse) and wish.ticket == 1
     )
-    assert told is not None
-    assert told.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert reported is not None
+    assert reported.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def test_a_leader_without_fetches_from_a_majority_resigns() -> None:

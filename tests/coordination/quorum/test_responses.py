@@ -22,10 +22,10 @@ TOLD = wire.ResponseBuilder(4, 2, [])
 
 
 def piece(
-    data: bytes = b"", size: int = 10, position: int = 0, code: int = 0, told: wire.ResponseBuilder = TOLD
+    data: bytes = b"", size: int = 10, position: int = 0, code: int = 0, builder: wire.ResponseBuilder = TOLD
 ) -> Any:
     """An answer with some bytes of the snapshot."""
-    answer: Any = told.snapshot_response(code, SNAPSHOT, position)
+    answer: Any = builder.snapshot_response(code, SNAPSHOT, position)
     found = wire.metadata_partition(answer)
     assert found is not None
     found.size, found.unaligned_records = size, data
@@ -105,14 +105,16 @@ def test_a_leadership_error_postpones_the_snapshot() -> None:
 
 def test_a_response_of_an_old_epoch_is_ignored() -> None:
     raft, question = fetching()
-    old = piece(b"123", told=wire.ResponseBuilder(3, 2, []))
+    old = piece(b"123", builder=wire.ResponseBuilder(3, 2, []))
     done = raft.step(ResponseReceived(2, question.number, old), 0.3, 0.0)
     assert (kept(done), raft.epoch) == ([], 4)
 
 
 def test_only_the_leader_is_read_from_a_response_of_a_later_epoch() -> None:
     raft, question = fetching()
-    done = raft.step(ResponseReceived(2, question.number, piece(b"123", told=wire.ResponseBuilder(5, 3, []))), 0.3, 0.0)
+    done = raft.step(
+        ResponseReceived(2, question.number, piece(b"123", builder=wire.ResponseBuilder(5, 3, []))), 0.3, 0.0
+    )
     assert (kept(done), raft.epoch, raft.leader_id, raft._snapshot_fetch) == ([], 5, 3, None)
 
 

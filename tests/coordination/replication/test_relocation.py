@@ -37,11 +37,11 @@ def test_a_replica_is_copied_then_reported_and_then_switched() -> None:
     caught_up = replace(begun, copied=9, unforced_bytes=SMALL_BYTES + 1)
     assert next_step(caught_up) is RelocationStep.FORCE
     forced = replace(caught_up, unforced_bytes=0, rounds=1)
-    assert next_step(forced) is RelocationStep.TELL
-    told = replace(forced, is_reported=True)
-    assert next_step(told) is RelocationStep.WAIT
-    assert next_step(replace(told, end=10)) is RelocationStep.COPY
-    assert next_step(replace(told, assigned=True)) is RelocationStep.SWITCH
+    assert next_step(forced) is RelocationStep.REPORT
+    reported = replace(forced, is_reported=True)
+    assert next_step(reported) is RelocationStep.WAIT
+    assert next_step(replace(reported, end=10)) is RelocationStep.COPY
+    assert next_step(replace(reported, assigned=True)) is RelocationStep.SWITCH
 
 
 def test_records_truncated_or_deleted_meanwhile_are_removed_first() -> None:

@@ -113,9 +113,9 @@ def test_all_fetches_run_in_one_background_thread(table: Table, fetch_ahead: Fet
 
 
 def test_the_end_without_a_fetch_is_reported_in_the_calling_thread(fetch_ahead: FetchAhead[int, int]) -> None:
-    told: list[int] = []
-    fetch_ahead.end_thread(lambda: told.append(threading.get_ident()))
-    assert told == [threading.get_ident()]
+    reported: list[int] = []
+    fetch_ahead.end_thread(lambda: reported.append(threading.get_ident()))
+    assert reported == [threading.get_ident()]
 
 
 def test_after_the_end_a_fetch_can_start_at_another_position(table: Table, fetch_ahead: FetchAhead[int, int]) -> None:

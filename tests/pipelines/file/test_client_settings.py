@@ -31,15 +31,15 @@ def test_facts_known_to_any_client_may_be_shown_to_all(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("linger.mss", "unknown setting 'linger.mss'; did you mean 'linger.ms'?"),
         ("socket.timeout.ms", "unknown setting 'socket.timeout.ms': it is called 'request.timeout.ms' here"),
     ],
 )
-def test_a_name_that_no_client_knows_is_refused_in_its_line(name: str, told: str) -> None:
+def test_a_name_that_no_client_knows_is_refused_in_its_line(name: str, message: str) -> None:
     text = "settings: {kafka: {retry.backoff.ms: 5,\n " + name + ": 1}}\n" + pipeline()
-    assert mistakes(text) == [f"p.yaml:2:2: {told}"]
+    assert mistakes(text) == [f"p.yaml:2:2: {message}"]
 
 
 def test_a_source_and_a_sink_have_one_client_each() -> None:

@@ -35,10 +35,10 @@ def read_or_error(data: bytes) -> list[PipelineDefinition] | list[str]:
     try:
         return read(data)
     except PipelineFileError as error:
-        told = str(error).split("\n")
-        assert told
-        assert all(SENTENCE.fullmatch(line) for line in told), told
-        return told
+        message = str(error).split("\n")
+        assert message
+        assert all(SENTENCE.fullmatch(line) for line in message), message
+        return message
 
 
 @given(st.integers(0, len(DATA) - 1), st.integers(0, 255))

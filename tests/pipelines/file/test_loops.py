@@ -137,10 +137,10 @@ FINE = {
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_a_loop_is_refused_with_the_way_that_rows_take(name: str) -> None:
-    pipelines, told = LOOPS[name]
+    pipelines, reported = LOOPS[name]
     text = file_of(**pipelines).replace("FOLDER", str(Path().absolute()))
     (mistake,) = mistakes(text)
-    assert told in mistake
+    assert reported in mistake
     assert "allowLoop: true" in mistake
 
 
@@ -172,6 +172,6 @@ def test_a_ring_over_several_files_is_refused_and_files_are_read_for_commands(tm
 def test_two_pipelines_do_not_write_files_to_one_folder() -> None:
     sink = {"type": "files", "format": "json", "path": "out"}
     same = {"type": "spark", "format": "Parquet", "options": {"PATH": f"{Path().absolute()}/out/"}}
-    (told,) = mistakes(file_of(p=one(RATE, sink), q=one(RATE, same)))
-    assert f"pipeline 'p' also writes files to folder {Path().absolute()}/out/, and Spark would skip" in told
+    (mistake,) = mistakes(file_of(p=one(RATE, sink), q=one(RATE, same)))
+    assert f"pipeline 'p' also writes files to folder {Path().absolute()}/out/, and Spark would skip" in mistake
     assert len(read_text(file_of(p=one(RATE, sink), q=one(RATE, {**sink, "path": "o"})).encode(), "p", Path(), {})) == 2

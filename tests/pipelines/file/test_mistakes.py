@@ -209,9 +209,9 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(("text", "told"), CASES.items(), ids=[told[:70] for told in CASES.values()])
-def test_a_mistake_is_reported_with_its_place(text: str, told: str) -> None:
-    assert f"p.yaml:{told}" in mistakes(text)
+@pytest.mark.parametrize(("text", "message"), CASES.items(), ids=[message[:70] for message in CASES.values()])
+def test_a_mistake_is_reported_with_its_place(text: str, message: str) -> None:
+    assert f"p.yaml:{message}" in mistakes(text)
 
 
 @pytest.mark.parametrize(
@@ -246,8 +246,8 @@ def test_checkpoints_that_can_be_no_folder_are_reported_with_their_place(tmp_pat
     text = f"settings: {{checkpoints: state{below}}}\n{pipeline()}"
     with pytest.raises(PipelineFileError) as error:
         read_text(text.encode(), "p.yaml", tmp_path, {})
-    told = f"{tmp_path / 'state'} is not a folder, and pipelines keep their progress in one; choose another"
-    assert str(error.value) == f"p.yaml:1:12: checkpoints = 'state{below}': {told}"
+    message = f"{tmp_path / 'state'} is not a folder, and pipelines keep their progress in one; choose another"
+    assert str(error.value) == f"p.yaml:1:12: checkpoints = 'state{below}': {message}"
     assert len(read_text(text.encode(), "p.yaml", tmp_path, AS_WRITTEN)) == 1
 
 
@@ -285,8 +285,8 @@ def test_an_alias_and_a_merge_are_replaced_by_the_named_values() -> None:
 def test_aliases_that_multiply_are_a_mistake_and_not_a_bomb() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
-    (told,) = mistakes("\n".join(lines))
-    assert told.endswith("with its aliases it has more than 100,000 values; use fewer aliases")
+    (mistake,) = mistakes("\n".join(lines))
+    assert mistake.endswith("with its aliases it has more than 100,000 values; use fewer aliases")
 
 
 @pytest.mark.parametrize("page", ["docs/getting-started.md", "docs/pipelines.md"])

@@ -38,7 +38,7 @@ def test_secrets_in_messages_of_other_libraries_are_hidden(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("${env:NOPE}", "environment variable 'NOPE' is not set; set it"),
         ("${file:nope}", "the file 'nope' cannot be read: No such file or directory"),
@@ -46,10 +46,10 @@ def test_secrets_in_messages_of_other_libraries_are_hidden(tmp_path: Path) -> No
         ("${evn:NOPE}", "unknown kind of secret 'evn'; did you mean 'env'?"),
     ],
 )
-def test_a_secret_that_is_not_there_is_reported(tmp_path: Path, text: str, told: str) -> None:
+def test_a_secret_that_is_not_there_is_reported(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ConfigError) as error:
         Secrets({}, tmp_path).resolve(text)
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
 def test_text_that_only_resembles_a_secret_is_kept() -> None:

@@ -38,14 +38,14 @@ def read_in(folder: Path, servers: str, errors: dict[str, str] = ERRORS) -> Pipe
     return read
 
 
-def letter(producer: Producer, value: bytes, **told: str) -> None:
+def letter(producer: Producer, value: bytes, **message: str) -> None:
     known = {
         "topic": "orders",
         "partition": "1",
         "offset": "7",
         "connector.name": "p",
         "exception.message": "no",
-    } | told
+    } | message
     headers = [("own", b"1"), *((f"__connect.errors.{name}", text.encode()) for name, text in known.items())]
     producer.send("dead", value, key=b"k", headers=headers).result(60)
 
@@ -80,10 +80,10 @@ def test_dead_letters_return_to_their_source_once_and_those_of_others_stay(
             letter(producer, b"b")
         assert main(["pipeline", "dead-letters", "resend", "p", "--file", str(tmp_path)]) == 0
         assert main(["pipeline", "dead-letters", "show", "p", "--file", str(tmp_path), "--json"]) == 0
-        told = capsys.readouterr().out
+        stdout = capsys.readouterr().out
         found = orders(servers)
-    assert told.startswith("1 sent again")
-    assert [one["value"] for one in json.loads(told.partition("\n")[2])] == ["a", "cut", "b"]
+    assert stdout.startswith("1 sent again")
+    assert [one["value"] for one in json.loads(stdout.partition("\n")[2])] == ["a", "cut", "b"]
     assert [(one.key, one.value, list(one.headers)) for one in found] == [
         (b"k", b"a", [("own", b"1")]),
         (b"k", b"b", [("own", b"1")]),

@@ -30,8 +30,8 @@ def test_another_source_and_other_state_are_reported_and_nothing_else_is() -> No
     before = Fingerprint("topic a", ("Aggregate [x]",))
     assert find_change(before, before) is None
     assert find_change(before, Fingerprint("topic b", before.state)) == "its source was topic a and is topic b"
-    told = "its state was kept by Aggregate [x] and would be by nothing"
-    assert find_change(before, Fingerprint("topic a")) == told
+    message = "its state was kept by Aggregate [x] and would be by nothing"
+    assert find_change(before, Fingerprint("topic a")) == message
     assert Fingerprint.from_json(before.to_json()) == before
 
 
@@ -51,8 +51,8 @@ SESSION = windowed(
 def test_windows_are_distinguished_by_their_length_which_the_aggregation_does_not_name() -> None:
     found = [fingerprint_of("topic a", plan) for plan in (MINUTE, FIVE_MINUTES, HOPPING, SESSION)]
     assert [one.windows for one in found] == [("60 s",), ("300 s",), ("300 s every 60 s",), ("5 minutes",)]
-    told = "its state was kept by windows of 60 s and would be by windows of 300 s every 60 s"
-    assert find_change(found[0], found[2]) == told
+    message = "its state was kept by windows of 60 s and would be by windows of 300 s every 60 s"
+    assert find_change(found[0], found[2]) == message
     assert find_change(Fingerprint.from_json(found[0].to_json()), found[0]) is None
 
 

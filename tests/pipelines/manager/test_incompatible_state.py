@@ -12,8 +12,8 @@ OPERATORS = "[STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA] Streaming
 
 
 def test_the_old_and_the_new_state_are_reported() -> None:
-    told = "its state was kept with the value (sum double) and would be with (sum decimal(20,2), isEmpty boolean)"
-    assert describe_incompatible_state(ValueError(VALUES)) == told
+    message = "its state was kept with the value (sum double) and would be with (sum decimal(20,2), isEmpty boolean)"
+    assert describe_incompatible_state(ValueError(VALUES)) == message
 
 
 def test_state_without_types_is_reported_as_other_transforms() -> None:

@@ -31,8 +31,8 @@ def samples_at(url: str) -> dict[tuple[str, ...], float]:
 def test_the_dashboard_draws_each_metric() -> None:
     panels = json.loads((ROOT / "docs" / "grafana" / "ottla.json").read_text())["panels"]
     drawn = {name for panel in panels for target in panel["targets"] for name in names_in(target["expr"])}
-    told = {STATUS, *(f"{metric.name}{'_total' * (metric.kind == COUNTER)}" for metric in METRICS)}
-    assert {name for name in drawn if name.startswith(OWN)} == told
+    reported = {STATUS, *(f"{metric.name}{'_total' * (metric.kind == COUNTER)}" for metric in METRICS)}
+    assert {name for name in drawn if name.startswith(OWN)} == reported
 
 
 def test_the_metrics_are_read_again_at_each_scrape() -> None:
@@ -41,8 +41,8 @@ def test_the_metrics_are_read_again_at_each_scrape() -> None:
         assert not [name for name, *_ in samples_at(url) if name.startswith(OWN)]
         collector.facts = lambda: known
         known[0] = known[0].after("progress", BATCH, "running", 100.0).after("progress", BATCH, "running", 101.0)
-        told = samples_at(url)
-    found = {name.removeprefix(OWN): value for (name, *labels), value in told.items() if labels == ["copy"]}
+        reported = samples_at(url)
+    found = {name.removeprefix(OWN): value for (name, *labels), value in reported.items() if labels == ["copy"]}
     assert found == {
         "source_task_source_record_poll_total": 10,
         "sink_task_sink_record_send_total": 8,
@@ -52,11 +52,11 @@ def test_the_metrics_are_read_again_at_each_scrape() -> None:
         "connector_consecutive_failures": 0,
         "connector_last_heard_timestamp_seconds": 101,
     }
-    assert ("kafka_connect_source_task_records_lag_max", "files") not in told
-    states = {state: told["kafka_connect_connector_status", "files", state] for state in PipelineState}
+    assert ("kafka_connect_source_task_records_lag_max", "files") not in reported
+    states = {state: reported["kafka_connect_connector_status", "files", state] for state in PipelineState}
     assert states == {state: float(state is PipelineState.PAUSED) for state in PipelineState}
     page = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
-    assert {name for name, *_ in told if name.startswith(OWN)} == {n for n in page.split("`") if n.startswith(OWN)}
+    assert {name for name, *_ in reported if name.startswith(OWN)} == {n for n in page.split("`") if n.startswith(OWN)}
 
 
 def test_an_address_in_use_or_invalid_is_a_one_line_error(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

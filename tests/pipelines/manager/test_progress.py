@@ -20,5 +20,5 @@ def test_rows_lag_and_time_are_taken_from_sparks_progress() -> None:
 
 
 def test_a_source_that_is_not_a_topic_has_no_lag_and_missing_counts_are_zero() -> None:
-    told = {**TOLD, "sources": [{"endOffset": '{"logOffset": 0}', "latestOffset": None}], "observedMetrics": {}}
-    assert progress_of(told) == PipelineProgress(3, 10, 0, None, 1.234, 0)
+    reported = {**TOLD, "sources": [{"endOffset": '{"logOffset": 0}', "latestOffset": None}], "observedMetrics": {}}
+    assert progress_of(reported) == PipelineProgress(3, 10, 0, None, 1.234, 0)

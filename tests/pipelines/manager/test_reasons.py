@@ -100,8 +100,8 @@ def test_a_message_that_is_too_long_does_not_hide_the_place() -> None:
 
 
 def test_the_remedy_for_a_bad_record_is_the_file_s_and_not_an_option_that_it_has_not() -> None:
-    told = f"ottla.spark.row_decoder.MalformedRecordError: the record at offset 0 of a-0 cannot be decoded: no JSON{REMEDY}"
-    reason = reason_of(ValueError(f"[STREAM_FAILED] Query: Traceback\n{told}\nat a.b"))
+    message = f"ottla.spark.row_decoder.MalformedRecordError: the record at offset 0 of a-0 cannot be decoded: no JSON{REMEDY}"
+    reason = reason_of(ValueError(f"[STREAM_FAILED] Query: Traceback\n{message}\nat a.b"))
     assert reason.startswith("the record at offset 0 of a-0 cannot be decoded: no JSON; correct it, or put")
     assert reason.endswith("errors: {tolerance: all, deadLetterTopic: …}")
 

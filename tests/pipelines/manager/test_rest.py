@@ -56,10 +56,10 @@ def test_the_purpose_of_a_setting_is_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("plugin", "told"), [("ottla.source.topik", "did you mean"), ("topic", "ottla.source.topic or")]
+    ("plugin", "message"), [("ottla.source.topik", "did you mean"), ("topic", "ottla.source.topic or")]
 )
-def test_a_plugin_that_is_not_there_or_not_the_only_one_is_reported(plugin: str, told: str) -> None:
-    with pytest.raises(RestError, match=told):
+def test_a_plugin_that_is_not_there_or_not_the_only_one_is_reported(plugin: str, message: str) -> None:
+    with pytest.raises(RestError, match=message):
         config(asked(plugin))
 
 

@@ -58,17 +58,17 @@ class Query:
 
 
 @pytest.fixture
-def told() -> list[PipelineEvent]:
+def events() -> list[PipelineEvent]:
     return []
 
 
 @pytest.fixture
-def runner(told: list[PipelineEvent]) -> Runner:
+def runner(events: list[PipelineEvent]) -> Runner:
     """Return the runner of a pipeline with one running query."""
     part = SimpleNamespace(describe=lambda: "a part")
     built = SimpleNamespace(read=SimpleNamespace(name="p", model=SimpleNamespace(source=part, sink=part)))
     home = SimpleNamespace(target=None, checkpoint=Path("none"), write_status=lambda facts: None, unlock=lambda: None)
-    made = Runner(cast(Built, built), cast(StateDirectory, home), once=False, tell=told.append)
+    made = Runner(cast(Built, built), cast(StateDirectory, home), once=False, on_event=events.append)
     made.lifecycle = made.lifecycle.as_started(0.0).as_running()
     made._queries = [cast(Any, Query())]
     return made
@@ -85,18 +85,20 @@ def runner(told: list[PipelineEvent]) -> Runner:
     ],
 )
 def test_the_batch_that_was_waited_for_at_the_end_is_reported(
-    runner: Runner, told: list[PipelineEvent], way: Any, event: str
+    runner: Runner, events: list[PipelineEvent], way: Any, event: str
 ) -> None:
     way(runner)
-    assert [one.event for one in told] == ["progress", event]
+    assert [one.event for one in events] == ["progress", event]
     assert (runner.facts.rows_in, runner.facts.rows_out, runner.facts.batch) == (ROWS, ROWS, 0)
 
 
-def test_a_batch_that_was_reported_is_not_reported_again_at_the_end(runner: Runner, told: list[PipelineEvent]) -> None:
+def test_a_batch_that_was_reported_is_not_reported_again_at_the_end(
+    runner: Runner, events: list[PipelineEvent]
+) -> None:
     cast(Any, runner._queries[0]).recentProgress = [Report()]
     runner._report_progress()
     runner.stop()
-    assert [one.event for one in told] == ["progress", "stopped"]
+    assert [one.event for one in events] == ["progress", "stopped"]
     assert runner.facts.rows_in == ROWS
 
 
@@ -111,7 +113,7 @@ class NoFolder(Py4JJavaError):  # type: ignore[misc]
 
 
 def test_a_java_error_at_the_start_fails_that_pipeline_and_is_retried(
-    runner: Runner, told: list[PipelineEvent], monkeypatch: pytest.MonkeyPatch
+    runner: Runner, events: list[PipelineEvent], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def start() -> Any:
         raise NoFolder
@@ -121,6 +123,6 @@ def test_a_java_error_at_the_start_fails_that_pipeline_and_is_retried(
     monkeypatch.setattr(runner, "_ensure_home", lambda: None)
     monkeypatch.setattr(runner, "_start_main", start)
     runner.start(1.0)
-    assert [one.event for one in told] == ["starting", "failed"]
-    assert told[1].facts["reason"] == "mkdir of file:/a failed"
+    assert [one.event for one in events] == ["starting", "failed"]
+    assert events[1].facts["reason"] == "mkdir of file:/a failed"
     assert runner.lifecycle.state is PipelineState.WAITING

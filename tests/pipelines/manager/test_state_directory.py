@@ -27,8 +27,8 @@ def begun(folder: Path) -> StateDirectory:
 def test_a_pipeline_that_was_started_continues_only_with_the_same_fingerprint(tmp_path: Path) -> None:
     home = begun(tmp_path)
     assert home.find_conflict(A) is None
-    told = home.find_conflict(B) or ""
-    assert "its source was topic a and is topic b; undo the change, or start again under another name" in told
+    reported = home.find_conflict(B) or ""
+    assert "its source was topic a and is topic b; undo the change, or start again under another name" in reported
 
 
 def test_a_pipeline_without_a_batch_may_be_anything(tmp_path: Path) -> None:

@@ -123,10 +123,10 @@ def test_without_dead_letters_a_refused_row_is_the_batch_s(either: Either, tmp_p
     strict = DatabaseTableWriter(one.database, one.statements, "q")
     with pytest.raises(RefusedRowError) as error:
         strict.write(0, [rows((1, "a", 1), (2, "too long", 2), (3, "b", 3))])
-    told = str(error.value)
-    assert told.startswith("table orders: row id = 2, item = 'too long', n = 2: ")
-    assert "item" in told.partition("n = 2: ")[2]
-    assert told.endswith(f"; correct such rows or filter them out in a transform, or {REMEDY}")
+    message = str(error.value)
+    assert message.startswith("table orders: row id = 2, item = 'too long', n = 2: ")
+    assert "item" in message.partition("n = 2: ")[2]
+    assert message.endswith(f"; correct such rows or filter them out in a transform, or {REMEDY}")
     assert either.rows("select * from orders") == []
     assert strict.write(0, [rows((1, "a", 1))]).rows == 1
 

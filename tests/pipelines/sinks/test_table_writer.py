@@ -274,8 +274,8 @@ def test_a_column_that_was_renamed_meanwhile_is_reported_with_the_remedies(
     sql: Sql, tmp_path: Path, upsert: bool
 ) -> None:
     sql.run("create table orders (id integer primary key, title text)")
-    told = r"table orders lost the column 'item', and has id, title; put it back, and the pipeline continues by itself, or drop"
-    with pytest.raises(DatabaseError, match=told):
+    message = r"table orders lost the column 'item', and has id, title; put it back, and the pipeline continues by itself, or drop"
+    with pytest.raises(DatabaseError, match=message):
         writer(sql, tmp_path, upsert=upsert).write(0, [rows((1, "a"))])
 
 

@@ -82,11 +82,11 @@ def test_without_dead_letters_the_row_its_column_and_value_and_the_remedy_are_na
     lite.run(TABLE, GOOD.format(1), statement)
     with pytest.raises(BadRowError) as error:
         asked.next(asked.reader(source(lite.url)))
-    told = str(error.value)
-    assert told.startswith(
+    message = str(error.value)
+    assert message.startswith(
         f"table orders: row id = {statement[27]}: {BAD[statement]}; correct the row, leave the column"
     )
-    assert told.endswith("set errors: {tolerance: all, deadLetterTopic: …}, which puts such rows aside")
+    assert message.endswith("set errors: {tolerance: all, deadLetterTopic: …}, which puts such rows aside")
     lite.run(f"delete from orders where id = {statement[27]}", GOOD.format(9))
     assert ids(asked.all(asked.reader(source(lite.url)))) == [1, 9]
 
@@ -105,8 +105,8 @@ def test_text_of_postgresql_that_is_not_utf8_is_put_aside(asked: Asked, sql: Sql
     good = [number for number in range(1, 3000) if number != 7]
     assert ids(asked.all(asked.reader(source(url)))) == good
     causes = [cause for _, cause in letters_at(broker)]
-    told = r"value b'a\xffb' of column 'item' is not of type string"
-    assert causes == [f"table orders: row id = {number}: {told}" for number in (7, 3000)]
+    message = r"value b'a\xffb' of column 'item' is not of type string"
+    assert causes == [f"table orders: row id = {number}: {message}" for number in (7, 3000)]
     assert asked.all(asked.reader(source(url))) == []
     others = Asked(asked.folder / "bytes", topic_at(broker))
     assert ids(others.all(others.reader(source(url, table="bytes")))) == good

@@ -221,7 +221,7 @@ def test_values_of_every_type_are_what_they_were(sql: Sql, asked: Asked) -> None
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (
             "alter table orders add column gift text",
@@ -233,7 +233,7 @@ def test_values_of_every_type_are_what_they_were(sql: Sql, asked: Asked) -> None
     ],
 )
 def test_a_changed_table_stops_the_pipeline_with_the_remedies(
-    either: Either, asked: Asked, change: str, told: str
+    either: Either, asked: Asked, change: str, message: str
 ) -> None:
     either.run(*insert(1))
     reader = asked.reader(source(either.url, **BY_ID))
@@ -241,7 +241,7 @@ def test_a_changed_table_stops_the_pipeline_with_the_remedies(
     either.run(change)
     with pytest.raises((DatabaseError, ConfigError)) as error:
         asked.next(reader)
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
 def test_it_continues_with_the_columns_that_are_there_when_it_is_run_again(either: Either, asked: Asked) -> None:
@@ -277,8 +277,8 @@ def test_a_column_of_another_type_stops_the_pipeline(sql: Sql, asked: Asked) -> 
 def test_a_value_that_does_not_match_its_column_type_is_reported(asked: Asked, tmp_path: Path) -> None:
     lite = Lite(tmp_path)
     lite.run("create table orders (id integer primary key, amount int)", "insert into orders values (1, 'many')")
-    told = "table orders: row id = 1: value 'many' of column 'amount' is not of type int64; correct the row, leave the column"
-    with pytest.raises(BadRowError, match=f"{told} out of columns, or set errors: "):
+    message = "table orders: row id = 1: value 'many' of column 'amount' is not of type int64; correct the row, leave the column"
+    with pytest.raises(BadRowError, match=f"{message} out of columns, or set errors: "):
         asked.next(asked.reader(source(lite.url, **BY_ID)))
 
 
@@ -329,13 +329,13 @@ REFUSED: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize(("told", "given"), REFUSED.items(), ids=[one[:40] for one in REFUSED])
+@pytest.mark.parametrize(("message", "given"), REFUSED.items(), ids=[one[:40] for one in REFUSED])
 def test_an_invalid_configuration_is_refused_before_anything_runs(
-    either: Either, told: str, given: dict[str, Any], asked: Asked
+    either: Either, message: str, given: dict[str, Any], asked: Asked
 ) -> None:
     with pytest.raises(ConfigError) as error:
         asked.reader(source(either.url, **given))
-    assert told.lower() in str(error.value).lower()
+    assert message.lower() in str(error.value).lower()
 
 
 URLS = {
@@ -354,16 +354,16 @@ def test_an_address_that_is_none_is_refused(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({}, "give incrementing or timestamp, the column that identifies new rows, or both"),
         ({**BY_ID, "db.timezone": "Mars"}, "'Mars' is not a time zone; write for example `Europe/Berlin`"),
     ],
 )
-def test_a_pipeline_file_without_a_mode_of_reading_is_refused(given: dict[str, Any], told: str) -> None:
+def test_a_pipeline_file_without_a_mode_of_reading_is_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError) as error:
         source("sqlite:///a.db", **given)
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
 def test_a_file_that_is_not_there_is_not_made(tmp_path: Path, asked: Asked) -> None:
@@ -425,11 +425,11 @@ def test_numbers_that_begin_again_stop_the_pipeline_and_rows_that_are_deleted_do
     database.run("delete from orders where id = 2")
     assert asked.next(reader) == []
     database.run(*anew.split("; "))
-    told = "numbers of column 'id' start again below 2, the last number read"
-    with pytest.raises(DatabaseError, match=told):  # before there is a row that would be passed over
+    message = "numbers of column 'id' start again below 2, the last number read"
+    with pytest.raises(DatabaseError, match=message):  # before there is a row that would be passed over
         asked.next(reader)
     database.run(add)
-    with pytest.raises(DatabaseError, match=told):
+    with pytest.raises(DatabaseError, match=message):
         asked.next(reader)
     database.run(*SET_ON[kind])
     asked.stop()

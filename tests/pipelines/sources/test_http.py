@@ -123,13 +123,13 @@ WRONG: dict[str, tuple[dict[str, Any], Answer]] = {
 }
 
 
-@pytest.mark.parametrize("told", WRONG)
-def test_an_invalid_response_is_an_error(server: Web, asked: Asked, told: str) -> None:
-    way, answer = WRONG[told]
+@pytest.mark.parametrize("message", WRONG)
+def test_an_invalid_response_is_an_error(server: Web, asked: Asked, message: str) -> None:
+    way, answer = WRONG[message]
     server.answers.append(answer)
     with pytest.raises(OttlaError) as error:
         asked.next(asked.reader(source(f"{server.url}?key=s3cret", **way)))
-    assert told in str(error.value)
+    assert message in str(error.value)
     assert "s3cret" not in str(error.value)
     assert asked.log == []
 
@@ -163,14 +163,14 @@ def test_an_unreachable_server_is_an_error(asked: Asked) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"url": "ftp://h/x"}, "'ftp://h/x' is not a web address; write for example `https://host/path`"),
         ({"cursor.parameter": "after"}, "cursor.parameter needs either cursor.field or cursor.path"),
         ({"cursor.field": "id"}, "cursor.parameter needs either cursor.field or cursor.path"),
     ],
 )
-def test_a_file_that_is_not_valid_is_refused(given: dict[str, Any], told: str) -> None:
+def test_a_file_that_is_not_valid_is_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError) as error:
         source(**{"url": "https://h/x", **given})
-    assert told in str(error.value)
+    assert message in str(error.value)

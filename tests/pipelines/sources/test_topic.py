@@ -17,22 +17,22 @@ class Asked:
     """A session that records the options of its streams."""
 
     def __init__(self) -> None:
-        self.told: dict[str, str] = {}
+        self.reported: dict[str, str] = {}
         self.readStream = self
 
     def format(self, name: str) -> Asked:
         return self
 
-    def options(self, **told: str) -> Asked:
-        self.told = told
+    def options(self, **message: str) -> Asked:
+        self.reported = message
         return self
 
     def load(self) -> dict[str, str]:
-        return self.told
+        return self.reported
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "expected"),
     [
         ({"valueFormat": "avro", "valueSchema": "order.avsc"}, {"valueSchema": "/files/order.avsc"}),
         ({"keyFormat": "avro", "keySchema": "/other/key.avsc"}, {"keySchema": "/other/key.avsc"}),
@@ -44,8 +44,8 @@ class Asked:
         ),
     ],
 )
-def test_files_of_schemas_lie_next_to_the_pipeline_file(given: dict[str, str], told: dict[str, str]) -> None:
+def test_files_of_schemas_lie_next_to_the_pipeline_file(given: dict[str, str], expected: dict[str, str]) -> None:
     context = PipelineContext(folder=Path("/files"), kafka={SERVERS: "127.0.0.1:1"})
     spark: Any = Asked()
     options = TopicSource(type="topic", topic="orders", **given).load(spark, context)
-    assert told.items() <= options.items()
+    assert expected.items() <= options.items()

@@ -29,7 +29,7 @@ def test_a_line_may_be_written_in_many_ways(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("", "must start with a login module"),
         (SECRET, "must start with a login module"),
@@ -43,8 +43,8 @@ def test_a_line_may_be_written_in_many_ways(line: str) -> None:
         (f'org.example.{SECRET} required a="b";', "unknown login module"),
     ],
 )
-def test_an_invalid_jaas_line_is_a_one_line_error_without_its_content(line: str, told: str) -> None:
-    with pytest.raises(ConfigError, match=told) as caught:
+def test_an_invalid_jaas_line_is_a_one_line_error_without_its_content(line: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
         options_for("PLAIN", line)
     assert SECRET not in str(caught.value)
 

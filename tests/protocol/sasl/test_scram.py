@@ -105,7 +105,7 @@ def test_iterations_that_are_no_number_are_refused(iterations: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "told"),
+    ("message", "expected"),
     [
         ("m=ext,r=abcd,s=c2FsdA==,i=4096", "an unknown SCRAM extension"),
         ("s=c2FsdA==,r=abcd,i=4096", "not a SCRAM message"),
@@ -117,8 +117,8 @@ def test_iterations_that_are_no_number_are_refused(iterations: str) -> None:
         ("r=abcd," * 2000, "too long"),
     ],
 )
-def test_a_first_message_of_another_form_is_refused(message: str, told: str) -> None:
-    with pytest.raises(SaslError, match=told):
+def test_a_first_message_of_another_form_is_refused(message: str, expected: str) -> None:
+    with pytest.raises(SaslError, match=expected):
         after_first().next(message.encode())
 
 

@@ -69,14 +69,14 @@ def test_the_conversation_of_the_rfc_is_ours() -> None:
 
 @BY_MECHANISM
 def test_a_wrong_password_and_an_unknown_name_are_refused_in_the_same_words(mechanism: str) -> None:
-    told = []
+    reported = []
     for name in ("alice", "nobody"):
         at = server(mechanism)
         _, final = first_and_final(mechanism, name, "wrong", at)
         with pytest.raises(SaslError) as refused:
             at.next(final)
-        told.append(str(refused.value))
-    assert told[0] == told[1]
+        reported.append(str(refused.value))
+    assert reported[0] == reported[1]
 
 
 def test_an_unknown_user_gets_the_same_salt_each_time_and_a_different_one_than_others() -> None:

@@ -56,7 +56,7 @@ def test_files_are_written_for_each_batch_and_no_row_is_there_twice(
     sink = {"type": "files", "format": kind, "path": f"out/{kind}"}
     for name, number in (("a", 1), ("b", 2)):
         lines(folder, number, name=name)
-        assert folder.run(p={"source": files(), "sink": sink}), folder.told
+        assert folder.run(p={"source": files(), "sink": sink}), folder.reported
     found = spark.read.schema(SCHEMA).format(kind).load(str(folder.path / "out" / kind))
     assert rows(found) == [(1, "item 1"), (2, "item 2")]
 
@@ -87,10 +87,10 @@ def test_a_folder_that_disappears_is_waited_for(folder: Folder, topics: Topics) 
 def test_files_of_the_sink_are_read_as_parquet_and_as_lines(folder: Folder, spark: SparkSession) -> None:
     lines(folder, 1, 2)
     parquet = {"type": "files", "format": "parquet", "path": "out/a"}
-    assert folder.run(p={"source": files(), "sink": parquet}), folder.told
+    assert folder.run(p={"source": files(), "sink": parquet}), folder.reported
     again = {"source": {"type": "files", "format": "parquet", "path": "out/a"}, "sink": {**parquet, "path": "out/b"}}
     text = {"source": {"type": "files", "format": "lines", "path": "in"}, "sink": {**parquet, "path": "out/c"}}
-    assert folder.run(again=again, text=text), folder.told
+    assert folder.run(again=again, text=text), folder.reported
     assert rows(spark.read.parquet(str(folder.path / "out/b"))) == [(1, "item 1"), (2, "item 2")]
     values = [row.value for row in spark.read.parquet(str(folder.path / "out/c")).collect()]
     assert sorted(json.loads(one)["id"] for one in values) == [1, 2]
@@ -99,7 +99,7 @@ def test_files_of_the_sink_are_read_as_parquet_and_as_lines(folder: Folder, spar
 def test_folders_are_made_of_columns(folder: Folder, spark: SparkSession) -> None:
     lines(folder, 1, 2)
     sink = {"type": "files", "format": "csv", "path": "out", "partitionBy": ["id"], "options": {"header": True}}
-    assert folder.run(p={"source": files(), "sink": sink}), folder.told
+    assert folder.run(p={"source": files(), "sink": sink}), folder.reported
     assert sorted(one.name for one in (folder.path / "out").glob("id=*")) == ["id=1", "id=2"]
 
 
@@ -107,7 +107,7 @@ def test_an_iceberg_table_has_each_row_once(folder: Folder, spark: SparkSession)
     sink = {"type": "iceberg", "table": "shop.orders", "warehouse": "lake"}
     for name, number in (("a", 1), ("b", 2)):
         lines(folder, number, name=name)
-        assert folder.run(p={"source": files(), "sink": sink}), folder.told
+        assert folder.run(p={"source": files(), "sink": sink}), folder.reported
     found = spark.read.format("ottla_iceberg").option("warehouse", str(folder.path / "lake")).load("shop.orders")
     assert rows(found) == [(1, "item 1"), (2, "item 2")]
 
@@ -115,7 +115,7 @@ def test_an_iceberg_table_has_each_row_once(folder: Folder, spark: SparkSession)
 def test_any_format_of_sparks_is_passed_through_with_its_options(folder: Folder, spark: SparkSession) -> None:
     lines(folder, 1)
     out = {"type": "spark", "format": "orc", "options": {"path": str(folder.path / "orc")}}
-    assert folder.run(p={"source": files(), "sink": out}), folder.told
+    assert folder.run(p={"source": files(), "sink": out}), folder.reported
     assert rows(spark.read.orc(str(folder.path / "orc"))) == [(1, "item 1")]
 
 
@@ -125,7 +125,7 @@ def test_rows_come_at_a_steady_pace(folder: Folder, topics: Topics) -> None:
     manager = folder.manager(once=False, p=pipeline)
 
     def rows_out() -> int:
-        return sum(int(told.facts["rows_out"]) for told in folder.told if told.event == "progress")
+        return sum(int(reported.facts["rows_out"]) for reported in folder.reported if reported.event == "progress")
 
     def enough() -> bool:
         manager.step()
@@ -150,7 +150,7 @@ def test_an_address_is_read_into_a_topic_and_sent_to_another(folder: Folder, top
         "source": topic(name, valueFormat="json", valueSchema=SCHEMA),
         "sink": {"type": "http", "url": server.url, "batch.max.rows": 10},
     }
-    assert folder.run(out=out, back=back), folder.told
+    assert folder.run(out=out, back=back), folder.reported
     (posted,) = [one for one in server.asked if one.method == "POST"]
     assert json.loads(posted.body) == [{"id": 1, "item": "a"}, {"id": 2, "item": "b"}]
     assert posted.headers["Idempotency-Key"]
@@ -181,7 +181,7 @@ def test_changes_of_a_database_make_a_delta_table_and_another_database_equal_to_
         ["update orders set id = 4 where id = 3", "insert into orders values (2, 'again')"],
     ):
         sql.run(*statements)
-        assert folder.run(**pipelines), folder.told
+        assert folder.run(**pipelines), folder.reported
         lake = DeltaTable(str(folder.path / "lake/orders")).to_pyarrow_table().to_pylist()
         wanted = sql.rows("select id, item from orders order by id")
         assert sorted((row["id"], row["item"]) for row in lake) == wanted
@@ -197,9 +197,9 @@ def test_changes_are_sent_to_a_topic_in_debeziums_envelope_with_their_keys(
     sql.run("create table orders (id int primary key, item text)", "insert into orders values (1, 'a')")
     changes = {**table(sql, "orders"), "type": "postgres-cdc", "slot.name": f"s_{sql.name}"}
     pipeline = {"source": changes, "sink": topic(name)}
-    assert folder.run(p=pipeline), folder.told
+    assert folder.run(p=pipeline), folder.reported
     sql.run("update orders set item = 'b'", "delete from orders")
-    assert folder.run(p=pipeline), folder.told
+    assert folder.run(p=pipeline), folder.reported
     found = [(json.loads(one.key), one.value and json.loads(one.value)) for one in committed(topics.servers, name)]
     assert [key for key, _ in found] == [{"id": 1}] * 4
     assert [value and value["op"] for _, value in found] == ["r", "u", "d", None]

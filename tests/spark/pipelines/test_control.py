@@ -146,9 +146,9 @@ def test_connect_s_tools_find_a_pipeline_as_a_connector(running: Running, topics
             {"error_code": 409, "message": "pipeline 'copy' is running; stop it first, then its offsets can be reset"},
         )
         assert raw(remote, "GET", "/connectors/cpy/status")[1]["message"] == "there is no pipeline 'cpy'"
-        status_code, told = raw(remote, "POST", "/connectors")
-        assert (status_code, told["error_code"]) == (405, 405)
-        assert "pipelines are defined by the pipeline file" in told["message"]
+        status_code, answer = raw(remote, "POST", "/connectors")
+        assert (status_code, answer["error_code"]) == (405, 405)
+        assert "pipelines are defined by the pipeline file" in answer["message"]
         assert raw(remote, "GET", "/connectors", Origin="http://evil.example")[0] == 403
         assert raw(remote, "GET", "/connectors", Host="evil.example")[0] == 403
 
@@ -191,8 +191,8 @@ def test_a_pipeline_fails_if_its_checkpoints_disappear_and_does_not_start_again(
         eventually(lambda: offsets(remote), LONG)
         shutil.rmtree(running.file.parent / "state")
         eventually(lambda: state_of(remote) == "FAILED", LONG)
-        told = remote.request_connector("GET", "copy", "status")["tasks"][0]["trace"]
-        assert "which has its checkpoint, was deleted or replaced" in told
+        answer = remote.request_connector("GET", "copy", "status")["tasks"][0]["trace"]
+        assert "which has its checkpoint, was deleted or replaced" in answer
         assert values(topics, out) == [b"a"]
 
 

@@ -57,7 +57,7 @@ def test_a_table_is_copied_through_a_topic_into_another_table_each_row_once(
     }
     for first in (1, 3):
         either.run(*(f"insert into orders values ({one}, 'item {one}')" for one in (first, first + 1)))
-        assert folder.run(out=out, back=back), folder.told
+        assert folder.run(out=out, back=back), folder.reported
     assert [json.loads(record.value)["id"] for record in committed(topics.servers, name)] == [1, 2, 3, 4]
     assert either.rows("select * from copies order by id") == either.rows("select * from orders order by id")
 
@@ -74,14 +74,14 @@ def test_a_table_is_another_input_of_a_join_and_is_read_again_after_a_reset(
         "transforms": [{"sql": "select n, item from input join items on item_id = items.id"}],
         "sink": topic(out),
     }
-    assert folder.run(p=pipeline), folder.told
+    assert folder.run(p=pipeline), folder.reported
     lite.run("insert into items values (3, 'c')")
     topics.send(name, '{"n": 2, "item_id": 3}', '{"n": 3, "item_id": 1}')
-    assert folder.run(p=pipeline), folder.told
+    assert folder.run(p=pipeline), folder.reported
     joined = [json.loads(record.value) for record in committed(topics.servers, out)]
     assert sorted((one["n"], one["item"]) for one in joined) == [(1, "b"), (2, "c"), (3, "a")]
     feed = {"source": table(lite, "items", incrementing="id"), "sink": topic(f"{topics.prefix}-items")}
-    assert folder.run(feed=feed), folder.told
+    assert folder.run(feed=feed), folder.reported
     manager = folder.manager(feed=feed)
     try:
         manager.pause_or_stop("feed", PipelineState.STOPPED)
@@ -89,9 +89,9 @@ def test_a_table_is_another_input_of_a_join_and_is_read_again_after_a_reset(
     finally:
         manager.stop()
         manager.run()
-    folder.told.clear()
+    folder.reported.clear()
     (tmp_path / "state" / "feed" / "target.json").unlink()
-    assert folder.run(feed=feed), folder.told
+    assert folder.run(feed=feed), folder.reported
     again = [json.loads(record.value)["id"] for record in committed(topics.servers, f"{topics.prefix}-items")]
     assert again == [1, 2, 3, 1, 2, 3]
 
@@ -105,10 +105,10 @@ def test_a_tombstone_deletes_a_row_by_the_key_of_its_record(folder: Folder, topi
     }
     topics.send(name, '{"id": 1, "item": "a"}', key=b"1")
     topics.send(name, '{"id": 2, "item": "b"}', key=b"2")
-    assert folder.run(p=pipeline), folder.told
+    assert folder.run(p=pipeline), folder.reported
     topics.send(name, None, key=b"1")
     topics.send(name, '{"id": 2, "item": "c"}', key=b"2")
-    assert folder.run(p=pipeline), folder.told
+    assert folder.run(p=pipeline), folder.reported
     assert either.rows("select * from orders") == [(2, "c")]
 
 
@@ -128,7 +128,7 @@ def test_a_table_of_mysql_follows_a_topic_and_is_read_into_another(
     for amount in ("1.50", None):
         topics.send(name, amount and f'{{"item": "a", "amount": {amount}}}', key=b"a")
         topics.send(name, '{"item": "A", "amount": 2}', key=b"A")
-        assert folder.run(**pipelines), folder.told
+        assert folder.run(**pipelines), folder.reported
         mysql.run("insert into log (item) values ('three')")
     assert mysql.rows("select * from copies") == [("A", Decimal("2.00"))]
     read = [json.loads(record.value) for record in committed(topics.servers, out)]
@@ -154,7 +154,7 @@ def test_an_aggregation_that_changes_is_upserted(folder: Folder, topics: Topics,
     }
     for _ in range(2):
         topics.send(name, '{"item": "a"}', '{"item": "b"}', '{"item": "a"}')
-        assert folder.run(p=pipeline), folder.told
+        assert folder.run(p=pipeline), folder.reported
     assert sql.rows("select item, n from counts order by item") == [("a", 4), ("b", 2)]
 
 
@@ -177,7 +177,7 @@ def test_a_database_that_disappears_is_waited_for(folder: Folder, topics: Topics
     finally:
         manager.stop()
         manager.run()
-    (reason, *_) = [told.facts["reason"] for told in folder.told if told.event == "failed"]
+    (reason, *_) = [reported.facts["reason"] for reported in folder.reported if reported.event == "failed"]
     assert reason.startswith(f"database {sql.shown}: ")
 
 
@@ -196,16 +196,16 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("told", REFUSED)
+@pytest.mark.parametrize("message", REFUSED)
 def test_a_table_that_does_not_fit_is_refused_before_anything_runs_at_the_place_of_its_key(
-    folder: Folder, topics: Topics, either: Either, told: str
+    folder: Folder, topics: Topics, either: Either, message: str
 ) -> None:
-    key, more = REFUSED[told]
+    key, more = REFUSED[message]
     fitting = [{"sql": "select cast(value as int) as id, 'a' as item from input"}] if key == "pk.fields" else []
     sink = {**table(either, "orders"), **more}
     (found,) = mistakes(folder, p={"source": {"type": "rate"}, "transforms": fitting, "sink": sink})
     file, line, column, sentence = found.split(":", 3)
-    assert told in sentence
+    assert message in sentence
     assert (file, folder.text.splitlines()[int(line) - 1][int(column) - 1 :].split(":")[0]) == ("p.yaml", f'"{key}"')
 
 
@@ -219,11 +219,11 @@ def test_secrets_are_in_no_plan_and_no_checkpoint(folder: Folder, topics: Topics
     )
     frame: Any = manager.runners[0].built.frame
     plan = frame._jdf.queryExecution().toString()
-    assert manager.run(), folder.told
+    assert manager.run(), folder.reported
     assert sql.rows("select * from copies") == [(1,)]
     kept = [file for file in folder.path.rglob("*") if file.is_file() and file.name != "password"]
     assert not [file for file in kept if b"s3cret" in file.read_bytes()]
-    assert "s3cret" not in f"{plan} {folder.told}"
+    assert "s3cret" not in f"{plan} {folder.reported}"
 
 
 def test_a_row_that_a_table_refuses_is_a_dead_letter_and_the_others_are_written(
@@ -238,14 +238,14 @@ def test_a_row_that_a_table_refuses_is_a_dead_letter_and_the_others_are_written(
         "sink": table(sql, "orders"),
         "errors": {"tolerance": "all", "deadLetterTopic": dead},
     }
-    assert folder.run(p=pipeline), folder.told
+    assert folder.run(p=pipeline), folder.reported
     assert sql.rows("select * from orders order by id") == [(1, "a"), (3, "d")]
     letters = {record.value: dict(record.headers) for record in committed(topics.servers, dead)}
     assert set(letters) == {b'{"id": 2, "item": "b\\u0000c"}', b"no JSON"}
     cause = letters[b'{"id": 2, "item": "b\\u0000c"}']["__connect.errors.exception.message"]
     assert cause is not None
     assert cause.startswith(b"column 'item' has the character NUL: database ")
-    assert [one.facts for one in folder.told if one.event == "progress"][-1]["dead_letters"] == 2
+    assert [one.facts for one in folder.reported if one.event == "progress"][-1]["dead_letters"] == 2
 
 
 @pytest.mark.parametrize("kind", ["database", "postgres-cdc"])
@@ -272,7 +272,7 @@ def test_a_column_that_is_added_under_a_running_manager_is_read_by_the_next_atte
         manager.stop()
         running.join()
     assert come() == [{"id": 1, "item": "a"}, {"id": 2, "item": "b", "gift": "yes"}]
-    assert any("gained the column 'gift'" in str(told.facts.get("reason")) for told in folder.told)
+    assert any("gained the column 'gift'" in str(reported.facts.get("reason")) for reported in folder.reported)
     if kind == "postgres-cdc":
         sql.run(f"select pg_drop_replication_slot('s_{sql.name}')")
 
@@ -290,7 +290,7 @@ def test_a_row_of_a_table_that_cannot_be_read_is_a_dead_letter_and_is_counted(
         "errors": {"tolerance": "all", "deadLetterTopic": dead},
     }
     for _ in range(2):
-        assert folder.run(p=pipeline), folder.told
+        assert folder.run(p=pipeline), folder.reported
     if to == "topic":
         assert [json.loads(record.value)["id"] for record in committed(topics.servers, name)] == [1, 3]
     else:
@@ -299,4 +299,4 @@ def test_a_row_of_a_table_that_cannot_be_read_is_a_dead_letter_and_is_counted(
     letters = [(json.loads(record.value), dict(record.headers)) for record in committed(topics.servers, dead)]
     assert [row["id"] for row, _ in letters] == [2, 4]
     assert {headers["__connect.errors.stage"] for _, headers in letters} == {b"TASK_POLL"}
-    assert next(one.facts for one in folder.told if one.event == "progress")["dead_letters"] == 2
+    assert next(one.facts for one in folder.reported if one.event == "progress")["dead_letters"] == 2

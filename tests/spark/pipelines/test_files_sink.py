@@ -54,17 +54,17 @@ def test_a_pipeline_that_starts_again_is_refused_its_folder_and_loses_no_row(
     assert values(folder) == ["a", "b", "c"]
 
     home.checkpoint.rename(home.folder / "gone")
-    (told,) = mistakes(folder, p=pipeline)
-    assert f"folder {folder.path}/out has batches up to 2, and the checkpoint of this pipeline has none" in told
+    (mistake,) = mistakes(folder, p=pipeline)
+    assert f"folder {folder.path}/out has batches up to 2, and the checkpoint of this pipeline has none" in mistake
     (home.folder / "gone").rename(home.checkpoint)
     for name in ("offsets", "commits"):
         (home.checkpoint / name / "2").unlink()
-    (told,) = mistakes(folder, p=pipeline)
-    assert "has batches up to 2, and the checkpoint of this pipeline is at batch 1" in told
+    (mistake,) = mistakes(folder, p=pipeline)
+    assert "has batches up to 2, and the checkpoint of this pipeline is at batch 1" in mistake
 
     shutil.move(folder.path / "out", folder.path / "old")
-    (told,) = mistakes(folder, p=pipeline)
-    assert "has none of the batches up to 1 of this pipeline, without which Spark cannot read it" in told
+    (mistake,) = mistakes(folder, p=pipeline)
+    assert "has none of the batches up to 1 of this pipeline, without which Spark cannot read it" in mistake
     reset(read, home, ResetTarget("earliest"))
     assert folder.run(p=pipeline)
     assert values(folder) == ["a", "b", "c"]
@@ -76,12 +76,14 @@ def test_a_folder_belongs_to_one_pipeline(folder: Folder, topics: Topics) -> Non
     topics.send(second, "b")
     one, two = ({"source": topic(name, valueFormat="string"), "sink": FOLDER} for name in (first, second))
     assert folder.run(one=one)
-    (told,) = mistakes(folder, two=two)
-    assert f"folder {folder.path}/out belongs to pipeline 'one', with its checkpoint in {folder.path}/state/one" in told
+    (mistake,) = mistakes(folder, two=two)
+    assert (
+        f"folder {folder.path}/out belongs to pipeline 'one', with its checkpoint in {folder.path}/state/one" in mistake
+    )
     assert folder.run(one=one, two={**two, "sink": {**FOLDER, "path": "other"}})
     shutil.rmtree(folder.path / "state" / "one")
-    (told,) = mistakes(folder, renamed=one)
-    assert "has batches up to 0, and the checkpoint of this pipeline has none" in told
+    (mistake,) = mistakes(folder, renamed=one)
+    assert "has batches up to 0, and the checkpoint of this pipeline has none" in mistake
     assert values(folder) == ["a"]
 
 

@@ -78,7 +78,7 @@ def test_a_pipeline_with_a_full_disk_reports_it_and_continues_when_there_is_spac
         full = fill(disk)
         folder.write("in/2.json", '{"id": 2}\n')
         until(manager, lambda: "failed" in folder.events("p"))
-        (reason,) = {told.facts["reason"] for told in folder.told if told.event == "failed"}
+        (reason,) = {reported.facts["reason"] for reported in folder.reported if reported.event == "failed"}
         assert reason.startswith("the disk is full; free some space where checkpoints, tables or files are written")
         full.unlink()
         until(manager, lambda: ids() == [1, 2])

@@ -26,7 +26,7 @@ def run(folder: Folder, place: Path, **pipelines: Any) -> list[dict[str, Any]]:
     transport = FileTransport(FileConfig(log_file_path=str(place), append=True))
     lineage = Lineage(OpenLineageClient(transport=transport), "shop")
     text = json.dumps({"settings": folder.settings, "pipelines": pipelines})
-    manager = Manager(read_text(text.encode(), "p.yaml", folder.path, {}), folder.spark, once=True, tell=lineage)
+    manager = Manager(read_text(text.encode(), "p.yaml", folder.path, {}), folder.spark, once=True, on_event=lineage)
     lineage.watch(manager.runners)
     manager.run()
     return [json.loads(line) for line in place.read_text(encoding="utf-8").splitlines()]
@@ -63,15 +63,15 @@ def test_a_transport_that_fails_is_logged_and_stops_no_pipeline(
     folder.write("in/a.csv", "id,card,at,amount\n1,4111,2026-01-01T00:00:00Z,2.5\n")
     away = FileTransport(FileConfig(log_file_path=str(folder.path / "no" / "folder" / "events"), append=True))
     lineage = Lineage(OpenLineageClient(transport=away))
-    told: list[PipelineEvent] = []
+    events: list[PipelineEvent] = []
     text = json.dumps({"settings": folder.settings, "pipelines": {"p": files_to(out)}})
 
-    def tell(event: PipelineEvent) -> None:
-        told.append(event)
+    def on_event(event: PipelineEvent) -> None:
+        events.append(event)
         lineage(event)
 
-    manager = Manager(read_text(text.encode(), "p.yaml", folder.path, {}), folder.spark, once=True, tell=tell)
+    manager = Manager(read_text(text.encode(), "p.yaml", folder.path, {}), folder.spark, once=True, on_event=on_event)
     lineage.watch(manager.runners)
     assert manager.run()
-    assert told[-1].event == "done"
+    assert events[-1].event == "done"
     assert "OpenLineage event failed pipeline=p event=START" in caplog.text

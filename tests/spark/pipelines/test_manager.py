@@ -30,20 +30,20 @@ class Folder:
     def __init__(self, spark: SparkSession, broker: Broker, path: Path) -> None:
         self.spark, self.path = spark, path
         self.settings: dict[str, Any] = {"bootstrap.servers": broker.bootstrap_servers}
-        self.told: list[PipelineEvent] = []
+        self.reported: list[PipelineEvent] = []
         self.text = ""
 
     def manager(self, once: bool = True, **pipelines: Any) -> Manager:
         self.text = json.dumps({"settings": self.settings, "pipelines": pipelines}, indent=1)
         return Manager(
-            read_text(self.text.encode(), "p.yaml", self.path, {}), self.spark, once=once, tell=self.told.append
+            read_text(self.text.encode(), "p.yaml", self.path, {}), self.spark, once=once, on_event=self.reported.append
         )
 
     def run(self, **pipelines: Any) -> bool:
         return self.manager(**pipelines).run()
 
     def events(self, name: str) -> list[str]:
-        return [told.event for told in self.told if told.pipeline == name]
+        return [reported.event for reported in self.reported if reported.pipeline == name]
 
     def write(self, name: str, text: str) -> None:
         (self.path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -101,7 +101,7 @@ def test_files_are_sent_to_a_topic_once_each_through_transforms(folder: Folder, 
     found = {record.key: json.loads(record.value) for record in committed(topics.servers, out)}
     assert sorted(found) == [b"1", b"2", b"3"]
     assert found[b"1"] == {"id": 1, "card": "", "amount": 5.5, "shop": "seoul"}
-    progress = [told.facts for told in folder.told if told.event == "progress"]
+    progress = [reported.facts for reported in folder.reported if reported.event == "progress"]
     assert sum(facts["rows_in"] for facts in progress) == sum(facts["rows_out"] for facts in progress) == 3
 
 
@@ -125,10 +125,10 @@ def test_a_pipeline_reads_the_output_of_another_one_and_sends_bad_records_to_the
     rows = spark.read.format("ottla_delta").load(str(folder.path / "lake/revenue")).collect()
     assert sorted((row.id, row.double) for row in rows) == [(1, 11.0), (2, 9.0)]
     (letter,) = committed(topics.servers, dead)
-    told = {name: value.decode() for name, value in letter.headers}
-    assert (letter.key, letter.value, told["__connect.errors.offset"]) == (b"k", b"no order", "0")
-    assert told["__connect.errors.connector.name"] == "revenue"
-    assert told["__connect.errors.exception.message"]
+    headers = {name: value.decode() for name, value in letter.headers}
+    assert (letter.key, letter.value, headers["__connect.errors.offset"]) == (b"k", b"no order", "0")
+    assert headers["__connect.errors.connector.name"] == "revenue"
+    assert headers["__connect.errors.exception.message"]
 
 
 def test_a_failing_pipeline_fails_alone_and_reports_the_reason(folder: Folder, topics: Topics) -> None:
@@ -139,7 +139,7 @@ def test_a_failing_pipeline_fails_alone_and_reports_the_reason(folder: Folder, t
     assert not folder.run(bad=bad, good=files_to(out))
     assert folder.events("bad").count("failed") == 3
     assert "done" in folder.events("good")
-    reasons = [told.facts["reason"] for told in folder.told if told.event == "failed"]
+    reasons = [reported.facts["reason"] for reported in folder.reported if reported.event == "failed"]
     # Not each: on a busy machine Spark may give a try up because a worker was not there in its ten seconds.
     assert any(f"{source}-0" in reason for reason in reasons), reasons
     assert all("\n" not in reason for reason in reasons), reasons
@@ -166,21 +166,21 @@ def test_mismatches_are_reported_with_their_place_before_the_start(folder: Folde
     source = topics.create("in")
     shaped = topic(source, valueFormat="json", valueSchema="id bigint")
     missing = {"source": topic(f"{source}n"), "sink": topic(f"{topics.prefix}-out")}
-    (told,) = mistakes(folder, p=missing)
-    assert f"unknown topic '{source}n'; did you mean '{source}'?" in told
-    assert told.startswith("p.yaml:9:")
+    (mistake,) = mistakes(folder, p=missing)
+    assert f"unknown topic '{source}n'; did you mean '{source}'?" in mistake
+    assert mistake.startswith("p.yaml:9:")
     steps = [{"sql": "select ids from input"}]
-    (told,) = mistakes(folder, p={"source": shaped, "transforms": steps, "sink": {"type": "console"}})
-    assert "`ids` cannot be resolved" in told
-    (told,) = mistakes(folder, p={"source": shaped, "sink": topic("out", key="idd")})
-    assert "unknown field 'idd'" in told
+    (mistake,) = mistakes(folder, p={"source": shaped, "transforms": steps, "sink": {"type": "console"}})
+    assert "`ids` cannot be resolved" in mistake
+    (mistake,) = mistakes(folder, p={"source": shaped, "sink": topic("out", key="idd")})
+    assert "unknown field 'idd'" in mistake
     steps = [{"sql": "select count(*) as n from input"}]
-    (told,) = mistakes(folder, p={"source": shaped, "transforms": steps, "sink": topic("out")})
-    assert "give the sql transform a watermark, or the pipeline outputMode: update" in told
+    (mistake,) = mistakes(folder, p={"source": shaped, "transforms": steps, "sink": topic("out")})
+    assert "give the sql transform a watermark, or the pipeline outputMode: update" in mistake
     folder.settings = {}
-    (told,) = mistakes(folder, p={"source": topic(source), "sink": {"type": "console"}})
-    assert "no brokers are configured; set bootstrap.servers under settings" in told
-    assert folder.told == []
+    (mistake,) = mistakes(folder, p={"source": topic(source), "sink": {"type": "console"}})
+    assert "no brokers are configured; set bootstrap.servers under settings" in mistake
+    assert folder.reported == []
 
 
 def test_a_change_that_the_checkpoint_does_not_fit_is_refused_and_another_continues(
@@ -190,9 +190,10 @@ def test_a_change_that_the_checkpoint_does_not_fit_is_refused_and_another_contin
     topics.send(one, "a")
     pipeline = {"source": topic(one), "sink": topic(out)}
     assert folder.run(p=pipeline)
-    (told,) = mistakes(folder, p={**pipeline, "source": topic(other)})
+    (mistake,) = mistakes(folder, p={**pipeline, "source": topic(other)})
     assert (
-        f"its source was topic {one} and is topic {other}; undo the change, or start again under another name" in told
+        f"its source was topic {one} and is topic {other}; undo the change, or start again under another name"
+        in mistake
     )
     (runner,) = folder.manager(p=pipeline).runners
     lines = list(plan_lines(plan_of(runner.built, runner.home)))
@@ -223,11 +224,11 @@ def test_changes_of_an_aggregation_are_written_and_other_keys_of_its_state_are_r
     topics.send(source, '{"a": 1, "b": 3}')
     assert folder.run(p=pipeline)
     assert [record.value for record in committed(topics.servers, out)] == [b'{"a":1,"n":2}', b'{"a":1,"n":3}']
-    (told,) = mistakes(
+    (mistake,) = mistakes(
         folder,
         p={**pipeline, "transforms": [{"sql": "select b, count(*) as n from input group by b"}], "sink": topic(out)},
     )
-    assert "its state was kept by Aggregate [a]" in told
+    assert "its state was kept by Aggregate [a]" in mistake
 
 
 def test_windows_of_another_length_and_state_of_other_types_are_refused_with_the_remedies(
@@ -247,11 +248,11 @@ def test_windows_of_another_length_and_state_of_other_types_are_refused_with_the
         }
 
     assert folder.run(p=by("1 minute", "double"))
-    (told,) = mistakes(folder, p=by("5 minutes", "double"))
-    assert "its state was kept by windows of 60 s and would be by windows of 300 s; undo the change, or" in told
+    (mistake,) = mistakes(folder, p=by("5 minutes", "double"))
+    assert "its state was kept by windows of 60 s and would be by windows of 300 s; undo the change, or" in mistake
     topics.send(source, '{"at": "2026-05-01T10:00:01Z", "n": 2}')
     assert not folder.run(p=by("1 minute", "decimal(10,2)"))
-    failed = folder.told[-1]
+    failed = folder.reported[-1]
     assert (
         "its state was kept with the value (sum double) and would be with (sum decimal(20,2)" in failed.facts["reason"]
     )
@@ -263,7 +264,7 @@ def test_windows_of_another_length_and_state_of_other_types_are_refused_with_the
 
 def test_a_distinct_that_never_ends_is_reported_before_anything_runs(folder: Folder, topics: Topics) -> None:
     source = topics.create("in")
-    (told,) = mistakes(
+    (mistake,) = mistakes(
         folder,
         p={
             "source": topic(source),
@@ -271,22 +272,22 @@ def test_a_distinct_that_never_ends_is_reported_before_anything_runs(folder: Fol
             "sink": topic(f"{topics.prefix}-out"),
         },
     )
-    assert "cannot know that a row is final without a watermark" in told
+    assert "cannot know that a row is final without a watermark" in mistake
 
 
 def test_a_pipeline_runs_on_until_it_is_stopped(folder: Folder, topics: Topics) -> None:
     source, out = topics.create("in"), f"{topics.prefix}-out"
     manager = folder.manager(once=False, p={"source": topic(source), "sink": topic(out), "trigger": "100 milliseconds"})
 
-    def look(told: PipelineEvent) -> None:
-        folder.told.append(told)
-        if told.event == "running":
+    def look(event: PipelineEvent) -> None:
+        folder.reported.append(event)
+        if event.event == "running":
             topics.send(source, "a")
-        if told.event == "progress" and told.facts["rows_out"]:
+        if event.event == "progress" and event.facts["rows_out"]:
             manager.stop()
 
     for runner in manager.runners:
-        runner._tell = look
+        runner._on_event = look
     assert manager.run()
     assert folder.events("p")[-1] == "stopped"
     assert [record.value for record in committed(topics.servers, out)] == [b"a"]
@@ -295,7 +296,7 @@ def test_a_pipeline_runs_on_until_it_is_stopped(folder: Folder, topics: Topics) 
 def test_a_pipeline_in_python_is_the_same_as_one_in_a_file(topics: Topics, tmp_path: Path) -> None:
     source, out = topics.create("in"), f"{topics.prefix}-out"
     topics.send(source, '{"id": 1, "card": "4111"}')
-    told: list[PipelineEvent] = []
+    events: list[PipelineEvent] = []
     pipeline = Pipeline(
         source=topic(source, valueFormat="json", valueSchema="id bigint, card string"),
         transforms=[{"type": "MaskField", "fields": "card"}],
@@ -303,10 +304,10 @@ def test_a_pipeline_in_python_is_the_same_as_one_in_a_file(topics: Topics, tmp_p
         settings={"bootstrap.servers": topics.servers},
         folder=tmp_path,
     )
-    assert pipeline.run(once=True, tell=told.append)
+    assert pipeline.run(once=True, on_event=events.append)
     assert [record.value for record in committed(topics.servers, out)] == [b'{"id":1,"card":""}']
-    assert told[0].event == "starting"
-    assert told[-1].event == "done"
+    assert events[0].event == "starting"
+    assert events[-1].event == "done"
 
 
 def test_a_mistake_in_python_is_reported_with_the_pipeline_s_name() -> None:
@@ -322,7 +323,7 @@ def test_records_keep_their_times_and_headers_if_the_sink_is_configured_so(folde
     assert folder.run(p={"source": topic(source, includeHeaders=True), "sink": keep})
     (record,) = committed(topics.servers, out)
     assert (record.value, record.timestamp, list(record.headers)) == (b"a", 123_456, [("h", b"1")])
-    (told,) = mistakes(folder, p={"source": {"type": "rate"}, "sink": topic(out, includeTimestamp=True)})
-    assert "there is no column _timestamp here; only records of topics have it" in told
-    (told,) = mistakes(folder, p={"source": topic(source), "sink": topic(out, includeHeaders=True)})
-    assert "there is no column _headers here; set includeHeaders: true at a source that is a topic" in told
+    (mistake,) = mistakes(folder, p={"source": {"type": "rate"}, "sink": topic(out, includeTimestamp=True)})
+    assert "there is no column _timestamp here; only records of topics have it" in mistake
+    (mistake,) = mistakes(folder, p={"source": topic(source), "sink": topic(out, includeHeaders=True)})
+    assert "there is no column _headers here; set includeHeaders: true at a source that is a topic" in mistake

@@ -73,7 +73,7 @@ def test_a_function_next_to_the_file_is_found_by_name_and_gets_its_arguments(
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("own_steps_for_mistakes:dubled", "unknown function 'dubled'; did you mean 'doubled'? in module"),
         ("own_steps_for_mistakes:nothing", "function own_steps_for_mistakes:nothing returned NoneType"),
@@ -95,14 +95,14 @@ def test_a_function_next_to_the_file_is_found_by_name_and_gets_its_arguments(
     ],
 )
 def test_an_invalid_function_is_reported_with_the_reason(
-    spark: SparkSession, tmp_path: Path, name: str, told: str
+    spark: SparkSession, tmp_path: Path, name: str, message: str
 ) -> None:
     (tmp_path / "own_steps_for_mistakes.py").write_text(MODULE, encoding="utf-8")
     (tmp_path / "broken_module.py").write_text("1 / 0", encoding="utf-8")
     arguments = {"no": 1} if name.endswith(":doubled") else {}
     with pytest.raises(ConfigError) as error:
         after(rows(spark, "3 as a"), {"function": name, "arguments": arguments}, folder=tmp_path)
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
 def test_an_error_of_a_function_in_a_worker_is_reported_with_its_place(spark: SparkSession, tmp_path: Path) -> None:

@@ -33,6 +33,6 @@ def test_a_plan_has_no_secret_in_it(spark: SparkSession, tmp_path: Path) -> None
     database.close()
     reads = read_text(TEXT.encode(), "shop.yaml", tmp_path, {"SECRET": "s3cret"})
     plans = [plan_of(build(read, spark), StateDirectory(checkpoints_of(read), read.name)) for read in reads]
-    told = "\n".join([json.dumps(plans), *(line for plan in plans for line in plan_lines(plan))])
-    assert all(text in told for text in ("http://127.0.0.1:1/", "topic orders", "item string"))
-    assert not [secret for secret in ("s3cret", "t0ken") if secret in told]
+    message = "\n".join([json.dumps(plans), *(line for plan in plans for line in plan_lines(plan))])
+    assert all(text in message for text in ("http://127.0.0.1:1/", "topic orders", "item string"))
+    assert not [secret for secret in ("s3cret", "t0ken") if secret in message]

@@ -82,7 +82,7 @@ class Pipelines:
 
     def run(self, **pipelines: Any) -> None:
         events: list[Any] = []
-        assert Manager(self.read(**pipelines), self.spark, once=True, tell=events.append).run(), events
+        assert Manager(self.read(**pipelines), self.spark, once=True, on_event=events.append).run(), events
 
     def plan(self, **pipelines: Any) -> list[str]:
         reads = self.read(**pipelines)

@@ -96,12 +96,12 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("step", "told"), MISTAKES, ids=[told for _, told in MISTAKES])
+@pytest.mark.parametrize(("step", "message"), MISTAKES, ids=[message for _, message in MISTAKES])
 def test_a_step_that_does_not_fit_is_reported_with_its_place(
-    folder: Folder, topics: Topics, step: dict[str, Any], told: str
+    folder: Folder, topics: Topics, step: dict[str, Any], message: str
 ) -> None:
     source = topics.create("in")
     shaped = topic(source, valueFormat="json", valueSchema="id bigint, at timestamp")
     given = {"source": shaped, "inputs": {"weather": shaped}, "transforms": [step], "sink": {"type": "console"}}
     (found,) = mistakes(folder, p=given)
-    assert told in found
+    assert message in found

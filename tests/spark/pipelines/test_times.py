@@ -35,7 +35,7 @@ def test_files_have_them_unless_a_format_of_ones_own_is_given(
     source = {"type": "files", "format": "json", "path": "in", "schema": "at timestamp, local timestamp_ntz"}
     ours = {"source": source, "sink": {"type": "files", "format": kind, "path": "ours"}}
     own = {"source": source, "sink": ours["sink"] | {"path": "own", "options": {"timestampFormat": "HH:mm"}}}
-    assert folder.run(ours=ours, own=own), folder.told
+    assert folder.run(ours=ours, own=own), folder.reported
 
     def text(name: str) -> str:
         return "".join(one.read_text() for one in (tmp_path / name).glob("part-*"))

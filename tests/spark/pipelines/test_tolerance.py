@@ -55,7 +55,7 @@ def test_a_record_that_fails_a_transform_is_sent_unchanged_to_the_dead_letters(f
     ]
     assert error_headers(letters[0])["exception.message"] == "Cast cannot read b = x"
     assert letters[2].headers[0] == ("h", b"1")
-    progress = [told.facts for told in folder.told if told.event == "progress"]
+    progress = [reported.facts for reported in folder.reported if reported.event == "progress"]
     counts = [sum(facts[name] for facts in progress) for name in ("rows_in", "rows_out")]
     assert counts == [4, 2], "what is no JSON is no row"
 
@@ -119,7 +119,7 @@ def test_an_empty_value_stops_a_pipeline_that_tolerates_nothing_and_deletes_noth
     topics.send(source, '{"id": 1}', "", key=b"1")
     table = {"type": "delta", "path": "t", "key": ["id"], "delete.enabled": True}
     assert not folder.run(p={"source": topic(source, valueFormat="json", valueSchema="id bigint"), "sink": table})
-    (reason, *_) = [told.facts["reason"] for told in folder.told if told.event == "failed"]
+    (reason, *_) = [reported.facts["reason"] for reported in folder.reported if reported.event == "failed"]
     assert f"the record at offset 1 of {source}-0 cannot be decoded: value: it has 0 bytes and no content" in reason
 
 
@@ -154,12 +154,12 @@ def test_a_null_that_a_table_does_not_allow_is_a_dead_letter_and_is_counted(
     topics.send(source, '{"id": 1, "n": 1}', '{"id": 2, "n": null}', '{"id": 3, "n": 3}')
     read = topic(source, valueFormat="json", valueSchema="id bigint, n bigint")
     pipeline = {**tolerant(topics, read), "sink": table_of(folder, kind)}
-    assert folder.run(p=pipeline), folder.told
+    assert folder.run(p=pipeline), folder.reported
     assert ids_in(folder, kind) == [1, 3]
     (letter,) = committed(topics.servers, f"{topics.prefix}-dead")
     assert json.loads(letter.value) == {"id": 2, "n": None}
     assert error_headers(letter)["exception.message"].endswith("column 'n' is null, which the table does not allow")
-    assert [one.facts for one in folder.told if one.event == "progress"][-1]["dead_letters"] == 1
+    assert [one.facts for one in folder.reported if one.event == "progress"][-1]["dead_letters"] == 1
 
 
 @pytest.mark.parametrize("kind", ["delta", "iceberg"])
@@ -170,7 +170,7 @@ def test_without_dead_letters_such_a_null_fails_the_pipeline_once_with_its_row(
     topics.send(source, '{"id": 1, "n": 1}', '{"id": 2, "n": null}')
     read = topic(source, valueFormat="json", valueSchema="id bigint, n bigint")
     assert not folder.run(p={"source": read, "sink": table_of(folder, kind)})
-    (reason,) = [told.facts["reason"] for told in folder.told if told.event == "failed"]
+    (reason,) = [reported.facts["reason"] for reported in folder.reported if reported.event == "failed"]
     assert "column 'n' is null in the row id = 2, n = None, and the table does not allow null; fill it" in reason
     assert ids_in(folder, kind) == []
 
@@ -182,9 +182,9 @@ def test_a_row_without_a_key_for_a_compacted_topic_is_a_dead_letter_and_is_count
     topics.send(source, '{"id": "a", "n": 1}', '{"id": null, "n": 2}', '{"id": "c", "n": 3}')
     pipeline = tolerant(topics, topic(source, valueFormat="json", valueSchema="id string, n bigint"))
     pipeline["sink"] = topic(f"{topics.prefix}-out", key="id", table=True)
-    assert folder.run(p=pipeline), folder.told
+    assert folder.run(p=pipeline), folder.reported
     assert [record.key for record in committed(topics.servers, f"{topics.prefix}-out")] == [b"a", b"c"]
     (letter,) = committed(topics.servers, f"{topics.prefix}-dead")
     assert json.loads(letter.value)["n"] == 2
     assert error_headers(letter)["exception.message"].startswith("it has no key, and ")
-    assert [one.facts for one in folder.told if one.event == "progress"][-1]["dead_letters"] == 1
+    assert [one.facts for one in folder.reported if one.event == "progress"][-1]["dead_letters"] == 1

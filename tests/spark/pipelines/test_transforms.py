@@ -208,18 +208,18 @@ MISTAKES: list[tuple[str, Mapping[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("before", "transform", "told"), MISTAKES, ids=[told for _, _, told in MISTAKES])
+@pytest.mark.parametrize(("before", "transform", "message"), MISTAKES, ids=[message for _, _, message in MISTAKES])
 def test_a_transform_that_does_not_fit_its_rows_is_reported_with_the_reason(
-    spark: SparkSession, before: str, transform: Mapping[str, Any], told: str
+    spark: SparkSession, before: str, transform: Mapping[str, Any], message: str
 ) -> None:
     with pytest.raises(ConfigError) as error:
         after(rows(spark, before), transform)
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
 def test_what_only_records_of_topics_have_is_missed_with_a_remedy(spark: SparkSession) -> None:
     bare = rows(spark, "1 as a", beside="binary('k') as _key")
-    for transform, told in (
+    for transform, reported in (
         (
             {"type": "InsertField", "offset.field": "o"},
             "there is no column _offset here; only records of topics have it",
@@ -229,4 +229,4 @@ def test_what_only_records_of_topics_have_is_missed_with_a_remedy(spark: SparkSe
     ):
         with pytest.raises(ConfigError) as error:
             after(bare, transform)
-        assert told in str(error.value)
+        assert reported in str(error.value)

@@ -55,9 +55,9 @@ def test_rows_find_their_topics_in_their_order() -> None:
 def test_rows_without_a_key_are_refused_for_a_compacted_topic() -> None:
     written, refusals = judged("table", key=pa.array(["a", None, ""]), value=pa.array(["x", "y", None]))
     assert written == {"table": ["x", None]}
-    told = "it has no key, and 'table' is compacted, so records need a key; set one"
-    assert refusals == [RefusedRow(1, "table", told)]
-    assert judged("table", value=pa.array(["x"])) == ({}, [RefusedRow(0, "table", told)])
+    message = "it has no key, and 'table' is compacted, so records need a key; set one"
+    assert refusals == [RefusedRow(1, "table", message)]
+    assert judged("table", value=pa.array(["x"])) == ({}, [RefusedRow(0, "table", message)])
 
 
 def test_a_topic_of_the_query_that_is_forbidden_is_not_a_fault_of_its_rows() -> None:
@@ -87,9 +87,9 @@ def test_a_row_that_cannot_be_written_is_reported_with_its_place(
 ) -> None:
     option = None if "topic" in columns else "t"
     written, refusals = judged(option, **{"value": pa.array(list("abc")), **columns})
-    ((place, _, told),) = refusals
+    ((place, _, reported),) = refusals
     assert place == row
-    assert reason in told
+    assert reason in reported
     assert [len(rows) for rows in written.values()] == [2]
 
 
@@ -112,11 +112,15 @@ def letter(row: dict[str, Any], limit: int = 10_000) -> DeadLetterRecord:
 def test_a_dead_letter_is_the_row_with_connect_s_headers() -> None:
     found = letter({"key": "k", "value": b"v", "headers": [{"key": "own", "value": b"1"}], "partition": 9})
     assert (found.key, found.value, found.headers[0]) == (b"k", b"v", ("own", b"1"))
-    told = {name.removeprefix(PREFIX): text for name, text in found.headers[1:]}
-    assert told["topic"] == b"t"
-    assert (told["partition"], told["offset"], told["task.id"]) == (b"3", b"17", b"3")
-    assert (told["connector.name"], told["stage"], told["exception.message"]) == (b"q", b"TASK_PUT", b"because")
-    assert told["exception.class.name"] == b"ottla.spark.sink.refusals.RowError"
+    headers = {name.removeprefix(PREFIX): text for name, text in found.headers[1:]}
+    assert headers["topic"] == b"t"
+    assert (headers["partition"], headers["offset"], headers["task.id"]) == (b"3", b"17", b"3")
+    assert (headers["connector.name"], headers["stage"], headers["exception.message"]) == (
+        b"q",
+        b"TASK_PUT",
+        b"because",
+    )
+    assert headers["exception.class.name"] == b"ottla.spark.sink.refusals.RowError"
 
 
 @pytest.mark.parametrize("row", [{"key": b"k", "value": b"v" * 9000}, {"key": b"k" * 9000, "value": b"v" * 9000}])
@@ -126,8 +130,8 @@ def test_a_dead_letter_that_is_too_large_is_truncated_and_marked_as_truncated(
 ) -> None:
     found = letter({**row, "headers": headers}, limit=4000)
     assert upper_bound_bytes(found.key, found.value, tuple(found.headers)) <= 4000
-    told = dict(found.headers)[PREFIX + "exception.message"] or b""
-    assert told.startswith(b"because (cut here from ")
+    reported = dict(found.headers)[PREFIX + "exception.message"] or b""
+    assert reported.startswith(b"because (cut here from ")
 
 
 def test_a_weight_knows_rows_and_bytes_but_not_their_order() -> None:

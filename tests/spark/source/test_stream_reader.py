@@ -34,7 +34,7 @@ class Kafka:
         self.offsets = {TopicPartition("a", int(name[1:])): offsets for name, offsets in partitions.items()}
         self.closed = 0
         self.ids = {"a": "first"}
-        self.told: list[Offsets] = []
+        self.reported: list[Offsets] = []
         self.refusal: OttlaError | None = None
 
     def is_selected(self, tp: TopicPartition) -> bool:
@@ -58,7 +58,7 @@ class Kafka:
     def publish(self, offsets: Offsets) -> None:
         if self.refusal is not None:
             raise self.refusal
-        self.told.append(offsets)
+        self.reported.append(offsets)
 
     def resolve(self, bound: Bound, tps: Sequence[TopicPartition]) -> Offsets:
         assert isinstance(bound, Everywhere)
@@ -339,13 +339,13 @@ def test_offsets_are_committed_to_a_group_once_after_they_were_read() -> None:
     kafka = Kafka(p0=(0, 5))
     query = Query(kafka, startingOffsets="earliest", commitOffsetsToGroup="watchers")
     query.plan()
-    assert kafka.told == []
+    assert kafka.reported == []
     query.plan()
     query.plan()
     kafka.grow(A0, 9)
     query.plan()
     query.plan()
-    assert kafka.told == [{A0: 5}, {A0: 9}]
+    assert kafka.reported == [{A0: 5}, {A0: 9}]
 
 
 def test_a_group_that_refuses_stops_the_query_and_one_that_is_away_is_reported_later() -> None:
@@ -359,7 +359,7 @@ def test_a_group_that_refuses_stops_the_query_and_one_that_is_away_is_reported_l
         query.plan()
     kafka.refusal = None
     query.plan()
-    assert kafka.told == [{A0: 5}]
+    assert kafka.reported == [{A0: 5}]
 
 
 def test_the_latest_offset_is_reported_for_the_query_s_progress() -> None:

@@ -138,7 +138,7 @@ def test_rows_of_two_streams_that_are_close_in_time_meet_once_unless_one_was_lat
 
 def test_mistakes_are_reported_before_a_query_starts(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(1, "a", moment(0))], "n int, k string, at timestamp")
-    for call, told in (
+    for call, reported in (
         (lambda: streams.tumbling(frame, "att", "1 minute"), "unknown column 'att'; did you mean 'at'?"),
         (lambda: streams.tumbling(frame, "n", "1 minute"), "column 'n' is int, not a timestamp; cast it"),
         (lambda: streams.as_table(frame, [], latest="at"), "keys is empty; give a column"),
@@ -147,7 +147,7 @@ def test_mistakes_are_reported_before_a_query_starts(spark: SparkSession) -> Non
     ):
         with pytest.raises(ConfigError) as error:
             call()
-        assert told in str(error.value)
+        assert reported in str(error.value)
 
 
 def test_a_table_of_what_is_there_now_is_one_without_a_stream(spark: SparkSession) -> None:

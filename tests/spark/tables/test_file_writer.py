@@ -111,5 +111,5 @@ def test_a_file_has_the_minimum_and_maximum_of_its_columns(tmp_path: Path) -> No
 
 def test_values_of_partitions_are_written_as_delta_does() -> None:
     values = [None, "", "a b", True, 7, Decimal("1.50"), date(2013, 1, 2), datetime(2013, 1, 2, 3, tzinfo=UTC)]
-    told = [None, None, "a b", "true", "7", "1.50", "2013-01-02", "2013-01-02 03:00:00.000000"]
-    assert [format_value("c", value) for value in values] == told
+    reported = [None, None, "a b", "true", "7", "1.50", "2013-01-02", "2013-01-02 03:00:00.000000"]
+    assert [format_value("c", value) for value in values] == reported

@@ -20,8 +20,8 @@ from tests.patience import eventually
 
 SAYS = """
 import json, os, sys
-told = {"name": __name__, "arguments": sys.argv[1:], "folder": os.getcwd(), "wish": os.environ.get("WISH"), "path": sys.path}
-print(json.dumps(told | {"read": sys.stdin.read(), "loaded": "pyarrow" in sys.modules}))
+facts = {"name": __name__, "arguments": sys.argv[1:], "folder": os.getcwd(), "wish": os.environ.get("WISH"), "path": sys.path}
+print(json.dumps(facts | {"read": sys.stdin.read(), "loaded": "pyarrow" in sys.modules}))
 sys.exit(7)
 """
 WAITS = """
@@ -65,9 +65,9 @@ def said(server: Path, folder: Path, *arguments: str, **more: Any) -> dict[str, 
 def test_it_has_its_own_arguments_environment_folder_and_streams_and_need_not_load_anything(
     server: Path, modules: Path
 ) -> None:
-    told = said(server, modules, "a", "b c", WISH="x")
-    path = told.pop("path")
-    assert told == {
+    reported = said(server, modules, "a", "b c", WISH="x")
+    path = reported.pop("path")
+    assert reported == {
         "name": "__main__",
         "arguments": ["a", "b c"],
         "folder": str(modules),
@@ -90,9 +90,14 @@ def test_additional_modules_are_loaded_and_those_that_cannot_be_imported_are_ski
 
 def test_an_absent_or_unsuitable_server_is_started_again(server: Path, modules: Path) -> None:
     for nobody, more in ((modules / "nobody", {}), (server, {"PYTHONHASHSEED": "5"})):
-        told = said(nobody, modules, "a", WISH="x", **more)
-        assert (told["arguments"], told["wish"], told["read"], told["loaded"]) == (["a"], "x", "in", False)
-        assert told["code"] == 7
+        reported = said(nobody, modules, "a", WISH="x", **more)
+        assert (reported["arguments"], reported["wish"], reported["read"], reported["loaded"]) == (
+            ["a"],
+            "x",
+            "in",
+            False,
+        )
+        assert reported["code"] == 7
 
 
 def test_ending_the_process_started_by_spark_ends_its_server(server: Path, modules: Path) -> None:

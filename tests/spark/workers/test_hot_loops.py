@@ -16,7 +16,7 @@ PROGRAM = (
 SOURCES = Path(ottla.__file__).parent
 
 
-def told(*paths: Path) -> str:
+def read_notice(*paths: Path) -> str:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths))}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, timeout=120, check=True
@@ -29,4 +29,6 @@ def test_a_program_in_an_archive_reports_what_to_ship(tmp_path: Path) -> None:
     with zipfile.ZipFile(archive, "w") as files:
         for source in SOURCES.rglob("*.py"):
             files.write(source, source.relative_to(SOURCES.parent))
-    assert f"running from the archive {archive}, from which Python cannot load compiled hot loops" in told(archive)
+    assert f"running from the archive {archive}, from which Python cannot load compiled hot loops" in read_notice(
+        archive
+    )

@@ -43,9 +43,9 @@ def test_remaining_output_of_a_worker_is_not_a_traceback_either() -> None:
 
 def test_other_errors_in_a_worker_are_reported() -> None:
     def work(channel: socket.socket, authenticated: bool) -> int:
-        raise ValueError("told")
+        raise ValueError("failed on purpose")
 
-    with socket.socket() as channel, pytest.raises(ValueError, match="told"):
+    with socket.socket() as channel, pytest.raises(ValueError, match="failed on purpose"):
         unless_disconnected(work)(channel, True)
 
 

@@ -17,7 +17,7 @@ from ottla.spark.workers.worker_python import SCRIPT, worker_python
 ARCHIVE = Path(pyspark.__file__).parent / "python" / "lib" / "pyspark.zip"
 
 
-def told(program: str, *paths: str) -> list[str]:
+def list_paths(program: str, *paths: str) -> list[str]:
     """Return the import paths of `program`, started with `paths` first."""
     request_process = [program, "-c", "import os, sys; print(os.environ['PYTHONPATH']); print(sys.executable)"]
     environment = os.environ | {"PYTHONPATH": ":".join(paths)}
@@ -30,9 +30,12 @@ def told(program: str, *paths: str) -> list[str]:
 
 def test_the_archive_is_left_out_and_nothing_else() -> None:
     program = worker_python()
-    assert told(program, str(ARCHIVE), "/with a space", str(ARCHIVE.resolve()), "/other") == ["/with a space", "/other"]
-    assert told(program, "/first", str(ARCHIVE)) == ["/first"]
-    assert told(program, "/first/pyspark.zip") == ["/first/pyspark.zip"]
+    assert list_paths(program, str(ARCHIVE), "/with a space", str(ARCHIVE.resolve()), "/other") == [
+        "/with a space",
+        "/other",
+    ]
+    assert list_paths(program, "/first", str(ARCHIVE)) == ["/first"]
+    assert list_paths(program, "/first/pyspark.zip") == ["/first/pyspark.zip"]
 
 
 def test_every_daemon_of_spark_is_ours_and_workers_are_forked_and_nothing_else_is_changed(tmp_path: Path) -> None:

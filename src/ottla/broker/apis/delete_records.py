@@ -29,23 +29,23 @@ log = logging.getLogger(__name__)
 
 TO_THE_END = -1
 """The high watermark."""
-Unheard = tuple[Leadership, DeleteRecordsPartitionResult, int]
+UnreplicatedStart = tuple[Leadership, DeleteRecordsPartitionResult, int]
 """A log start that followers must have, with the place of the result."""
 
 
 def handle(node: BrokerNode, call: Call, request: DeleteRecordsRequest) -> DeleteRecordsResponse | Outcome:
     """Advance the log starts. Once the response is sent, the records are not readable any more, also after a crash."""
-    unheard: list[Unheard] = []
+    unreplicated: list[UnreplicatedStart] = []
     topics = [
         DeleteRecordsTopicResult(
             topic.name,
-            [delete_partition_records(node, call, topic.name, wanted, unheard) for wanted in topic.partitions],
+            [delete_partition_records(node, call, topic.name, wanted, unreplicated) for wanted in topic.partitions],
         )
         for topic in request.topics
     ]
     if any(not result.error_code for topic in topics for result in topic.partitions):
         write_log_starts(node)
-    return wait_for_replicas(node, call, request, DeleteRecordsResponse(topics=topics), unheard)
+    return wait_for_replicas(node, call, request, DeleteRecordsResponse(topics=topics), unreplicated)
 
 
 def wait_for_replicas(
@@ -53,10 +53,10 @@ def wait_for_replicas(
     call: Call,
     request: DeleteRecordsRequest,
     response: DeleteRecordsResponse,
-    unheard: list[Unheard],
+    unreplicated: list[UnreplicatedStart],
 ) -> DeleteRecordsResponse | Outcome:
     """Return the response once all followers have the log start, or after the timeout."""
-    left = [each for each in unheard if not is_replicated(each)]
+    left = [each for each in unreplicated if not is_replicated(each)]
     if not left:
         return response
     deadline = call.received + request.timeout_ms / 1000
@@ -70,9 +70,9 @@ def wait_for_replicas(
     return Outcome.LATER
 
 
-def is_replicated(unheard: Unheard) -> bool:
+def is_replicated(start: UnreplicatedStart) -> bool:
     """Return True if all followers have the log start, or another broker leads."""
-    leadership, result, offset = unheard
+    leadership, result, offset = start
     if leadership.ended:
         result.low_watermark, result.error_code = -1, ErrorCode.NOT_LEADER_OR_FOLLOWER
         return True
@@ -81,7 +81,7 @@ def is_replicated(unheard: Unheard) -> bool:
 
 
 def delete_partition_records(
-    node: BrokerNode, call: Call, topic: str, wanted: DeleteRecordsPartition, unheard: list[Unheard]
+    node: BrokerNode, call: Call, topic: str, wanted: DeleteRecordsPartition, unreplicated: list[UnreplicatedStart]
 ) -> DeleteRecordsPartitionResult:
     """Return the new log start of one partition, or an error code."""
     if lacks_permission(node, call, Operation.DELETE, ResourceType.TOPIC, topic):
@@ -91,7 +91,7 @@ def delete_partition_records(
         return build_error(wanted, node.topics.absent_code(topic, wanted.partition_index))
     try:
         error = find_error(partition)
-        return build_error(wanted, error) if error else move_log_start(node, partition, wanted, unheard)
+        return build_error(wanted, error) if error else move_log_start(node, partition, wanted, unreplicated)
     except KafkaError as error:
         return build_error(wanted, error.code)
 
@@ -108,7 +108,7 @@ def find_error(partition: Partition) -> int:
 
 
 def move_log_start(
-    node: BrokerNode, partition: Partition, wanted: DeleteRecordsPartition, unheard: list[Unheard]
+    node: BrokerNode, partition: Partition, wanted: DeleteRecordsPartition, unreplicated: list[UnreplicatedStart]
 ) -> DeleteRecordsPartitionResult:
     """Advance the log start to the requested offset. It never moves back."""
     log = partition.log
@@ -117,7 +117,7 @@ def move_log_start(
     node.waiting.handle_change(partition)
     result = DeleteRecordsPartitionResult(wanted.partition_index, log.start_offset)
     if partition.leadership is not None:
-        unheard.append((partition.leadership, result, offset))
+        unreplicated.append((partition.leadership, result, offset))
     return result
 
 

@@ -82,9 +82,9 @@ def list_versions(*, shows_metrics: bool = False) -> list[ApiVersion]:
 
     Client telemetry is advertised only if the metrics page is enabled, as in Kafka.
     """
-    untold = frozenset[str]() if shows_metrics else OF_TELEMETRY
+    hidden = frozenset[str]() if shows_metrics else OF_TELEMETRY
     names = {key: SERVED[key].name for key in sorted(HANDLERS)}
-    keys = [key for key, name in names.items() if name not in untold]
+    keys = [key for key, name in names.items() if name not in hidden]
     return [ApiVersion(key, *SERVED[key].advertised) for key in keys]
 
 

@@ -42,8 +42,8 @@ def build_unavailable(node: BrokerNode, call: Call, error: KafkaError) -> InitPr
     node.partitions.complaints.log(
         f"cannot allocate a producer id for the client at {call.connection.peer[0]}: {error}"
     )
-    is_told = isinstance(error, OutOfServiceError)
-    return build_error(error.code if is_told else ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    has_code = isinstance(error, OutOfServiceError)
+    return build_error(error.code if has_code else ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
 def find_denial(access: Access, call: Call, request: InitProducerIdRequest) -> int:

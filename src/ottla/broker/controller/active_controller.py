@@ -142,9 +142,9 @@ class ActiveController:
             self.machine = self._build()
             answer(error)
             return False
-        for heard in decision.records:
-            if isinstance(heard, SESSION_RECORDS):
-                self.machine.replay(heard)
+        for record in decision.records:
+            if isinstance(record, SESSION_RECORDS):
+                self.machine.replay(record)
         for alarm in decision.alarms:
             self._alarms.set(alarm)
         for reply in decision.replies:

@@ -23,7 +23,7 @@ def make_activation(
 ) -> Callable[[int], ActiveController]:
     """Return what makes the active controller of an epoch. ConfigError if the bootstrap checkpoint cannot be read."""
     rules = read_controller_config(
-        config, directory.cluster_id, read_if_needed(directory.path, has_begun=log.shape().holds_metadata)
+        config, directory.cluster_id, read_if_needed(directory.path, has_records=log.shape().holds_metadata)
     )
     pace, is_alone = read_intervals(config), config.is_alone
     return lambda epoch: ActiveController(log, epoch, rules, clock, timers, pace, guard, survives_failures=is_alone)

@@ -259,8 +259,8 @@ class ControllerCalls:
             answer(EnvelopeResponse(error_code=NOT_CONTROLLER))
             return
         try:
-            is_told = self._access is not None or envelope.request_principal is not None
-            asker = read_client(envelope) if is_told else NOBODY
+            has_principal = self._access is not None or envelope.request_principal is not None
+            asker = read_client(envelope) if has_principal else NOBODY
             header, request = decode_request(memoryview(envelope.request_data))
         except KafkaError as error:
             answer(EnvelopeResponse(error_code=error.code))

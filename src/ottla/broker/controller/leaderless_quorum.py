@@ -31,8 +31,8 @@ class LeaderlessQuorum:
         self._raft = raft
         self._place = place
         self._patience = self._pause = patience
-        self._since, self._tell_at = now, now + patience
-        self._is_told = False
+        self._since, self._log_at = now, now + patience
+        self._is_logged = False
         self._checked_at = now
         self._responses: dict[int, float] = {}
         self._last_leader: int | None = None
@@ -55,23 +55,23 @@ class LeaderlessQuorum:
     def exclude_suspension(self, seconds: float) -> None:
         """Extend the deadlines by a time during which this process did not run."""
         self._since += seconds
-        self._tell_at += seconds
+        self._log_at += seconds
 
     def check(self, now: float) -> str | None:
         """Return the line to log now, or None."""
         self._checked_at = now
         if self._is_led(now):
-            was_told, self._last_leader = self._is_told, self._raft.leader_id
-            self._since, self._tell_at, self._pause, self._is_told = now, now + self._patience, self._patience, False
-            return f"node {self._raft.leader_id} leads the quorum" if was_told else self._check_own_vote(now)
+            was_logged, self._last_leader = self._is_logged, self._raft.leader_id
+            self._since, self._log_at, self._pause, self._is_logged = now, now + self._patience, self._patience, False
+            return f"node {self._raft.leader_id} leads the quorum" if was_logged else self._check_own_vote(now)
         if self._last_leader is not None:
             # It answered after the last check, and was lost since: only a new answer shows that it runs.
             self._responses.pop(self._last_leader, None)
             self._last_leader = None
-        if now < self._tell_at:
+        if now < self._log_at:
             return None
-        self._is_told, self._pause = True, min(self._pause * 2, MOST_SECONDS)
-        self._tell_at = now + self._pause
+        self._is_logged, self._pause = True, min(self._pause * 2, MOST_SECONDS)
+        self._log_at = now + self._pause
         return f"the quorum has had no leader for {now - self._since:.0f} s: {self._describe_reason()}"
 
     def _check_own_vote(self, now: float) -> str | None:

@@ -22,15 +22,17 @@ Incarnation = tuple[int, int]
 
 
 class LivenessProbes:
-    """Probes in its own threads; `tell` is called in them."""
+    """Probes in its own threads; `on_gone` is called in them."""
 
-    def __init__(self, tell: Callable[[Incarnation], None], is_gone: Callable[[str, int], bool] | None = None) -> None:
-        self._tell = tell
+    def __init__(
+        self, on_gone: Callable[[Incarnation], None], is_gone: Callable[[str, int], bool] | None = None
+    ) -> None:
+        self._on_gone = on_gone
         self._is_gone = is_gone or refuses_connections
         self._running: set[Incarnation] = set()
 
     def start_probe(self, who: Incarnation, host: str, port: int) -> None:
-        """Probe a broker, unless it is being probed already. `tell` is called if its process has ended."""
+        """Probe a broker, unless it is being probed already. `on_gone` is called if its process has ended."""
         if who not in self._running:
             self._running.add(who)
             threading.Thread(target=self._probe, args=(who, host, port), name="ottla-absences", daemon=True).start()
@@ -39,7 +41,7 @@ class LivenessProbes:
         gone = self._is_gone(host, port)
         self._running.discard(who)
         if gone:
-            self._tell(who)
+            self._on_gone(who)
 
 
 def refuses_connections(host: str, port: int, pause: Callable[[float], None] = time.sleep) -> bool:

@@ -38,12 +38,12 @@ def read_bootstrap(directory: Path) -> list[Message]:
         ) from error
 
 
-def read_if_needed(directory: Path, *, has_begun: bool) -> list[Message]:
-    """Return the records like `read_bootstrap`; if the log `has_begun`, only log that they cannot be read."""
+def read_if_needed(directory: Path, *, has_records: bool) -> list[Message]:
+    """Return the records like `read_bootstrap`; if the log `has_records`, only log that they cannot be read."""
     try:
         return read_bootstrap(directory)
     except ConfigError as error:
-        if not has_begun:
+        if not has_records:
             raise
         LOG.warning("%s; the cluster is already started and does not need the file: remove it", error.__cause__)
         return []

@@ -216,7 +216,7 @@ class ObservedMetadata:
         if end < self.applied:
             raise CorruptRecordError(
                 f"the controllers say that the metadata parts from this copy at offset {end}, and {self.applied} was committed: "
-                f"one of them lost what it had; if that is they, move {self.log.directory} away, and it is fetched anew"
+                f"one of them has lost records; if the controllers are correct, move {self.log.directory} away: the log is then fetched again"
             )
         level = cut_level(self.log, end)
         logger.log(level, "the copy of the metadata parts from the leader's at offset %d, and is cut there", end)

@@ -30,7 +30,7 @@ def connect_placement(
         return dict(zip(state.replicas, state.directories, strict=False)).get(config.node_id)
 
     directory.assigned = assigned
-    directory.tells_all = True
+    directory.is_assignment_complete = True
 
 
 def list_cordoned(config: BrokerConfig, directories: DataDirectory | DataDirectories) -> frozenset[UUID]:

@@ -34,7 +34,7 @@ class PeerLogins:
         """Raise MissingExtraError or ConfigError if Kerberos is configured and not available."""
         self._security = security
         self._tickets: Tickets | None = None
-        self._is_silence_told = False
+        self._is_silence_logged = False
         if security.config.sasl_mechanism == KERBEROS:
             from ottla.security.kerberos import Tickets
 
@@ -43,10 +43,10 @@ class PeerLogins:
     def start_login(self, host: str, wake: Callable[[], None]) -> PendingLogin:
         """Start a login at a host. `wake` is called by another thread when its state changes."""
         if self._tickets is None:
-            who = password_login(self._security.config)
+            login = password_login(self._security.config)
             remedy = f"check the name and password in {self._security.jaas_setting}"
-            talk = password_conversation(self._security.config.sasl_mechanism or "", who)
-            return PendingLogin(self._make_login(talk, who.username, remedy))
+            talk = password_conversation(self._security.config.sasl_mechanism or "", login)
+            return PendingLogin(self._make_login(talk, login.username, remedy))
         pending = PendingLogin()
         arguments = self._tickets, host, pending, wake
         threading.Thread(target=self._request_ticket, args=arguments, name="ottla-kerberos", daemon=True).start()
@@ -59,7 +59,7 @@ class PeerLogins:
         silence.start()
         try:
             pending.complete(self._make_login(tickets.begin_login(host), tickets.login.principal, remedy))
-            self._is_silence_told = False
+            self._is_silence_logged = False
         except NoKdcError as error:
             pending.complete(PeerLost(str(error)))
         except (SaslError, KerberosError) as error:
@@ -72,8 +72,8 @@ class PeerLogins:
 
     def _log_silence(self, host: str) -> None:
         """Log once that no KDC responds, until one does again."""
-        if not self._is_silence_told:
-            self._is_silence_told = True
+        if not self._is_silence_logged:
+            self._is_silence_logged = True
             log.warning(
                 "no KDC has responded for %g s, and authentication at %s (%s) waits for it: check that it runs, "
                 "and its address in krb5.conf",

@@ -45,11 +45,11 @@ class DirectoryAssignments:
         channel: ControllerChannel,
         timers: Timers,
         clock: Clock,
-        begins_anew: Callable[[TopicPartition, UUID], bool] = lambda partition, former: False,
+        has_fewer_records: Callable[[TopicPartition, UUID], bool] = lambda partition, former: False,
     ) -> None:
         """`place` returns the directory of a replica, None if it has none.
 
-        `has_less_than` is true for a replica with fewer records than it had in its former directory.
+        `has_fewer_records` is true for a replica with fewer records than it had in its former directory.
         """
         self._node_id = node_id
         self._place = place
@@ -58,8 +58,8 @@ class DirectoryAssignments:
         self._timers = timers
         self._clock = clock
         self._unsent: dict[tuple[UUID, int], UUID] = {}
-        self._telling = False
-        self._begins_anew = begins_anew
+        self._is_reporting = False
+        self._has_fewer_records = has_fewer_records
 
     def record_assignment(self, topic: ClusterTopic, state: PartitionState) -> None:
         """Remember a replica that is in another directory than the controllers know.
@@ -72,7 +72,7 @@ class DirectoryAssignments:
         if (
             directory is None
             or believed == directory
-            or (self._begins_anew(partition, believed) and not has_all(state, self._node_id))
+            or (self._has_fewer_records(partition, believed) and not has_all(state, self._node_id))
         ):
             if self._unsent.get(place) != LOST:
                 self._unsent.pop(place, None)
@@ -89,7 +89,7 @@ class DirectoryAssignments:
 
     def report(self) -> None:
         """Send all remembered directories in one request. The metadata show when they are accepted."""
-        if self._telling or not self._unsent:
+        if self._is_reporting or not self._unsent:
             return
         found: dict[UUID, list[RequestTopicData]] = {}
         for (topic_id, index), directory in self._unsent.items():
@@ -99,7 +99,7 @@ class DirectoryAssignments:
         sending, self._unsent = self._unsent, {}
 
         def done(answer: AssignReplicasToDirsResponse | None) -> None:
-            self._telling = False
+            self._is_reporting = False
             if answer is None or answer.error_code:
                 why = "no controller responds" if answer is None else name_of(answer.error_code)
                 log.warning("AssignReplicasToDirs failed error=%s; it is retried", why)
@@ -108,5 +108,5 @@ class DirectoryAssignments:
             else:
                 self.report()  # what was remembered meanwhile
 
-        self._telling = True
+        self._is_reporting = True
         self._channel.send_request(ChannelRequest(request, 0, AssignReplicasToDirsResponse, done))

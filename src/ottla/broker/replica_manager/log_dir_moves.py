@@ -180,7 +180,7 @@ class LogDirMoves:
         partition = move.partition
         name = partition.topic_partition
         if self._partitions.find(*name) is not partition:
-            self._abandon(move, tell=False)
+            self._abandon(move, reports=False)
         elif move.home not in self._directory.online():
             self._abandon(move)
         elif partition.fault is not None:  # what is in the folder may be all that is left
@@ -203,12 +203,12 @@ class LogDirMoves:
                 return self._copy(move, now_ms)
             case RelocationStep.FORCE:
                 self._flush(move)
-            case RelocationStep.TELL:
+            case RelocationStep.REPORT:
                 move.is_reported = True
                 self._users.report_directory(move.partition.topic_partition)
             case RelocationStep.SWITCH:
                 self._switch(move, now_ms)
-        return step in (RelocationStep.CUT, RelocationStep.BEGIN, RelocationStep.TELL)
+        return step in (RelocationStep.CUT, RelocationStep.BEGIN, RelocationStep.REPORT)
 
     def _is_assigned(self, move: Relocation) -> bool:
         assert isinstance(self._directory, DataDirectories)
@@ -260,14 +260,14 @@ class LogDirMoves:
         move.fault, move.not_before = str(error), self._clock.monotonic() + AGAIN_SECONDS
         self._suspect(error, None)
 
-    def _abandon(self, move: Relocation, *, tell: bool = True) -> None:
+    def _abandon(self, move: Relocation, *, reports: bool = True) -> None:
         """End a move. The replica stays in its directory."""
         name = move.partition.topic_partition
         self._moves.pop(name, None)
         try:
             self._disk.submit(move.home.futures.remove_folder(name), log_removal)
             move.home.forget_partitions([name])
-            if move.is_reported and tell:
+            if move.is_reported and reports:
                 self._users.report_directory(name)
         except KafkaError as error:
             log.error("%s", error)

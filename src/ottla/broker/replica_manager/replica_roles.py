@@ -316,11 +316,11 @@ class ReplicaRoles:
 
 def describe_handover(partition: Partition, others: Sequence[int], heir: int | None, damage: Damage) -> str:
     """Return the log text of the request to remove a damaged replica from the ISR."""
-    anew = "" if partition.fault else f", to be fetched again: {damage}"
+    again = "" if partition.fault else f", to be fetched again: {damage}"
     if heir is not None:
-        return f"requesting that broker {heir}, which had every record when it was killed, becomes leader and that this replica leaves the ISR{anew}"
+        return f"requesting that broker {heir}, which had every record when it was killed, becomes leader and that this replica leaves the ISR{again}"
     named = ", ".join(f"broker {each}" for each in others)
-    return f"it is intact on other replicas of the ISR, {named}; requesting that this replica leaves the ISR{anew}"
+    return f"it is intact on other replicas of the ISR, {named}; requesting that this replica leaves the ISR{again}"
 
 
 def find_known_damage(partition: Partition, healing: ReplicaRepair, leader: int) -> Damage | None:

@@ -160,7 +160,7 @@ def cluster_findings(admin: Admin, asked: list[AddressFacts]) -> Iterator[Findin
         yield unknown_finding("broker", error)
     yield from advertised_findings(brokers, asked)
     yield from findings_or_warning(
-        "clock", lambda: [clock_finding(*told)] if (told := remote.measure_clock_offset(admin)) else []
+        "clock", lambda: [clock_finding(*measured)] if (measured := remote.measure_clock_offset(admin)) else []
     )
     yield from findings_or_warning("nodes", lambda: node_findings(health_at(admin), now_ms))
     if any(each.trouble for each in brokers.values()):

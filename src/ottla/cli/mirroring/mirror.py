@@ -78,7 +78,7 @@ def mirror(in_json: bool, **given: Any) -> None:
     if settings.once:
         suppress_repeated_logs()
     with ProgressLines() as lines:
-        work = Mirror(settings, tell=lines.print_line, show=lines.show)
+        work = Mirror(settings, report_line=lines.print_line, show=lines.show)
         with stop_on_signals(work.stop):
             report = work.run()
     if in_json:

@@ -98,7 +98,7 @@ def run(
                         spark,
                         homes,
                         once=once,
-                        tell=on_event if lineage is None else both(on_event, lineage),
+                        on_event=on_event if lineage is None else both(on_event, lineage),
                         read_again=lambda name: one_of(read_pipelines(where), name),
                     )
                 )

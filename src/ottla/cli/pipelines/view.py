@@ -35,15 +35,15 @@ def view_of(names: Sequence[str], *, in_json: bool = False) -> Iterator[Callable
     lines = Lines(names)
     with Live(lines.table(), console=console, auto_refresh=False) as live:
 
-        def on_event(told: PipelineEvent) -> None:
-            lines.update(told)
+        def on_event(event: PipelineEvent) -> None:
+            lines.update(event)
             live.update(lines.table(), refresh=True)
 
         yield on_event
 
 
-def print_line(told: PipelineEvent) -> None:
-    line = {"at": round(time.time(), 3), "pipeline": told.pipeline, "event": told.event, **told.facts}
+def print_line(event: PipelineEvent) -> None:
+    line = {"at": round(time.time(), 3), "pipeline": event.pipeline, "event": event.event, **event.facts}
     print(to_json(line), file=sys.stdout, flush=True)
 
 
@@ -54,15 +54,15 @@ class Lines:
         self._states: dict[str, str] = dict.fromkeys(names, "waiting")
         self._facts: dict[str, dict[str, Any]] = {name: {} for name in names}
 
-    def update(self, told: PipelineEvent) -> None:
-        facts: Mapping[str, Any] = told.facts
-        known = self._facts[told.pipeline]
-        if told.event == "progress":
+    def update(self, event: PipelineEvent) -> None:
+        facts: Mapping[str, Any] = event.facts
+        known = self._facts[event.pipeline]
+        if event.event == "progress":
             summed = {name: known.get(name, 0) + facts[name] for name in SUMMED}
             known.update(facts)
             known.update(summed)
         else:
-            self._states[told.pipeline] = told.event
+            self._states[event.pipeline] = event.event
             known["reason"] = facts.get("reason", "")
 
     def table(self) -> Table:

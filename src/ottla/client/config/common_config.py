@@ -66,7 +66,7 @@ class CommonConfig(SecurityConfig):
     known brokers (`none`)."""
 
     metadata_cluster_check_enable: bool = True
-    """Tell each broker the cluster and the node that the client expects at its address (KIP-1242). Another broker there
+    """Send each broker the cluster and the node that the client expects at its address (KIP-1242). Another broker there
     makes the client return to `bootstrap.servers`. Without effect for `metadata.recovery.strategy=none`, and brokers before
     Kafka 4.4."""
 

@@ -80,8 +80,8 @@ class Consumer(ConsumerFace[K, V]):
         object or functions, is called when partitions are assigned or revoked.
         """
         with self._core.open():
-            heard = refuse_coroutines(listener_of(listener, (on_assigned, on_revoked, on_lost)))
-            if not self._subscribe(topics, heard):
+            rebalance_listener = refuse_coroutines(listener_of(listener, (on_assigned, on_revoked, on_lost)))
+            if not self._subscribe(topics, rebalance_listener):
                 self.unsubscribe()
 
     def unsubscribe(self) -> None:

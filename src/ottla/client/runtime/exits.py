@@ -32,7 +32,7 @@ class Exits:
     def __init__(self) -> None:
         self._closers: dict[Closer, None] = {}
         self._running = threading.Lock()
-        self._begun = False
+        self._has_started = False
         self._pid = os.getpid()
         self._held = False
         self._wanted = False
@@ -41,7 +41,7 @@ class Exits:
 
     def add(self, closer: Closer) -> None:
         """Register a function that is called when the process ends, unless it is removed before."""
-        if not self._begun or self._pid != os.getpid():
+        if not self._has_started or self._pid != os.getpid():
             self._begin()
         self._closers[closer] = None
 
@@ -95,10 +95,10 @@ class Exits:
         self._running = threading.Lock()
         if signal.getsignal(signal.SIGTERM) is end_normally:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            self._begun = False
+            self._has_started = False
 
     def _begin(self) -> None:
-        first, self._begun, self._pid = not self._begun, True, os.getpid()
+        first, self._has_started, self._pid = not self._has_started, True, os.getpid()
         if first:
             atexit.unregister(self.run)
             atexit.register(self.run)

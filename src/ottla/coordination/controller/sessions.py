@@ -89,7 +89,7 @@ class Sessions:
     def list_expired(self, now: float) -> list[int]:
         """Return the brokers with expired sessions, the longest expired first."""
         silent = ((session.heartbeat_at, broker) for broker, session in self._by_broker.items())
-        return [broker for heard_at, broker in sorted(silent) if now >= heard_at + self._timeout]
+        return [broker for last_heartbeat, broker in sorted(silent) if now >= last_heartbeat + self._timeout]
 
     def find_next_expiry(self, now: float) -> float | None:
         """Return the time of the next expiry after `now`; None if there is none."""

@@ -496,7 +496,7 @@ class Raft:
             self._become_unattached(self.epoch)
 
     def _wait_for_other_candidate(self) -> None:
-        """Grant votes and pre-votes to other voters from now on; this replica may not become leader (`_may_stand`).
+        """Grant votes and pre-votes to other voters from now on; this replica may not become leader.
 
         It stops waiting for its leader, but starts no election.
         """

@@ -40,7 +40,7 @@ class FollowerSession:
         exists, an event for any of them requires a request for all. A leader that gives no session is sent patient requests.
         """
         self._reported: dict[ReplicaPlace, FetchPartition] = {}
-        self._telling: dict[ReplicaPlace, FetchPartition] = {}
+        self._unconfirmed: dict[ReplicaPlace, FetchPartition] = {}
         self._left: set[ReplicaPlace] = set()
         """Partitions that are no longer fetched, to be sent in the next request."""
         self._forgetting: list[ReplicaPlace] = []
@@ -51,12 +51,12 @@ class FollowerSession:
 
     def fill_request(self, request: FetchRequest, wanted: Wanted) -> None:
         """Put into a request what the leader does not know of what is wanted: all of it at epoch 0, later what may have changed."""
-        self._telling = {place: each for place, each in wanted.items() if self._reported.get(place) != each}
+        self._unconfirmed = {place: each for place, each in wanted.items() if self._reported.get(place) != each}
         self._forgetting = [place for place in self._left if place in self._reported and place not in wanted]
         self._left.clear()
         request.session_id, request.session_epoch = self.session_id, self.epoch
         request.topics = [
-            FetchTopic(topic_id=place.topic_id, partitions=[each]) for place, each in self._telling.items()
+            FetchTopic(topic_id=place.topic_id, partitions=[each]) for place, each in self._unconfirmed.items()
         ]
         request.forgotten_topics_data = [
             ForgottenTopic(topic_id=each.topic_id, partitions=[each.partition]) for each in self._forgetting
@@ -69,7 +69,7 @@ class FollowerSession:
             self.reset()
             return
         self.session_id = response.session_id
-        self._reported.update(self._telling)
+        self._reported.update(self._unconfirmed)
         for place in self._forgetting:
             del self._reported[place]
         self.epoch = 1 if self.epoch == INT32_MAX else self.epoch + 1

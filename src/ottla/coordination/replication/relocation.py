@@ -26,7 +26,7 @@ class RelocationStep(Enum):
     BEGIN = "begin"
     COPY = "copy"
     FORCE = "force"
-    TELL = "tell"
+    REPORT = "report"
     WAIT = "wait"
     SWITCH = "switch"
 
@@ -68,5 +68,5 @@ def next_step(progress: RelocationProgress) -> RelocationStep:
     if progress.unforced_bytes > SMALL_BYTES and progress.rounds < MOST_ROUNDS:
         return RelocationStep.FORCE
     if not progress.is_reported:
-        return RelocationStep.TELL
+        return RelocationStep.REPORT
     return RelocationStep.SWITCH if progress.at_rest else RelocationStep.WAIT

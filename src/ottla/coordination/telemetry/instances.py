@@ -141,6 +141,6 @@ def push_error(instance: Instance, subscription_id: int, compression: int, now: 
 
 def subscription_id_of(wanted: ClientSubscription, instance_id: UUID) -> int:
     """Return a number (int32) that changes when the client's subscription does."""
-    told = f"{','.join(wanted.metrics)} {wanted.interval_ms}".encode()
-    number = (crc32c(told) ^ instance_id.int) & 0xFFFF_FFFF
+    text = f"{','.join(wanted.metrics)} {wanted.interval_ms}".encode()
+    number = (crc32c(text) ^ instance_id.int) & 0xFFFF_FFFF
     return number - (1 << 32) if number >> 31 else number

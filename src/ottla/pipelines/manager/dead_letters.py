@@ -82,12 +82,12 @@ class Sent(NamedTuple):
 
 
 def parse_dead_letter(record: ConsumerRecord) -> DeadLetter:
-    told = {
+    headers = {
         name.removeprefix(PREFIX): (value or b"").decode(errors="replace")
         for name, value in record.headers
         if name.startswith(PREFIX)
     }
-    return DeadLetter(record, told)
+    return DeadLetter(record, headers)
 
 
 def topic_of(read: PipelineDefinition) -> str:

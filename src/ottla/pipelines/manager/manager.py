@@ -57,7 +57,7 @@ class Manager:
         homes: StateDirectories | None = None,
         *,
         once: bool = False,
-        tell: Callable[[PipelineEvent], None] = lambda told: None,
+        on_event: Callable[[PipelineEvent], None] = lambda event: None,
         clock: Callable[[], float] = time.monotonic,
         read_again: Callable[[str], PipelineDefinition] | None = None,
     ) -> None:
@@ -74,7 +74,7 @@ class Manager:
         except BaseException:
             unlock(self.homes)
             raise
-        self.runners = [Runner(one, self.homes[one.read.name], once, tell, self._built_again) for one in built]
+        self.runners = [Runner(one, self.homes[one.read.name], once, on_event, self._built_again) for one in built]
 
     def run(self) -> bool:
         """Run until all pipelines are over or `stop` is called; return False if one has failed."""

@@ -59,7 +59,7 @@ class Runner:
         built: Built,
         home: StateDirectory,
         once: bool,
-        tell: Callable[[PipelineEvent], None],
+        on_event: Callable[[PipelineEvent], None],
         rebuild: Callable[[Built], Built] | None = None,
     ) -> None:
         """Create a runner. `rebuild` builds a pipeline again, with the current columns of its source."""
@@ -68,7 +68,7 @@ class Runner:
         self.name = built.read.name
         self.lifecycle = Lifecycle(once)
         self.facts = Facts(self.name, *describe_ends(built))
-        self._tell = tell
+        self._on_event = on_event
         self._queries: list[StreamingQuery] = []
         self._events = ProgressTracker()
         self._sink_dead_letters = self._count_sink_dead_letters()
@@ -165,7 +165,7 @@ class Runner:
         """Report an event to the listener, and write the status."""
         known = {name: value for name, value in facts.items() if value is not None}
         self.facts = self.facts.after(event, known, str(self.lifecycle.state), round(time.time(), 3))
-        self._tell(PipelineEvent(self.name, event, known))
+        self._on_event(PipelineEvent(self.name, event, known))
         self.home.write_status(self.facts.to_json())
 
     def _ensure_home(self) -> None:

@@ -102,7 +102,7 @@ def make_damage(path: Path, found: Unsound) -> Damage:
 def survey_batches(
     file: HasFileno, path: Path, size: int, offset: int, bounds: Bounds, position: int = 0
 ) -> Iterator[VerifiedBatch | Damage]:
-    """Yield the batches from `position` on, the first at offset `expected` or later, and the damages between them.
+    """Yield the batches from `position` on, the first at `offset` or later, and the damages between them.
 
     Every CRC is checked. Damage at the end of which the number of offsets is unknown has none.
     """

@@ -50,7 +50,7 @@ class DataDirectories:
         self.main = main
         self.assigned: Callable[[TopicPartition], UUID | None] = lambda partition: None
         """Returns the id of the directory to which the metadata assign a partition."""
-        self.tells_all = False
+        self.is_assignment_complete = False
         """True if a partition without an assigned directory is new: in a cluster the directory is registered when the partition is created."""
         self.cordoned: Set[UUID] = frozenset()
         """Directories that get new partitions only by an assignment, while there are others (KIP-1066)."""
@@ -176,7 +176,7 @@ class DataDirectories:
         known = next((each for each in self._online if each.has_checkpoint(partition)), None)
         if known is not None:
             return known  # opening the log there reports that its folder is missing
-        if self._offline and not (partition in self._fresh or self.tells_all or assigned == LOST):
+        if self._offline and not (partition in self._fresh or self.is_assignment_complete or assigned == LOST):
             raise self._offline_error(partition, ", ".join(self._offline))
         return self._preferred_directory(partition) or self._find_emptiest()
 

@@ -31,7 +31,7 @@ class OffsetCheckpoints:
         self.start_offsets = read_offsets(path / START_OFFSETS)
         self._of_all = self.recovery_points.keys() <= self.start_offsets.keys()
         self._path = path
-        self._tells = bool(self.start_offsets) or is_text(path / START_OFFSETS, format_rows(()))
+        self._has_all_starts = bool(self.start_offsets) or is_text(path / START_OFFSETS, format_rows(()))
         """True if there is a complete file of log starts, so that a log without an entry was created after it."""
         self._checkpointed = {*self.recovery_points, *self.start_offsets}
         """Partitions that the files may contain."""
@@ -59,7 +59,7 @@ class OffsetCheckpoints:
 
         It is unknown if Kafka wrote the file: Kafka lists only logs with deleted records, so a missing entry has no meaning.
         """
-        return self.start_offsets.get(partition, 0 if self._tells else None) if self._of_all else None
+        return self.start_offsets.get(partition, 0 if self._has_all_starts else None) if self._of_all else None
 
     def find_doubt(self, partition: TopicPartition, log: Log) -> str:
         """Return why the start offset in the file is probably wrong: it is above the log's end. Return an empty text if it may be right."""

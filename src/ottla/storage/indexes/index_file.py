@@ -27,7 +27,7 @@ SAVING = Lock()
 class IndexFile:
     """The file of one index, and how many entries of it are known to be there."""
 
-    __slots__ = ("_excess", "_synced", "_told", "path", "retired", "saved", "words")
+    __slots__ = ("_excess", "_is_missing_logged", "_synced", "path", "retired", "saved", "words")
 
     def __init__(self, path: Path, words: int) -> None:
         self.path = path
@@ -40,7 +40,7 @@ class IndexFile:
         self.retired = False
         """True if the name belongs to another file, because compaction has put a new segment in the old one's place."""
         self._excess = False
-        self._told = False
+        self._is_missing_logged = False
 
     def create(self) -> None:
         """Create an empty file, or truncate it: Kafka's tools expect it as soon as there is a log."""
@@ -86,14 +86,14 @@ class IndexFile:
             os.close(fd)
 
     def _log_missing_file(self) -> None:
-        if not self._told:
+        if not self._is_missing_logged:
             LOG.error(
                 "%s is %s, where a file belongs: the index is kept nowhere, and each start finds it in the log again; "
                 "stop the broker and have ottla log repair move it aside",
                 self.path,
                 kind_of(self.path),
             )
-        self._told = True
+        self._is_missing_logged = True
 
     def _write(self, fd: int, columns: list[array[int]]) -> None:
         if self.retired:

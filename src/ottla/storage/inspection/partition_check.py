@@ -156,13 +156,13 @@ class PartitionCheck:
                 self.faults.append(FileFault(missing.file, missing.reason, offset=missing.first_offset))
 
     def report_lost_start(self, noted: int | None) -> None:
-        """Tell of offsets that are gone before the first segment, where the log began at `noted`."""
+        """Report missing offsets before the first segment; the log started at `noted`."""
         lost = find_lost_start(self.folder, noted, self.start_offset)
         if lost is not None:
             self.faults.append(FileFault(lost.file, lost.reason, offset=lost.offset))
 
     def report_wrong_topic(self, topic_id: UUID | None) -> None:
-        """Tell where the folder says that it is of another topic than that which bears its name."""
+        """Report a folder with the id of another topic than the one of its name."""
         try:
             found = read_topic_id(self.folder)
         except (OSError, ValueError):

@@ -83,7 +83,7 @@ class Replay:
         self._check_snapshots_at(end_offset)
 
     def missing_in(self, path: Path, base_offset: int) -> Iterator[FileFault]:
-        """Aborted transactions that a `.txnindex` does not tell, or not as they were; there may be no such file."""
+        """Report aborted transactions that a `.txnindex` lacks or describes differently. The file may not exist."""
         listed = {(row["producerId"], row["lastOffset"]): row for row in read_aborted(path)} if path.exists() else {}
         for each in self.aborted.get(base_offset, ()):
             row = listed.get((each.producer_id, each.last_offset))

@@ -170,8 +170,10 @@ class ProducerStateManager:
     def check_invariants(self) -> None:
         """Open transactions are in the order they began, and those of the entries."""
         assert list(self.open) == sorted(self.open)
-        begun = {entry.transaction_start: id_ for id_, entry in self.entries.items() if entry.transaction_start != NONE}
-        assert begun == self.open
+        open_transactions = {
+            entry.transaction_start: id_ for id_, entry in self.entries.items() if entry.transaction_start != NONE
+        }
+        assert open_transactions == self.open
 
 
 def apply_batch(entry: ProducerEntry, header: BatchHeader, marker: EndMarker | None, seen_ms: int) -> None:

@@ -92,9 +92,10 @@ def partition(text: str) -> TopicPartition:
 
 def read_shares(line: str) -> Shares:
     """The line that `Assign.java` answers."""
-    told = dict(part.split("=") for part in line.split(";"))
+    reported = dict(part.split("=") for part in line.split(";"))
     return {
-        member: frozenset(map(partition, words.split(","))) if words else frozenset() for member, words in told.items()
+        member: frozenset(map(partition, words.split(","))) if words else frozenset()
+        for member, words in reported.items()
     }
 
 

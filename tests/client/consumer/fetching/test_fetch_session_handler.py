@@ -99,16 +99,16 @@ class ModelBroker:
 
     def take(self, request: FetchRequest) -> tuple[int, int, dict[tuple[UUID, int], int]]:
         """An error code, the session, and the offsets by partition that it believes to be wanted."""
-        told = {(t.topic_id, p.partition): p.fetch_offset for t in request.topics for p in t.partitions}
+        reported = {(t.topic_id, p.partition): p.fetch_offset for t in request.topics for p in t.partitions}
         if self.sessions and self.chance.random() < 0.1:
             self.sessions.clear()
         if request.session_epoch == 0:
             self.sessions.pop(request.session_id, None)
             if self.chance.random() < 0.2:
-                return ErrorCode.NONE, 0, told
-            self.sessions[self.next_id] = (1, told)
+                return ErrorCode.NONE, 0, reported
+            self.sessions[self.next_id] = (1, reported)
             self.next_id += 1
-            return ErrorCode.NONE, self.next_id - 1, told
+            return ErrorCode.NONE, self.next_id - 1, reported
         if request.session_id not in self.sessions:
             return ErrorCode.FETCH_SESSION_ID_NOT_FOUND, 0, {}
         epoch, known = self.sessions[request.session_id]
@@ -117,7 +117,7 @@ class ModelBroker:
         for topic in request.forgotten_topics_data:
             for number in topic.partitions:
                 del known[topic.topic_id, number]
-        known.update(told)
+        known.update(reported)
         self.sessions[request.session_id] = (epoch + 1, known)
         return ErrorCode.NONE, request.session_id, known
 

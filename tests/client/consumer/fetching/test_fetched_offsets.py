@@ -117,7 +117,7 @@ class Reading:
 
     def __init__(self, served: Callable[[int], bytes], take: Take, start: int, end: int, high_watermark: int) -> None:
         self.found: list[tuple[int, int]] = []
-        self.told: list[tuple[int, int]] = []
+        self.reported: list[tuple[int, int]] = []
         """The offsets in errors, and those to continue at."""
         self.story = Story(A)
         self.story.subscriptions.seek(A, start)
@@ -137,7 +137,7 @@ class Reading:
                 self.seek(error, position)
                 continue
             self.found += found
-        raise AssertionError(f"no end: {self.found}, {self.told}")
+        raise AssertionError(f"no end: {self.found}, {self.reported}")
 
     def seek(self, error: CorruptRecordError, position: int) -> None:
         match = SENTENCE.fullmatch(str(error))
@@ -145,7 +145,7 @@ class Reading:
         offset, after = int(match[1]), int(match[2])
         assert position <= offset < after
         assert self.story.position() == position, "nothing was skipped in silence"
-        self.told.append((offset, after))
+        self.reported.append((offset, after))
         self.story.subscriptions.seek(A, after)
 
     def check(self, start: int, below: int) -> None:
@@ -196,12 +196,12 @@ def test_a_base_offset_with_a_flipped_bit_is_reported_with_position_and_remedy_a
         assert set(reading.found) <= set(truth(FIRST, end)), flip
         first, _stop = SPANS[flip.number]
         if first >= end:
-            assert not reading.told
+            assert not reading.reported
         else:
-            assert reading.told, flip
+            assert reading.reported, flip
         lost = {offset for offset, _ in set(truth(FIRST, end)) - set(reading.found)}
-        assert lost <= lost_by(flip.number), (flip, reading.told)
-        assert lost == {o for offset, after in reading.told for o in range(offset, min(after, end))}, flip
+        assert lost <= lost_by(flip.number), (flip, reading.reported)
+        assert lost == {o for offset, after in reading.reported for o in range(offset, min(after, end))}, flip
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -213,7 +213,7 @@ def test_records_appended_after_the_high_watermark_was_read_are_read(
     for start in (FIRST, FIRST + 2, high_watermark):
         if start < end:
             reading = Reading(served_by_place(GOOD, len(GOOD)), take, start, end, high_watermark)
-            assert (reading.found, reading.told) == (truth(start, end), [])
+            assert (reading.found, reading.reported) == (truth(start, end), [])
 
 
 def is_ambiguous(flip: Flip) -> bool:
@@ -235,7 +235,7 @@ def test_a_leader_epoch_with_a_flipped_bit_hides_and_moves_no_record(way: str, c
     take, end = WAYS[way]
     for flip in EPOCHS if compiled else EPOCHS[::16]:
         reading = Reading(served_by_place(flip.applied(), 3), take, FIRST, end, END)
-        assert (reading.found, reading.told) == (truth(FIRST, end), []), flip
+        assert (reading.found, reading.reported) == (truth(FIRST, end), []), flip
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -484,10 +484,10 @@ def test_trace_events_cover_a_fetch_from_the_request_to_the_columns() -> None:
     with story.events.trace() as trace:
         story.poll()
         story.fetcher.collect_columns(None, with_headers=False)
-    told = [moment.event for moment in trace]
-    assert [type(event) for event in told] == [FetchSent, FetchCompleted, Buffered, FetchSent, HandedOut]
-    assert told[1] == FetchCompleted(1, len(batch(0)), "")
-    assert told[4] == HandedOut(A, 0, 3)
+    events = [moment.event for moment in trace]
+    assert [type(event) for event in events] == [FetchSent, FetchCompleted, Buffered, FetchSent, HandedOut]
+    assert events[1] == FetchCompleted(1, len(batch(0)), "")
+    assert events[4] == HandedOut(A, 0, 3)
 
 
 def test_trace_events_cover_each_portion_of_records() -> None:
@@ -511,9 +511,9 @@ def test_trace_events_cover_failed_fetches() -> None:
         story.reach_a_fetch()
         story.broker.end(1, "reset")
         story.client.poll(0.05)
-    told = [moment.event for moment in trace if isinstance(moment.event, FetchCompleted)]
-    assert told[:2] == [FetchCompleted(1, 0, "UNKNOWN_SERVER_ERROR"), FetchCompleted(1, 0, "")]
-    assert "reset" in told[2].error
+    events = [moment.event for moment in trace if isinstance(moment.event, FetchCompleted)]
+    assert events[:2] == [FetchCompleted(1, 0, "UNKNOWN_SERVER_ERROR"), FetchCompleted(1, 0, "")]
+    assert "reset" in events[2].error
 
 
 def test_the_fetch_request_has_the_leader_epoch() -> None:

@@ -70,8 +70,8 @@ class Story:
             assert [short(line) for line in happened] == expected, f"{command}, and it is {self.member.state}"
 
     def do(self, command: str, *arguments: str) -> list[str]:
-        told: list[str] = getattr(self, f"do_{command}")(*arguments)
-        return told
+        messages: list[str] = getattr(self, f"do_{command}")(*arguments)
+        return messages
 
     def do_poll(self) -> list[str]:
         self.member.heartbeat.poll(self.now)

@@ -71,11 +71,11 @@ def positions(consumer: Consumer) -> dict[TopicPartition, int]:
 def test_the_first_polls_join_and_later_ones_return_records(
     newer: Members, shared_topic: str, group_producer: Producer, group_id: str
 ) -> None:
-    consumer, told = newer(), RecordingListener()
+    consumer, listener = newer(), RecordingListener()
     fill_topic(group_producer, shared_topic, 40)
-    consumer.subscribe([shared_topic], told)
+    consumer.subscribe([shared_topic], listener)
     assert len(poll_count(consumer, 40)) == 40
-    assert told.assigned == [4]
+    assert listener.assigned == [4]
     coordinator = consumer._core.coordinator
     assert coordinator is not None
     poll_until([consumer], lambda: coordinator.state is ConsumerState.STABLE)
@@ -89,14 +89,14 @@ def test_only_moving_partitions_are_revoked_and_their_records_are_not_read_twice
     newer: Members, shared_topic: str, group_producer: Producer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    one, told = newer(auto_commit_interval_ms=60_000), RecordingListener()
-    one.subscribe([shared_topic], told)
+    one, listener = newer(auto_commit_interval_ms=60_000), RecordingListener()
+    one.subscribe([shared_topic], listener)
     fill_topic(group_producer, shared_topic, 40)
     seen = poll_count(one, 40)
     two = newer()
     two.subscribe([shared_topic])
     poll_until([one, two], lambda: shared(one, two) == [2, 2])
-    assert (told.revoked, told.lost) == ([2], [])
+    assert (listener.revoked, listener.lost) == ([2], [])
     fill_topic(group_producer, shared_topic, 40)
     ends = dict.fromkeys(partitions(shared_topic), 20)
     seen += poll_until([one, two], lambda: {**positions(one), **positions(two)} == ends)
@@ -128,12 +128,12 @@ def test_a_changed_subscription_and_new_partitions_are_reassigned(
 ) -> None:
     other = fresh_name()
     group_admin.create_topics([NewTopic(other, 1)])
-    consumer, told = newer(metadata_max_age_ms=100), RecordingListener()
-    consumer.subscribe([shared_topic], told)
+    consumer, listener = newer(metadata_max_age_ms=100), RecordingListener()
+    consumer.subscribe([shared_topic], listener)
     poll_until([consumer], lambda: shared(consumer) == [4])
-    consumer.subscribe([other], told)
+    consumer.subscribe([other], listener)
     poll_until([consumer], lambda: consumer.assignment() == {TopicPartition(other, 0)})
-    assert told.revoked == [4]
+    assert listener.revoked == [4]
     with Wire(group_broker.bootstrap_servers) as wire:
         wire.ask(CreatePartitionsRequest([CreatePartitionsTopic(other, 3)], 1000))
     poll_until([consumer], lambda: shared(consumer) == [3])
@@ -159,17 +159,17 @@ def test_a_new_topic_that_matches_the_pattern_is_read(
 def test_another_pattern_with_the_same_matches_revokes_nothing(
     newer: Members, shared_topic: str, group_producer: Producer
 ) -> None:
-    consumer, told = newer(metadata_max_age_ms=50), RecordingListener()
-    consumer.subscribe(SubscriptionPattern(shared_topic), told)
+    consumer, listener = newer(metadata_max_age_ms=50), RecordingListener()
+    consumer.subscribe(SubscriptionPattern(shared_topic), listener)
     poll_until([consumer], lambda: shared(consumer) == [4])
     epoch = consumer.group_metadata().generation_id
-    consumer.subscribe(SubscriptionPattern(f"{shared_topic}|nothing"), told)
+    consumer.subscribe(SubscriptionPattern(f"{shared_topic}|nothing"), listener)
     poll_until([consumer], lambda: consumer.group_metadata().generation_id > epoch)
     version = consumer._core.metadata.version
     poll_until([consumer], lambda: consumer._core.metadata.version > version + 1)
     fill_topic(group_producer, shared_topic, 8)
     assert len(poll_count(consumer, 8)) == 8
-    assert (told.assigned, told.revoked) == ([4], [])
+    assert (listener.assigned, listener.revoked) == ([4], [])
 
 
 def test_a_pattern_for_the_broker_needs_the_protocol_and_some_text(member: Members, newer: Members) -> None:
@@ -199,31 +199,31 @@ def test_a_pattern_that_the_broker_does_not_understand_is_an_error_and_another_m
 def test_exceeding_the_max_poll_interval_logs_both_remedies_and_the_next_poll_rejoins(
     newer: Members, shared_topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    slow, other, told = newer(max_poll_interval_ms=300), newer(), RecordingListener()
-    slow.subscribe([shared_topic], told)
+    slow, other, listener = newer(max_poll_interval_ms=300), newer(), RecordingListener()
+    slow.subscribe([shared_topic], listener)
     other.subscribe([shared_topic])
     poll_until([slow, other], lambda: shared(slow, other) == [2, 2])
     poll_until([other], lambda: shared(other) == [4])
     assert [text for text in caplog.messages if "max.poll.interval.ms" in text and "max.poll.records" in text]
     poll_until([slow, other], lambda: shared(slow, other) == [2, 2])
-    assert 2 in told.lost
+    assert 2 in listener.lost
 
 
 @pytest.mark.behaviour("C12")
 def test_a_static_member_that_returns_keeps_its_partitions_without_a_rebalance_of_others(
     newer: Members, shared_topic: str
 ) -> None:
-    one, two, told = newer(group_instance_id="one"), newer(group_instance_id="two"), RecordingListener()
+    one, two, listener = newer(group_instance_id="one"), newer(group_instance_id="two"), RecordingListener()
     one.subscribe([shared_topic])
-    two.subscribe([shared_topic], told)
+    two.subscribe([shared_topic], listener)
     poll_until([one, two], lambda: shared(one, two) == [2, 2])
-    before, heard = one.assignment(), (list(told.assigned), list(told.revoked))
+    before, heard = one.assignment(), (list(listener.assigned), list(listener.revoked))
     one.close()
     again = newer(group_instance_id="one")
     again.subscribe([shared_topic])
     poll_until([again, two], lambda: again.assignment())
     assert again.assignment() == before
-    assert (told.assigned, told.revoked) == heard
+    assert (listener.assigned, listener.revoked) == heard
 
 
 @pytest.mark.behaviour("C12")
@@ -397,8 +397,8 @@ def test_trace_listeners_receive_the_events_of_a_member(newer: Members, shared_t
     two.subscribe([shared_topic])
     poll_until([one, two], lambda: shared(one, two) == [2, 2])
     one.close()
-    told = [type(moment.event) for moment in trace if isinstance(moment.event, events.REBALANCE)]
-    assert told == [
+    reported = [type(moment.event) for moment in trace if isinstance(moment.event, events.REBALANCE)]
+    assert reported == [
         *(events.RebalanceStarted, events.Joined, events.Synced, events.Assigned),
         *(events.RebalanceStarted, events.Synced, events.Revoked, events.Assigned),
         *(events.Revoked, events.Left),
@@ -432,16 +432,16 @@ def test_a_group_migrates_between_protocols_with_its_members(
 def test_a_recreated_topic_is_revoked_and_assigned_again(
     newer: Members, shared_topic: str, group_admin: Admin, group_producer: Producer
 ) -> None:
-    consumer, told = newer(metadata_max_age_ms=100), RecordingListener()
-    consumer.subscribe([shared_topic], told)
+    consumer, listener = newer(metadata_max_age_ms=100), RecordingListener()
+    consumer.subscribe([shared_topic], listener)
     fill_topic(group_producer, shared_topic, 8)
     poll_count(consumer, 8)
     group_admin.delete_topics([shared_topic])
     group_admin.create_topics([NewTopic(shared_topic, 4)])
     fill_topic(group_producer, shared_topic, 4)
     assert {record.offset for record in poll_count(consumer, 4)} == {0}
-    assert sum(told.assigned) == 8
-    assert sum(told.revoked) == 4
+    assert sum(listener.assigned) == 8
+    assert sum(listener.revoked) == 4
 
 
 def test_a_deleted_topic_is_revoked_without_committing_its_offsets(
@@ -449,14 +449,14 @@ def test_a_deleted_topic_is_revoked_without_committing_its_offsets(
 ) -> None:
     doomed = fresh_name()
     group_admin.create_topics([NewTopic(doomed, 2)])
-    consumer, told = newer(max_poll_interval_ms=60_000), RecordingListener()
-    consumer.subscribe([shared_topic, doomed], told)
+    consumer, listener = newer(max_poll_interval_ms=60_000), RecordingListener()
+    consumer.subscribe([shared_topic, doomed], listener)
     fill_topic(group_producer, shared_topic, 4)
     fill_topic(group_producer, doomed, 4, partitions=2)
     poll_count(consumer, 8)
     group_admin.delete_topics([doomed])
     poll_until([consumer], lambda: shared(consumer) == [4])
-    assert told.revoked == [2]
+    assert listener.revoked == [2]
     fill_topic(group_producer, shared_topic, 4)
     assert len(poll_count(consumer, 4)) == 4
 

@@ -32,16 +32,16 @@ class RecordingListener:
     """A listener that records its calls."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, list[int]]] = []
+        self.reported: list[tuple[str, list[int]]] = []
 
     def on_partitions_assigned(self, tps: list[TopicPartition]) -> None:
-        self.told.append(("assigned", [tp.partition for tp in tps]))
+        self.reported.append(("assigned", [tp.partition for tp in tps]))
 
     def on_partitions_revoked(self, tps: list[TopicPartition]) -> None:
-        self.told.append(("revoked", [tp.partition for tp in tps]))
+        self.reported.append(("revoked", [tp.partition for tp in tps]))
 
     def on_partitions_lost(self, tps: list[TopicPartition]) -> None:
-        self.told.append(("lost", [tp.partition for tp in tps]))
+        self.reported.append(("lost", [tp.partition for tp in tps]))
 
 
 @pytest.mark.behaviour("C1")
@@ -148,7 +148,7 @@ def test_commit_waits_and_commit_async_calls_back(member: Members, shared_topic:
     consumer.commit()
     assert consumer.committed([tp]) == {tp: OffsetAndMetadata(2, leader_epoch=0)}
     heard: list[Any] = []
-    consumer.commit_async({tp: OffsetAndMetadata(1, "half-way")}, lambda *told: heard.append(told))
+    consumer.commit_async({tp: OffsetAndMetadata(1, "half-way")}, lambda *reported: heard.append(reported))
     poll_until([consumer], lambda: heard)
     assert heard == [({tp: OffsetAndMetadata(1, "half-way")}, None)]
     assert consumer.committed([tp]) == {tp: OffsetAndMetadata(1, "half-way")}
@@ -208,7 +208,7 @@ def test_exceeding_the_max_poll_interval_logs_both_remedies_and_the_next_poll_re
     with pytest.raises(CommitFailedError, match="this consumer was removed from its group"):
         slow.commit({TopicPartition(shared_topic, 0): 0})
     poll_until([slow, quick], lambda: shared(slow, quick) == [2, 2])
-    assert ("lost", [0, 1]) in heard.told or ("lost", [2, 3]) in heard.told
+    assert ("lost", [0, 1]) in heard.reported or ("lost", [2, 3]) in heard.reported
 
 
 @pytest.mark.behaviour("C10")
@@ -271,13 +271,13 @@ def test_a_static_member_that_returns_keeps_its_partitions_without_a_rebalance(
     staying.subscribe([shared_topic], heard)
     going.subscribe([shared_topic])
     poll_until([staying, going], lambda: shared(staying, going) == [2, 2])
-    had, told = going.assignment(), list(heard.told)
+    had, reported = going.assignment(), list(heard.reported)
     generation = staying.group_metadata().generation_id
     going.close()
     back = member(group_instance_id="till")
     back.subscribe([shared_topic])
     poll_until([staying, back], lambda: back.assignment() == had)
-    assert heard.told == told
+    assert heard.reported == reported
     assert staying.group_metadata().generation_id == back.group_metadata().generation_id == generation
 
 
@@ -349,8 +349,8 @@ def test_the_eager_protocol_revokes_all_partitions_and_logs_it(
     poll_until([one], one.assignment)
     two.subscribe([shared_topic])
     poll_until([one, two], lambda: shared(one, two) == [2, 2])
-    assert heard.told[:2] == [("assigned", [0, 1, 2, 3]), ("revoked", [0, 1, 2, 3])]
-    assert heard.told[2][0] == "assigned"
+    assert heard.reported[:2] == [("assigned", [0, 1, 2, 3]), ("revoked", [0, 1, 2, 3])]
+    assert heard.reported[2][0] == "assigned"
     assert (
         "Updating assignment with\n"
         f"\tAssigned partitions:                       [{', '.join(map(str, sorted(one.assignment())))}]\n"
@@ -414,8 +414,8 @@ def test_a_listener_is_called_for_lost_partitions_and_cannot_commit_them(
     consumer.subscribe([shared_topic], heard)
     poll_until([consumer], consumer.assignment)
     put_out(group_broker, consumer)
-    poll_until([consumer], lambda: len(heard.told) == 3)
-    assert heard.told == [("assigned", [0, 1, 2, 3]), ("lost", [0, 1, 2, 3]), ("assigned", [0, 1, 2, 3])]
+    poll_until([consumer], lambda: len(heard.reported) == 3)
+    assert heard.reported == [("assigned", [0, 1, 2, 3]), ("lost", [0, 1, 2, 3]), ("assigned", [0, 1, 2, 3])]
     assert heard.failure is not None
     assert consumer.committed(partitions(shared_topic)) == dict.fromkeys(partitions(shared_topic))
 

@@ -27,10 +27,10 @@ def test_a_cooperative_rebalance_revokes_only_moving_partitions_and_logs_two_rou
     caplog.clear()
     two.subscribe([shared_topic])
     poll_until([one, two], lambda: shared(one, two) == [2, 2])
-    poll_until([one, two], lambda: len([name for name, _ in heard.told if name == "assigned"]) == 3)
+    poll_until([one, two], lambda: len([name for name, _ in heard.reported if name == "assigned"]) == 3)
     moved = [tp.partition for tp in sorted(two.assignment())]
-    assert heard.told == [("assigned", [0, 1, 2, 3]), ("revoked", moved), ("assigned", []), ("assigned", [])] or (
-        heard.told
+    assert heard.reported == [("assigned", [0, 1, 2, 3]), ("revoked", moved), ("assigned", []), ("assigned", [])] or (
+        heard.reported
         == [("assigned", [0, 1, 2, 3]), ("revoked", moved), ("assigned", []), ("assigned", []), ("assigned", [])]
     )
     mine, both = one.assignment(), set(partitions(shared_topic))

@@ -60,7 +60,7 @@ class MemberProcess:
             assert pipe is not None
             pipe.close()
 
-    def tell(self, line: str) -> None:
+    def send_line(self, line: str) -> None:
         assert self.process.stdin is not None
         self.process.stdin.write(f"{line}\n")
         self.process.stdin.flush()
@@ -99,8 +99,8 @@ def other(group_broker: Broker, group_id: str, shared_topic: str) -> Iterator[Ca
     def start(**settings: Any) -> MemberProcess:
         quick = {"heartbeat.interval.ms": 50, "session.timeout.ms": 500, "retry.backoff.ms": 20}
         given = {**quick, **{name.replace("_", "."): value for name, value in settings.items()}}
-        told = [f"{name}={value}" for name, value in given.items()]
-        started.append(MemberProcess(group_broker.bootstrap_servers, group_id, shared_topic, *told))
+        reported = [f"{name}={value}" for name, value in given.items()]
+        started.append(MemberProcess(group_broker.bootstrap_servers, group_id, shared_topic, *reported))
         return started[-1]
 
     yield start
@@ -401,7 +401,7 @@ def test_ctrl_c_during_a_close_without_a_coordinator_leaves_the_group_once_a_coo
         staying.subscribe(["t"])
         poll_until([staying], lambda: process.has_said("ready") and shared(staying) == [2])
         os.kill(fallible.broker.pid, signal.SIGSTOP)
-        process.tell("now")
+        process.send_line("now")
         process.wait_for("closing")
         pressed = time.monotonic()
         try:

@@ -71,9 +71,9 @@ class Story(story.Story):
     def consumers(self) -> ConsumerGroup:
         return self.machine.consumers.groups["g"]
 
-    def tell(self, who: str, event: Callable[[int], Event]) -> None:
+    def send_event(self, who: str, event: Callable[[int], Event]) -> None:
         self.before = copied(self.machine)
-        super().tell(who, event)
+        super().send_event(who, event)
 
     def carry_out(self, decision: Decision[Record]) -> None:
         assert state_of(self.machine) == self.before, "deciding changes nothing"
@@ -159,11 +159,11 @@ class Story(story.Story):
             self.version,
             [TopicMetadata(name, self.topic_ids[name], count) for name, count in self.topic_counts.items()],
         )
-        self.tell("", lambda ticket: TopicsChanged(ticket, image))
+        self.send_event("", lambda ticket: TopicsChanged(ticket, image))
         self.happened = []
 
     def heart(self, who: str, request: ConsumerGroupHeartbeatRequest, version: int = 1) -> None:
-        self.tell(
+        self.send_event(
             who,
             lambda ticket: (
                 ConsumerHeartbeat(

@@ -58,7 +58,7 @@ def test_a_join_without_an_id_is_a_new_member_regardless_of_owned_partitions() -
 
 
 def test_a_returning_static_member_keeps_its_place_and_assignment() -> None:
-    told = Story().play(
+    story = Story().play(
         ONE_STABLE,
         """
         join a static=i range=t version=9
@@ -84,8 +84,8 @@ def test_a_returning_static_member_keeps_its_place_and_assignment() -> None:
         beat m1 gen=2 → m1: UNKNOWN_MEMBER_ID
     """,
     )
-    assert told.consumers.instances == {"i": "m2"}
-    assert [note for note in told.notes if "joined" in note] == [
+    assert story.consumers.instances == {"i": "m2"}
+    assert [note for note in story.notes if "joined" in note] == [
         "Member b joined consumer group g with the consumer protocol.",
         "Member m1 with instance id i joined consumer group g with the classic protocol.",
         "Member m2 with instance id i joined consumer group g with the classic protocol.",
@@ -93,7 +93,7 @@ def test_a_returning_static_member_keeps_its_place_and_assignment() -> None:
 
 
 def test_the_broker_records_the_client_of_each_member() -> None:
-    told = Story().play(
+    story = Story().play(
         ONE_STABLE,
         """
         join a range=t version=3
@@ -101,7 +101,7 @@ def test_the_broker_records_the_client_of_each_member() -> None:
         Reconciling 2/2: b@1[t-0 t-1] m1~@2[?]
     """,
     )
-    assert [(each.client_id, each.client_host) for each in told.consumers.members.values()] == [("app", "/h")] * 2
+    assert [(each.client_id, each.client_host) for each in story.consumers.members.values()] == [("app", "/h")] * 2
 
 
 @pytest.mark.parametrize(("said", "sent"), [(0, 0), (1, 1), (3, 3), (9, 3)])

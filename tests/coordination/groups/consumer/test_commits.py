@@ -127,10 +127,10 @@ def test_an_empty_group_keeps_simple_commits() -> None:
 def test_offsets_are_returned_to_members_in_their_epoch_and_to_simple_consumers(
     member: str | None, epoch: int, code: int
 ) -> None:
-    told = Story()
-    told.do("topics", [], {"t": "1"})
-    told.do("hello", ["a", "t"], {})
-    assert told.machine.fetch_error("g", member, epoch) == code
+    story = Story()
+    story.do("topics", [], {"t": "1"})
+    story.do("hello", ["a", "t"], {})
+    assert story.machine.fetch_error("g", member, epoch) == code
 
 
 def test_offsets_of_topics_that_are_read_are_not_deleted() -> None:
@@ -223,11 +223,11 @@ def test_transactional_commits_are_accepted_from_members_and_from_producers_with
 def test_offsets_within_a_transaction_are_for_members_in_their_epoch(
     member: str, epoch: int, version: int, code: int
 ) -> None:
-    told = Story()
-    told.do("topics", [], {"t": "1"})
-    told.do("hello", ["a", "t"], {})
+    story = Story()
+    story.do("topics", [], {"t": "1"})
+    story.do("hello", ["a", "t"], {})
     offsets = {TopicPartition("t", 0): OffsetAndMetadata(5)}
     event = TransactionalOffsetsCommitted(99, "g", offsets, 1, 0, 0, epoch, member, None, version)
-    decision = told.machine.decide(event, 0.0)
+    decision = story.machine.decide(event, 0.0)
     assert [reply.message for reply in decision.replies] == [code]
     assert bool(decision.records) == (code == ErrorCode.NONE)

@@ -42,7 +42,7 @@ def test_a_migrated_member_has_a_fresh_session() -> None:
 
 
 def test_an_id_without_a_join_is_not_waited_for() -> None:
-    told = Story().play(
+    story = Story().play(
         ONE_ASSIGNED,
         """
         join x range=t → x: MEMBER_ID_REQUIRED m2
@@ -52,7 +52,7 @@ def test_an_id_without_a_join_is_not_waited_for() -> None:
         Reconciling 2/2: m1~@1[t-0 t-1] b@2[?]
     """,
     )
-    assert waited_for(told) == {("session", "m1"), ("session", "b")}
+    assert waited_for(story) == {("session", "m1"), ("session", "b")}
 
 
 def test_members_do_not_wait_for_the_end_of_a_rebalance() -> None:
@@ -74,7 +74,7 @@ def test_members_do_not_wait_for_the_end_of_a_rebalance() -> None:
 
 
 def test_a_member_waiting_for_its_assignment_is_sent_into_the_other_kind_of_group() -> None:
-    told = Story().play("""
+    story = Story().play("""
         topics t=2 →
 
         join a range=t version=3
@@ -93,14 +93,14 @@ def test_a_member_waiting_for_its_assignment_is_sent_into_the_other_kind_of_grou
 
         sync m2 gen=2 → CompletingRebalance 2: m1* m2~
     """)
-    assert ("sync", "") in waited_for(told)
-    told.do("hello", ["c", "t"], {})
-    assert "m2: REBALANCE_IN_PROGRESS" in told.happened
-    assert not {kind for kind, _ in waited_for(told)} & {"join", "sync"}
+    assert ("sync", "") in waited_for(story)
+    story.do("hello", ["c", "t"], {})
+    assert "m2: REBALANCE_IN_PROGRESS" in story.happened
+    assert not {kind for kind, _ in waited_for(story)} & {"join", "sync"}
 
 
 def test_subscriptions_are_read_from_the_protocol_shared_by_all_members() -> None:
-    told = Story().play("""
+    story = Story().play("""
         topics t=1 u=1 →
 
         join a range=t roundrobin=u version=3
@@ -117,8 +117,8 @@ def test_subscriptions_are_read_from_the_protocol_shared_by_all_members() -> Non
         b: m2 in 2 by roundrobin led by m1
         CompletingRebalance 2: m1* m2
     """)
-    told.do("hello", ["c", "t"], {})
-    assert {name: set(member.topics) for name, member in told.consumers.members.items()} == {
+    story.do("hello", ["c", "t"], {})
+    assert {name: set(member.topics) for name, member in story.consumers.members.items()} == {
         "m1": {"u"},
         "m2": {"u"},
         "c": {"t"},
@@ -126,9 +126,9 @@ def test_subscriptions_are_read_from_the_protocol_shared_by_all_members() -> Non
 
 
 def test_a_group_with_unreadable_subscriptions_is_not_migrated() -> None:
-    told = Story()
-    told.subscription = lambda topics, options: b"\xff"  # type: ignore[method-assign]
-    told.play("""
+    story = Story()
+    story.subscription = lambda topics, options: b"\xff"  # type: ignore[method-assign]
+    story.play("""
         topics t=1 →
 
         join a range=t version=3
@@ -142,34 +142,34 @@ def test_a_group_with_unreadable_subscriptions_is_not_migrated() -> None:
 
 @pytest.mark.parametrize(("room", "goes_back"), [(1, False), (2, True)])
 def test_a_group_is_downgraded_if_a_classic_group_may_have_as_many_members(room: int, goes_back: bool) -> None:
-    told = Story(max_size=room)
-    told.do("topics", [], {"t": "1"})
-    told.do("hello", ["b", "t"], {})
+    story = Story(max_size=room)
+    story.do("topics", [], {"t": "1"})
+    story.do("hello", ["b", "t"], {})
     for each in "xy":
-        told.do("join", [each], {"range": "t", "version": "3"})
-    told.do("bye", ["b"], {})
-    assert ("g" in told.machine.groups) == goes_back
-    assert ("g" not in told.machine.consumers.groups) == goes_back
+        story.do("join", [each], {"range": "t", "version": "3"})
+    story.do("bye", ["b"], {})
+    assert ("g" in story.machine.groups) == goes_back
+    assert ("g" not in story.machine.consumers.groups) == goes_back
 
 
 def test_racks_are_migrated_and_kept_if_absent_from_a_heartbeat() -> None:
-    told, rack = Story(), "q"
-    told.subscription = lambda topics, options: encode(  # type: ignore[method-assign]
+    story, rack = Story(), "q"
+    story.subscription = lambda topics, options: encode(  # type: ignore[method-assign]
         ConsumerProtocolSubscription([topics], rack_id=rack or None), 3
     )
 
     def racks() -> list[str | None]:
-        return [member.rack_id for member in told.consumers.members.values()]
+        return [member.rack_id for member in story.consumers.members.values()]
 
-    told.do("topics", [], {"t": "1"})
-    told.do("join", ["a"], {"range": "t", "version": "3"})
-    told.do("hello", ["b", "t"], {"rack": "r"})
+    story.do("topics", [], {"t": "1"})
+    story.do("join", ["a"], {"range": "t", "version": "3"})
+    story.do("hello", ["b", "t"], {"rack": "r"})
     assert racks() == ["q", "r"]
     rack = ""
-    told.do("alive", ["b"], {})
-    told.do("join", ["m1"], {"range": "t", "version": "3"})
+    story.do("alive", ["b"], {})
+    story.do("join", ["m1"], {"range": "t", "version": "3"})
     assert racks() == ["q", "r"]
     rack = "s"
-    told.do("hello", ["b", "t"], {"rack": "s"})
-    told.do("join", ["m1"], {"range": "t", "version": "3"})
+    story.do("hello", ["b", "t"], {"rack": "s"})
+    story.do("join", ["m1"], {"range": "t", "version": "3"})
     assert racks() == ["s", "s"]

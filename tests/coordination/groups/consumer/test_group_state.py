@@ -46,10 +46,10 @@ def test_states_have_kafkas_numbers() -> None:
 
 
 def test_a_group_uses_its_own_session_timeout_and_heartbeat_interval() -> None:
-    told = Story(consumer_session_timeout_ms=45_000)
+    story = Story(consumer_session_timeout_ms=45_000)
     own = {"g": {"consumer_session_timeout_ms": 7_000}, "other": {"consumer_session_timeout_ms": 1}}
-    told.tell("", lambda ticket: GroupConfigsChanged(ticket, own))
-    told.play("""
+    story.send_event("", lambda ticket: GroupConfigsChanged(ticket, own))
+    story.play("""
         topics t=1 →
 
         hello a t
@@ -57,23 +57,23 @@ def test_a_group_uses_its_own_session_timeout_and_heartbeat_interval() -> None:
         Stable 1/1: a@1[t-0]
     """)
     session = TimerName("session", "g", "a")
-    assert told.alarms[session] == 7.0
-    told.tell("", lambda ticket: GroupConfigsChanged(ticket, {}))
-    told.play("alive a → a: epoch 1")
-    assert told.alarms[session] == 45.0
+    assert story.alarms[session] == 7.0
+    story.send_event("", lambda ticket: GroupConfigsChanged(ticket, {}))
+    story.play("alive a → a: epoch 1")
+    assert story.alarms[session] == 45.0
 
 
 def test_a_later_version_requires_a_member_id_from_the_client() -> None:
-    told = Story()
+    story = Story()
     request = ConsumerGroupHeartbeatRequest(
         "g", "", 0, rebalance_timeout_ms=1000, subscribed_topic_names=["t"], topic_partitions=[]
     )
-    told.heart("x", request, version=1)
-    assert told.happened == ["x: INVALID_REQUEST MemberId can't be empty."]
+    story.heart("x", request, version=1)
+    assert story.happened == ["x: INVALID_REQUEST MemberId can't be empty."]
 
 
 def test_a_deleted_group_leaves_no_record() -> None:
-    told = Story(records=True, offsets_retention_ms=1).play("""
+    story = Story(records=True, offsets_retention_ms=1).play("""
         topics t=1 →
 
         hello a regex=t
@@ -101,28 +101,28 @@ def test_a_deleted_group_leaves_no_record() -> None:
         broker: 0
         no group
     """)
-    assert told.machine.consumers.groups == {}
+    assert story.machine.consumers.groups == {}
 
 
 def test_topic_records_of_kafka_4_0_are_deleted_with_the_next_epoch_or_with_the_group() -> None:
     of_kafka = ConsumerGroupRecord(kept.PartitionMetadataKey("g"), kept.PartitionMetadataValue())
-    told = Story(records=True, offsets_retention_ms=1)
-    told.do("topics", [], {"t": "1"})
-    told.do("hello", ["a", "t"], {})
-    told.do("bye", ["a"], {})
+    story = Story(records=True, offsets_retention_ms=1)
+    story.do("topics", [], {"t": "1"})
+    story.do("hello", ["a", "t"], {})
+    story.do("bye", ["a"], {})
     for record in (of_kafka, of_kafka._replace(value=None), of_kafka):
-        told.machine.replay(record)
-    told.log.append((b"\0\4\0\1g", b"\0\0\0"))
-    told.happened = []
-    told.do("expire", [], {})
-    assert told.happened[:3] == ["keep no TargetEpoch", "keep no PartitionMetadata", "keep no GroupEpoch"]
+        story.machine.replay(record)
+    story.log.append((b"\0\4\0\1g", b"\0\0\0"))
+    story.happened = []
+    story.do("expire", [], {})
+    assert story.happened[:3] == ["keep no TargetEpoch", "keep no PartitionMetadata", "keep no GroupEpoch"]
 
 
 def test_tombstones_of_unknown_entries_change_nothing() -> None:
-    told = Story()
+    story = Story()
     for key in (kept.GroupEpochKey("g"), kept.MemberMetadataKey("g", "m"), kept.TargetEpochKey("g")):
-        told.machine.replay(ConsumerGroupRecord(key, None))
-    assert told.machine.consumers.groups == {}
+        story.machine.replay(ConsumerGroupRecord(key, None))
+    assert story.machine.consumers.groups == {}
     group = ConsumerGroup("g")
     group.apply(ConsumerGroupRecord(kept.CurrentMemberKey("g", "m"), kept.CurrentMemberValue(member_epoch=3)))
     assert (group.members, group.owners) == ({}, {})

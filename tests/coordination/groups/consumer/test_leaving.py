@@ -39,7 +39,7 @@ def test_a_temporarily_leaving_static_member_need_not_revoke_partitions() -> Non
 
 
 def test_a_member_must_revoke_within_its_rebalance_timeout_after_a_restart_too() -> None:
-    told = Story().play(
+    story = Story().play(
         ALONE,
         """
         hello a t
@@ -53,18 +53,18 @@ def test_a_member_must_revoke_within_its_rebalance_timeout_after_a_restart_too()
         Reconciling 2/2: b@1[t-0 -t-1] a@2[?]
     """,
     )
-    assert told.alarms[TimerName("revocation", "g", "b")] == 13.0
-    told.play("restart →")
-    assert {(name.kind, name.member): at for name, at in told.alarms.items()} == {
+    assert story.alarms[TimerName("revocation", "g", "b")] == 13.0
+    story.play("restart →")
+    assert {(name.kind, name.member): at for name, at in story.alarms.items()} == {
         ("session", "b"): 48.0,
         ("session", "a"): 48.0,
         ("revocation", "b"): 13.0,
     }
-    told.play("wait 11 → Assigning 3/2: a@2[?]")
+    story.play("wait 11 → Assigning 3/2: a@2[?]")
 
 
 def test_after_a_restart_a_classic_member_need_not_report_its_partitions() -> None:
-    told = Story().play("""
+    story = Story().play("""
         topics t=2 →
 
         hello b t
@@ -94,11 +94,11 @@ def test_after_a_restart_a_classic_member_need_not_report_its_partitions() -> No
 
         restart →
     """)
-    assert {(name.kind, name.member) for name in told.alarms} == {("session", "m1"), ("session", "c")}
+    assert {(name.kind, name.member) for name in story.alarms} == {("session", "m1"), ("session", "c")}
 
 
 def test_a_classic_members_rebalance_timeout_starts_when_it_is_notified() -> None:
-    told = Story().play(
+    story = Story().play(
         CLASSIC_AND_THIRD,
         """
         wait 4 →
@@ -107,11 +107,11 @@ def test_a_classic_members_rebalance_timeout_starts_when_it_is_notified() -> Non
         beat m1 gen=2 → m1: REBALANCE_IN_PROGRESS
     """,
     )
-    assert told.alarms[TimerName("rejoin", "g", "m1")] == 24.0
+    assert story.alarms[TimerName("rejoin", "g", "m1")] == 24.0
 
 
 def test_the_log_reports_joins_temporary_leaves_and_removals() -> None:
-    told = Story().play(
+    story = Story().play(
         ALONE,
         """
         bye b for-a-while static=i
@@ -121,7 +121,7 @@ def test_the_log_reports_joins_temporary_leaves_and_removals() -> None:
         wait 46 → Empty 2/1
     """,
     )
-    assert told.notes == [
+    assert story.notes == [
         "Member b with instance id i joined consumer group g with the consumer protocol.",
         "Consumer group g is in epoch 1 (member b has changed its subscription).",
         "Consumer group g has a target assignment for epoch 1: 1 members, assignor uniform.",
@@ -133,7 +133,7 @@ def test_the_log_reports_joins_temporary_leaves_and_removals() -> None:
 
 
 def test_a_timer_without_a_member_or_a_reason_changes_nothing() -> None:
-    told = Story().play(ALONE)
+    story = Story().play(ALONE)
     for name in (TimerName("session", "g", "stranger"), TimerName("join", "g", "b"), TimerName("sync", "g", "")):
-        told.tell("", partial(TimerExpired, name=name, wall_ms=0))
-    assert told.shown == "Stable 1/1: b@1[t-0 t-1]"
+        story.send_event("", partial(TimerExpired, name=name, wall_ms=0))
+    assert story.shown == "Stable 1/1: b@1[t-0 t-1]"

@@ -306,15 +306,15 @@ def test_an_empty_group_takes_the_protocol_of_its_next_member() -> None:
 
 @pytest.mark.parametrize(("assignor", "goes_over"), [("cooperative-sticky", True), ("mine", False)])
 def test_user_data_of_a_custom_assignor_is_not_dropped_silently(assignor: str, goes_over: bool) -> None:
-    told = Story()
+    story = Story()
     given = encode(ConsumerProtocolAssignment([], b"state"))
-    told.assignment = lambda text: given  # type: ignore[method-assign]
-    told.do("topics", [], {"t": "1"})
-    told.do("join", ["a"], {assignor: "t", "version": "3"})
-    told.do("sync", ["m1"], {"gen": "1", "m1": "t-0"})
-    told.happened = []
-    told.do("hello", ["b", "t"], {})
-    assert ("keeps data of its own" not in told.happened[-1]) == goes_over
+    story.assignment = lambda text: given  # type: ignore[method-assign]
+    story.do("topics", [], {"t": "1"})
+    story.do("join", ["a"], {assignor: "t", "version": "3"})
+    story.do("sync", ["m1"], {"gen": "1", "m1": "t-0"})
+    story.happened = []
+    story.do("hello", ["b", "t"], {})
+    assert ("keeps data of its own" not in story.happened[-1]) == goes_over
 
 
 def test_a_removed_member_with_partitions_is_fenced_and_one_without_may_rejoin() -> None:

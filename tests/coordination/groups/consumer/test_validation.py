@@ -48,10 +48,10 @@ RIGHT: list[tuple[int, dict[str, Any]]] = [
 
 
 def answered(version: int, said: dict[str, Any]) -> str:
-    told = Story()
-    told.do("topics", [], {"t": "1"})
-    told.heart("a", ConsumerGroupHeartbeatRequest(**JOIN | said), version)
-    return told.happened[0]
+    story = Story()
+    story.do("topics", [], {"t": "1"})
+    story.heart("a", ConsumerGroupHeartbeatRequest(**JOIN | said), version)
+    return story.happened[0]
 
 
 @pytest.mark.parametrize(("version", "said", "sentence"), WRONG)

@@ -208,8 +208,8 @@ class TransactionMachine:
         Adds the partition if an exception in the user's thread prevented `add_partition`.
         """
         self.add_partition(batch.tp)
-        begun = self.status.is_open or batch.has_sequence
-        if not begun or batch.tp not in self.contents.partitions or not self.sequences.can_drain(batch):
+        can_send = self.status.is_open or batch.has_sequence
+        if not can_send or batch.tp not in self.contents.partitions or not self.sequences.can_drain(batch):
             return False
         self.contents.reached = self.contents.reached or self.v2
         return True

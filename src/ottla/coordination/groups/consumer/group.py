@@ -134,7 +134,7 @@ class ConsumerGroup:
     def check(self) -> None:
         """Assert what holds between any two steps."""
         assert self.assignment_epoch <= self.epoch
-        assert self.targets.keys() <= self.members.keys(), "nobody else is to have anything"
+        assert self.targets.keys() <= self.members.keys(), "only members have targets"
         held: dict[TopicIdPartition, str] = {}
         for name, member in self.members.items():
             assert member.member_id == name
@@ -147,7 +147,7 @@ class ConsumerGroup:
         instances = {member.instance_id: name for name, member in self.members.items() if member.instance_id}
         assert instances == self.instances
         used = {member.regex for member in self.members.values() if member.regex}
-        assert self.regexes.keys() <= used, "nobody else's expressions are kept"
+        assert self.regexes.keys() <= used, "only used expressions are kept"
 
     def _epoch(self, key: kept.GroupEpochKey, value: kept.GroupEpochValue | None) -> None:
         if value is not None:

@@ -63,9 +63,11 @@ def join_or_stay(draft: ConsumerDraft, event: ConsumerHeartbeat) -> None:
     # A full heartbeat is sent by a client that joins, lost a response, or does not know whether it did. The response has the
     # assignment.
     is_full = request.rebalance_timeout_ms != -1 and owned is not None and has_subscription(request)
-    is_told = is_full or before.assigned.keys() != member.assigned.keys()
+    has_assignment = is_full or before.assigned.keys() != member.assigned.keys()
     interval_ms = draft.config.consumer_heartbeat_interval_ms
-    draft.reply(event.ticket, build_response(member, interval_ms, assignment_of(member.assigned) if is_told else None))
+    draft.reply(
+        event.ticket, build_response(member, interval_ms, assignment_of(member.assigned) if has_assignment else None)
+    )
 
 
 def has_subscription(request: ConsumerGroupHeartbeatRequest) -> bool:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ottla.errors import ConfigError, OttlaError, TransactionAbortableError
-from ottla.mirror.ledger import Carried, Ledger, encode_entry
+from ottla.mirror.ledger import Ledger, LedgerEntry, encode_entry
 from ottla.mirror.settings import MirrorSettings
 from ottla.model import TopicPartition
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 At = Callable[[str], None]
 """Called after each step with its name; a test can kill the process there."""
-Tell = Callable[[str], None]
 OF_SOURCE = {
     "isolation.level": "read_committed",
     "enable.auto.commit": False,
@@ -37,13 +36,13 @@ GIVE_UP_SECONDS = 5.0
 class RecordCopier:
     """A consumer of the source and a transactional producer of the target."""
 
-    def __init__(self, settings: MirrorSettings, ledger_topic: str, at: At, tell: Tell) -> None:
+    def __init__(self, settings: MirrorSettings, ledger_topic: str, at: At, report: Callable[[str], None]) -> None:
         from ottla.client.consumer import Consumer
         from ottla.client.producer import Producer
 
         self._settings = settings
         self._ledger_topic = ledger_topic
-        self._at, self._tell = at, tell
+        self._at, self._report = at, report
         self.ledger = Ledger()
         reader = {"max.poll.records": settings.max_records, **settings.source, **OF_SOURCE}
         self.consumer: Consumer[Any, Any] = Consumer(reader)
@@ -86,12 +85,12 @@ class RecordCopier:
             position = self.ledger.position(partition)
             if position is not None and position > ends[partition]:
                 raise ConfigError(
-                    f"{partition} of the source ends at {ends[partition]} and was carried to {position}: was it created "
+                    f"{partition} of the source ends at {ends[partition]} and was copied to {position}: was it created "
                     "again? Delete the topic in the target and give the mirror another --name"
                 )
             if position is not None and position < first[partition]:
                 deleted = first[partition] - position
-                self._tell(f"{deleted} offsets of {partition} were deleted in the source before they were copied")
+                self._report(f"{deleted} offsets of {partition} were deleted in the source before they were copied")
         return {tp: max(first[tp], self.ledger.position(tp) or 0) for tp in partitions}
 
     def copy_batch(self, timeout: float) -> int:
@@ -101,7 +100,7 @@ class RecordCopier:
             return 0
         self._at("polled")
         self._producer.begin_transaction()
-        self._at("begun")
+        self._at("started")
         try:
             entries = self._copy_records(polled)
         except TransactionAbortableError:
@@ -112,7 +111,7 @@ class RecordCopier:
             self.ledger.add(partition, entry)
         return len(polled)
 
-    def _copy_records(self, polled: ConsumerRecords[Any, Any]) -> dict[TopicPartition, Carried]:
+    def _copy_records(self, polled: ConsumerRecords[Any, Any]) -> dict[TopicPartition, LedgerEntry]:
         sent = self._send(polled)
         self._at("sent")
         self._producer.flush()
