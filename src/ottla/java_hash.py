@@ -5,6 +5,8 @@ Kafka maps groups to coordinators by it, and the order of Java's hash sets follo
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 MASK = 0xFFFF_FFFF
 SIGN = 0x8000_0000
 
@@ -18,8 +20,12 @@ def java_hash(text: str) -> int:
     return value
 
 
+@lru_cache(maxsize=1024)
 def positive_java_hash(text: str) -> int:
-    """Return its absolute value as in Kafka's `Utils.abs`: 0 for the smallest int, which has no positive counterpart."""
+    """Return its absolute value as in Kafka's `Utils.abs`: 0 for the smallest int, which has no positive counterpart.
+
+    The results are kept because a broker finds the coordinator of the same group for each commit and each shared fetch.
+    """
     value = java_hash(text)
     if value == SIGN:
         return 0

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -210,6 +211,7 @@ class ShareCoordinator(CoordinatorListener[ShareState]):
                 return DeleteRequested(ticket, key, is_known)
 
 
+@lru_cache(maxsize=1024)
 def coordinator_key(key: SharePartitionKey) -> str:
     """Return the key of FindCoordinator: group, topic id and partition."""
     return f"{key.group_id}:{text_of(key.topic_id)}:{key.partition}"

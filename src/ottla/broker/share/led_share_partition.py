@@ -332,6 +332,8 @@ class LedSharePartition:
         self._apply(machine.complete_write(ErrorCode(result.error), self._context.clock.monotonic()))
 
     def _copy(self, letters: Sequence[DeadLetters]) -> None:
+        if not letters:
+            return
         settings = self._context.settings(self.key.group_id)
         for each in letters:
             self._context.dead_letters.copy(

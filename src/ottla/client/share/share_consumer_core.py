@@ -122,6 +122,8 @@ class ShareConsumerCore:
         self._is_in_callback = False
         self._waiting_since: float | None = None
         self._checked_version = -1
+        self._assigned: tuple[frozenset[tuple[UUID, int]], Any, list[ShareTopicPartition]] | None = None
+        """The last result of `assigned`, with the assignment and the metadata from which it was made."""
 
     def open(self) -> SingleThread:
         """Return the guard for a method. Raises IllegalStateError if the consumer is closed."""
@@ -283,13 +285,18 @@ class ShareConsumerCore:
     def assigned(self) -> list[ShareTopicPartition]:
         """Keep the membership and return the assigned partitions with known topics."""
         cluster = self.metadata.cluster
+        assignment = self.coordinator.poll(self.topics, self.clock.monotonic())
+        last = self._assigned
+        if last is not None and last[0] is assignment and last[1] is cluster:
+            return last[2]
         found = []
-        for topic_id, number in sorted(self.coordinator.poll(self.topics, self.clock.monotonic())):
+        for topic_id, number in sorted(assignment):
             name = cluster.names.get(topic_id)
             if name is None:
                 self.metadata.request_update()
             else:
                 found.append(ShareTopicPartition(topic_id, name, number))
+        self._assigned = (assignment, cluster, found) if len(found) == len(assignment) else None
         return found
 
     def take_metrics(self) -> ClientMetrics:

@@ -208,9 +208,10 @@ class ShareFetcher:
                 self._failed_portion = acquired  # raised by the next call, when no records precede it
                 break
             found.append(acquired)
-            if portion.record_count:
-                self.sensors.records.sensor_for(fetch.partition.topic).record(portion.record_count)
-            max_records -= portion.record_count
+            count = portion.record_count
+            if count:
+                self.sensors.records.sensor_for(fetch.partition.topic).record(count)
+            max_records -= count
             if portion.error is not None:
                 break
         return found
@@ -222,7 +223,10 @@ class ShareFetcher:
         return min((each.time_to_retry(now) for each in waiting), default=FOREVER)
 
     def _session(self, node_id: int) -> ShareSessionHandler:
-        return self._sessions.setdefault(node_id, ShareSessionHandler(node_id, self._backoff))
+        session = self._sessions.get(node_id)
+        if session is None:
+            session = self._sessions[node_id] = ShareSessionHandler(node_id, self._backoff)
+        return session
 
     def _rotated_sessions(self) -> list[tuple[int, ShareSessionHandler]]:
         """Return the sessions, each time starting with another one."""

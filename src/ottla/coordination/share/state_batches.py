@@ -33,6 +33,9 @@ def combine_state_batches(
         for batch in (*current, *changes)
         if batch.last_offset >= start_offset
     )
+    if len(batches) < 2:
+        # The usual case: a member acknowledges all that it has acquired.
+        return tuple(batch for batch in batches if batch.first_offset <= batch.last_offset)
     combined: list[PersisterStateBatch] = []
     # The batches that cover the present position: the winner first.
     covering: list[tuple[int, int, int]] = []
