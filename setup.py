@@ -3,12 +3,16 @@
 `OTTLA_COMPILE=no` in the environment leaves them uncompiled. With `OTTLA_COMPILE=must` a failed compilation is an error:
 wheels for distribution are compiled, or not built. These, and a build with `OTTLA_COMPILE=full`, are optimized as far as Python itself;
 other builds from source only in the folders of which it matters (docs/decisions/0153).
+
+A source distribution contains the C code that Cython generates (docs/decisions/0155). It is compiled as it is if it belongs to the sources;
+otherwise, and in a clone, Cython generates it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +21,7 @@ from typing import Any
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
 
 PAIRS = (pxd.with_suffix(".py") for pxd in Path("src/ottla").rglob("*.pxd"))
 SOURCES = sorted(str(source) for source in PAIRS if source.exists())
@@ -30,14 +35,19 @@ DIRECTIVES = {
 }
 SHARED = "ottla._cython"
 """Code that Cython otherwise writes into each module (memory views, functions): half of the code to compile."""
+BUILD = "build"
+GENERATED = Path("generated")
+"""The C code in a source distribution, with the digest of what it was generated from."""
+DIGEST = GENERATED / "digest"
 C_OPTIONS = {"unix": ["-g0", "-w", "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections"]}
 """By compiler type. They disable debugger symbols and warnings for generated C, which Python's options enable."""
 TERMINAL = "/dev/tty"
 REMEDY = "install a C compiler and Python's headers, then: pip install --force-reinstall --no-deps --no-cache-dir ottla"
-QUICK_OPTIONS = {"unix": ["-Og"]}
-"""They take a third of the time to compile a module, and follow Python's own -O3, so that they replace it."""
-WORTH_OPTIMIZING = ("ottla.records.", "ottla.protocol.", "ottla._cython")
-"""The code that runs for each byte. The other modules mostly call Python's own functions."""
+QUICK_OPTIONS = {"ottla.records.": "-O3", "ottla.protocol.": "-O1", "ottla.": "-Og"}
+"""The optimization of a build from source by folder. Records have the code that runs for each byte, messages that for each field.
+
+-Og takes a third of the time of -O3. The options follow Python's own -O3, so that they replace it.
+"""
 COMPILED = {".so", ".pyd"}
 LINK_OPTIONS = ["-s", "-Wl,--gc-sections"] if sys.platform == "linux" else []
 """They remove unused sections and symbol names: a seventh of a compiled module."""
@@ -55,15 +65,9 @@ class BuildIfPossible(build_ext):
     def build_extensions(self) -> None:
         for extension in self.extensions:
             kind = self.compiler.compiler_type
-            is_quick = (
-                wanted() not in ("must", "full")
-                and "CFLAGS" not in os.environ
-                and not extension.name.startswith(WORTH_OPTIMIZING)
-            )
-            extension.extra_compile_args = [
-                *C_OPTIONS.get(kind, []),
-                *(QUICK_OPTIONS.get(kind, []) if is_quick else []),
-            ]
+            is_quick = kind == "unix" and wanted() not in ("must", "full") and "CFLAGS" not in os.environ
+            quick = [option for folder, option in QUICK_OPTIONS.items() if extension.name.startswith(folder)][:1]
+            extension.extra_compile_args = [*C_OPTIONS.get(kind, []), *(quick if is_quick else [])]
             extension.extra_link_args = [*LINK_OPTIONS, *build_id_options(extension.name)]
         super().build_extensions()
 
@@ -87,6 +91,21 @@ class BuildCurrentModules(build_py):
         super().run()
 
 
+class DistributeGeneratedCode(sdist):
+    """Adds the generated C code, so that an installation from source does not need Cython."""
+
+    def make_release_tree(self, base_dir: str, files: list[str]) -> None:
+        super().make_release_tree(base_dir, files)
+        made = self.distribution.ext_modules or []
+        for extension in made:
+            (code,) = extension.sources
+            target = base_dir / GENERATED / Path(code).relative_to(BUILD)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(code, target)
+        if made:
+            (base_dir / DIGEST).write_text(digest_of_inputs(), encoding="ascii")
+
+
 def remove_stale_files(built: Path, source: Path) -> None:
     """Delete the built files that have no source any more. The source of a compiled module is the `.pxd` of its name."""
     for file in built.rglob("*"):
@@ -104,6 +123,20 @@ def build_id_options(name: str) -> list[str]:
 def digest_of(module: Path) -> str:
     """Return the digest of the sources of a compiled module."""
     return hashlib.sha256(module.read_bytes() + b"\0" + module.with_suffix(".pxd").read_bytes()).hexdigest()[:36]
+
+
+def digest_of_inputs() -> str:
+    """Return the digest of what the C code is generated from."""
+    files = sorted({*map(Path, SOURCES), *Path("src/ottla").rglob("*.pxd")})
+    digest = hashlib.sha256(repr((SHARED, DIRECTIVES)).encode())
+    for file in files:
+        digest.update(f"\0{file.as_posix()}\0".encode() + file.read_bytes())
+    return digest.hexdigest()
+
+
+def has_generated_code() -> bool:
+    """Return True if this is a source distribution with the C code of its sources. A patched one needs Cython."""
+    return DIGEST.exists() and DIGEST.read_text(encoding="ascii") == digest_of_inputs()
 
 
 def wanted() -> str:
@@ -128,8 +161,14 @@ def say(reason: str) -> None:
 
 
 def extensions() -> list[Any]:
-    if not SOURCES or wanted() == "no":
+    is_for_distribution = "sdist" in sys.argv
+    if not SOURCES or (wanted() == "no" and not is_for_distribution):
         return []
+    if has_generated_code() and not is_for_distribution:
+        shared = f"src/{SHARED.replace('.', '/')}.py"
+        return [
+            Extension(name_of(each), [str(GENERATED / Path(each).with_suffix(".c"))]) for each in (*SOURCES, shared)
+        ]
     try:
         from Cython.Build import cythonize
     except ImportError:
@@ -137,17 +176,24 @@ def extensions() -> list[Any]:
             raise
         say("no Cython")
         return []
-    shared = Extension(SHARED, [f"src/{SHARED.replace('.', '/')}.c"])
+    shared_code = Extension(SHARED, [f"src/{SHARED.replace('.', '/')}.c"])
     forms: list[Any] = cythonize(  # type: ignore[no-untyped-call]
-        [*SOURCES, shared],
+        [*SOURCES, shared_code],
         compiler_directives=DIRECTIVES,
         shared_utility_qualified_name=SHARED,
-        build_dir="build",
+        build_dir=BUILD,
+        force=is_for_distribution or None,  # an earlier build may have left code of other sources
         nthreads=os.cpu_count() or 1,
         quiet=True,
     )
     return forms
 
 
+def name_of(source: str) -> str:
+    """Return the name of the module in a file such as src/ottla/trace.py."""
+    return ".".join(Path(source).with_suffix("").parts[1:])
+
+
 if __name__ == "__main__":  # the processes in which Cython works may read this file again
-    setup(ext_modules=extensions(), cmdclass={"build_ext": BuildIfPossible, "build_py": BuildCurrentModules})
+    commands = {"build_ext": BuildIfPossible, "build_py": BuildCurrentModules, "sdist": DistributeGeneratedCode}
+    setup(ext_modules=extensions(), cmdclass=commands)

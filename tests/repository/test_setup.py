@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 from pathlib import Path
 
 import conftest
 import pytest
 
-from tools import install, newest
+from tools import build_backend, install, newest
 
 ROOT = Path(__file__).parent.parent.parent
 PLAIN_TOOLS = ("sh", "sed", "head", "cat")
@@ -265,6 +267,39 @@ def test_compiling_is_silent_leaves_no_debug_symbols_and_repeats_only_changed_mo
     changed.write_text(changed.read_text().replace("* 2", "* 3"))
     assert setup(tmp_path).returncode == 0
     assert [o.stem for o, before in built.items() if o.stat().st_mtime_ns != before] == ["two"]
+
+
+@pytest.mark.house
+@pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
+def test_a_source_distribution_is_compiled_without_cython_unless_its_sources_were_changed(tmp_path: Path) -> None:
+    source = unpack_distribution(tmp_path)
+    (tmp_path / "Cython").mkdir()
+    (tmp_path / "Cython" / "__init__.py").write_text("raise ImportError('there is none')")
+    result = setup(source, PYTHONPATH=str(tmp_path), OTTLA_COMPILE="must")
+    assert result.returncode == 0, result.stderr
+    assert sorted(form.name.partition(".")[0] for form in (source / "src" / "ottla").glob("*.so")) == [
+        "_cython",
+        "one",
+        "two",
+    ]
+    assert build_backend.get_requires_for_build_wheel() == [build_backend.CYTHON], "a clone has no generated code"
+    with contextlib.chdir(source):
+        assert build_backend.get_requires_for_build_wheel() == []
+        Path("src/ottla/one.pxd").write_text("cpdef int twice(int n)\n")
+        assert build_backend.get_requires_for_build_wheel() == [build_backend.CYTHON]
+    assert "there is none" in setup(source, PYTHONPATH=str(tmp_path), OTTLA_COMPILE="must").stderr
+
+
+def unpack_distribution(folder: Path) -> Path:
+    """Build a source distribution of a package of two hot loops, and unpack it."""
+    package = folder / "package"
+    package.mkdir()
+    assert build(package, OTTLA_COMPILE="no").returncode == 0
+    (package / "MANIFEST.in").write_text("recursive-include src *.pxd\n")
+    subprocess.run([sys.executable, "setup.py", "-q", "sdist"], cwd=package, check=True, capture_output=True)
+    with tarfile.open(package / "dist" / "ottla-0.tar.gz") as archive:
+        archive.extractall(folder, filter="data")
+    return folder / "ottla-0"
 
 
 @pytest.mark.house
