@@ -76,7 +76,7 @@ def write_archive(part: Path) -> None:
         ports = rival.new_ports(())
         plan.format(ports, ())
         rival.options = (QUICK, *write_options(part).split())
-        process, _ = plan.launched(ports)
+        process, _ = plan.start_ready(ports)
         process.terminate()
         try:
             process.wait(PATIENCE)  # the archive is written for several seconds

@@ -1,6 +1,6 @@
 """Apache Kafka, started from Maven Central's jars: one node that is broker and controller.
 
-The jars stay in `.cache`, one folder for each version; `fetch` brings them by Maven when they are not there.
+The jars are kept in `.cache`, one folder for each version; `fetch` downloads missing ones with Maven.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parent.parent
 VERSION = "4.4.0"
 """The reference: tests compare with this version unless they name another one."""
 PREVIOUS_VERSION = "4.3.1"
-"""The version before it, for clusters in which a node is older than the others."""
+"""The previous version, for clusters in which one node is older than the others."""
 JARS = ROOT / ".cache" / f"apache-kafka-{VERSION}"
 PREVIOUS_JARS = ROOT / ".cache" / f"apache-kafka-{PREVIOUS_VERSION}"
 POM = Path(__file__).with_name("apache-kafka.xml")
@@ -34,10 +34,10 @@ READY_SECONDS = 180
 STOP_SECONDS = 20
 START_TRIES = 3
 OWN_END = 1
-"""The status with which it ends when it cannot go on; 143 and such are somebody's signals."""
+"""The exit status after a fatal error. Statuses such as 143 come from signals."""
 HEAP = ("-Xms1G", "-Xmx1G")
 options: tuple[str, ...] = ()
-"""Of every Java that is started from here; tests want it ready soon, and benchmarks as it is."""
+"""Options of each Java that this module starts: tests set them for a fast start, benchmarks use the defaults."""
 FLAGS = (
     "-server",
     "-XX:+UseG1GC",
@@ -47,7 +47,7 @@ FLAGS = (
     "-XX:MaxInlineLevel=15",
     "-Djava.awt.headless=true",
 )
-"""What Kafka's own start script gives the JVM."""
+"""The JVM options of Kafka's own start script."""
 
 
 class ApacheKafka(NamedTuple):
@@ -58,35 +58,35 @@ class ApacheKafka(NamedTuple):
     directory: Path
     """Its log directory."""
     listeners: Mapping[str, str] = MappingProxyType({})
-    """The addresses of those it was asked for beside the plain one, by their names."""
+    """The addresses of the additional listeners, by name."""
     controller: str = ""
-    """Where brokers find it as a controller."""
+    """Its address as a controller."""
 
 
 def fetched() -> bool:
-    """Return True if the jars of the reference version are there."""
+    """Return True if the jars of the reference version exist."""
     return any(JARS.glob("kafka_2.13-*.jar"))
 
 
 def fetch() -> None:
-    """Download the jars of the reference version, unless they are there."""
+    """Download the jars of the reference version unless they exist."""
     fetch_version(VERSION, JARS)
 
 
 def fetch_previous() -> None:
-    """Download the jars of the previous version, unless they are there."""
+    """Download the jars of the previous version unless they exist."""
     fetch_version(PREVIOUS_VERSION, PREVIOUS_JARS)
 
 
 def fetch_version(version: str, jars: Path) -> None:
-    """Download the jars of a version into a folder, unless they are there."""
+    """Download the jars of a version into a folder unless they exist."""
     with one_at_a_time(jars):
         if not any(jars.glob("kafka_2.13-*.jar")):
             bring(POM, jars, f"-Dkafka.version={version}")
 
 
 def fetch_streams() -> Path:
-    """Return the folder with the jars of Kafka Streams, downloaded unless they are there."""
+    """Return the folder with the jars of Kafka Streams; download them unless they exist."""
     with one_at_a_time(STREAMS_JARS):
         if not any(STREAMS_JARS.glob("kafka-streams-*.jar")):
             bring(POM.with_name("kafka-streams.xml"), STREAMS_JARS)
@@ -94,12 +94,12 @@ def fetch_streams() -> Path:
 
 
 def bring(pom: Path, jars: Path, *options: str) -> None:
-    """Have all that a project of Maven's depends on in a folder."""
+    """Download all dependencies of a Maven project into a folder."""
     if shutil.which("mvn") is None:
         raise RuntimeError(
-            f"there is no Maven (mvn) here, which fetches the jars of {jars.name}: install it, or `make interop`"
+            f"mvn not found, which downloads the jars of {jars.name}: install Maven, or run `make interop-needs`"
         )
-    # Into a folder beside it first, so that an interrupted download is not taken for a finished one.
+    # Into another folder first, so that an interrupted download does not look complete.
     part = jars.with_suffix(".part")
     shutil.rmtree(part, ignore_errors=True)
     goal = ("dependency:copy-dependencies", f"-DoutputDirectory={part}")
@@ -109,13 +109,13 @@ def bring(pom: Path, jars: Path, *options: str) -> None:
 
 
 def java(main_class: str, *arguments: str, classes: str = "", jars: Path | None = None) -> list[str]:
-    """The command that runs one of Kafka's main classes, its tools for instance; or one in the folder `classes`."""
+    """Return the command that runs a main class of Kafka, such as a tool, or one in the folder `classes`."""
     path = f"{jars or JARS}/*"
     return ["java", *options, "-cp", f"{path}:{classes}" if classes else path, main_class, *arguments]
 
 
 def run(command: Sequence[str]) -> str:
-    """What the command prints; RuntimeError with all of it when it fails."""
+    """Run a command and return its output. Raises RuntimeError with the output if it fails."""
     result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if result.returncode:
         raise RuntimeError(f"{' '.join(command)} failed:\n{result.stdout}")
@@ -131,10 +131,10 @@ def apache_kafka(
     jars: Path | None = None,
     heap: Sequence[str] = HEAP,
 ) -> Iterator[ApacheKafka]:
-    """A node with an empty log directory of its own, ready; stopped at the end. `settings` are server properties.
+    """Run a node with a new log directory; it is stopped at the end. `settings` are server properties.
 
-    `listeners` are protocols that it speaks on ports of their own, beside PLAINTEXT; `formatted_with` what the tool that
-    formats its directory is told as well, such as `--add-scram`; `jars` another version than that of `JARS`.
+    `listeners` are the protocols of additional listeners, each on a port of its own; `formatted_with` has further
+    arguments for the tool that formats the directory, such as `--add-scram`; `jars` is the folder of another version.
     """
     with TemporaryDirectory(prefix="apache-kafka-") as folder:
         node = started(
@@ -164,17 +164,17 @@ def started(
     jars: Path | None = None,
     heap: Sequence[str] = HEAP,
 ) -> Iterator[ApacheKafka]:
-    """A node on a log directory that is there, ready; stopped at the end. What it prints is in `folder`.
+    """Run a node on an existing log directory; it is stopped at the end. Its output is in `folder`.
 
-    Its quorum is what the directory says, or with `fixed_voters` what its settings do, as before Kafka 3.9.
+    The voters are those in the directory, or with `fixed_voters` those of its settings, as before Kafka 3.9.
     """
     if shutil.which("java") is None:
-        raise RuntimeError("there is no Java here, which runs Apache Kafka: install Java 17 or newer, or `make java`")
+        raise RuntimeError("java not found, which runs Apache Kafka: install Java 17 or newer, or run `make java`")
     ports = new_ports(listeners)
     plan = Plan(folder, logs, settings or {}, fixed_voters, jars, tuple(heap))
     if format_first:
         plan.format(ports, formatted_with)
-    process, ports = plan.launched(ports)
+    process, ports = plan.start_ready(ports)
     try:
         yield ports.address_book(process.pid, logs)
         if process.poll() == OWN_END:
@@ -184,16 +184,16 @@ def started(
 
 
 class StartError(RuntimeError):
-    """It did not start."""
+    """The node did not start."""
 
 
 class Ports(NamedTuple):
-    """Where a node listens."""
+    """The ports of a node."""
 
     broker: int
     controller: int
     others: Mapping[str, int]
-    """Of the protocols it speaks beside PLAINTEXT."""
+    """The ports of additional listeners, by protocol."""
 
     @property
     def all(self) -> tuple[int, ...]:
@@ -214,7 +214,7 @@ def at(port: int) -> str:
 
 
 class Plan(NamedTuple):
-    """A node that is to start, wherever there are ports for it."""
+    """A node to start on any free ports."""
 
     folder: Path
     logs: Path
@@ -224,14 +224,14 @@ class Plan(NamedTuple):
     heap: tuple[str, ...] = HEAP
 
     def format(self, ports: Ports, more: Sequence[str]) -> None:
-        """Make its directory ready."""
+        """Format its directory."""
         given = ("--standalone", "-t", CLUSTER_ID, "-c", str(self._write(ports)), *more)
         run(java("kafka.tools.StorageTool", "format", *given, jars=self.jars))
 
-    def launched(self, ports: Ports) -> tuple[subprocess.Popen[bytes], Ports]:
-        """It, ready. If it ends at once, as when somebody has taken one of its ports, it is tried on others."""
+    def start_ready(self, ports: Ports) -> tuple[subprocess.Popen[bytes], Ports]:
+        """Start the node and wait until it is ready. If a port is taken meanwhile, it is retried on other ports."""
         for tries_left in reversed(range(START_TRIES)):
-            process = self._begun(ports)
+            process = self._start(ports)
             try:
                 self._wait_until_ready(process, ports)
             except StartError:
@@ -256,14 +256,14 @@ class Plan(NamedTuple):
         path.write_text(render(found))
         return path
 
-    def _begun(self, ports: Ports) -> subprocess.Popen[bytes]:
+    def _start(self, ports: Ports) -> subprocess.Popen[bytes]:
         command = java("kafka.Kafka", str(self._write(ports)), jars=self.jars)
         command[1:1] = [*self.heap, *FLAGS]
         with (self.folder / "output").open("wb") as file:
             return subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, cwd=self.folder)
 
     def _wait_until_ready(self, process: subprocess.Popen[bytes], ports: Ports) -> None:
-        """It opens its ports one after the other, and ends when one of them is somebody else's."""
+        """Wait for all ports: the node opens them in turn, and exits if another process has one of them."""
         deadline = time.monotonic() + READY_SECONDS
         while process.poll() is None and time.monotonic() < deadline:
             if all(map(listens, ports.all)) and answers(ports.broker):
@@ -273,7 +273,7 @@ class Plan(NamedTuple):
 
 
 def server_properties(logs: Path, broker: int, controller: int) -> dict[str, str]:
-    """A single node that is content with itself."""
+    """Return the properties of a single node without replicas of internal topics."""
     alone = (
         "offsets.topic.replication.factor",
         "transaction.state.log.replication.factor",
@@ -294,12 +294,12 @@ def server_properties(logs: Path, broker: int, controller: int) -> dict[str, str
 
 
 def render(properties: Mapping[str, str]) -> str:
-    """A Java properties file."""
+    """Return the text of a Java properties file."""
     return "".join(f"{name}={value}\n" for name, value in properties.items())
 
 
 def listens(port: int) -> bool:
-    """Whether somebody takes connections there."""
+    """Return True if a process accepts connections on the port."""
     try:
         socket.create_connection(("127.0.0.1", port), timeout=5).close()
     except OSError:
@@ -308,7 +308,7 @@ def listens(port: int) -> bool:
 
 
 def answers(port: int) -> bool:
-    """Whether a Kafka on this port tells what it speaks (ApiVersions 0)."""
+    """Return True if a Kafka on this port answers ApiVersions 0."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=5) as sock:
             sock.sendall(struct.pack(">ihhih", 10, 18, 0, 1, -1))
@@ -318,7 +318,7 @@ def answers(port: int) -> bool:
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """End it; kill it when it does not."""
+    """Terminate the process, or kill it after STOP_SECONDS."""
     process.terminate()
     try:
         process.wait(STOP_SECONDS)

@@ -1,4 +1,4 @@
-"""Kafka Connect of one process, from Apache Kafka's jars, with its file connector and Debezium's sink of tables."""
+"""A Kafka Connect worker, started from Apache Kafka's jars, with its file connector and Debezium's sink of tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STRING = "org.apache.kafka.connect.storage.StringConverter"
 
 
 def fetch() -> None:
-    """Bring the jars, unless they are there."""
+    """Download the jars unless they exist."""
     with one_at_a_time(JARS):
         if not all(any(JARS.glob(pattern)) for pattern in NEEDED):
             bring(POM, JARS)
@@ -48,7 +48,7 @@ class KafkaConnect:
         self._ask("DELETE", f"/connectors/{name}")
 
     def check(self, name: str) -> None:
-        """RuntimeError with its trace where one of its tasks has failed."""
+        """Raise RuntimeError with the trace of a failed task."""
         for task in json.loads(self._ask("GET", f"/connectors/{name}/status"))["tasks"]:
             if task["state"] == "FAILED":
                 raise RuntimeError(task["trace"])
@@ -65,7 +65,7 @@ class KafkaConnect:
 
 @contextmanager
 def kafka_connect(servers: str, **settings: str) -> Iterator[KafkaConnect]:
-    """A worker on these brokers, ready; stopped at the end."""
+    """Run a worker of these brokers; it is stopped at the end."""
     fetch()
     with TemporaryDirectory(prefix="kafka-connect-") as place:
         folder = Path(place)

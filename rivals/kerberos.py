@@ -103,7 +103,7 @@ def missing() -> str | None:
 
 @contextmanager
 def realm(ahead_seconds: int = 0) -> Iterator[Realm]:
-    """A realm of its own; the environment leads there until the end. Its clock may be ahead of this machine's."""
+    """Run a realm, set in the environment until the end. Its clock may be ahead of the machine's."""
     with TemporaryDirectory(prefix="kerberos-") as folder:
         made = Realm(Path(folder), free_port())
         for name, text in (("krb5.conf", CLIENTS), ("kdc.conf", SERVER)):
@@ -124,7 +124,7 @@ def realm(ahead_seconds: int = 0) -> Iterator[Realm]:
 
 @contextmanager
 def kdc(made: Realm, ahead_seconds: int) -> Iterator[subprocess.Popen[bytes]]:
-    """The KDC of a realm that has been made, ready."""
+    """Run the KDC of a created realm."""
     command = [found("krb5kdc"), "-n", "-r", REALM, "-P", str(made.folder / "pid"), "-T", str(ahead_seconds)]
     log = made.folder / "kdc.log"
     log.write_text("")

@@ -46,6 +46,6 @@ class Server(mariadb.Server):
 
 @contextmanager
 def mysql() -> Iterator[Server]:
-    """A server of one's own, stopped at the end."""
+    """Run a server; it is stopped at the end."""
     with mariadb.running(Server, "mysql-") as server:
         yield server

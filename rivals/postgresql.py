@@ -34,7 +34,7 @@ SETTINGS = {
 
 
 def binaries() -> Path:
-    """The folder of initdb and postgres; brings the package where we may, and says what to do where not."""
+    """Return the folder of initdb and postgres. Installs the package if the user is root; otherwise the error names it."""
     found = installed()
     if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
         with one_at_a_time(Path("/tmp/ottla-postgresql")):
@@ -47,7 +47,7 @@ def binaries() -> Path:
 
 
 def installed() -> Path | None:
-    """The newest that there is."""
+    """Return the newest installed version."""
     there = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: float(path.parts[-3]))
     if there:
         return there[-1].parent
@@ -124,7 +124,7 @@ class Server:
 
 @contextmanager
 def postgresql(**settings: str) -> Iterator[Server]:
-    """A server of one's own, stopped at the end."""
+    """Run a server; it is stopped at the end."""
     with TemporaryDirectory(prefix="postgresql-", ignore_cleanup_errors=True) as folder:
         Path(folder).chmod(0o755)
         server = Server(Path(folder), settings)
