@@ -232,3 +232,16 @@ def test_values_without_an_id_or_with_an_unknown_one_are_an_error_with_their_pla
     status, _, err = ask(f"select * from '{registered.name}'", *at, "--tail", "1")
     assert status == 1
     assert f"the value at offset 3 of {registered.name}-0 cannot be read: " in err
+
+
+def test_of_topics_that_differ_only_in_case_the_spelled_one_is_read(ask: Ask, orders: str, address: str) -> None:
+    other = orders.upper()
+    with Admin(bootstrap_servers=address) as admin:
+        admin.create_topics([NewTopic(other, 1)])
+
+    assert ask(f"select count(*) as n from '{orders}'", "--json")[1].split() == ["[", "{", '"n":', "5", "}", "]"]
+    assert ask(f"select count(*) as n from '{other}'", "--json")[1].split() == ["[", "{", '"n":', "0", "}", "]"]
+    for both in (f"select * from '{orders}', '{other}'", f"select * from '{orders.title()}'"):
+        status, out, err = ask(both)
+        assert (status, out) == (1, "")
+        assert "differ only in case, which SQL ignores: query one of them, as it is spelled" in err

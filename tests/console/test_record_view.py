@@ -12,6 +12,7 @@ from ottla.console.record_view import MOST_BYTES, RecordCondition, show_bytes
     [
         (b'{"a":[1]}', "json", '{\n  "a": [\n    1\n  ]\n}'),
         (b"{not json", "text", "{not json"),
+        (b'["\\ud800\\u202e"]', "json", '[\n  "\\ud800\\u202e"\n]'),
         ("<script>é".encode(), "text", "<script>é"),
         (b"\x00\xff", "hex", "00 ff"),
         (b"a\x07", "hex", "61 07"),

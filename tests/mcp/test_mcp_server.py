@@ -253,6 +253,17 @@ def test_writes_are_offered_on_request_and_bounded(writing: Tools, servers: str)
             "the value has 70000 bytes: expected at most 65536",
         ),
         ("produce_message", {"topic": "nowhere", "value": "x"}, "nowhere"),
+        ("produce_message", {"topic": "orders", "value": "x", "partition": -5}, "invalid value -5 for partition"),
+        (
+            "reset_offsets",
+            {"group": "g", "topic": "orders", "to": "time", "time_ms": 2**63},
+            f"invalid value {2**63} for time_ms: expected a number from 0",
+        ),
+        (
+            "consume_messages",
+            {"topic": "orders", "start": "time", "position": 2**63},
+            f"invalid value {2**63} for position: expected a number from 0",
+        ),
         ("reset_offsets", {"group": "g", "topic": "orders", "to": "end"}, "expected earliest, latest or time"),
         ("reset_offsets", {"group": "g", "topic": "orders", "to": "time"}, "to=time needs time_ms"),
     ):

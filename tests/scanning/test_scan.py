@@ -173,3 +173,10 @@ def test_mistakes_are_sentences(servers: str) -> None:
         ottla.scan(TOPIC, bootstrap_servers=servers, start_time=datetime(2026, 1, 1))
     with pytest.raises(ConfigError, match="end_time = 'now': expected a datetime"):
         ottla.scan(TOPIC, bootstrap_servers=servers, end_time="now")  # type: ignore[arg-type]
+
+
+def test_a_partition_that_no_topic_has_is_an_error(servers: str) -> None:
+    with pytest.raises(
+        ConfigError, match=f"invalid partition 9 of {TOPIC}: expected numbers from 0 to {PARTITIONS - 1}"
+    ):
+        ottla.scan(TOPIC, bootstrap_servers=servers, partitions=[0, 9]).collect()

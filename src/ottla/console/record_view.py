@@ -59,7 +59,10 @@ def form_of(data: bytes, cut: bool) -> tuple[str, str]:
         return "hex", data.hex(" ")
     if not cut and text[:1] in ("{", "["):
         try:
-            return "json", json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+            value = json.loads(text)
+            shown = json.dumps(value, indent=2, ensure_ascii=False)
+            # Escapes may hide what is not printable, and half of a surrogate pair, which no response can contain.
+            return "json", shown if is_printable(shown) else json.dumps(value, indent=2)
         except (ValueError, RecursionError):
             pass
     return "text", text
@@ -73,4 +76,8 @@ def text_of(data: bytes, cut: bool) -> str | None:
         if not cut or error.end < len(data):
             return None
         text = data[: error.start].decode()
-    return text if all(character.isprintable() or character in "\n\r\t" for character in text) else None
+    return text if is_printable(text) else None
+
+
+def is_printable(text: str) -> bool:
+    return all(character.isprintable() or character in "\n\r\t" for character in text)

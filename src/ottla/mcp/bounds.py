@@ -18,6 +18,9 @@ MOST_FIELD_CHARACTERS = 4096
 MOST_WATCH_SECONDS = 30
 MOST_VALUE_BYTES = 64 * 1024
 """The size of a key or value that can be produced."""
+MOST_NUMBER = 2**63 - 1
+"""The highest offset and time."""
+MOST_PARTITION = 2**31 - 1
 MOST_PARTITIONS = 100
 """The partitions of a topic that can be created."""
 

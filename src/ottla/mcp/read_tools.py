@@ -13,6 +13,7 @@ from ottla.console.cluster import STARTS, ConsoleCluster
 from ottla.console.record_view import RecordCondition
 from ottla.errors import ConfigError
 from ottla.mcp.bounds import (
+    MOST_NUMBER,
     MOST_RECORDS,
     MOST_RESULT_BYTES,
     MOST_WATCH_SECONDS,
@@ -194,6 +195,8 @@ class ReadTools:
         check_between("max_bytes", max_bytes, 1, MOST_RESULT_BYTES)
         if start in ("offset", "time") and (position is None or position < 0):
             raise ConfigError(f"start={start} needs position, the {start} from which to read, from 0 on")
+        if position is not None:
+            check_between("position", position, 0, MOST_NUMBER)
         if partition is not None:
             count = len(self._cluster.admin.describe_topics([topic])[topic].partitions)
             if not 0 <= partition < count:

@@ -98,6 +98,8 @@ def with_sentences(tool: Callable[..., dict[str, Any]], cluster: ConsoleCluster)
             raise ToolError(f"the schema registry: {error}") from None
         except OttlaError as error:
             raise ToolError(cluster.message_for(error)) from None
+        except ValueError as error:  # an argument that a client rejects
+            raise ToolError(str(error)) from None
 
     return call
 

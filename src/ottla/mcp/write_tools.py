@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ottla.console.cluster import ConsoleCluster
 from ottla.errors import ConfigError
-from ottla.mcp.bounds import MOST_PARTITIONS, check_between, check_choice, check_size
+from ottla.mcp.bounds import MOST_NUMBER, MOST_PARTITION, MOST_PARTITIONS, check_between, check_choice, check_size
 from ottla.model import EARLIEST, LATEST, TopicPartition
 
 TARGETS = ("earliest", "latest", "time")
@@ -28,6 +28,8 @@ class WriteTools:
         partition: Annotated[int | None, Field(description="The partition; chosen by the key by default.")] = None,
     ) -> dict[str, Any]:
         """Send one record to a topic, and return its partition and offset."""
+        if partition is not None:
+            check_between("partition", partition, 0, MOST_PARTITION)
         return self._cluster.produce(topic, check_size("key", key), check_size("value", value), partition)
 
     def create_topic(
@@ -56,6 +58,8 @@ class WriteTools:
         check_choice("to", to, TARGETS)
         if to == "time" and (time_ms is None or time_ms < 0):
             raise ConfigError("to=time needs time_ms, milliseconds since 1970")
+        if time_ms is not None:
+            check_between("time_ms", time_ms, 0, MOST_NUMBER)
         when = {"earliest": EARLIEST, "latest": LATEST}.get(to, time_ms or 0)
         preview = self._cluster.preview_reset(group, topic, when)
         if apply:

@@ -134,8 +134,10 @@ class TopicScan:
     def _find_spans(self, consumer: Consumer[Any, Any], narrow: Narrow) -> dict[TopicPartition, tuple[int, int]]:
         """Return the offsets to read of each partition, as the given bounds, the filter and the current offsets allow."""
         needed: dict[TopicPartition, OffsetSpan] = {}
-        for topic in self._topics:
-            for info in partitions_of(consumer, topic):
+        existing = {topic: partitions_of(consumer, topic) for topic in self._topics}
+        self._check_partitions({info.partition for infos in existing.values() for info in infos})
+        for topic, infos in existing.items():
+            for info in infos:
                 tp = TopicPartition(topic, info.partition)
                 span = narrow(tp) if self._partitions is None or tp.partition in self._partitions else None
                 if span is not None:
@@ -149,13 +151,19 @@ class TopicScan:
         for tp, span in needed.items():
             limits = [self._end.get(tp), until.get(tp), span.end]
             start = max(self._start.get(tp, 0), span.start, since.get(tp, 0))
-            start = (
-                start if tp in self._start else max(start, firsts[tp])
-            )  # deleted records are an error if they are named
+            if tp not in self._start:  # a given offset that was deleted is an error
+                start = max(start, firsts[tp])
             end = min([ends[tp], *(limit for limit in limits if limit is not None)])
             if start < end:
                 found[tp] = (start, end)
         return found
+
+    def _check_partitions(self, existing: set[int]) -> None:
+        """Raise ConfigError for a number that is no partition of any topic."""
+        if unknown := sorted((self._partitions or frozenset()) - existing):
+            raise ConfigError(
+                f"invalid partition {unknown[0]} of {', '.join(self._topics)}: expected numbers from 0 to {max(existing)}"
+            )
 
     def _registered_schema(self) -> pa.Schema:
         """Look up the readers' schemas, and keep them for all reads."""

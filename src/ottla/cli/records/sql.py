@@ -144,16 +144,35 @@ def writer_of(place: str | None) -> Callable[[Any, str], None] | None:
 def topics_in(query: str, bootstrap: str, settings: tuple[str, ...], where: StartPosition) -> dict[str, Any]:
     """Return an Arrow table for each topic that follows a `from`, a `join` or a comma."""
     with consumer_at(bootstrap, settings, isolation_level="read_committed") as consumer:
-        names = [name for name in sorted(consumer.topics()) if is_named(name, query)]
+        names = choose_spellings([name for name in sorted(consumer.topics()) if is_named(name, query)], query)
         starts: dict[TopicPartition, int] = {}
         for name in names if where.is_given else ():
             starts |= offsets_of(consumer, partitions_of(consumer, name, None, bootstrap), where)
     return {name: table_of(name, bootstrap, settings, starts) for name in names}
 
 
-def is_named(topic: str, query: str) -> bool:
-    pattern = rf"""(?:\bfrom|\bjoin|,)\s*(?:(['"]){re.escape(topic)}\1|{re.escape(topic)}(?![\w.'"-]))"""
-    return re.search(pattern, query, re.IGNORECASE) is not None
+def is_named(topic: str, query: str, *, exactly: bool = False) -> bool:
+    """Return True if a query reads a topic; without `exactly` in any case, as in SQL."""
+    name = re.escape(topic) if exactly else f"(?i:{re.escape(topic)})"
+    pattern = rf"""(?:(?i:\bfrom|\bjoin)|,)\s*(?:(['"]){name}\1|{name}(?![\w.'"-]))"""
+    return re.search(pattern, query) is not None
+
+
+def choose_spellings(topics: list[str], query: str) -> list[str]:
+    """Return the topics; of several that differ only in case, the one that the query spells."""
+    same: dict[str, list[str]] = {}
+    for topic in topics:
+        same.setdefault(topic.lower(), []).append(topic)
+    chosen = []
+    for found in same.values():
+        spelled = found if len(found) == 1 else [topic for topic in found if is_named(topic, query, exactly=True)]
+        if len(spelled) != 1:
+            raise click.ClickException(
+                f"the topics {' and '.join(map(escape_controls, found))} differ only in case, which SQL ignores: "
+                "query one of them, as it is spelled"
+            )
+        chosen += spelled
+    return chosen
 
 
 def table_of(topic: str, bootstrap: str, settings: tuple[str, ...], starts: Mapping[TopicPartition, int]) -> Any:
