@@ -33,6 +33,7 @@ from ottla.faststream import (
     Topic,
     TopicPartition,
 )
+from ottla.faststream.client_settings import add_ports
 from tests.patience import eventually
 
 SECONDS = 30
@@ -701,6 +702,11 @@ async def test_settings_of_ottla_are_given_to_its_clients(broker: Broker, queue:
         settings = consumer._consumer.config
         assert (settings.metadata_max_age_ms, settings.fetch_min_bytes) == (1234, 7)
         await subscriber.stop()
+
+
+def test_addresses_without_a_port_get_the_default_one() -> None:
+    assert add_ports("a, b:1") == ["a:9092", "b:1"]
+    assert add_ports(["[::1]", "[::1]:5"]) == ["[::1]:9092", "[::1]:5"]
 
 
 def test_a_token_provider_of_aiokafka_is_refused() -> None:

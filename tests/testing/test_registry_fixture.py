@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
+from ottla.errors import IllegalStateError
+from ottla.free_ports import free_port
+from ottla.testing.registry import TestedRegistry
 from tests.testing.test_plugin import run
 
 USES = """
@@ -48,3 +53,15 @@ def test_it_is_quick(ottla_registry):
 
 def test_each_test_has_an_empty_registry(pytester: pytest.Pytester) -> None:
     run(pytester, USES).assert_outcomes(passed=6)
+
+
+def test_a_registry_that_does_not_start_is_an_error_with_the_reason() -> None:
+    settings = {"bootstrap.servers": f"127.0.0.1:{free_port()}", "default.api.timeout.ms": 200}
+
+    with (
+        pytest.raises(IllegalStateError, match=r"the schema registry did not start: no Kafka broker"),
+        TestedRegistry(settings),
+    ):
+        pass
+
+    assert "ottla-tested-registry" not in [thread.name for thread in threading.enumerate()]

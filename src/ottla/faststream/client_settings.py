@@ -88,9 +88,9 @@ def adapt_partitioner(partitioner: Callable[[Any, list[int], list[int]], int]) -
 
 
 def add_ports(servers: str | Iterable[str]) -> list[str]:
-    """Return the addresses, each with a port."""
-    listed = servers.split(",") if isinstance(servers, str) else servers
-    return [each if ":" in each else f"{each}:{DEFAULT_PORT}" for each in listed]
+    """Return the addresses, each with a port. An IPv6 address has brackets."""
+    listed = [each.strip() for each in (servers.split(",") if isinstance(servers, str) else servers)]
+    return [each if ":" in each.rpartition("]")[2] else f"{each}:{DEFAULT_PORT}" for each in listed]
 
 
 def trust_of_context(context: ssl.SSLContext) -> dict[str, Any]:

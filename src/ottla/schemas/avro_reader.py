@@ -201,7 +201,7 @@ def read_blocks(cursor: Cursor, item: Action) -> int:
             item.read(cursor)
             cursor.count_item(before)
             count -= 1
-        if count < 0:
+        if count < 0:  # the compiled form cannot negate the lowest number
             raise cut_off_error()
 
 

@@ -30,6 +30,7 @@ class TestedRegistry:
         self._server = RegistryServer(RegistrySettings(client_settings, port=0))
         self._ready = threading.Event()
         self._has_started = False
+        self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="ottla-tested-registry", daemon=True)
         self.url = self._server.url
         """The address for clients."""
@@ -40,7 +41,8 @@ class TestedRegistry:
         self._ready.wait(START_SECONDS)
         if not self._has_started:
             self.__exit__(None, None, None)
-            raise IllegalStateError("the schema registry did not start; its log says why (ottla.registry)")
+            reason = self._failure or f"it was not ready within {START_SECONDS:g} s"
+            raise IllegalStateError(f"the schema registry did not start: {reason}") from self._failure
         return self
 
     def __exit__(
@@ -53,6 +55,8 @@ class TestedRegistry:
     def _run(self) -> None:
         try:
             self._server.run(self._report_ready)
+        except BaseException as error:
+            self._failure = error
         finally:
             self._ready.set()
 

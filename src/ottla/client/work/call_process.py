@@ -49,7 +49,7 @@ class RemoteTraceback(Exception):
 
 
 class CallProcess:
-    """Belongs to one thread. Only `kill` may be called from others."""
+    """Belongs to one thread. Others may call `kill` and `end`, and `close` after that thread has ended."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self._function = pickle_function(function)
