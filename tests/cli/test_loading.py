@@ -8,9 +8,11 @@ import sys
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 
+import click
 import pytest
 
 from ottla.__main__ import main
+from ottla.cli.main import help_width
 
 STRIKES_AT_THE_END = """
 import atexit, os, signal, sys
@@ -18,6 +20,14 @@ atexit.register(lambda: print("not to be seen"))
 atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))
 from ottla.__main__ import main
 sys.exit(main())
+"""
+
+
+LOADED = """
+import sys
+import ottla.cli.main
+status = ottla.cli.main.main(sys.argv[1:])
+print("loaded", *sorted({"json", "pathlib", "shutil", "unicodedata"} & sys.modules.keys()))
 """
 
 
@@ -62,3 +72,16 @@ def test_it_is_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     monkeypatch.setattr(sys, "argv", ["ottla", "tpics"])
     assert main() == 2
     assert "did you mean 'topics'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["topics", "list", "--bootstrap-server", "127.0.0.1:1"]])
+def test_a_usual_command_loads_no_module_that_it_does_not_use(arguments: list[str]) -> None:
+    command = [sys.executable, "-S", "-c", f"import sys; sys.path[:] = {sys.path}\n{LOADED}", *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert result.stdout.splitlines()[-1] == "loaded", result.stdout
+
+
+@pytest.mark.parametrize("columns", ["", "40", "66", "79", "300", "wide", "-1", "0"])
+def test_help_is_as_wide_as_click_computes_it(monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert help_width() == click.HelpFormatter().width

@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
@@ -52,6 +53,8 @@ NO_NUMBER = re.compile(r"is not a valid integer(?: range)?")
 """The text of click for an argument that must be a number."""
 SHORT_FORM = re.compile(r"'-\w' / (?='--)")
 """click's text for the short form of an option, before its long form."""
+USUAL_WIDTH, LEAST_WIDTH = 80, 50
+"""click's limits for the width of help texts, in columns."""
 FROM_STDIN = "unexpected extra argument"
 """The text of click when records are given to `ottla produce` as arguments."""
 
@@ -138,7 +141,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     replace_closed_streams()
     try:
         # In this mode click returns the status of `ctx.exit`, and raises what it would print.
-        status = root.main(given, prog_name="ottla", standalone_mode=False, color=wants_colour())
+        status = root.main(
+            given, prog_name="ottla", standalone_mode=False, color=wants_colour(), terminal_width=help_width()
+        )
         sys.stdout.flush()
         return int(status or 0)
     except BrokenPipeError:
@@ -158,6 +163,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def wants_colour() -> bool | None:
     """Return False if `NO_COLOR` is set (no-color.org), else None, which leaves the choice to click."""
     return False if os.environ.get("NO_COLOR") else None
+
+
+def help_width() -> int:
+    """Return the width of help texts as click computes it. click would load `shutil` for that, with all it imports."""
+    given = os.environ.get("COLUMNS", "")
+    columns = int(given) if given.isdecimal() else 0
+    if not columns:
+        with suppress(OSError):  # not a terminal
+            columns = os.get_terminal_size(1).columns
+    return max(min(columns or USUAL_WIDTH, USUAL_WIDTH) - 2, LEAST_WIDTH)
 
 
 def replace_closed_streams() -> None:

@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
@@ -22,6 +21,8 @@ from ottla.ports import is_port
 from ottla.properties import read_properties
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ottla.cli.contexts.contexts import ClusterContext
     from ottla.client.admin import Admin
     from ottla.model import TopicPartition
@@ -275,6 +276,8 @@ def properties_of(option: str, place: str | None) -> dict[str, str]:
     """Return the properties of an option's file. Errors do not quote lines, which may contain secrets."""
     if place is None:
         return {}
+    from pathlib import Path
+
     try:
         return {key: value for _, key, value in read_properties(Path(place).read_text(encoding="utf-8"))}
     except (OSError, UnicodeDecodeError) as error:
@@ -317,10 +320,18 @@ def place_of(option: str, address: str) -> tuple[str, int]:
     return host, int(port)
 
 
+def convert_path(context: click.Context, parameter: click.Parameter, place: str | None) -> Path | None:
+    """Return the path of an option. `click.Path(path_type=Path)` would load `pathlib` for every command."""
+    from pathlib import Path
+
+    return None if place is None else Path(place)
+
+
 metadata_option = click.option(
     "--metadata",
     metavar="DIR",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    type=click.Path(exists=True, file_okay=False),
+    callback=convert_path,
     help="The data directory with __cluster_metadata-0, for the topic ids, if it is another one.",
 )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import select
 import sys
 import time
@@ -30,6 +29,8 @@ def prints_table(names_only: bool) -> bool:
 
 def to_json(value: Any, **how: Any) -> str:
     """Return a value as readable JSON without control characters."""
+    import json  # most commands print text
+
     return escape_json(json.dumps(value, ensure_ascii=False, **how))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -37,13 +36,10 @@ def width_of(text: str) -> int:
     """Return the width of a text in terminal columns: two for wide East Asian characters, none for combining ones."""
     if text.isascii():
         return len(text)
-    return sum(columns_of(character) for character in unicodedata.normalize("NFC", text))
+    import unicodedata  # most names are ASCII
 
-
-def columns_of(character: str) -> int:
-    if unicodedata.combining(character):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "FW" else 1
+    characters = [each for each in unicodedata.normalize("NFC", text) if not unicodedata.combining(each)]
+    return sum(2 if unicodedata.east_asian_width(each) in "FW" else 1 for each in characters)
 
 
 def key_of(column: str) -> str:

@@ -8,14 +8,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ottla.config import unknown
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ADDRESS = "bootstrap.servers"
 COMMAND_CONFIG = "command.config"
@@ -59,6 +62,8 @@ class Contexts(Struct, frozen=True):
 
 def contexts_file(environment: Mapping[str, str] = os.environ) -> Path:
     """Return the path of the file. A relative XDG_CONFIG_HOME is ignored, as the XDG specification demands."""
+    from pathlib import Path  # with --bootstrap-server no command needs the file
+
     given = environment.get("XDG_CONFIG_HOME", "")
     folder = Path(given) if os.path.isabs(given) else Path.home() / ".config"
     return folder / "ottla" / "contexts.json"
@@ -123,7 +128,8 @@ def write_contexts(file: Path, contexts: Contexts) -> None:
         os.replace(draft, file)
     except OSError as error:
         if draft is not None:
-            Path(draft).unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                os.unlink(draft)
         raise click.ClickException(
             f"cannot write the contexts to {file}: {error.strerror}; make the folder writable, or choose "
             "another with XDG_CONFIG_HOME"

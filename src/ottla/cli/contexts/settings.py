@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import typing
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from ottla.cli.options import pairs_of, properties_of, usage_error
@@ -66,6 +66,6 @@ def checked_file(place: str | None) -> str | None:
     """Return the absolute path of a readable properties file."""
     if place is None:
         return None
-    whole = str(Path(place).expanduser().absolute())
+    whole = os.path.abspath(os.path.expanduser(place))
     properties_of("--command-config", whole)
     return whole

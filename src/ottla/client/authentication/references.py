@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 
 from ottla.errors import ConfigError
 from ottla.properties import read_properties
@@ -42,7 +41,7 @@ def resolve_reference(name: str, provider: str, what: str) -> str:
 
 def read_property(name: str, location: str, key: str) -> str:
     """Return the value of a line `key=value` in a properties file."""
-    for _, found, value in read_properties(read_text_file(name, Path(location))):
+    for _, found, value in read_properties(read_text_file(name, location)):
         if found == key:
             return value
     raise ConfigError(f"{name}: no key {key} in {location}; add it")
@@ -52,15 +51,16 @@ def read_secret_file(name: str, location: str, key: str) -> str:
     """Return the content of a file in a directory, the form in which Kubernetes mounts secrets."""
     if "/" in key or key in ("", ".", ".."):
         raise ConfigError(f"{name}: {key!r} must be the name of a file in {location}")
-    return read_text_file(name, Path(location, key)).rstrip("\n")
+    return read_text_file(name, os.path.join(location, key)).rstrip("\n")
 
 
-def read_text_file(name: str, path: Path) -> str:
+def read_text_file(name: str, path: str) -> str:
     """Read a text file of at most `MAX_FILE_BYTES`."""
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
+        if os.stat(path).st_size > MAX_FILE_BYTES:
             raise ConfigError(f"{name}: {path} is larger than {MAX_FILE_BYTES} bytes")
-        return path.read_text(encoding="utf-8")
+        with open(path, encoding="utf-8") as file:
+            return file.read()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise ConfigError(f"{name}: {path} cannot be read: {reason}") from None
