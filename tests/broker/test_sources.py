@@ -70,7 +70,7 @@ def test_arguments_precede_the_environment_the_file_and_the_defaults(file: Path)
 def test_directories_without_a_name_are_an_error_with_its_line_as_in_kafka(file: Path, text: str) -> None:
     name, value = text.splitlines()[0].split("=")
     assert refused(file, text) == (
-        f"{file}, line 1: {name} = {value!r}: name a directory, or omit it to use a temporary one"
+        f"{file}, line 1: {name} = {value!r}: name a directory; only a single node without this setting uses a temporary one"
     )
     assert refused(file, log_dirs="").startswith("log.dirs = ''")
     assert gathered(file, text, log_dirs="/data").config.directories == ("/data",)

@@ -31,8 +31,8 @@ NO_ENTITY = "127.0.0.1:1"
 """An address without a controller."""
 
 
-def properties(folder: Path, **changed: str) -> Path:
-    """The settings of a broker that joins."""
+def properties(folder: Path, **changed: str | None) -> Path:
+    """Write the settings of a broker that joins; None omits a setting."""
     settings = {
         "process.roles": "broker",
         "node.id": "7",
@@ -42,7 +42,7 @@ def properties(folder: Path, **changed: str) -> Path:
         "log.dirs": str(folder / "data"),
     } | {name.replace("_", "."): value for name, value in changed.items()}
     file = folder / "server.properties"
-    file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+    file.write_text("".join(f"{name}={value}\n" for name, value in settings.items() if value is not None))
     return file
 
 
@@ -128,7 +128,7 @@ def move_first_records(directory: Path) -> None:
     [
         ({}, ("-N",), "configures a broker that is a cluster by itself, with one voter: use --standalone"),
         ({}, ("-I", "7@h:1:AAAAAAAAAAAAAAAAAAAAgA"), "with one voter: use --standalone"),
-        ({"log_dirs": ""}, ("-s",), "log.dirs is empty"),
+        ({"log_dirs": None}, ("-s",), "log.dirs is not set"),
     ],
 )
 def test_a_single_node_cluster_rejects_contradicting_settings(
@@ -171,9 +171,9 @@ def test_without_a_responding_controller_the_error_names_what_to_check(tmp_path:
     assert "controller.quorum.bootstrap.servers" in result.err
 
 
-def controller(folder: Path, **changed: str) -> Path:
+def controller(folder: Path, **changed: str | None) -> Path:
     """The settings of a controller."""
-    settings = {
+    settings: dict[str, str | None] = {
         "process_roles": "controller",
         "controller_quorum_bootstrap_servers": NO_ENTITY,
         "listeners": "CONTROLLER://127.0.0.1:9093",
@@ -248,7 +248,7 @@ def test_a_controller_that_is_added_later_or_named_by_settings_is_formatted_with
             ("-s",),
             "it must name OTHER",
         ),
-        ({"log_dirs": ""}, ("-s",), "log.dirs is empty: a controller needs a directory that was formatted"),
+        ({"log_dirs": None}, ("-s",), "log.dirs is not set: a controller needs a directory that was formatted"),
     ],
 )
 def test_a_controller_that_could_not_vote_gets_an_error_with_the_reason(

@@ -75,7 +75,7 @@ def check_alone(config: BrokerConfig) -> None:
         )
     if config.metadata_log_dir and not named:
         raise ConfigError(
-            f"metadata.log.dir = {config.metadata_log_dir!r}: log.dirs is empty; name where partitions are kept as well"
+            f"metadata.log.dir = {config.metadata_log_dir!r}: log.dirs is not set; name where partitions are kept as well"
         )
     if config.default_replication_factor != 1 and not (config.is_controller or config.joins_cluster):
         raise ConfigError(
@@ -94,7 +94,7 @@ def check_joining(config: BrokerConfig) -> None:
         return
     list_controllers(config)
     if not config.log_dirs:
-        raise ConfigError("log.dirs is empty: a broker of a cluster needs a directory that was formatted")
+        raise ConfigError("log.dirs is not set: a broker of a cluster needs a directory that was formatted")
     by_listener = config.advertised_endpoints()
     for each in config.endpoints():
         if each.host in ANY_HOST and each.name not in by_listener:

@@ -64,7 +64,7 @@ def check_controlling(config: BrokerConfig) -> None:
     """Check a controller. Raise ConfigError."""
     voters = read_voters(config.controller_quorum_voters)
     if not config.log_dirs:
-        raise ConfigError("log.dirs is empty: a controller needs a directory that was formatted")
+        raise ConfigError("log.dirs is not set: a controller needs a directory that was formatted")
     names = {name.upper() for name in config.controller_listener_names}
     for each in config.endpoints():
         if each.name not in names:

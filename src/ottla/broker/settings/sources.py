@@ -104,7 +104,9 @@ def reject_empty_directories(given: GivenSetting | None) -> None:
     if given is not None and not given.value.strip(" ,"):
         place = f"{given.place}: " if given.place else ""
         name = given.alias or given.name
-        raise ConfigError(f"{place}{name} = {given.value!r}: name a directory, or omit it to use a temporary one")
+        raise ConfigError(
+            f"{place}{name} = {given.value!r}: name a directory; only a single node without this setting uses a temporary one"
+        )
 
 
 def from_file(path: str) -> Iterator[GivenSetting]:

@@ -117,7 +117,7 @@ def check_lone(config: BrokerConfig, file: str, initial: str | None, none: bool)
             "process.roles=broker and controller.quorum.bootstrap.servers=HOST:PORT for one that joins a cluster"
         )
     if not config.log_dirs:
-        raise usage_error(f"{file}: log.dirs is empty: expected the broker's data directories")
+        raise usage_error(f"{file}: log.dirs is not set: expected the broker's data directories")
 
 
 def check_voters(config: BrokerConfig, standalone: bool, initial: str | None, none: bool) -> None:
