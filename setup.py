@@ -4,7 +4,7 @@
 wheels for distribution are compiled, or not built. These, and a build with `OTTLA_COMPILE=full`, are optimized as far as Python itself;
 other builds from source only in the folders of which it matters (docs/decisions/0153).
 
-A source distribution contains the C code that Cython generates (docs/decisions/0155). It is compiled as it is if it belongs to the sources;
+A source distribution contains the C code that Cython generates (docs/decisions/0156). It is compiled as it is if it belongs to the sources;
 otherwise, and in a clone, Cython generates it.
 """
 

@@ -1,4 +1,4 @@
-"""The build backend of `pyproject.toml`: setuptools, with Cython where the C code must be generated (docs/decisions/0155)."""
+"""The build backend of `pyproject.toml`: setuptools, with Cython where the C code must be generated (docs/decisions/0156)."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ HEAD = re.compile(r"# (\d{4}) (.+)\n\n\*\*Status:\*\* (accepted|superseded by )"
 def test_a_record_starts_with_number_title_and_status() -> None:
     assert [name for name, text in RECORDS.items() if not HEAD.match(text)] == []
     assert [name for name, text in RECORDS.items() if text[2:6] != name[:4]] == []
+    assert len({name[:4] for name in RECORDS}) == len(RECORDS), "two records have one number"
 
 
 def test_the_index_lists_each_record_once_with_its_title() -> None:
