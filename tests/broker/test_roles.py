@@ -105,7 +105,7 @@ def test_a_node_gets_new_partitions_unless_its_directories_are_cordoned(
 
 def test_settings_that_do_not_fit_a_role_are_rejected() -> None:
     others = {"controller_quorum_bootstrap_servers": "127.0.0.1:9093,127.0.0.1:9095"}
-    with pytest.raises(ConfigError, match=r"log\.dirs is empty"):
+    with pytest.raises(ConfigError, match=r"log\.dirs is not set"):
         config(**others, log_dirs="")
     with pytest.raises(ConfigError, match="clients need one to connect to"):
         config(**others, listeners="CONTROLLER://127.0.0.1:9093")

@@ -14,7 +14,7 @@ from rivals import apache_kafka as rival
 def test_without_maven_the_remedy_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(rival, "JARS", tmp_path / "jars")
-    with pytest.raises(RuntimeError, match=r"^there is no Maven \(mvn\) here, .* install it"):
+    with pytest.raises(RuntimeError, match=r"^mvn not found, .* install Maven"):
         rival.fetch()
 
 
@@ -27,7 +27,7 @@ def test_jars_that_are_there_need_no_maven(monkeypatch: pytest.MonkeyPatch, tmp_
 
 def test_without_java_the_remedy_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(RuntimeError, match=r"^there is no Java here, .* install Java 17"), rival.apache_kafka():
+    with pytest.raises(RuntimeError, match=r"^java not found, .* install Java 17"), rival.apache_kafka():
         pass
 
 

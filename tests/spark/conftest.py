@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -67,10 +66,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         session = new_session(str(tmp_path_factory.mktemp("warehouse")))
     except JavaError as error:
         pytest.fail(str(error), pytrace=False)
-    gateway: Any = session.sparkContext._gateway
     yield session
     session.stop()
-    gateway.shutdown_callback_server()  # `foreachBatch` has started it, and `stop` leaves its socket open
 
 
 @pytest.fixture(scope="session")

@@ -89,7 +89,8 @@ def find_snapshots(directory: Path) -> list[SnapshotId]:
         if match and entry.is_file():
             found.append(SnapshotId(int(match[1]), int(match[2])))
         elif entry.name.endswith(f".checkpoint{DRAFT}"):
-            os.unlink(entry.path)
+            with suppress(FileNotFoundError):  # its writer may complete it at the same time
+                os.unlink(entry.path)
     return sorted(found, reverse=True)
 
 
