@@ -91,7 +91,9 @@ def test_a_second_interrupt_stops_at_once_and_keeps_acknowledged_records(tmp_pat
                 other.metadata()
             process.send_signal(signal.SIGINT)
             lines = iter(process.stderr.readline, "")
-            first = next(line for line in lines if "running without compiled" not in line and "created data" not in line)
+            first = next(
+                line for line in lines if "running without compiled" not in line and "created data" not in line
+            )
             assert first == "ottla broker: stopping; Ctrl-C again ends it at once\n"
             process.send_signal(signal.SIGINT)
             assert process.wait(TIMEOUT) == 130
